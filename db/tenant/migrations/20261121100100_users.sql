@@ -1,0 +1,91 @@
+-- migrate:up
+create table app.users (
+  id              uuid primary key default internal.new_id(),
+  email           text,
+  phone           text,
+  display_name    text not null constraint users_display_name_at_most_100 check (char_length(display_name) between 1 and 100),
+  avatar_url      text,
+  external_id     text,
+  anonymous_id    text,
+  properties      jsonb not null default '{}' constraint users_properties_is_object check (jsonb_typeof(properties) = 'object'),
+  timezone        text,
+  email_verified  boolean not null default false,
+  phone_verified  boolean not null default false,
+  is_banned       boolean not null default false,
+  first_seen_at   timestamptz not null default internal.now(),
+  last_seen_at    timestamptz not null default internal.now(),
+  created_at      timestamptz not null default internal.now(),
+  updated_at      timestamptz not null default internal.now(),
+  constraint users_email_is_normal check (email = internal.email_normal(email))
+);
+create unique index users_email_unique on app.users (email);
+create unique index users_phone_unique on app.users (phone);
+create unique index users_external_id_unique on app.users (external_id);
+create unique index users_anonymous_id_unique on app.users (anonymous_id);
+-- serves the administrator's list: newest-active first
+create index users_last_seen on app.users (last_seen_at desc, id desc);
+
+create table app.user_passwords (
+  app_user_id   uuid primary key references app.users on delete cascade,
+  password_hash text not null,
+  updated_at    timestamptz not null default internal.now()
+);
+comment on table app.user_passwords is 'Argon2id hashes, apart from users so that nothing that reads users can read them.';
+
+create table app.user_identities (
+  id          uuid primary key default internal.new_id(),
+  app_user_id uuid not null references app.users on delete cascade,
+  provider    text not null,
+  provider_id text not null,
+  created_at  timestamptz not null default internal.now(),
+  constraint user_identities_unique unique (provider, provider_id)
+);
+create index user_identities_of_user on app.user_identities (app_user_id, created_at);
+
+create table app.user_sessions (
+  id            uuid primary key default internal.new_id(),
+  app_user_id   uuid not null references app.users on delete cascade,
+  refresh_hash  text not null,
+  original_anonymous_id text,
+  signed_in_at  timestamptz not null default internal.now(),
+  last_used_at  timestamptz not null default internal.now(),
+  expires_at    timestamptz not null,
+  ended_at      timestamptz,
+  end_reason    text
+);
+comment on table app.user_sessions is
+  'Sign-in sessions (sid of the tokens). refresh_hash is the SHA-256 of the one refresh token that is current; any other that carries this sid was replaced.';
+create index user_sessions_of_user on app.user_sessions (app_user_id, signed_in_at desc);
+
+create table app.name_words (
+  kind text not null constraint name_words_kind_known check (kind in ('adjective', 'noun')),
+  position int not null,
+  word text not null,
+  primary key (kind, position),
+  constraint name_words_unique unique (kind, word)
+);
+comment on table app.name_words is 'Nature-themed words that display names are made of, numbered from 0 within each kind.';
+
+create table internal.user_data (
+  table_name   text not null,
+  user_column  text not null,
+  section      text not null,
+  export_columns text[],
+  secret_columns text[] not null default '{}',
+  reset_section text,
+  on_merge     text not null,
+  on_delete    text not null,
+  exempt_reason text,
+  declared_in  text not null,
+  primary key (table_name, user_column)
+);
+comment on table internal.user_data is
+  'The registry of what export, reset, merge and delete do with each table that names a user; filled beside each table''s policies.';
+
+-- migrate:down
+drop table internal.user_data;
+drop table app.name_words;
+drop table app.user_sessions;
+drop table app.user_identities;
+drop table app.user_passwords;
+drop table app.users;

@@ -1,0 +1,41 @@
+-- What the edge must know of a request before it reaches a tenant: whose key it is, where the project lives, how its tokens are
+-- signed. The server keeps the answers for at most 30 seconds.
+create or replace function internal.edge_json(project_id uuid) returns json
+language sql stable as $$
+  select json_build_object(
+           'project_id', p.id, 'developer_id', p.developer_id, 'environment', p.environment,
+           'effective_tier', internal.effective_tier(p.tier, p.comped),
+           'signing', json_build_object('key_id', s.key_id, 'public_jwk', s.public_jwk, 'sealed', s.sealed),
+           'tenant', case when t.project_id is not null then json_build_object(
+             'status', t.status, 'cluster_id', t.cluster_id, 'database_name', t.database_name,
+             'schema_version', t.schema_version, 'content_hash', t.content_hash) end)
+    from app.projects p
+    join app.project_signing_keys s on s.project_id = p.id
+    left join app.tenants t on t.project_id = p.id
+   where p.id = edge_json.project_id and p.deleted_at is null
+$$;
+comment on function internal.edge_json is 'A project for the edge, or null.';
+
+create or replace function api.edge_key(key_hash text) returns api.reply
+language plpgsql volatile as $$
+declare
+  key app.api_keys;
+begin
+  select k.* into key from app.api_keys k where k.key_hash = edge_key.key_hash and k.is_active;
+  if key.id is null then
+    return internal.reply(200, 'null');
+  end if;
+  if key.last_used_at is null or key.last_used_at < internal.now() - interval '1 minute' then
+    update app.api_keys k set last_used_at = internal.now() where k.id = key.id;
+  end if;
+  return internal.reply(200, (select json_build_object('key_id', key.id, 'key_type', key.key_type, 'project', e.project)
+                                from (select internal.edge_json(key.project_id) as project) e
+                               where e.project is not null));
+end $$;
+comment on function api.edge_key is 'The active key with this hash and its project, or null. Notes when the key was used, at most once a minute.';
+
+create or replace function api.edge_project(project_id uuid) returns api.reply
+language sql stable as $$
+  select internal.reply(200, internal.edge_json(edge_project.project_id))
+$$;
+comment on function api.edge_project is 'A project for the edge, or null.';

@@ -1,0 +1,188 @@
+-- The fleet as jobs see it: making databases, bringing them to the newest program, waking them.
+create or replace function api.provision_begin(project_id uuid) returns api.reply
+language plpgsql volatile as $$
+declare
+  tenant app.tenants;
+begin
+  select t.* into tenant
+    from app.tenants t
+    join app.projects p on p.id = t.project_id and p.deleted_at is null
+   where t.project_id = provision_begin.project_id;
+  return internal.reply(200, case when tenant.project_id is not null then json_build_object(
+    'project_id', tenant.project_id, 'cluster_id', tenant.cluster_id, 'database_name', tenant.database_name,
+    'status', tenant.status, 'steps', tenant.steps) end);
+end $$;
+comment on function api.provision_begin is 'What to make for a project, or null when it is gone.';
+
+create or replace function api.provision_step(project_id uuid, step text, status text) returns api.reply
+language plpgsql volatile as $$
+begin
+  update app.tenants t
+     set moved_at = internal.now(),
+         steps = (
+           select jsonb_agg(case when s.value ->> 'name' = provision_step.step
+                                 then s.value || jsonb_build_object('status', provision_step.status)
+                                      || case when provision_step.status = 'running'
+                                              then jsonb_build_object('started_at', internal.iso(internal.now()), 'finished_at', null)
+                                              else jsonb_build_object('finished_at', internal.iso(internal.now())) end
+                                 else s.value end order by s.n)
+             from jsonb_array_elements(t.steps) with ordinality as s (value, n))
+   where t.project_id = provision_step.project_id;
+  return internal.reply(200, 'true');
+end $$;
+comment on function api.provision_step is 'Notes that a step runs, succeeded or failed.';
+
+create or replace function api.provision_end(project_id uuid, schema_version text default null, content_hash text default null,
+                                             error_code text default null, error_message text default null)
+returns api.reply
+language plpgsql volatile as $$
+begin
+  update app.tenants t
+     set status = case when provision_end.error_code is null then 'ready' else 'failed' end,
+         schema_version = coalesce(provision_end.schema_version, t.schema_version),
+         content_hash = coalesce(provision_end.content_hash, t.content_hash),
+         error = case when provision_end.error_code is not null
+                      then jsonb_build_object('code', provision_end.error_code, 'message', provision_end.error_message) end,
+         completed_at = case when provision_end.error_code is null then internal.now() end,
+         moved_at = internal.now()
+   where t.project_id = provision_end.project_id;
+  perform internal.changed('project:' || provision_end.project_id);
+  return internal.reply(200, 'true');
+end $$;
+comment on function api.provision_end is 'The database is ready, or its making failed with an error that the developer may read.';
+
+create or replace function api.cluster_list() returns api.reply
+language sql stable as $$
+  select internal.reply(200, coalesce(json_agg(json_build_object(
+           'id', c.id, 'name', c.name, 'dsn_sealed', c.dsn_sealed,
+           'template', (select json_build_object('schema_version', t.schema_version, 'content_hash', t.content_hash)
+                          from app.templates t where t.cluster_id = c.id)) order by c.created_at, c.id), '[]'))
+    from app.clusters c
+$$;
+comment on function api.cluster_list is 'Every cluster with what its template holds.';
+
+create or replace function api.cluster_ensure(name text) returns api.reply
+language plpgsql volatile as $$
+declare
+  cluster_id uuid;
+begin
+  insert into app.clusters (name) values (cluster_ensure.name) on conflict on constraint clusters_name_unique do nothing;
+  select c.id into cluster_id from app.clusters c where c.name = cluster_ensure.name;
+  return internal.reply(200, json_build_object('id', cluster_id));
+end $$;
+comment on function api.cluster_ensure is 'The cluster of this name, made when it is not there.';
+
+create or replace function api.template_built(cluster_id uuid, schema_version text, content_hash text) returns api.reply
+language sql volatile as $$
+  insert into app.templates as t (cluster_id, schema_version, content_hash)
+  values (template_built.cluster_id, template_built.schema_version, template_built.content_hash)
+  on conflict (cluster_id) do update
+     set schema_version = excluded.schema_version, content_hash = excluded.content_hash, built_at = internal.now();
+  select internal.reply(200, 'true');
+$$;
+comment on function api.template_built is 'Notes what a cluster''s new template holds.';
+
+create or replace function api.key_check(expected text) returns api.reply
+language plpgsql volatile as $$
+declare
+  stored text;
+begin
+  insert into app.installation (key_check) values (key_check.expected) on conflict (only_one) do nothing;
+  select i.key_check into stored from app.installation i;
+  return internal.reply(200, json_build_object('matches', stored = key_check.expected));
+end $$;
+comment on function api.key_check is 'Whether this SECRETS_KEY is the one that the installation was made with; the first one is.';
+
+create or replace function api.fleet_behind(content_hash text, batch int default 1000) returns api.reply
+language sql stable as $$
+  select internal.reply(200, coalesce(json_agg(f.project_id), '[]'))
+    from (select t.project_id
+            from app.tenants t
+            join app.projects p on p.id = t.project_id and p.deleted_at is null
+           where t.status = 'ready' and t.content_hash <> fleet_behind.content_hash
+           order by t.last_written_at desc
+           limit fleet_behind.batch) f
+$$;
+comment on function api.fleet_behind is 'Tenants that do not run this program yet, the busiest first.';
+
+create or replace function api.fleet_migrated(project_id uuid, schema_version text default null, content_hash text default null,
+                                              error text default null)
+returns api.reply
+language plpgsql volatile as $$
+begin
+  update app.tenants t
+     set schema_version = coalesce(fleet_migrated.schema_version, t.schema_version),
+         content_hash = coalesce(fleet_migrated.content_hash, t.content_hash),
+         migration_status = case when fleet_migrated.error is null then 'current' else 'failed' end,
+         migration_error = fleet_migrated.error
+   where t.project_id = fleet_migrated.project_id;
+  perform internal.changed('project:' || fleet_migrated.project_id);
+  return internal.reply(200, 'true');
+end $$;
+comment on function api.fleet_migrated is 'A tenant runs the new program, or why it does not.';
+
+create or replace function api.fleet_status(content_hash text) returns api.reply
+language sql stable as $$
+  select internal.reply(200, json_build_object(
+    'tenants', count(*),
+    'ready', count(*) filter (where t.status = 'ready'),
+    'provisioning', count(*) filter (where t.status = 'provisioning'),
+    'not_made', count(*) filter (where t.status = 'failed'),
+    'current', count(*) filter (where t.status = 'ready' and t.content_hash = fleet_status.content_hash),
+    'behind', count(*) filter (where t.status = 'ready' and t.content_hash <> fleet_status.content_hash),
+    'failed', coalesce(json_agg(json_build_object('project_id', t.project_id, 'database', t.database_name, 'error', t.migration_error))
+                         filter (where t.migration_status = 'failed'), '[]'),
+    'versions', (select coalesce(json_object_agg(v.schema_version, v.count), '{}')
+                   from (select x.schema_version, count(*) from app.tenants x where x.status = 'ready' group by 1) v)))
+    from app.tenants t
+$$;
+comment on function api.fleet_status is 'Counts, versions and failures of the whole fleet.';
+
+create or replace function api.fleet_to_sweep(all_tenants boolean) returns api.reply
+language sql stable as $$
+  select internal.reply(200, coalesce(json_agg(t.project_id), '[]'))
+    from app.tenants t
+   where t.status = 'ready'
+     and (fleet_to_sweep.all_tenants or t.last_written_at > internal.now() - interval '15 minutes')
+$$;
+comment on function api.fleet_to_sweep is 'Tenants whose outbox to look into: those written to lately, or all.';
+
+create or replace function api.tenants_written(project_ids json) returns api.reply
+language plpgsql volatile as $$
+begin
+  update app.tenants t set last_written_at = internal.now()
+   where t.project_id in (select p::uuid from json_array_elements_text(tenants_written.project_ids) p);
+  return internal.reply(200, 'true');
+end $$;
+comment on function api.tenants_written is 'Notes that tenants are written to, so that the minute''s sweep looks at them.';
+
+create or replace function api.provision_stalled() returns api.reply
+language sql stable as $$
+  select internal.reply(200, coalesce(json_agg(t.project_id), '[]'))
+    from app.tenants t
+   where t.status = 'provisioning' and t.moved_at < internal.now() - interval '1 minute'
+$$;
+comment on function api.provision_stalled is 'Tenants whose making stopped, for the sweep to queue again.';
+
+create or replace function api.worker_beat(worker_id text) returns api.reply
+language sql volatile as $$
+  insert into app.workers as w (id) values (worker_beat.worker_id)
+  on conflict (id) do update set heartbeat_at = internal.now();
+  select internal.reply(200, 'true');
+$$;
+comment on function api.worker_beat is 'A worker is alive.';
+
+create or replace function api.workers_gone(silent_seconds int) returns api.reply
+language plpgsql volatile as $$
+declare
+  gone json;
+begin
+  with removed as (
+    delete from app.workers w
+     where w.heartbeat_at < internal.now() - make_interval(secs => workers_gone.silent_seconds)
+    returning w.id
+  )
+  select coalesce(json_agg(r.id), '[]') into gone from removed r;
+  return internal.reply(200, gone);
+end $$;
+comment on function api.workers_gone is 'Workers that have been silent too long, forgotten here; their jobs must be unlocked.';

@@ -1,0 +1,287 @@
+-- Projects, their keys, and how far the making of each project's database has come.
+comment on constraint projects_name_1_to_200 on app.projects is '400 INVALID_INPUT name: must have 1 to 200 characters.';
+comment on constraint projects_default_from_name_at_most_80 on app.projects is
+  '400 INVALID_INPUT default_from_name: must have at most 80 characters.';
+comment on constraint projects_bundle_id_at_most_255 on app.projects is '400 INVALID_INPUT bundle_id: must have at most 255 characters.';
+comment on constraint projects_google_oauth_client_id_at_most_255 on app.projects is
+  '400 INVALID_INPUT google_oauth_client_id: must have at most 255 characters.';
+
+create or replace function internal.add_job(task text, payload json, job_key text) returns void
+language sql volatile security definer set search_path = '' as $$
+  select graphile_worker.add_job(add_job.task, payload := add_job.payload, job_key := add_job.job_key, max_attempts := 25)
+$$;
+comment on function internal.add_job is
+  'A graphile-worker job in this transaction: it exists exactly when its cause does. For control only; tenants have their outbox. Granted to nobody.';
+
+create or replace function internal.effective_tier(tier text, comped boolean) returns text
+language sql immutable parallel safe
+return case when effective_tier.comped then 'enterprise' else effective_tier.tier end;
+comment on function internal.effective_tier is 'The tier that quotas go by: a comped project reads enterprise while its stored tier stays.';
+
+create or replace function internal.project_json(p app.projects) returns json
+language sql stable as $$
+  select json_build_object(
+    'id', (project_json.p).id, 'name', (project_json.p).name, 'developer_id', (project_json.p).developer_id,
+    'bundle_id', (project_json.p).bundle_id, 'google_oauth_client_id', (project_json.p).google_oauth_client_id,
+    'platform', (project_json.p).platform, 'environment', (project_json.p).environment, 'tier', (project_json.p).tier,
+    'effective_tier', internal.effective_tier((project_json.p).tier, (project_json.p).comped), 'comped', (project_json.p).comped,
+    'default_from_email', (project_json.p).default_from_email, 'default_from_name', (project_json.p).default_from_name,
+    'default_reply_to', (project_json.p).default_reply_to, 'magic_link_redirect_url', (project_json.p).magic_link_redirect_url,
+    'auth_email_brand_name', (project_json.p).auth_email_brand_name,
+    'created_at', internal.iso((project_json.p).created_at), 'updated_at', internal.iso((project_json.p).updated_at))
+$$;
+comment on function internal.project_json is 'A project as the contract shows it.';
+
+create or replace function internal.own_project(project_id uuid) returns app.projects
+language plpgsql stable as $$
+declare
+  found_project app.projects;
+begin
+  -- row-level security leaves only the caller's own; the edge has told 404 from 403 already
+  select p.* into found_project from app.projects p where p.id = own_project.project_id and p.deleted_at is null;
+  if found_project.id is null then
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such project.');
+  end if;
+  return found_project;
+end $$;
+comment on function internal.own_project is 'A project of the caller. Refuses 404 NOT_FOUND.';
+
+create or replace function internal.choose_cluster() returns uuid
+language sql stable security definer set search_path = '' as $$
+  select c.id
+    from app.clusters c
+   where c.is_open
+   order by c.capacity - (select count(*) from app.tenants t where t.cluster_id = c.id) desc, c.created_at
+   limit 1
+$$;
+comment on function internal.choose_cluster is 'The open cluster with the most free capacity, or null when all are closed.';
+
+create or replace function internal.provisioning_steps() returns jsonb
+language sql immutable as $$
+  select jsonb_agg(jsonb_build_object('name', s.name, 'status', 'pending', 'started_at', null, 'finished_at', null) order by s.n)
+    from unnest(array['create_database', 'run_migrations', 'create_roles', 'seed_defaults', 'verify']) with ordinality as s (name, n)
+$$;
+comment on function internal.provisioning_steps is 'The steps of making a tenant, none begun.';
+
+create or replace function internal.start_provisioning(project_id uuid, database_name text) returns text
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  cluster constant uuid := internal.choose_cluster();
+begin
+  if not exists (select from app.projects p where p.id = start_provisioning.project_id and p.developer_id = internal.developer_id()) then
+    raise exception 'a database is made for the caller''s own projects only';
+  end if;
+  if cluster is null then
+    return 'failed';
+  end if;
+  insert into app.tenants (project_id, cluster_id, database_name, workflow_id, steps)
+  values (start_provisioning.project_id, cluster, start_provisioning.database_name,
+          'provision-' || start_provisioning.project_id, internal.provisioning_steps());
+  perform internal.add_job('tenant__provision', json_build_object('project_id', start_provisioning.project_id),
+                           'provision ' || start_provisioning.project_id);
+  return 'provisioning';
+end $$;
+comment on function internal.start_provisioning is 'Places a new project on a cluster and queues the making of its database, in this transaction. failed: no cluster is open.';
+
+create or replace function api.project_create(
+  id uuid, name text, keys json, signing json, database_name text, bundle_id text default null,
+  google_oauth_client_id text default null, platform text default 'all', environment text default 'production')
+returns api.reply
+language plpgsql volatile as $$
+declare
+  made app.projects;
+  provisioning text;
+begin
+  if not exists (select from app.developers d where d.id = internal.developer_id() and d.provisioning = 'on') then
+    perform internal.fail(403, 'INVITE_REQUIRED', 'This account needs an invite before it can create projects.');
+  end if;
+  insert into app.projects (id, developer_id, name, bundle_id, google_oauth_client_id, platform, environment)
+  values (project_create.id, internal.developer_id(), project_create.name, project_create.bundle_id,
+          project_create.google_oauth_client_id, project_create.platform, project_create.environment)
+  returning * into made;
+  insert into app.project_signing_keys (project_id, key_id, public_jwk, sealed)
+  values (made.id, project_create.signing ->> 'key_id', project_create.signing -> 'public_jwk', project_create.signing ->> 'sealed');
+  insert into app.api_keys (project_id, key_prefix, key_hash, key_type, environment)
+  select made.id, k.key_prefix, k.key_hash, k.key_type, k.environment
+    from json_to_recordset(project_create.keys) as k (key_prefix text, key_hash text, key_type text, environment text);
+  provisioning := internal.start_provisioning(made.id, project_create.database_name);
+  return internal.reply(201, json_build_object('project', internal.project_json(made), 'provisioning_status', provisioning));
+end $$;
+comment on function api.project_create is
+  'A new project with its keys'' hashes: 201 {project, provisioning_status}; the server adds the keys'' texts, once. Refuses 403 INVITE_REQUIRED.';
+
+create or replace function api.project_list() returns api.reply
+language sql stable as $$
+  select internal.reply(200, coalesce(json_agg(json_build_object(
+           'id', p.id, 'name', p.name, 'tier', p.tier, 'effective_tier', internal.effective_tier(p.tier, p.comped),
+           'comped', p.comped, 'created_at', internal.iso(p.created_at)) order by p.created_at desc, p.id desc), '[]'))
+    from app.projects p
+   where p.developer_id = internal.developer_id() and p.deleted_at is null
+$$;
+comment on function api.project_list is 'The caller''s projects, newest first.';
+
+create or replace function internal.api_key_json(k app.api_keys) returns json
+language sql stable as $$
+  select json_build_object(
+    'id', (api_key_json.k).id, 'key_prefix', (api_key_json.k).key_prefix, 'key_type', (api_key_json.k).key_type,
+    'environment', (api_key_json.k).environment, 'is_active', (api_key_json.k).is_active,
+    'created_at', internal.iso((api_key_json.k).created_at), 'last_used_at', internal.iso((api_key_json.k).last_used_at))
+$$;
+comment on function internal.api_key_json is 'An API key as reads show it: prefix only, no text and no hash.';
+
+create or replace function api.project_get(project_id uuid) returns api.reply
+language plpgsql stable as $$
+declare
+  project constant app.projects := internal.own_project(project_get.project_id);
+begin
+  return internal.reply(200, (
+    internal.project_json(project)::jsonb || jsonb_build_object(
+      'api_keys', coalesce((select json_agg(internal.api_key_json(k) order by k.created_at desc, k.id desc)
+                              from app.api_keys k where k.project_id = project.id), '[]')::jsonb))::json);
+end $$;
+comment on function api.project_get is 'A project with its API keys; the server adds the integrations, which live in the project''s own database. Refuses 404 NOT_FOUND.';
+
+create or replace function api.project_patch(project_id uuid, patch jsonb) returns api.reply
+language plpgsql volatile as $$
+declare
+  project app.projects := internal.own_project(project_patch.project_id);
+begin
+  if project_patch.patch ? 'default_from_email' and project_patch.patch ->> 'default_from_email' is not null then
+    -- verified sending domains come with the domains area; until then no address can be on one
+    perform internal.fail(400, 'INVALID_SENDER', 'default_from_email must be on a verified sending domain of the project.',
+                          '{"field": "default_from_email", "reason": "is not on a verified sending domain"}');
+  end if;
+  if (select count(*) from jsonb_object_keys(project_patch.patch)) > 0 then
+    update app.projects p
+       set name = case when project_patch.patch ? 'name' then project_patch.patch ->> 'name' else p.name end,
+           bundle_id = case when project_patch.patch ? 'bundle_id' then project_patch.patch ->> 'bundle_id' else p.bundle_id end,
+           google_oauth_client_id = case when project_patch.patch ? 'google_oauth_client_id' then project_patch.patch ->> 'google_oauth_client_id' else p.google_oauth_client_id end,
+           platform = case when project_patch.patch ? 'platform' then project_patch.patch ->> 'platform' else p.platform end,
+           environment = case when project_patch.patch ? 'environment' then project_patch.patch ->> 'environment' else p.environment end,
+           default_from_email = case when project_patch.patch ? 'default_from_email' then project_patch.patch ->> 'default_from_email' else p.default_from_email end,
+           default_from_name = case when project_patch.patch ? 'default_from_name' then project_patch.patch ->> 'default_from_name' else p.default_from_name end,
+           default_reply_to = case when project_patch.patch ? 'default_reply_to' then project_patch.patch ->> 'default_reply_to' else p.default_reply_to end,
+           magic_link_redirect_url = case when project_patch.patch ? 'magic_link_redirect_url' then project_patch.patch ->> 'magic_link_redirect_url' else p.magic_link_redirect_url end,
+           auth_email_brand_name = case when project_patch.patch ? 'auth_email_brand_name' then project_patch.patch ->> 'auth_email_brand_name' else p.auth_email_brand_name end,
+           updated_at = internal.now()
+     where p.id = project.id
+    returning p.* into project;
+    perform internal.changed('project:' || project.id);
+  end if;
+  return internal.reply(200, json_build_object('id', project.id, 'name', project.name, 'updated_at', internal.iso(project.updated_at)));
+end $$;
+comment on function api.project_patch is
+  'Changes the fields that are present; null clears a nullable one; an empty patch answers the row as it is. Refuses 404 NOT_FOUND, 400 INVALID_INPUT, INVALID_SENDER.';
+
+create or replace function api.api_key_create(project_id uuid, key_prefix text, key_hash text, key_type text, environment text)
+returns api.reply
+language plpgsql volatile as $$
+declare
+  project constant app.projects := internal.own_project(api_key_create.project_id);
+begin
+  insert into app.api_keys (project_id, key_prefix, key_hash, key_type, environment)
+  values (project.id, api_key_create.key_prefix, api_key_create.key_hash, api_key_create.key_type, api_key_create.environment);
+  return internal.reply(201, json_build_object('prefix', api_key_create.key_prefix, 'type', api_key_create.key_type,
+                                               'environment', api_key_create.environment));
+end $$;
+comment on function api.api_key_create is 'Another key of a project; the server adds its text, once. Refuses 404 NOT_FOUND.';
+
+create or replace function api.api_key_deactivate(project_id uuid, key_id uuid) returns api.reply
+language plpgsql volatile as $$
+declare
+  project constant app.projects := internal.own_project(api_key_deactivate.project_id);
+  key app.api_keys;
+begin
+  update app.api_keys k set is_active = false
+   where k.id = api_key_deactivate.key_id and k.project_id = project.id
+  returning k.* into key;
+  if key.id is null then
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such key.');
+  end if;
+  perform internal.changed('key:' || key.key_hash);
+  return internal.reply(200, internal.api_key_json(key));
+end $$;
+comment on function api.api_key_deactivate is 'Switches a key off; doing so twice is 200. The server drops its cached copy before it answers. Refuses 404 NOT_FOUND.';
+
+create or replace function internal.provisioning_json(t app.tenants) returns json
+language sql stable as $$
+  select json_build_object(
+    'status', (provisioning_json.t).status, 'workflow_id', (provisioning_json.t).workflow_id,
+    'current_step', (select s ->> 'name' from jsonb_array_elements((provisioning_json.t).steps) s where s ->> 'status' = 'running' limit 1),
+    'steps', (provisioning_json.t).steps, 'attempt', (provisioning_json.t).attempt,
+    'is_stalled', (provisioning_json.t).status = 'provisioning' and (provisioning_json.t).moved_at < internal.now() - interval '5 minutes',
+    'started_at', internal.iso((provisioning_json.t).started_at), 'completed_at', internal.iso((provisioning_json.t).completed_at),
+    'error', (provisioning_json.t).error)
+$$;
+comment on function internal.provisioning_json is 'How far the making of a database has come. Stalled: no step moved for five minutes.';
+
+create or replace function api.provisioning_status(project_id uuid) returns api.reply
+language plpgsql stable as $$
+declare
+  project constant app.projects := internal.own_project(provisioning_status.project_id);
+  tenant app.tenants;
+begin
+  select t.* into tenant from app.tenants t where t.project_id = project.id;
+  if tenant.project_id is null then
+    -- no cluster was open when the project was made: nothing was started
+    return internal.reply(200, json_build_object(
+      'status', 'failed', 'workflow_id', null, 'current_step', null, 'steps', internal.provisioning_steps(), 'attempt', 0,
+      'is_stalled', false, 'started_at', null, 'completed_at', null,
+      'error', json_build_object('code', 'NOT_STARTED', 'message', 'No cluster had room.')));
+  end if;
+  return internal.reply(200, internal.provisioning_json(tenant));
+end $$;
+comment on function api.provisioning_status is 'Supplement A6. Refuses 404 NOT_FOUND.';
+
+create or replace function internal.restart_provisioning(project_id uuid, database_name text) returns app.tenants
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  tenant app.tenants;
+begin
+  if not exists (select from app.projects p where p.id = restart_provisioning.project_id and p.developer_id = internal.developer_id()) then
+    raise exception 'a database is made for the caller''s own projects only';
+  end if;
+  -- the project's row, so that two restarts of one that was never placed meet
+  perform from app.projects p where p.id = restart_provisioning.project_id for update;
+  select t.* into tenant from app.tenants t where t.project_id = restart_provisioning.project_id for update;
+  if tenant.project_id is null then
+    if internal.start_provisioning(restart_provisioning.project_id, restart_provisioning.database_name) = 'failed' then
+      perform internal.fail(503, 'TENANT_UNAVAILABLE', 'No cluster has room for another database.', null, '{"Retry-After": "60"}');
+    end if;
+    select t.* into tenant from app.tenants t where t.project_id = restart_provisioning.project_id;
+    return tenant;
+  end if;
+  if tenant.status = 'ready' then
+    perform internal.fail(409, 'ALREADY_PROVISIONED', 'The database of this project is ready.');
+  end if;
+  if tenant.status = 'provisioning' and tenant.moved_at >= internal.now() - interval '5 minutes' then
+    perform internal.fail(409, 'ALREADY_RUNNING', 'The database of this project is being made.');
+  end if;
+  update app.tenants t
+     set status = 'provisioning', attempt = t.attempt + 1, error = null, started_at = internal.now(), moved_at = internal.now(),
+         completed_at = null
+   where t.project_id = restart_provisioning.project_id
+  returning t.* into tenant;
+  perform internal.add_job('tenant__provision', json_build_object('project_id', tenant.project_id), 'provision ' || tenant.project_id);
+  return tenant;
+end $$;
+comment on function internal.restart_provisioning is
+  'Starts the making of a database again, at the first step that has not succeeded. Refuses 409 ALREADY_PROVISIONED, ALREADY_RUNNING, 503 TENANT_UNAVAILABLE. Locks project and tenant.';
+
+create or replace function api.reprovision(project_id uuid, database_name text) returns api.reply
+language plpgsql volatile as $$
+declare
+  project constant app.projects := internal.own_project(reprovision.project_id);
+  tenant constant app.tenants := internal.restart_provisioning(project.id, reprovision.database_name);
+begin
+  return internal.reply(202, json_build_object('provisioning_status', tenant.status, 'workflow_id', tenant.workflow_id,
+                                               'attempt', tenant.attempt));
+end $$;
+comment on function api.reprovision is 'Supplement A6: 202. Refuses 404 NOT_FOUND and what internal.restart_provisioning refuses.';
+
+create or replace trigger tg_projects__audit
+  after insert or update or delete on app.projects
+  for each row execute function internal.tg_audit('projects');
+create or replace trigger tg_api_keys__audit
+  after insert or update or delete on app.api_keys
+  for each row execute function internal.tg_audit('api_keys', 'key_hash');

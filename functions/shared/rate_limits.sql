@@ -1,0 +1,55 @@
+-- Named limits: fixed windows in a logged table, so they hold across processes, restarts and crashes.
+create or replace function internal.take_limits(limits json) returns int
+language plpgsql volatile as $$
+declare
+  wait int;
+begin
+  insert into app.rate_limits (key, started_at, count)
+  select l.key, internal.now(), 0
+    from json_to_recordset(take_limits.limits) as l (key text)
+   order by l.key
+  on conflict (key) do nothing;
+
+  -- a fixed order: two callers that share two limits never wait for each other
+  perform from app.rate_limits r
+    where r.key in (select l.key from json_to_recordset(take_limits.limits) as l (key text))
+    order by r.key
+      for update;
+
+  select ceil(max(extract(epoch from r.started_at + make_interval(secs => l.seconds) - internal.now())))
+    into wait
+    from json_to_recordset(take_limits.limits) as l (key text, max int, seconds int)
+    join app.rate_limits r on r.key = l.key
+   where r.count >= l.max and r.started_at + make_interval(secs => l.seconds) > internal.now();
+  if wait is not null then
+    return greatest(wait, 1);
+  end if;
+
+  update app.rate_limits r
+     set started_at = case when r.count = 0 or r.started_at + make_interval(secs => l.seconds) <= internal.now()
+                           then internal.now() else r.started_at end,
+         count = case when r.started_at + make_interval(secs => l.seconds) <= internal.now() then 1 else r.count + 1 end
+    from json_to_recordset(take_limits.limits) as l (key text, seconds int)
+   where r.key = l.key;
+  return null;
+end $$;
+comment on function internal.take_limits is
+  'Counts one attempt against each of [{key, max, seconds}], or against none and answers the seconds to wait when one is full.
+   A window begins at its first counted attempt; a refused attempt is not counted. Locks the rows in key order.';
+
+create or replace function api.rate_limit_take(limits json) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, json_build_object('wait', internal.take_limits(rate_limit_take.limits)))
+$$;
+comment on function api.rate_limit_take is
+  'Takes one attempt of each limit in a statement of its own: in the request''s transaction a refusal would undo the count.';
+
+create or replace function api.rate_limit_give_back(keys json) returns api.reply
+language plpgsql volatile as $$
+begin
+  update app.rate_limits r
+     set count = greatest(r.count - 1, 0)
+   where r.key in (select k from json_array_elements_text(rate_limit_give_back.keys) as k);
+  return internal.reply(200, 'true');
+end $$;
+comment on function api.rate_limit_give_back is 'Gives back one attempt of each key: a budget of failures that was taken before the check succeeded.';

@@ -1,0 +1,29 @@
+create or replace function internal.integration_json(i app.integrations) returns json
+language sql stable as $$
+  select json_build_object(
+    'id', (integration_json.i).id, 'provider', (integration_json.i).provider, 'is_active', (integration_json.i).is_active,
+    'has_credentials', true, 'created_at', internal.iso((integration_json.i).created_at),
+    'updated_at', internal.iso((integration_json.i).updated_at))
+$$;
+comment on function internal.integration_json is 'An integration as answers show it: never its config. The server adds webhook_url, which needs its own address.';
+
+create or replace function api.integration_put(provider text, config_sealed text, key_id text) returns api.reply
+language plpgsql volatile as $$
+declare
+  stored app.integrations;
+  integration_id uuid;
+  is_new boolean;
+begin
+  insert into app.integrations as i (provider, config_sealed, key_id)
+  values (integration_put.provider, integration_put.config_sealed, integration_put.key_id)
+  on conflict on constraint integrations_one_per_provider do update
+     set config_sealed = excluded.config_sealed, key_id = excluded.key_id, updated_at = internal.now()
+  returning i.id, i.xmax = 0 into integration_id, is_new;
+  select i.* into stored from app.integrations i where i.id = integration_id;
+  return internal.reply(case when is_new then 201 else 200 end, internal.integration_json(stored));
+end $$;
+comment on function api.integration_put is 'Connects a provider, 201, or replaces its whole config, 200.';
+
+create or replace trigger tg_integrations__audit
+  after insert or update or delete on app.integrations
+  for each row execute function internal.tg_audit('integrations', 'config_sealed');

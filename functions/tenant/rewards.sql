@@ -1,0 +1,47 @@
+-- Rewards: one object, one function, each given once. Every kind of reward belongs to its own area: a function
+-- internal.reward__<kind>(app_user_id, part, source_type, source_id) that gives it and answers what it gave.
+create or replace function internal.grant_reward(app_user_id uuid, reward jsonb, source_type text, source_id text) returns jsonb
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  kind text;
+  part jsonb;
+  outcome jsonb := '{}';
+  given jsonb;
+  grant_id uuid;
+begin
+  insert into app.reward_grants (app_user_id, source_type, source_id, reward)
+  values (grant_reward.app_user_id, grant_reward.source_type, grant_reward.source_id, grant_reward.reward)
+  on conflict on constraint reward_grants_once_per_source do nothing
+  returning id into grant_id;
+  if grant_id is null then
+    return null;
+  end if;
+
+  for kind, part in
+    select e.key, e.value from jsonb_each(grant_reward.reward) e order by e.key
+  loop
+    if to_regprocedure(format('internal.%I(uuid,jsonb,text,text)', 'reward__' || kind)) is null then
+      given := jsonb_build_object('given', false, 'reason', 'there is no such kind of reward here');
+    else
+      begin
+        execute format('select internal.%I($1, $2, $3, $4)', 'reward__' || kind)
+           into given
+          using grant_reward.app_user_id, part, grant_reward.source_type, grant_reward.source_id;
+      exception when others then
+        -- a part that cannot be given is recorded, and fails nothing
+        if sqlstate in ('40001', '40P01', '55P03', '57014') then
+          raise;
+        end if;
+        given := jsonb_build_object('given', false, 'reason', sqlerrm);
+      end;
+    end if;
+    outcome := outcome || jsonb_build_object(kind, given);
+  end loop;
+  update app.reward_grants g set outcome = grant_reward_outcome.value
+    from (select outcome as value) as grant_reward_outcome
+   where g.id = grant_id;
+  return outcome;
+end $$;
+comment on function internal.grant_reward is
+  'Gives a reward {xp, currencies, items, entitlements, achievement_key, freezes, badge, ...} once per user and source, in the transaction of its cause.
+   Answers {kind: outcome}, or null when it was given before. Unknown kinds are kept and recorded as not given. Granted to nobody. Supplement 0.9.';

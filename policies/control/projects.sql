@@ -1,0 +1,36 @@
+alter table app.projects enable row level security;
+alter table app.project_signing_keys enable row level security;
+alter table app.api_keys enable row level security;
+alter table app.tenants enable row level security;
+
+create policy "developers read their own projects" on app.projects for select to control_developer
+  using (developer_id = (select internal.developer_id()));
+create policy "developers make projects of their own" on app.projects for insert to control_developer
+  with check (developer_id = (select internal.developer_id()));
+create policy "developers change their own projects" on app.projects for update to control_developer
+  using (developer_id = (select internal.developer_id()))
+  with check (developer_id = (select internal.developer_id()));
+create policy "developers store signing keys of their own projects" on app.project_signing_keys for insert to control_developer
+  with check (project_id in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())));
+create policy "developers read keys of their own projects" on app.api_keys for select to control_developer
+  using (project_id in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())));
+create policy "developers make keys of their own projects" on app.api_keys for insert to control_developer
+  with check (project_id in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())));
+create policy "developers switch off keys of their own projects" on app.api_keys for update to control_developer
+  using (project_id in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())))
+  with check (project_id in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())));
+create policy "developers see where their own projects stand" on app.tenants for select to control_developer
+  using (project_id in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())));
+
+grant select on app.projects, app.api_keys, app.tenants to control_developer;
+grant insert (id, developer_id, name, bundle_id, google_oauth_client_id, platform, environment),
+      update (name, bundle_id, google_oauth_client_id, platform, environment, default_from_email, default_from_name, default_reply_to,
+              magic_link_redirect_url, auth_email_brand_name, updated_at)
+   on app.projects to control_developer;
+grant insert on app.project_signing_keys to control_developer;
+grant insert (project_id, key_prefix, key_hash, key_type, environment), update (is_active) on app.api_keys to control_developer;
+grant execute on function internal.effective_tier, internal.project_json, internal.own_project, internal.api_key_json,
+  internal.provisioning_json, internal.provisioning_steps, internal.start_provisioning, internal.restart_provisioning,
+  api.project_create, api.project_list, api.project_get, api.project_patch, api.api_key_create, api.api_key_deactivate,
+  api.provisioning_status, api.reprovision
+  to control_developer;

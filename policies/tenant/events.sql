@@ -1,0 +1,35 @@
+alter table app.engagement_events enable row level security;
+alter table app.event_ids enable row level security;
+alter table app.user_event_counters enable row level security;
+
+create policy "users read their own events"
+  on app.engagement_events for select to app_user
+  using (app_user_id = (select internal.user_id()));
+create policy "server keys read every event" on app.engagement_events for select to app_server using (true);
+create policy "administrators read every event" on app.engagement_events for select to app_admin using (true);
+create policy "workers forget old ids" on app.event_ids for delete to app_worker using (true);
+create policy "workers find old ids" on app.event_ids for select to app_worker using (true);
+create policy "users read their own counters"
+  on app.user_event_counters for select to app_user
+  using (app_user_id = (select internal.user_id()));
+create policy "administrators read every counter" on app.user_event_counters for select to app_admin using (true);
+
+grant select on app.engagement_events to app_user, app_server, app_admin;
+grant select on app.user_event_counters to app_user, app_admin;
+grant select, delete on app.event_ids to app_worker;
+grant execute on function api.events_post, internal.events_single, internal.events_batch, internal.ingest_events,
+  internal.event_source, internal.is_historical, internal.event_by_id, internal.event_json, internal.effects_json
+  to app_user, app_server, app_admin;
+grant execute on function api.events_maintain, internal.ensure_event_partition to app_worker;
+
+insert into internal.user_data
+  (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
+values
+  ('app.engagement_events', 'app_user_id', 'engagement_events',
+   array['id', 'app_user_id', 'event_name', 'properties', 'occurred_at', 'received_at', 'source', 'session_id', 'is_historical',
+         'clock_adjusted', 'schema_violation'],
+   'events', 'move', 'cascade', null, current_setting('trellis.file')),
+  ('app.event_ids', 'app_user_id', 'event_ids', null, 'events', 'move', 'cascade',
+   'ids of events that the events section holds', current_setting('trellis.file')),
+  ('app.user_event_counters', 'app_user_id', 'event_counters',
+   array['app_user_id', 'event_name', 'day', 'count'], 'events', 'add', 'cascade', null, current_setting('trellis.file'));

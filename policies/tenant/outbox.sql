@@ -1,0 +1,8 @@
+alter table app.outbox enable row level security;
+
+create policy "workers read queued work" on app.outbox for select to app_worker using (true);
+create policy "workers settle queued work" on app.outbox for update to app_worker using (true) with check (true);
+create policy "workers remove finished work" on app.outbox for delete to app_worker using (true);
+
+grant select, delete, update (due_at, locked_until, attempts, last_error, failed_at) on app.outbox to app_worker;
+grant execute on function api.outbox_lease, api.outbox_settle, api.outbox_next to app_worker;

@@ -1,0 +1,63 @@
+alter table app.users enable row level security;
+alter table app.user_passwords enable row level security;
+alter table app.user_identities enable row level security;
+alter table app.user_sessions enable row level security;
+alter table app.name_words enable row level security;
+alter table internal.user_data enable row level security;
+
+create policy "users read themselves" on app.users for select to app_user using (id = (select internal.user_id()));
+create policy "users change themselves" on app.users for update to app_user
+  using (id = (select internal.user_id()))
+  with check (id = (select internal.user_id()));
+create policy "server keys read every user" on app.users for select to app_server using (true);
+create policy "administrators read every user" on app.users for select to app_admin using (true);
+create policy "sign-in reads every user" on app.users for select to app_auth using (true);
+create policy "sign-in makes users" on app.users for insert to app_auth with check (true);
+create policy "sign-in changes users" on app.users for update to app_auth using (true) with check (true);
+
+create policy "sign-in reads password hashes" on app.user_passwords for select to app_auth using (true);
+create policy "sign-in stores password hashes" on app.user_passwords for insert to app_auth with check (true);
+create policy "sign-in replaces password hashes" on app.user_passwords for update to app_auth using (true) with check (true);
+
+create policy "users read their own identities" on app.user_identities for select to app_user
+  using (app_user_id = (select internal.user_id()));
+create policy "server keys read every identity" on app.user_identities for select to app_server using (true);
+create policy "administrators read every identity" on app.user_identities for select to app_admin using (true);
+create policy "sign-in reads every identity" on app.user_identities for select to app_auth using (true);
+create policy "sign-in links identities" on app.user_identities for insert to app_auth with check (true);
+
+create policy "sign-in reads sessions" on app.user_sessions for select to app_auth using (true);
+create policy "sign-in starts sessions" on app.user_sessions for insert to app_auth with check (true);
+create policy "sign-in renews and ends sessions" on app.user_sessions for update to app_auth using (true) with check (true);
+
+create policy "sign-in reads name words" on app.name_words for select to app_auth using (true);
+create policy "administrators read name words" on app.name_words for select to app_admin using (true);
+create policy "workers read the registry of user data" on internal.user_data for select to app_worker using (true);
+
+grant select on app.users, app.user_identities to app_user, app_server, app_admin, app_auth;
+grant update (display_name, avatar_url, properties, timezone, last_seen_at, updated_at) on app.users to app_user;
+grant insert, update on app.users to app_auth;
+grant select, insert, update on app.user_passwords, app.user_sessions to app_auth;
+grant insert on app.user_identities to app_auth;
+grant select on app.name_words to app_auth, app_admin;
+grant select on internal.user_data to app_worker;
+grant execute on function internal.user_json to app_user, app_server, app_admin, app_auth;
+grant execute on function internal.generated_name to app_auth, app_admin;
+grant execute on function api.me_get to app_user;
+grant execute on function api.user_exists to app_server;
+
+insert into internal.user_data
+  (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
+values
+  ('app.users', 'id', 'users',
+   array['id', 'email', 'phone', 'display_name', 'avatar_url', 'external_id', 'anonymous_id', 'properties', 'timezone',
+         'email_verified', 'phone_verified', 'is_banned', 'first_seen_at', 'last_seen_at', 'created_at', 'updated_at'],
+   '{}', null, 'keep survivor', 'delete', null, current_setting('trellis.file')),
+  ('app.user_passwords', 'app_user_id', 'user_passwords', null, array['password_hash'], null, 'keep survivor', 'cascade',
+   'holds nothing but a secret', current_setting('trellis.file')),
+  ('app.user_identities', 'app_user_id', 'user_identities',
+   array['id', 'app_user_id', 'provider', 'provider_id', 'created_at'], '{}', null, 'move', 'cascade', null,
+   current_setting('trellis.file')),
+  ('app.user_sessions', 'app_user_id', 'user_sessions',
+   array['id', 'app_user_id', 'original_anonymous_id', 'signed_in_at', 'last_used_at', 'expires_at', 'ended_at', 'end_reason'],
+   array['refresh_hash'], 'sessions', 'end', 'cascade', null, current_setting('trellis.file'));

@@ -1,0 +1,86 @@
+import { availableParallelism } from 'node:os'
+import { resolve } from 'node:path'
+import { z } from 'zod'
+import { StartError } from '#server/errors.ts'
+
+const flag = z.enum(['true', 'false']).transform((value) => value === 'true')
+const list = z.string().transform((value) =>
+  value
+    .split(',')
+    .map((item) => item.trim())
+    .filter(Boolean),
+)
+const optional = z.string().min(1).optional()
+
+/** Every environment variable that Trellis reads, with its default: the README's table is made from these descriptions. */
+export const environment = z.object({
+  HOST: z.string().default('127.0.0.1').describe('Address to listen on.'),
+  PORT: z.coerce.number().int().min(0).max(65535).default(4000).describe('Port to listen on; 0 takes a free one.'),
+  PUBLIC_URL: z.url().optional().describe('Root URL in links, upload URLs and webhook URLs. Default: from host and port.'),
+  DATA_DIR: z.string().default('./data').describe('Embedded Postgres, stored media, unsent mail, generated secrets.'),
+  DATABASE_URL: optional.describe(
+    'Postgres 15 to 18 to use instead of the embedded one; the role needs CREATEDB and CREATEROLE.',
+  ),
+  DATABASE_PREFIX: z
+    .string()
+    .regex(/^[a-z][a-z0-9_]{0,20}$/)
+    .default('trellis')
+    .describe('How the names of our databases begin.'),
+  DATABASE_CONNECTIONS: z.coerce
+    .number()
+    .int()
+    .min(10)
+    .default(80)
+    .describe('Connections that one server process may hold in total.'),
+  DATABASE_CONNECTIONS_PER_TENANT: z.coerce
+    .number()
+    .int()
+    .min(2)
+    .default(10)
+    .describe('Connections that one server process may hold to one database.'),
+  DATABASE_STATEMENTS: z
+    .enum(['named', 'unnamed'])
+    .default('named')
+    .describe('`unnamed` for a transaction pooler that cannot hold prepared statements.'),
+  STATEMENT_TIMEOUT_MS: z.coerce.number().int().min(100).default(5000).describe('Longest database call of a request.'),
+  SECRETS_KEY: optional.describe(
+    '32 bytes in base64: encrypts stored credentials; logins and signing keys derive from it. Required with DATABASE_URL; otherwise generated once into DATA_DIR.',
+  ),
+  WEB_CONCURRENCY: z.coerce.number().int().min(1).max(64).default(1).describe('Server processes.'),
+  WORKER: z.enum(['inline', 'off']).default('inline').describe('`off` leaves background jobs to `npm run worker`.'),
+  SIGNUP_MODE: z.enum(['open', 'invite', 'closed']).default('open').describe('Who may sign up as a developer.'),
+  WEBHOOK_ALLOWED_CIDRS: z
+    .string()
+    .optional()
+    .describe('For development: networks exempt from the refusal of private addresses and of ports other than 443.'),
+  WEBHOOK_CA_FILE: optional.describe('For development: a certificate authority to trust besides the public ones.'),
+  GENERAL_RATE_LIMITS: z
+    .enum(['on', 'off'])
+    .default('on')
+    .transform((value) => value === 'on')
+    .describe('`off` lifts the general ceilings, never the named limits of sign-in and codes.'),
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info').describe('Least level logged.'),
+  CORS_ORIGINS: list.default([]).describe('Origins that may call /v1/admin and /v1/auth from a browser, comma-separated.'),
+  TRUST_PROXY: z
+    .union([flag, z.coerce.number().int().min(1), list])
+    .default(false)
+    .describe('Whose X-Forwarded-For to believe: true, a number of hops, or addresses, comma-separated.'),
+})
+
+export type Config = z.output<typeof environment> & { readonly processors: number }
+
+/** Reads the environment once. Throws a StartError that names every bad variable. */
+export const readConfig = (variables: Record<string, string | undefined> = process.env): Config => {
+  const given = Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== undefined && value !== ''))
+  const parsed = environment.safeParse(given)
+  if (!parsed.success) {
+    const problems = parsed.error.issues.map((issue) => `  ${issue.path.join('.')}: ${issue.message}`)
+    throw new StartError(`These environment variables cannot be used:\n${problems.join('\n')}`)
+  }
+  if (parsed.data.DATABASE_URL && !parsed.data.SECRETS_KEY) {
+    throw new StartError(
+      'DATABASE_URL needs SECRETS_KEY beside it: 32 random bytes in base64, kept as long as the data. Make one with: openssl rand -base64 32',
+    )
+  }
+  return { ...parsed.data, DATA_DIR: resolve(parsed.data.DATA_DIR), processors: availableParallelism() }
+}

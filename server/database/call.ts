@@ -1,0 +1,188 @@
+import type { Client } from 'pg'
+
+/**
+ * Who a call runs as. Every setting is set at every call, empty ones too, so that nothing which a function left behind
+ * on the connection is ever seen by the next caller.
+ */
+export type Claims = {
+  readonly role: string
+  readonly caller?: string
+  readonly userId?: string | null
+  readonly sessionId?: string | null
+  readonly developerId?: string | null
+  readonly projectId?: string | null
+  readonly actor?: string | null
+}
+
+export type CallOptions = {
+  readonly readOnly?: boolean
+  readonly timeoutMs: number
+  /** The time that a test harness passes, ISO 8601; null means the database's own clock. */
+  readonly clock: string | null
+}
+
+/** One statement of a call: rows come back as text, one list of columns each. */
+export type Statement = { readonly name: string; readonly text: string; readonly values: readonly (string | null)[] }
+
+const settings = [
+  'role',
+  'app.caller',
+  'app.user_id',
+  'app.session_id',
+  'app.developer_id',
+  'app.project_id',
+  'app.actor',
+  'app.clock',
+  'app.due_at',
+  'app.changed',
+  'app.effects',
+  'transaction_read_only',
+  'statement_timeout',
+  'search_path',
+] as const
+
+const setup = {
+  name: 'trellis_setup',
+  text: `select ${settings.map((name, index) => `pg_catalog.set_config('${name}', $${index + 1}, true)`).join(', ')}`,
+}
+
+const setupValues = (claims: Claims, options: CallOptions): string[] => [
+  claims.role,
+  claims.caller ?? '',
+  claims.userId ?? '',
+  claims.sessionId ?? '',
+  claims.developerId ?? '',
+  claims.projectId ?? '',
+  claims.actor ?? '',
+  options.clock ?? '',
+  '',
+  '',
+  '',
+  options.readOnly ? 'on' : 'off',
+  String(options.timeoutMs),
+  '',
+]
+
+/** The part of pg's Connection that a Submittable writes to: the extended protocol, message by message. */
+type Wire = {
+  parsedStatements: Record<string, string>
+  stream: { cork?: () => void; uncork?: () => void }
+  parse(message: { name: string; text: string; types?: number[] }): void
+  bind(message: { statement: string; values: readonly (string | null)[] }): void
+  execute(message: { portal?: string; rows?: number }): void
+  sync(): void
+}
+
+/** Types of the setup's parameters are given, so that its text needs no casts. */
+const textType = 25
+
+/**
+ * One Sync: set_config and then the target in a single packet and a single implicit transaction (docs/decisions.md).
+ * The target is planned after the settings are made, so row-level security and privileges are those of the switched
+ * role; Sync ends the transaction, so all of it is gone afterwards, also after an error in either part.
+ * It settles at ReadyForQuery only: a deferred constraint fails after the rows have come.
+ */
+class OneSync {
+  // pg marks a statement as parsed under this name when ParseComplete arrives; the setup is prepared beforehand
+  readonly name: string | undefined
+  readonly text: string
+  readonly rows: (string | null)[][] = []
+  callback: undefined
+  readonly #statement: Statement
+  readonly #values: string[]
+  readonly #settle: (error: Error | null, rows: (string | null)[][]) => void
+  readonly #named: boolean
+  #statementsSeen = 0
+  #settled = false
+
+  constructor(
+    statement: Statement,
+    values: string[],
+    named: boolean,
+    settle: (error: Error | null, rows: (string | null)[][]) => void,
+  ) {
+    this.#statement = statement
+    this.#values = values
+    this.#named = named
+    this.#settle = settle
+    this.name = named ? statement.name : undefined
+    this.text = statement.text
+  }
+
+  submit(connection: unknown): Error | null {
+    const wire = connection as Wire
+    const name = this.#named ? this.#statement.name : ''
+    wire.stream.cork?.()
+    try {
+      if (!this.#named) {
+        wire.parse({ name: '', text: setup.text, types: settings.map(() => textType) })
+        wire.bind({ statement: '', values: this.#values })
+      } else {
+        wire.bind({ statement: setup.name, values: this.#values })
+      }
+      wire.execute({})
+      if (!this.#named || wire.parsedStatements[name] === undefined) wire.parse({ name, text: this.#statement.text })
+      wire.bind({ statement: name, values: this.#statement.values })
+      wire.execute({})
+      wire.sync()
+    } finally {
+      wire.stream.uncork?.()
+    }
+    return null
+  }
+
+  handleRowDescription(): void {}
+
+  handleDataRow(message: { fields: (string | null)[] }): void {
+    if (this.#statementsSeen === 1) this.rows.push(message.fields)
+  }
+
+  handleCommandComplete(): void {
+    this.#statementsSeen += 1
+  }
+
+  handleEmptyQuery(): void {
+    this.#statementsSeen += 1
+  }
+
+  handlePortalSuspended(): void {}
+
+  handleError(error: Error): void {
+    this.#finish(error)
+  }
+
+  handleReadyForQuery(): void {
+    this.#finish(null)
+  }
+
+  #finish(error: Error | null): void {
+    if (this.#settled) return
+    this.#settled = true
+    this.#settle(error, this.rows)
+  }
+}
+
+/**
+ * Prepares the settings statement on a new connection. Its own Parse and Sync: were it parsed within the first call, an
+ * error in that call would leave pg's book of parsed statements wrong.
+ */
+export const prepareConnection = async (client: Client): Promise<void> => {
+  await client.query({ name: setup.name, text: setup.text, values: setupValues({ role: 'none' }, idle) })
+}
+
+const idle: CallOptions = { timeoutMs: 5000, clock: null }
+
+/** Runs one statement under these claims: one round trip, one transaction. Rejects with what Postgres says. */
+export const runOneSync = (
+  client: Client,
+  claims: Claims,
+  statement: Statement,
+  options: CallOptions,
+  named = true,
+): Promise<(string | null)[][]> =>
+  new Promise((resolve, reject) => {
+    const call = new OneSync(statement, setupValues(claims, options), named, (error, rows) =>
+      error ? reject(error) : resolve(rows),
+    )
+    client.query(call as unknown as Parameters<Client['query']>[0])
+  })

@@ -1,0 +1,114 @@
+import pg from 'pg'
+import type { Target } from '#server/database/pools.ts'
+import { root } from '#server/database/files.ts'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { scramVerifier, type Secrets } from '#server/secrets.ts'
+
+/** The roles that serve requests: one login, and one pool, for each. Names are the whole cluster's. */
+export const controlRoles = ['control_anon', 'control_developer', 'control_auth', 'control_worker'] as const
+export const tenantRoles = [
+  'app_anon',
+  'app_user',
+  'app_server',
+  'app_admin',
+  'app_auth',
+  'app_dashboard',
+  'app_worker',
+] as const
+export type Role = (typeof controlRoles)[number] | (typeof tenantRoles)[number]
+
+/** A Postgres server that holds our databases. The dsn is a role with CREATEDB and CREATEROLE; it is never logged. */
+export type Cluster = { readonly id: string; readonly dsn: string; readonly socketDirectory?: string | null }
+
+const loginPassword = (secrets: Secrets, login: string) => secrets.derive(`login:${login}`, 24).toString('base64url')
+
+const address = (cluster: Cluster) => {
+  const url = new URL(cluster.dsn)
+  const port = Number(url.port || 5432)
+  const mode = url.searchParams.get('sslmode')
+  const host = cluster.socketDirectory ?? decodeURIComponent(url.searchParams.get('host') ?? url.hostname)
+  const ssl = mode && !['disable', 'prefer', 'allow'].includes(mode) ? { rejectUnauthorized: mode !== 'require' } : undefined
+  return { host, port, ssl }
+}
+
+/** How the login of a role reaches a database of this cluster. */
+export const targetOf = (cluster: Cluster, database: string, role: Role, secrets: Secrets): Target => ({
+  key: `${cluster.id}/${database}`,
+  ...address(cluster),
+  database,
+  user: `login_${role}`,
+  password: loginPassword(secrets, `login_${role}`),
+})
+
+/** Connection settings of the cluster's administrator, acting as the owner of our objects once `asOwner`. */
+export const adminConfig = (cluster: Cluster, database: string, asOwner = true): pg.ClientConfig => {
+  const url = new URL(cluster.dsn)
+  return {
+    ...address(cluster),
+    database,
+    user: decodeURIComponent(url.username),
+    password: decodeURIComponent(url.password),
+    application_name: 'trellis_admin',
+    connectionTimeoutMillis: 10_000,
+    ...(asOwner ? { options: '-c role=trellis_owner' } : {}),
+  }
+}
+
+export const connectAdmin = async (cluster: Cluster, database: string, asOwner = true): Promise<pg.Client> => {
+  const client = new pg.Client(adminConfig(cluster, database, asOwner))
+  client.on('error', () => undefined)
+  await client.connect()
+  return client
+}
+
+/** The same as a URL, for dbmate. */
+export const adminUrl = (cluster: Cluster, database: string): string => {
+  const url = new URL(cluster.dsn)
+  url.pathname = `/${database}`
+  url.searchParams.set('role', 'trellis_owner')
+  if (!url.searchParams.has('sslmode')) url.searchParams.set('sslmode', 'disable')
+  return url.href
+}
+
+/** The database that the administrator's dsn names: where locks of the whole cluster are taken. */
+export const maintenanceDatabase = (cluster: Cluster) => new URL(cluster.dsn).pathname.slice(1) || 'postgres'
+
+const bootstrapLock = 7_305_441_001
+
+/**
+ * Runs under one lock for the whole cluster: role changes of two bootstraps at once fail with "tuple concurrently
+ * updated", and advisory locks are per database, so all meet in the maintenance database.
+ */
+export const withClusterLock = async <T>(cluster: Cluster, work: (client: pg.Client) => Promise<T>): Promise<T> => {
+  const client = await connectAdmin(cluster, maintenanceDatabase(cluster), false)
+  try {
+    await client.query('select pg_advisory_lock($1)', [bootstrapLock])
+    return await work(client)
+  } finally {
+    await client.end()
+  }
+}
+
+/** Makes the roles and their logins. Safe to run again; the lock must be held. */
+export const bootstrapRoles = async (client: pg.Client, secrets: Secrets): Promise<void> => {
+  const verifiers = Object.fromEntries(
+    [...controlRoles, ...tenantRoles].map((role) => [role, scramVerifier(loginPassword(secrets, `login_${role}`))]),
+  )
+  const text = await readFile(join(root, 'sql/cluster/roles.sql'), 'utf8')
+  await client.query(`select set_config('trellis.verifiers', $1, false)`, [JSON.stringify(verifiers)])
+  await client.query(text)
+  await client.query(`select set_config('trellis.verifiers', '', false)`)
+}
+
+/** Only our logins may connect, and only to the kind of database that is theirs; nobody makes temporary tables. */
+export const grantConnect = async (client: pg.Client, database: string, roles: readonly Role[]): Promise<void> => {
+  const name = pg.escapeIdentifier(database)
+  const logins = roles.map((role) => `login_${role}`).join(', ')
+  await client.query(`revoke all on database ${name} from public; grant connect on database ${name} to ${logins}`)
+}
+
+export const databaseExists = async (client: pg.Client, database: string): Promise<boolean> => {
+  const { rowCount } = await client.query('select from pg_database where datname = $1', [database])
+  return rowCount === 1
+}

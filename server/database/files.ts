@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** Which of the two shapes of database a file is for. */
+export type Kind = 'control' | 'tenant'
+
+export type SqlFile = { readonly path: string; readonly hash: string; readonly text: string }
+
+/** All SQL of one kind of database, in the order in which it is applied. */
+export type Program = {
+  readonly kind: Kind
+  readonly base: readonly SqlFile[]
+  readonly migrations: readonly string[]
+  readonly migrationsDir: string
+  readonly functions: readonly SqlFile[]
+  readonly policies: readonly SqlFile[]
+  readonly seeds: readonly SqlFile[]
+  readonly schemaVersion: string
+  /** One hash over every file: two databases with the same one behave the same. */
+  readonly contentHash: string
+  /** Newest migration by area stem, for `TENANT_MIGRATION_PENDING`. */
+  readonly newestByStem: ReadonlyMap<string, string>
+}
+
+export const root = fileURLToPath(new URL('../../', import.meta.url))
+
+const read = async (base: string, folder: string): Promise<SqlFile[]> => {
+  const entries = await readdir(join(base, folder), { recursive: true }).catch(() => [] as string[])
+  const names = entries.filter((name) => name.endsWith('.sql')).sort()
+  return Promise.all(
+    names.map(async (name) => {
+      const text = await readFile(join(base, folder, name), 'utf8')
+      return { path: `${folder}/${name}`, hash: createHash('sha256').update(text).digest('hex'), text }
+    }),
+  )
+}
+
+/** `20261121090000_streaks.sql` is version 20261121090000 of the stem streaks. */
+const versionOf = (name: string) => name.split('_')[0] ?? ''
+const stemOf = (name: string) => name.replace(/^\d+_/, '').replace(/\.sql$/, '')
+
+/** Reads every SQL file of a kind. `base` is the repository, or a copy of its SQL folders in tests. */
+export const readProgram = async (kind: Kind, base = root): Promise<Program> => {
+  const [shared, own, sharedFunctions, functions, policies, sharedSeeds, seeds, migrations] = await Promise.all([
+    read(base, 'sql/shared'),
+    read(base, `sql/${kind}`),
+    read(base, 'functions/shared'),
+    read(base, `functions/${kind}`),
+    read(base, `policies/${kind}`),
+    read(base, 'sql/seeds/shared'),
+    read(base, `sql/seeds/${kind}`),
+    read(base, `db/${kind}/migrations`),
+  ])
+  const files = { base: [...shared, ...own], functions: [...sharedFunctions, ...functions], policies, seeds: [...sharedSeeds, ...seeds] }
+  const names = migrations.map((file) => file.path.split('/').at(-1) ?? '')
+  const hash = createHash('sha256')
+  for (const file of [...files.base, ...migrations, ...files.functions, ...policies, ...files.seeds]) {
+    hash.update(`${file.path} ${file.hash}\n`)
+  }
+  return {
+    kind,
+    ...files,
+    migrations: names.map(versionOf),
+    migrationsDir: join(base, `db/${kind}/migrations`),
+    schemaVersion: names.map(versionOf).at(-1) ?? '',
+    contentHash: hash.digest('hex'),
+    newestByStem: new Map(names.map((name) => [stemOf(name), versionOf(name)])),
+  }
+}

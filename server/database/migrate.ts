@@ -1,0 +1,92 @@
+import { execFile } from 'node:child_process'
+import { createRequire } from 'node:module'
+import { promisify } from 'node:util'
+import type pg from 'pg'
+import {
+  adminUrl,
+  type Cluster,
+  connectAdmin,
+  controlRoles,
+  databaseExists,
+  grantConnect,
+  tenantRoles,
+} from '#server/database/cluster.ts'
+import type { Program } from '#server/database/files.ts'
+import { loadBase, loadProgram } from '#server/database/load.ts'
+
+const require = createRequire(import.meta.url)
+const exec = promisify(execFile)
+
+/** dbmate takes no lock of its own: ours is held around it and everything after it. */
+const migrationLock = 7_305_441_002
+
+/**
+ * Brings one database to this program: sql/, dbmate as the owner, then functions, policies and seeds that changed.
+ * Answers the files applied. Safe to run again and at once from several processes.
+ */
+export const migrateDatabase = async (cluster: Cluster, database: string, program: Program): Promise<string[]> => {
+  const client = await connectAdmin(cluster, database)
+  try {
+    await client.query('select pg_advisory_lock($1)', [migrationLock])
+    await loadBase(client, program)
+    const pending = await pendingMigrations(client, program)
+    if (pending.length > 0) await runDbmate(cluster, database, program)
+    const applied = await loadProgram(client, program)
+    return [...pending, ...applied]
+  } finally {
+    await client.end()
+  }
+}
+
+const pendingMigrations = async (client: pg.Client, program: Program): Promise<string[]> => {
+  const { rows: found } = await client.query(`select to_regclass('ops.schema_migrations') is not null as exists`)
+  if (!found[0].exists) return [...program.migrations]
+  const { rows } = await client.query<{ version: string }>('select version from ops.schema_migrations')
+  const applied = new Set(rows.map((row) => row.version))
+  return program.migrations.filter((version) => !applied.has(version))
+}
+
+const dbmateBinary = (): string => require.resolve(`@dbmate/${process.platform}-${process.arch}/bin/dbmate`)
+
+/** The url travels in the environment: arguments can be read by every user of the machine. */
+const runDbmate = async (cluster: Cluster, database: string, program: Program): Promise<void> => {
+  const args = ['--no-dump-schema', '--migrations-dir', program.migrationsDir, '--migrations-table', 'ops.schema_migrations']
+  try {
+    await exec(dbmateBinary(), [...args, 'migrate', '--strict'], {
+      env: { PATH: process.env['PATH'], DATABASE_URL: adminUrl(cluster, database) },
+    })
+  } catch (error) {
+    const { stderr, stdout } = error as { stderr?: string; stdout?: string }
+    throw new Error(`dbmate: ${(stderr || stdout || String(error)).trim().replaceAll(/postgres:\/\/\S+/g, 'postgres://…')}`)
+  }
+}
+
+/** Makes the control database if it is not there. The cluster lock must be held. */
+export const createControl = async (cluster: Cluster, admin: pg.Client, database: string): Promise<void> => {
+  if (!(await databaseExists(admin, database))) {
+    await admin.query(`create database "${database}" owner trellis_owner template template0 encoding 'UTF8'`)
+  }
+  await grantConnect(admin, database, controlRoles)
+}
+
+/**
+ * Builds the template anew beside the old one and renames it in, so that it is never open for connections and
+ * never half made. The cluster lock must be held.
+ */
+export const buildTemplate = async (cluster: Cluster, admin: pg.Client, template: string, program: Program): Promise<void> => {
+  const draft = `${template}_draft`
+  await admin.query(`drop database if exists "${draft}" with (force)`)
+  await admin.query(`create database "${draft}" owner trellis_owner template template0 encoding 'UTF8'`)
+  await migrateDatabase(cluster, draft, program)
+  await admin.query(`alter database "${draft}" allow_connections false`)
+  await admin.query(`drop database if exists "${template}"`)
+  await admin.query(`alter database "${draft}" rename to "${template}"`)
+}
+
+/** One tenant database from the template; idempotent. Grants on a database are not copied from its template. */
+export const createTenantDatabase = async (admin: pg.Client, database: string, template: string): Promise<void> => {
+  if (!(await databaseExists(admin, database))) {
+    await admin.query(`create database "${database}" owner trellis_owner template "${template}" strategy wal_log`)
+  }
+  await grantConnect(admin, database, tenantRoles)
+}

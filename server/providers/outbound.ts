@@ -1,0 +1,395 @@
+import { createHash, createHmac, timingSafeEqual, X509Certificate } from 'node:crypto'
+import { promises as dns } from 'node:dns'
+import { readFileSync } from 'node:fs'
+import { isIP, type LookupFunction, type TcpNetConnectOpts } from 'node:net'
+import {
+  type ConnectionOptions,
+  connect,
+  createSecureContext,
+  getCACertificates,
+  type SecureContext,
+  type TLSSocket,
+} from 'node:tls'
+import { type buildConnector, Client } from 'undici'
+import { StartError } from '#server/errors.ts'
+import { type Cidr, isExempt, isPublicAddress } from '#server/providers/addresses.ts'
+
+const maxUrlLength = 2048
+const maxBodyBytes = 64 * 1024
+const maxHeaderBytes = 16 * 1024
+const maxExcerptBytes = 1024
+// long enough for a far host; a host that answers on one of its families only still leaves time for the other
+const msPerAddress = 1000
+
+type Code = 'TARGET_URL_NOT_ALLOWED' | 'TARGET_URL_NOT_HTTPS'
+
+/** Why a target URL is refused, ready to be answered with status 400. */
+export type UrlProblem = { readonly code: Code; readonly message: string }
+
+/** What became of one POST. A delivery is acknowledged when the status is 2xx and `error` is null. */
+export type Outcome = {
+  /** Null when no status line arrived. */
+  readonly statusCode: number | null
+  /** Short and plain, or null: any complete answer that is no redirect has none, also a 500. */
+  readonly error: string | null
+  readonly durationMs: number
+  /** The start of the answer's body: at most 1 KB of valid UTF-8 without NUL, so that Postgres can store it. */
+  readonly responseExcerpt: string
+  /** Seconds that a 429 or 503 asks to wait; not capped. */
+  readonly retryAfter: number | null
+  /** The target is one that may not be called: trying again later is of no use. */
+  readonly refused: boolean
+}
+
+export type OutboundRequest = {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+export type Address = { readonly address: string; readonly family: number }
+export type Resolve = (hostname: string) => Promise<readonly Address[]>
+
+export type OutboundOptions = {
+  /** Networks exempt from the refusal of private addresses, and of ports other than 443. */
+  readonly allowedCidrs: readonly Cidr[]
+  /** PEM file of certificate authorities to trust besides the default ones. */
+  readonly caFile?: string | undefined
+  readonly resolve?: Resolve | undefined
+  /** Name, connection and whole answer together. */
+  readonly timeoutMs?: number | undefined
+}
+
+export type Outbound = {
+  /** Null when the URL may be called now. It may not be called later: `post` checks again. */
+  checkUrl(url: string): Promise<UrlProblem | null>
+  /** One POST over a connection of its own. Never rejects. */
+  post(request: OutboundRequest): Promise<Outcome>
+  /** Ends what is under way with the error `closed`. */
+  close(): Promise<void>
+}
+
+type Failure = Error & { readonly plain: string }
+const failure = (plain: string): Failure => Object.assign(new Error(plain), { plain })
+const isFailure = (error: unknown): error is Failure => error instanceof Error && 'plain' in error
+
+const refusals: Record<Code, string> = {
+  TARGET_URL_NOT_ALLOWED:
+    'target_url must name a public host on port 443: every address that it resolves to must be public.',
+  TARGET_URL_NOT_HTTPS: 'target_url must begin with https://.',
+}
+const isCode = (plain: string): plain is Code => Object.hasOwn(refusals, plain)
+
+type Target = { readonly url: URL; readonly hostname: string; readonly port: number }
+
+// Decides on the host as the WHATWG parser normalised it, so that 0x7f000001, 127.1 and 127.0.0.1 in fullwidth digits
+// are the same address here and in the connection.
+const parseTarget = (text: string): Target => {
+  const url = text.length <= maxUrlLength ? URL.parse(text) : null
+  if (url?.protocol === 'http:') throw failure('TARGET_URL_NOT_HTTPS')
+  if (url?.protocol !== 'https:' || url.username || url.password) throw failure('TARGET_URL_NOT_ALLOWED')
+  // the final dot of a full name would fail in the certificate's comparison
+  const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
+  if (hostname.split('.').includes('')) throw failure('TARGET_URL_NOT_ALLOWED')
+  return { url, hostname, port: Number(url.port || 443) }
+}
+
+/**
+ * Asks name servers only (those of the machine unless given), each family at once. Not the system's own look-up: that
+ * blocks one of few threads for as long as a slow name server likes, and one tenant could hold up all others.
+ */
+export const resolveByDns = (servers?: readonly string[]): Resolve => {
+  const resolver = new dns.Resolver({ timeout: 3000, tries: 2 })
+  if (servers) resolver.setServers(servers)
+  return async (hostname) => {
+    const found = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
+    return found.flatMap((answer) =>
+      answer.status === 'fulfilled' ? answer.value.map((address) => ({ address, family: isIP(address) })) : [],
+    )
+  }
+}
+
+// Whoever lets private networks in also means the names of the machine's hosts file, such as localhost.
+const resolveBySystem: Resolve = (hostname) => dns.lookup(hostname, { all: true })
+
+const resolved = async (hostname: string, resolve: Resolve): Promise<readonly Address[]> => {
+  // Node asks no resolver for a literal, so it is taken as it stands and checked like any other
+  const addresses = isIP(hostname) ? [{ address: hostname }] : await resolve(hostname).catch(() => [])
+  if (addresses.length === 0) throw failure('host name does not resolve')
+  return addresses.map(({ address }) => ({ address, family: isIP(address) }))
+}
+
+const within = <T>(signal: AbortSignal, work: Promise<T>): Promise<T> =>
+  new Promise((done, fail) => {
+    if (signal.aborted) fail(signal.reason)
+    signal.addEventListener('abort', () => fail(signal.reason), { once: true })
+    work.then(done, fail)
+  })
+
+type Check = (target: Target, signal: AbortSignal) => Promise<readonly Address[]>
+
+// One public address among private ones is what a rebinding name server answers: all must be allowed, not some.
+const createCheck =
+  (allowed: readonly Cidr[], resolve: Resolve): Check =>
+  async (target, signal) => {
+    const addresses = await within(signal, resolved(target.hostname, resolve))
+    const isAllowed = ({ address }: Address) =>
+      isExempt(address, allowed) || (target.port === 443 && isPublicAddress(address))
+    if (!addresses.every(isAllowed)) throw failure('TARGET_URL_NOT_ALLOWED')
+    return addresses
+  }
+
+// The addresses were checked; giving them as the look-up's answer leaves the name in place for SNI and the certificate.
+const lookupAnswering =
+  (addresses: readonly Address[]): LookupFunction =>
+  (_hostname, options, done) => {
+    if (options.all) return done(null, [...addresses])
+    done(null, addresses[0]!.address, addresses[0]!.family)
+  }
+
+const openSocket = (target: Target, addresses: readonly Address[], secureContext: SecureContext): TLSSocket => {
+  const options: ConnectionOptions & Partial<TcpNetConnectOpts> = {
+    host: target.hostname,
+    port: target.port,
+    ...(isIP(target.hostname) ? {} : { servername: target.hostname }),
+    lookup: lookupAnswering(addresses),
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: msPerAddress,
+    secureContext,
+    // said outright, so that NODE_TLS_REJECT_UNAUTHORIZED cannot switch verification off
+    rejectUnauthorized: true,
+    ALPNProtocols: ['http/1.1'],
+  }
+  return connect(options)
+}
+
+type Opened = (error: Error | null, socket: TLSSocket | null) => void
+
+const dial = (socket: TLSSocket, signal: AbortSignal, opened: Opened) => {
+  signal.addEventListener('abort', () => socket.destroy(), { once: true })
+  let isSettled = false
+  const settle: Opened = (error, open) => {
+    if (isSettled) return
+    isSettled = true
+    opened(error, open)
+  }
+  // these listeners stay: an error that comes when nobody else listens any more must not end the process
+  socket.on('error', (error) => settle(error, null))
+  socket.on('close', () => settle(failure('connection closed'), null))
+  socket.once('secureConnect', () => settle(null, socket))
+  socket.setNoDelay(true)
+}
+
+// The check sits here, in what makes the socket, so that nothing can connect without it.
+const createConnector =
+  (target: Target, signal: AbortSignal, check: Check, secureContext: SecureContext): buildConnector.connector =>
+  (_options, done) => {
+    const opened: Opened = (error, socket) => (socket ? done(null, socket) : done(error ?? failure('closed'), null))
+    check(target, signal)
+      .then((addresses) => {
+        signal.throwIfAborted()
+        dial(openSocket(target, addresses, secureContext), signal, opened)
+      })
+      .catch((error) => opened(error, null))
+  }
+
+type Received = { statusCode: number | null; retryAfter: number | null; start: Buffer[] }
+
+const readBody = async (body: AsyncIterable<Buffer>, received: Received) => {
+  let bytes = 0
+  for await (const chunk of body) {
+    // only the start is kept; the rest is read so that a receiver that answers at length is not cut off while it writes
+    if (bytes < 2 * maxExcerptBytes) received.start.push(chunk)
+    bytes += chunk.length
+    if (bytes >= maxBodyBytes) return
+  }
+}
+
+const lowerCased = (headers: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+
+type Wait = { readonly signal: AbortSignal; readonly received: Received }
+
+const exchange = async (target: Target, request: OutboundRequest, connector: buildConnector.connector, wait: Wait) => {
+  // bodyTimeout and headersTimeout are off because the signal bounds the whole
+  const limits = { maxHeaderSize: maxHeaderBytes, headersTimeout: 0, bodyTimeout: 0, allowH2: false }
+  const client = new Client(target.url.origin, { connect: connector, ...limits })
+  try {
+    const response = await client.request({
+      method: 'POST',
+      path: target.url.pathname + target.url.search,
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': 'Service-Webhooks/1',
+        'accept-encoding': 'identity',
+        ...lowerCased(request.headers),
+      },
+      body: request.body,
+      signal: wait.signal,
+      reset: true,
+    })
+    wait.received.statusCode = response.statusCode
+    wait.received.retryAfter = retryAfterSeconds(response.statusCode, response.headers['retry-after'])
+    await readBody(response.body, wait.received)
+  } finally {
+    await client.destroy()
+  }
+}
+
+const imfDate = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
+
+const retryAfterSeconds = (status: number, header: string | string[] | undefined): number | null => {
+  const text = (Array.isArray(header) ? header[0] : header)?.trim()
+  if (!text || (status !== 429 && status !== 503)) return null
+  if (/^\d+$/.test(text)) return Math.min(Number(text), Number.MAX_SAFE_INTEGER)
+  const at = imfDate.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(at) ? null : Math.max(0, Math.ceil((at - Date.now()) / 1000))
+}
+
+// `stream` leaves out a character that was cut in the middle, instead of marking it as broken
+const decodeStart = (bytes: Uint8Array) => new TextDecoder().decode(bytes, { stream: true })
+
+const excerpt = (start: readonly Buffer[]): string => {
+  const text = decodeStart(Buffer.concat(start).subarray(0, 2 * maxExcerptBytes)).replaceAll('\0', '')
+  return decodeStart(Buffer.from(text).subarray(0, maxExcerptBytes))
+}
+
+// by code, else by name: undici's parser errors have none
+const plainByCode: readonly (readonly [RegExp, string])[] = [
+  [/^ECONNREFUSED$/, 'connection refused'],
+  [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET|UND_ERR_CLOSED|UND_ERR_DESTROYED)$/, 'connection closed'],
+  [/^(EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EACCES|EPERM)$/, 'host unreachable'],
+  [/^(ETIMEDOUT|ERR_SOCKET_CONNECTION_TIMEOUT)$/, 'timeout'],
+  [/^ERR_TLS_CERT_ALTNAME_INVALID$/, 'certificate is not for this host name'],
+  [/^CERT_HAS_EXPIRED$/, 'certificate has expired'],
+  [/SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|CERT_UNTRUSTED/, 'certificate is not signed by a trusted authority'],
+  [/^(ERR_TLS_)?CERT|_CERT_|_CA$|HOSTNAME_MISMATCH|INVALID_PURPOSE|PATH_LENGTH/, 'certificate is not valid'],
+  [/^(ERR_SSL_|ERR_TLS_|EPROTO)/, 'TLS handshake failed'],
+  [/^UND_ERR_HEADERS_OVERFLOW$/, 'response headers are too large'],
+  [/^(HTTPParserError$|HPE_|UND_ERR_(RES|INFO|NOT_SUPPORTED))/, 'response is not valid HTTP'],
+]
+
+const plainError = (error: unknown): string => {
+  if (isFailure(error)) return error.plain
+  const { code, name } = error as NodeJS.ErrnoException
+  return plainByCode.find(([pattern]) => pattern.test(code ?? name))?.[1] ?? 'request failed'
+}
+
+const outcome = (received: Received, problem: string | null, durationMs: number): Outcome => {
+  const status = received.statusCode
+  const isRedirect = status !== null && status >= 300 && status < 400
+  return {
+    statusCode: status,
+    error: problem ?? (isRedirect ? 'redirect' : null),
+    durationMs: Math.round(durationMs),
+    responseExcerpt: excerpt(received.start),
+    retryAfter: received.retryAfter,
+    refused: problem !== null && isCode(problem),
+  }
+}
+
+const trusting = (caFile: string | undefined): SecureContext => {
+  if (!caFile) return createSecureContext()
+  try {
+    const pem = readFileSync(caFile, 'utf8')
+    // OpenSSL takes a file without any certificate in silence; this does not
+    new X509Certificate(pem)
+    return createSecureContext({ ca: [...getCACertificates('default'), pem] })
+  } catch (error) {
+    throw new StartError(`${caFile} cannot be used as a certificate authority: ${(error as Error).message}`)
+  }
+}
+
+// Runs pieces of work that each end after `timeoutMs` at the latest, or when all are told to.
+const createBounds = (timeoutMs: number) => {
+  const running = new Map<AbortController, Promise<unknown>>()
+  let isClosed = false
+  const bounded = <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+    if (isClosed) return Promise.reject(failure('closed'))
+    const controller = new AbortController()
+    const timer = setTimeout(() => controller.abort(failure('timeout')), timeoutMs)
+    const result = work(controller.signal)
+      .catch((error) => {
+        throw controller.signal.aborted ? controller.signal.reason : error
+      })
+      .finally(() => {
+        clearTimeout(timer)
+        running.delete(controller)
+      })
+    running.set(controller, result)
+    return result
+  }
+  const close = async () => {
+    isClosed = true
+    for (const controller of running.keys()) controller.abort(failure('closed'))
+    await Promise.allSettled(running.values())
+  }
+  return { bounded, close }
+}
+
+/**
+ * The one way out for requests to URLs that a tenant chose. Checks every address of the host in the connector that the
+ * socket itself uses, so that a name which changes its answer cannot lead inside. No redirects, cookies, proxies or
+ * reused connections. Throws a StartError when `caFile` cannot be used. Contract "Outbound webhooks", supplement F4.
+ */
+export const createOutbound = (options: OutboundOptions): Outbound => {
+  const resolve = options.resolve ?? (options.allowedCidrs.length > 0 ? resolveBySystem : resolveByDns())
+  const check = createCheck(options.allowedCidrs, resolve)
+  const secureContext = trusting(options.caFile)
+  const { bounded, close } = createBounds(options.timeoutMs ?? 10_000)
+  return {
+    close,
+    async checkUrl(url) {
+      const work = bounded(async (signal) => check(parseTarget(url), signal))
+      const problem = await work.then(() => null, plainError)
+      if (problem === null) return null
+      // a name that does not resolve, now or in time, cannot be shown to be public
+      const code = isCode(problem) ? problem : 'TARGET_URL_NOT_ALLOWED'
+      return { code, message: refusals[code] }
+    },
+    async post(request) {
+      const began = performance.now()
+      const received: Received = { statusCode: null, retryAfter: null, start: [] }
+      const work = bounded(async (signal) => {
+        const target = parseTarget(request.url)
+        const connector = createConnector(target, signal, check, secureContext)
+        await exchange(target, request, connector, { signal, received })
+      })
+      const problem = await work.then(() => null, plainError)
+      return outcome(received, problem, performance.now() - began)
+    },
+  }
+}
+
+const hmac = (secret: string, text: string) => createHmac('sha256', secret).update(text).digest('hex')
+
+/**
+ * The value of `X-Service-Signature`: `t=<unix seconds>,v1=<hex HMAC-SHA-256 of "<t>.<body>">`. The key is the secret's
+ * 64 characters as text, not the bytes that they spell.
+ */
+export const signature = (secret: string, timestampSeconds: number, body: string): string =>
+  `t=${timestampSeconds},v1=${hmac(secret, `${timestampSeconds}.${body}`)}`
+
+/** What a receiver does: false when the signature is malformed, wrong, or further from now than the tolerance. */
+export const verifySignature = (
+  header: string,
+  secret: string,
+  body: string,
+  nowSeconds: number,
+  toleranceSeconds = 300,
+): boolean => {
+  const [, time, given] = /^t=(\d{1,12}),v1=([0-9a-f]{64})$/.exec(header) ?? []
+  if (!time || !given) return false
+  const isRight = timingSafeEqual(Buffer.from(given), Buffer.from(hmac(secret, `${time}.${body}`)))
+  return isRight && Math.abs(nowSeconds - Number(time)) <= toleranceSeconds
+}
+
+/** The value of `X-Service-Idempotency-Key`: UUID version 5 (RFC 9562) of the event's id in the subscription's namespace. */
+export const idempotencyKey = (subscriptionId: string, eventId: string): string => {
+  const namespace = Buffer.from(subscriptionId.replaceAll('-', ''), 'hex')
+  if (namespace.length !== 16) throw new Error('a subscription id is a UUID')
+  const bytes = createHash('sha1').update(namespace).update(eventId).digest().subarray(0, 16)
+  bytes[6] = (bytes[6]! & 0x0f) | 0x50
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}

@@ -1,0 +1,40 @@
+-- Roles belong to the cluster, not to a database. Run in the maintenance database, under the bootstrap lock, by the role
+-- of DATABASE_URL: a superuser, or one with CREATEDB and CREATEROLE. Safe to run again.
+-- The setting trellis.verifiers holds {role: SCRAM verifier}: one login for each trust level, which may become exactly
+-- that role and is powerless by itself.
+do $$
+declare
+  role_name text;
+  login_name text;
+  verifier text;
+  is_16_or_newer constant boolean := current_setting('server_version_num')::int >= 160000;
+begin
+  if not exists (select from pg_roles where rolname = 'trellis_owner') then
+    create role trellis_owner nologin noinherit;
+  end if;
+  -- whoever bootstraps must be able to own and drop what trellis_owner owns
+  if not pg_has_role(current_user, 'trellis_owner', 'member')
+     or (is_16_or_newer and not exists (
+       select from pg_roles where rolname = current_user and rolsuper
+     )) then
+    execute format('grant trellis_owner to %I', current_user);
+  end if;
+
+  for role_name, verifier in
+    select key, value from json_each_text(current_setting('trellis.verifiers')::json)
+  loop
+    login_name := 'login_' || role_name;
+    if not exists (select from pg_roles where rolname = role_name) then
+      execute format('create role %I nologin noinherit', role_name);
+    end if;
+    if not exists (select from pg_roles where rolname = login_name) then
+      execute format('create role %I login noinherit', login_name);
+    end if;
+    execute format('alter role %I password %L', login_name, verifier);
+    if is_16_or_newer then
+      execute format('grant %I to %I with inherit false, set true', role_name, login_name);
+    else
+      execute format('grant %I to %I', role_name, login_name);
+    end if;
+  end loop;
+end $$;

@@ -1,0 +1,61 @@
+-- What the loader knows of its own work: files applied, the functions and triggers that each made, the grants that each gave.
+create schema if not exists ops;
+
+create table if not exists ops.files (
+  path       text primary key,
+  hash       text not null,
+  applied_at timestamptz not null default now()
+);
+comment on table ops.files is 'Files of sql/, functions/, policies/ and seeds applied here, by content hash.';
+
+create table if not exists ops.objects (
+  path     text not null references ops.files on delete cascade,
+  kind     text not null constraint objects_kind_known check (kind in ('function', 'trigger')),
+  identity text not null,
+  primary key (path, kind, identity)
+);
+comment on table ops.objects is
+  'Functions (as regprocedure) and triggers ("name on schema.table") that a file made: what it no longer says is dropped.';
+
+create table if not exists ops.grants (
+  path       text not null references ops.files on delete cascade,
+  kind       text not null,
+  identity   text not null,
+  columns    text not null default '',
+  grantee    text not null,
+  privilege  text not null,
+  primary key (path, kind, identity, columns, grantee, privilege)
+);
+comment on table ops.grants is 'Grants that a policy file gave, so that those it no longer says are revoked. A DBA''s own are not here.';
+
+create or replace view ops.acl as
+  select 'table' as kind, format('%I.%I', n.nspname, c.relname) as identity, '' as columns,
+         g.rolname::text as grantee, a.privilege_type as privilege
+    from pg_catalog.pg_class c
+    join pg_catalog.pg_namespace n on n.oid = c.relnamespace and n.nspname in ('app', 'collections', 'internal')
+   cross join lateral aclexplode(c.relacl) a
+    join pg_catalog.pg_roles g on g.oid = a.grantee
+   where c.relkind in ('r', 'p', 'v', 'm') and a.grantee <> c.relowner
+  union all
+  select 'sequence', format('%I.%I', n.nspname, c.relname), '', g.rolname, a.privilege_type
+    from pg_catalog.pg_class c
+    join pg_catalog.pg_namespace n on n.oid = c.relnamespace and n.nspname in ('app', 'collections', 'internal')
+   cross join lateral aclexplode(c.relacl) a
+    join pg_catalog.pg_roles g on g.oid = a.grantee
+   where c.relkind = 'S' and a.grantee <> c.relowner
+  union all
+  select 'table', format('%I.%I', n.nspname, c.relname), format('%I', t.attname), g.rolname, a.privilege_type
+    from pg_catalog.pg_attribute t
+    join pg_catalog.pg_class c on c.oid = t.attrelid
+    join pg_catalog.pg_namespace n on n.oid = c.relnamespace and n.nspname in ('app', 'collections', 'internal')
+   cross join lateral aclexplode(t.attacl) a
+    join pg_catalog.pg_roles g on g.oid = a.grantee
+   where t.attnum > 0 and not t.attisdropped
+  union all
+  select 'function', p.oid::regprocedure::text, '', g.rolname, a.privilege_type
+    from pg_catalog.pg_proc p
+    join pg_catalog.pg_namespace n on n.oid = p.pronamespace and n.nspname in ('api', 'internal')
+   cross join lateral aclexplode(p.proacl) a
+    join pg_catalog.pg_roles g on g.oid = a.grantee
+   where a.grantee <> p.proowner;
+comment on view ops.acl is 'Every privilege that a role other than the owner holds on our tables, columns, sequences and functions.';

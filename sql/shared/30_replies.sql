@@ -1,0 +1,78 @@
+-- Answers and refusals. What raises is volatile: the planner would evaluate an immutable refusal while it plans. Times go out through internal.iso, errors through internal.fail or internal.refuse.
+create or replace function internal.iso(at timestamptz) returns text
+language sql stable parallel safe
+return to_char(iso.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
+comment on function internal.iso is 'ISO 8601 in UTC with milliseconds and Z, as every time in an answer.';
+
+create or replace function internal.reply(status int, data json, headers json default null) returns api.reply
+language sql immutable parallel safe
+return row(reply.status, json_build_object('data', reply.data), reply.headers)::api.reply;
+comment on function internal.reply is 'An answer with one key, data.';
+
+create or replace function internal.reply_page(data json, total bigint, page_offset bigint, page_limit bigint) returns api.reply
+language sql immutable parallel safe
+return row(200, json_build_object('data', coalesce(reply_page.data, '[]'), 'total', reply_page.total,
+                                  'offset', reply_page.page_offset, 'limit', reply_page.page_limit), null)::api.reply;
+comment on function internal.reply_page is 'An offset-paged list: data, total, offset, limit. Null data is an empty list.';
+
+create or replace function internal.reply_cursor(data json, next_cursor text, total bigint default null) returns api.reply
+language sql immutable parallel safe
+return row(200, json_build_object('data', coalesce(reply_cursor.data, '[]'),
+                                  'pagination', json_build_object('next_cursor', reply_cursor.next_cursor,
+                                                                  'total', reply_cursor.total)), null)::api.reply;
+comment on function internal.reply_cursor is 'A cursor-paged list: data and pagination {next_cursor, total}. Null data is an empty list.';
+
+create or replace function internal.refuse(status int, code text, message text, details json default null, headers json default null)
+returns api.reply
+language sql immutable parallel safe
+return row(refuse.status,
+           json_build_object('error', case
+             when refuse.details is null then json_build_object('code', refuse.code, 'message', refuse.message)
+             else json_build_object('code', refuse.code, 'message', refuse.message, 'details', refuse.details)
+           end), refuse.headers)::api.reply;
+comment on function internal.refuse is
+  'A refusal that is returned, so that what was written with it stays: a counted failure, an ended session.';
+
+create or replace function internal.fail(status int, code text, message text, details json default null, headers json default null)
+returns void
+language plpgsql volatile as $$
+begin
+  raise exception using
+    errcode = 'TR000',
+    message = fail.message,
+    detail = json_build_object('status', fail.status, 'code', fail.code, 'details', fail.details, 'headers', fail.headers)::text;
+end $$;
+comment on function internal.fail is 'Refuses and undoes everything: raises TR000, which the server answers as this status, code, message and details.';
+
+create or replace function internal.invalid(field text, reason text, code text default 'VALIDATION_ERROR') returns void
+language sql volatile
+return internal.fail(400, invalid.code, invalid.field || ': ' || invalid.reason,
+                     json_build_object('field', invalid.field, 'reason', invalid.reason));
+comment on function internal.invalid is 'Refuses a field of the request: 400 with details {field, reason}.';
+
+create or replace function internal.changed(what text) returns void
+language sql volatile as $$
+  select set_config('app.changed', concat_ws(',', nullif(current_setting('app.changed', true), ''), changed.what), true)
+$$;
+comment on function internal.changed is
+  'Tells the servers to drop a cached credential after this commit: key:<sha256 hex>, session:<id>, user:<id>, project:<id>.';
+
+create or replace function internal.constraint_refusal(constraint_schema text, table_name text, constraint_name text)
+returns text
+language sql stable as $$
+  select coalesce(
+    (select obj_description(c.oid, 'pg_constraint')
+       from pg_catalog.pg_constraint c
+       join pg_catalog.pg_class t on t.oid = c.conrelid
+      where t.relnamespace = to_regnamespace(quote_ident(constraint_refusal.constraint_schema))
+        and t.relname = constraint_refusal.table_name
+        and c.conname = constraint_refusal.constraint_name),
+    (select obj_description(i.oid, 'pg_class')
+       from pg_catalog.pg_class i
+      where i.relnamespace = to_regnamespace(quote_ident(constraint_refusal.constraint_schema))
+        and i.relname = constraint_refusal.constraint_name
+        and i.relkind in ('i', 'I')))
+$$;
+comment on function internal.constraint_refusal is
+  'The comment of a violated constraint or unique index, "409 CONFLICT key: A streak with this key exists.", which the server
+   answers; null when the constraint is none that a person can violate.';
