@@ -1,15 +1,17 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, cp, mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, cp, lstat, mkdir, mkdtemp, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '#server/database/embedded.ts'
-import { installedBinaries, systemUser, usableBinaries } from '#server/database/embedded-binaries.ts'
+import { identity, installedBinaries, systemUser, usableBinaries } from '#server/database/embedded-binaries.ts'
 import { explained } from '#server/database/embedded-folder.ts'
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 const isRoot = process.getuid?.() === 0
 const password = 'a pass/word:with@signs'
@@ -92,7 +94,7 @@ describe('a start', () => {
     const dataDir = join(base, 'new')
     const cold = await start(dataDir)
     await query(cold, "create table kept as select 'ÀÉ ΑΒΓ'::text as word")
-    const socket = { url: `${cold.url}?host=${encodeURIComponent(cold.socketDirectory!)}` }
+    const socket = { url: `${cold.url}&host=${encodeURIComponent(cold.socketDirectory!)}` }
     expect(await query(socket, 'select inet_client_addr()')).toEqual([{ inet_client_addr: null }])
     await cold.stop()
     expect(isAlive(cold.pid)).toBe(false)
@@ -100,6 +102,7 @@ describe('a start', () => {
     expect(await query(warm, 'select lower(word) from kept')).toEqual([{ lower: 'àé αβγ' }])
     expect(warm.port).toBe(cold.port)
     expect(warm.pid).not.toBe(cold.pid)
+    await warm.stop()
   })
 
   test('configures the server: checksums, UTC, UTF-8, 200 connections, nothing of a parameter in the log', async () => {
@@ -119,6 +122,7 @@ describe('a start', () => {
       log_parameter_max_length: '0',
       log_parameter_max_length_on_error: '0',
     })
+    await server.stop()
   })
 
   test('leaves the password nowhere, and lets what the administrator sets win', async () => {
@@ -133,12 +137,14 @@ describe('a start', () => {
       expect(await readFile(join(dataDir, file), 'utf8')).not.toContain(password)
     }
     expect(said.join('\n')).not.toContain(password)
+    await again.stop()
   })
 
   test('runs Postgres as another user when we are root, else as ourselves', async () => {
     const server = await start(join(base, 'new'))
     const { uid } = await stat(join(server.socketDirectory!, `.s.PGSQL.${server.port}`))
     expect(uid).toBe(isRoot ? (await systemUser())!.uid : process.getuid?.())
+    await server.stop()
   })
 
   test('takes another port when the last one is in use', async () => {
@@ -177,7 +183,7 @@ describe('a start', () => {
     if (!isRoot) return expect(home).toBe(dataDir)
     removals.push(home)
     expect(home).toMatch(/^\/var\/lib\/trellis\/[0-9a-f]{16}$/)
-    expect(said.at(-2)).toContain(`cannot reach ${dataDir}: its data are in ${home}`)
+    expect(said.join('\n')).toContain(`cannot reach ${dataDir}: its data are in ${home}`)
     await query(server, 'create table kept ()')
     await server.stop()
     // opened afterwards, the folder must not seem to have lost its data
@@ -208,7 +214,8 @@ describe('a Postgres that runs already', () => {
     expect(adopted.socketDirectory).toBe(join(dataDir, 'socket'))
     expect(await query(adopted, 'table kept')).toEqual([])
     await adopted.stop()
-    expect(isAlive(adopted.pid)).toBe(false)
+    await expect(query(adopted, 'table kept')).rejects.toThrow(/ECONNREFUSED/)
+    expect(await isThere(join(dataDir, 'cluster/postmaster.pid'))).toBe(false)
   })
 
   test('does not hear the Ctrl-C that ends our process group', async () => {
@@ -228,7 +235,8 @@ describe('a Postgres that runs already', () => {
       const answers = await Promise.all([start(dataDir), start(dataDir), ...others.map(answerOf)])
       expect(new Set(answers.map(({ pid, port }) => `${pid} ${port}`)).size).toBe(1)
       for (const other of others) await killed(other, other.pid!, 'SIGKILL')
-      await started.at(-1)?.stop()
+      await Promise.all(started.slice(-2).map((server) => server.stop()))
+      expect(await isThere(join(dataDir, 'cluster/postmaster.pid'))).toBe(false)
     }
   })
 
@@ -238,6 +246,21 @@ describe('a Postgres that runs already', () => {
     const [, second] = await Promise.all([first.stop(), start(dataDir)])
     expect(await query(second, 'select 1 as one')).toEqual([{ one: 1 }])
     await second.stop()
+  })
+
+  test('is stopped by the last of those who use it, however the others ended', async () => {
+    const dataDir = join(base, 'at once')
+    const child = startElsewhere(dataDir)
+    const { pid } = await answerOf(child)
+    const [one, two] = [await start(dataDir), await start(dataDir)]
+    await one.stop()
+    expect(await query(two, 'select 1 as one')).toEqual([{ one: 1 }])
+    await two.stop()
+    const three = await start(dataDir)
+    expect(three.pid).toBe(pid)
+    await killed(child, child.pid!, 'SIGKILL')
+    await three.stop()
+    await expect(query(three, 'select 1')).rejects.toThrow(/ECONNREFUSED/)
   })
 
   test('refuses another password, and is left running where others use it', async () => {
@@ -266,6 +289,27 @@ describe('what a crash leaves behind', () => {
     expect(await query(again, 'table kept')).toEqual([])
     await sleeping
     await again.stop()
+    expect(await query(again, 'table kept')).toEqual([])
+    // the last to leave stops the Postgres that took the place of its own
+    await server.stop()
+    await expect(query(again, 'table kept')).rejects.toThrow(/ECONNREFUSED/)
+  })
+
+  test('a Postgres that recovers from the crash of one of its connections is waited for', async () => {
+    const dataDir = join(base, 'crash')
+    const server = await start(dataDir)
+    const client = new pg.Client({ connectionString: server.url })
+    client.on('error', () => undefined)
+    await client.connect()
+    const { rows } = await client.query('select pg_backend_pid() as pid')
+    const ended = new Promise((resolve) => client.once('end', resolve))
+    process.kill(rows[0].pid, 'SIGKILL')
+    await ended
+    const again = await start(dataDir)
+    expect(again.pid).toBe(server.pid)
+    expect(await query(again, 'select 1 as one')).toEqual([{ one: 1 }])
+    await again.stop()
+    await server.stop()
   })
 
   test('the pid of a process that is gone, or that is another program now, does not hinder', async () => {
@@ -319,9 +363,13 @@ describe('a plain sentence', () => {
   })
 
   test('for a full disk', async () => {
-    expect(explained('initdb: error: could not write: No space left on device', '/data').message).toBe(
-      'The disk that holds /data is full: free some space, and start Trellis again.',
-    )
+    for (const line of [
+      'could not write: No space left on device',
+      'could not extend: wrote only 4096 of 8192 bytes',
+    ]) {
+      const { message } = explained(`FATAL:  ${line}\nPANIC:  cannot abort`, '/data')
+      expect(message).toBe('The disk that holds /data is full: free some space, and start Trellis again.')
+    }
     if (!isRoot) return
     const disk = join(base, 'disk')
     await mkdir(disk, { mode: 0o711 })
@@ -346,29 +394,42 @@ describe('a plain sentence', () => {
     const dataDir = join(base, 'broken')
     await (await start(dataDir)).stop()
     await writeFile(join(dataDir, 'cluster/postgresql.auto.conf'), 'no_such_setting = 1\n')
-    await expect(start(dataDir)).rejects.toThrow(/^Postgres did not start \(.*FATAL: .*auto\.conf.*\): see .*postgres\.log\.$/)
+    await expect(start(dataDir)).rejects.toThrow(
+      /^Postgres did not start \(.*FATAL: .*auto\.conf.*\): see .*postgres\.log\.$/,
+    )
   })
 })
 
 describe('binaries', () => {
-  test('are copied from where they cannot run or be linked, once, and only into a folder that is ours', async () => {
+  test('are copied from where they cannot run or be linked, once, and run only from a folder that is ours', async () => {
     const installed = await installedBinaries(process.platform, process.arch)
-    const folder = join(base, 'package/native')
-    await cp(installed.folder, folder, { recursive: true, filter: (path) => !/\.so(\.\d+)?$/.test(path) || !isLink(path) })
-    await chmod(isRoot ? dirname(folder) : join(folder, 'lib'), isRoot ? 0o700 : 0o500)
+    const packed = { folder: join(base, 'package/native'), version: installed.version }
+    // as npm unpacks it, before anybody made the links
+    const filter = async (path: string) => !(await lstat(path)).isSymbolicLink()
+    await cp(installed.folder, packed.folder, { recursive: true, filter })
+    // root's private folder stops the other user; a folder that cannot be written stops an ordinary one
+    await (isRoot ? chmod(dirname(packed.folder), 0o700) : chmod(join(packed.folder, 'lib'), 0o500))
     const place = { home: join(base, 'copies'), runsAs: isRoot ? await systemUser() : null }
     await mkdir(place.home, { mode: 0o711 })
-    const packed = { folder, version: installed.version }
-    const [copy] = [await usableBinaries(packed, place, log), await usableBinaries(packed, place, log)]
-    await chmod(join(folder, 'lib'), 0o755)
+    const copy = await usableBinaries(packed, place, log)
+    expect(await usableBinaries(packed, place, log)).toEqual(copy)
     expect(copy.folder).toBe(join(place.home, `binaries-${installed.version}`))
-    expect(said.filter((message) => message.includes(`cannot run from ${folder}`))).toHaveLength(1)
-    const how = place.runsAs ? { uid: place.runsAs.uid, gid: place.runsAs.gid } : {}
-    expect(execFileSync(join(copy.folder, 'bin/postgres'), ['--version'], { ...how, cwd: '/' }).toString()).toMatch(/18/)
+    expect(said.filter((message) => message.includes(`cannot run from ${packed.folder}`))).toHaveLength(1)
+    const how = { ...identity(place.runsAs), cwd: '/' }
+    expect(execFileSync(join(copy.folder, 'bin/postgres'), ['--version'], how).toString()).toMatch(/PostgreSQL\) 18/)
     await chmod(copy.folder, 0o777)
-    await chmod(join(folder, 'lib'), isRoot ? 0o755 : 0o500)
-    await rename(join(copy.folder, 'lib/libpq.so.5'), join(copy.folder, 'lib/planted'))
     await expect(usableBinaries(packed, place, log)).rejects.toThrow(/can be changed by one/)
-    await chmod(join(folder, 'lib'), 0o755)
+    await chmod(join(packed.folder, 'lib'), 0o755)
+  })
+
+  test('are linked by several processes at once', async () => {
+    const installed = await installedBinaries(process.platform, process.arch)
+    const packed = { folder: join(base, 'linked/native'), version: installed.version }
+    const filter = async (path: string) => !(await lstat(path)).isSymbolicLink()
+    await cp(installed.folder, packed.folder, { recursive: true, filter })
+    const place = { home: base, runsAs: null }
+    const uses = await Promise.all([1, 2, 3, 4].map(() => usableBinaries(packed, place, log)))
+    expect(uses).toEqual([packed, packed, packed, packed])
+    expect(execFileSync(join(packed.folder, 'bin/postgres'), ['--version']).toString()).toMatch(/PostgreSQL\) 18/)
   })
 })

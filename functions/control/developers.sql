@@ -144,7 +144,7 @@ begin
   if me is null then
     perform internal.fail(401, 'INVALID_DEVELOPER_TOKEN', 'This account does not exist any more.');
   end if;
-  return internal.reply(200, (me::jsonb || jsonb_build_object('organizations', '[]'::jsonb, 'token', developer_me.token::jsonb))::json);
+  return internal.reply(200, internal.json_merge(me, json_build_object('organizations', '[]'::json, 'token', developer_me.token)));
 end $$;
 comment on function api.developer_me is
   'The current developer with what token is held: {type, scopes, expires_at}. organizations is empty until organizations come. Refuses 401 INVALID_DEVELOPER_TOKEN.';

@@ -164,13 +164,32 @@ language sql stable as $$
 $$;
 comment on function api.provision_stalled is 'Tenants whose making stopped, for the sweep to queue again.';
 
-create or replace function api.worker_beat(worker_id text) returns api.reply
+create or replace function api.workers_beat(ids json) returns api.reply
 language sql volatile as $$
-  insert into app.workers as w (id) values (worker_beat.worker_id)
-  on conflict (id) do update set heartbeat_at = internal.now();
+  -- real time, whatever the clock that was passed: this is about processes, not about the product
+  insert into app.workers as w (id, started_at, heartbeat_at)
+  select i, clock_timestamp(), clock_timestamp() from json_array_elements_text(workers_beat.ids) i order by i
+  on conflict (id) do update set heartbeat_at = clock_timestamp();
   select internal.reply(200, 'true');
 $$;
-comment on function api.worker_beat is 'A worker is alive.';
+comment on function api.workers_beat is 'These workers are alive.';
+
+create or replace function api.workers_stopped(ids json) returns api.reply
+language sql volatile as $$
+  delete from app.workers w where w.id in (select i from json_array_elements_text(workers_stopped.ids) i);
+  select internal.reply(200, 'true');
+$$;
+comment on function api.workers_stopped is 'These workers ended in order; nothing of theirs is locked.';
+
+create or replace function api.control_maintain() returns api.reply
+language plpgsql volatile as $$
+begin
+  delete from app.rate_limits r where r.started_at < internal.now() - interval '2 days';
+  delete from app.operations o where o.created_at < internal.now() - interval '90 days';
+  delete from app.developer_sessions s where coalesce(s.ended_at, s.expires_at) < internal.now() - interval '30 days';
+  return internal.reply(200, 'true');
+end $$;
+comment on function api.control_maintain is 'Daily: windows, operations and sessions that have outlived their use.';
 
 create or replace function api.workers_gone(silent_seconds int) returns api.reply
 language plpgsql volatile as $$
@@ -179,7 +198,7 @@ declare
 begin
   with removed as (
     delete from app.workers w
-     where w.heartbeat_at < internal.now() - make_interval(secs => workers_gone.silent_seconds)
+     where w.heartbeat_at < clock_timestamp() - make_interval(secs => workers_gone.silent_seconds)
     returning w.id
   )
   select coalesce(json_agg(r.id), '[]') into gone from removed r;

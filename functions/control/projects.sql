@@ -134,10 +134,12 @@ language plpgsql stable as $$
 declare
   project constant app.projects := internal.own_project(project_get.project_id);
 begin
-  return internal.reply(200, (
-    internal.project_json(project)::jsonb || jsonb_build_object(
-      'api_keys', coalesce((select json_agg(internal.api_key_json(k) order by k.created_at desc, k.id desc)
-                              from app.api_keys k where k.project_id = project.id), '[]')::jsonb))::json);
+  return internal.reply(200, internal.json_merge(
+    internal.project_json(project),
+    json_build_object('api_keys', coalesce((
+      select json_agg(internal.api_key_json(k) order by k.created_at desc, k.id desc)
+        from app.api_keys k
+       where k.project_id = project.id), '[]'))));
 end $$;
 comment on function api.project_get is 'A project with its API keys; the server adds the integrations, which live in the project''s own database. Refuses 404 NOT_FOUND.';
 

@@ -48,7 +48,7 @@ declare
 begin
   insert into app.users (anonymous_id, display_name)
   values (wished, internal.generated_name())
-  on conflict (anonymous_id) do nothing
+  on conflict on constraint users_anonymous_id_unique do nothing
   returning id into user_id;
   is_new := user_id is not null;
   if not is_new then
@@ -73,7 +73,7 @@ begin
   end if;
   insert into app.users (email, display_name)
   values (internal.email_normal(auth_email_signup.email), coalesce(auth_email_signup.display_name, internal.generated_name()))
-  on conflict (email) do nothing
+  on conflict on constraint users_email_unique do nothing
   returning id into user_id;
   if user_id is null then
     perform internal.fail(409, 'EMAIL_EXISTS', 'This address is in use.', '{"field": "email"}');

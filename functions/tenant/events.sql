@@ -26,6 +26,8 @@ begin
     perform internal.ensure_event_partition(internal.now() + make_interval(months => months));
   end loop;
   delete from app.event_ids i where i.received_at < internal.now() - interval '90 days';
+  delete from app.idempotency_keys k where k.created_at < internal.now() - interval '24 hours';
+  delete from app.rate_limits r where r.started_at < internal.now() - interval '2 days';
   return internal.reply(200, 'true');
 end $$;
 comment on function api.events_maintain is 'Daily: partitions for this month and the next two; forgets client ids after 90 days.';

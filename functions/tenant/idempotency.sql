@@ -19,7 +19,7 @@ begin
   -- a second request while the first runs waits here until that one is committed or gone
   insert into app.idempotency_keys (caller, route, key, body_hash)
   values (internal.idempotency_caller(), idempotency_begin.route, idempotency_begin.key, idempotency_begin.body_hash)
-  on conflict (caller, route, key) do nothing;
+  on conflict on constraint idempotency_keys_pkey do nothing;
   if found then
     return null;
   end if;

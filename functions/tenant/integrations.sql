@@ -1,13 +1,17 @@
-create or replace function internal.integration_json(i app.integrations) returns json
+create or replace function internal.integration_json(i app.integrations, root_url text) returns json
 language sql stable as $$
   select json_build_object(
     'id', (integration_json.i).id, 'provider', (integration_json.i).provider, 'is_active', (integration_json.i).is_active,
-    'has_credentials', true, 'created_at', internal.iso((integration_json.i).created_at),
-    'updated_at', internal.iso((integration_json.i).updated_at))
+    'has_credentials', true,
+    -- two providers call us; the others are only called
+    'webhook_url', case when (integration_json.i).provider in ('revenuecat', 'superwall')
+                        then integration_json.root_url || '/webhooks/' || (integration_json.i).provider
+                             || '?project_id=' || internal.project_id() end,
+    'created_at', internal.iso((integration_json.i).created_at), 'updated_at', internal.iso((integration_json.i).updated_at))
 $$;
-comment on function internal.integration_json is 'An integration as answers show it: never its config. The server adds webhook_url, which needs its own address.';
+comment on function internal.integration_json is 'An integration as answers show it: never its config.';
 
-create or replace function api.integration_put(provider text, config_sealed text, key_id text) returns api.reply
+create or replace function api.integration_put(provider text, config_sealed text, key_id text, root_url text) returns api.reply
 language plpgsql volatile as $$
 declare
   stored app.integrations;
@@ -20,10 +24,17 @@ begin
      set config_sealed = excluded.config_sealed, key_id = excluded.key_id, updated_at = internal.now()
   returning i.id, i.xmax = 0 into integration_id, is_new;
   select i.* into stored from app.integrations i where i.id = integration_id;
-  return internal.reply(case when is_new then 201 else 200 end, internal.integration_json(stored));
+  return internal.reply(case when is_new then 201 else 200 end, internal.integration_json(stored, integration_put.root_url));
 end $$;
 comment on function api.integration_put is 'Connects a provider, 201, or replaces its whole config, 200.';
 
 create or replace trigger tg_integrations__audit
   after insert or update or delete on app.integrations
   for each row execute function internal.tg_audit('integrations', 'config_sealed');
+
+create or replace function api.integration_list(root_url text) returns api.reply
+language sql stable as $$
+  select internal.reply(200, coalesce(json_agg(internal.integration_json(i, integration_list.root_url) order by i.provider), '[]'))
+    from app.integrations i
+$$;
+comment on function api.integration_list is 'Connected providers, without their configs; webhook_url for those that call us.';

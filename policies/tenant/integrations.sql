@@ -7,4 +7,4 @@ create policy "workers read integrations" on app.integrations for select to app_
 
 grant select, insert, update on app.integrations to app_admin;
 grant select on app.integrations to app_worker;
-grant execute on function internal.integration_json, api.integration_put to app_admin;
+grant execute on function internal.integration_json, api.integration_put, api.integration_list to app_admin;

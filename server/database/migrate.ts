@@ -24,11 +24,17 @@ const migrationLock = 7_305_441_002
  * Brings one database to this program: sql/, dbmate as the owner, then functions, policies and seeds that changed.
  * Answers the files applied. Safe to run again and at once from several processes.
  */
-export const migrateDatabase = async (cluster: Cluster, database: string, program: Program): Promise<string[]> => {
+export const migrateDatabase = async (
+  cluster: Cluster,
+  database: string,
+  program: Program,
+  afterBase: () => Promise<void> = async () => undefined,
+): Promise<string[]> => {
   const client = await connectAdmin(cluster, database)
   try {
     await client.query('select pg_advisory_lock($1)', [migrationLock])
     await loadBase(client, program)
+    await afterBase()
     const pending = await pendingMigrations(client, program)
     if (pending.length > 0) await runDbmate(cluster, database, program)
     const applied = await loadProgram(client, program)
@@ -62,7 +68,7 @@ const runDbmate = async (cluster: Cluster, database: string, program: Program): 
 }
 
 /** Makes the control database if it is not there. The cluster lock must be held. */
-export const createControl = async (cluster: Cluster, admin: pg.Client, database: string): Promise<void> => {
+export const createControl = async (admin: pg.Client, database: string): Promise<void> => {
   if (!(await databaseExists(admin, database))) {
     await admin.query(`create database "${database}" owner trellis_owner template template0 encoding 'UTF8'`)
   }

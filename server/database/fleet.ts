@@ -1,0 +1,185 @@
+import type pg from 'pg'
+import type { Logger } from 'pino'
+import { type Cluster, connectAdmin, maintenanceDatabase, withClusterLock } from '#server/database/cluster.ts'
+import { type Database, dataOf, type Place } from '#server/database/database.ts'
+import { createTenantDatabase, migrateDatabase } from '#server/database/migrate.ts'
+import { buildTemplate } from '#server/database/migrate.ts'
+import { type Programs, templateName } from '#server/database/prepare.ts'
+import type { Secrets } from '#server/secrets.ts'
+
+/** What workers do to databases: make them, and bring them to the newest program. */
+export type Fleet = {
+  readonly programs: Programs
+  clusterOf(id: string): Promise<Cluster | null>
+  /** Where a ready tenant is, or null. */
+  placeOf(projectId: string): Promise<Place | null>
+  /** Makes a project's database, from the first step that has not succeeded on; safe to run again. */
+  provision(projectId: string): Promise<void>
+  /** Brings one tenant to this program; a failure is recorded, and thrown so that the job is retried. */
+  migrate(projectId: string): Promise<void>
+  /** Queues the making of a database again, for the sweep. */
+  queueProvisioning(projectId: string): Promise<void>
+  /** Queues a job for each tenant that runs another program. Answers how many. */
+  queueMigrations(): Promise<number>
+}
+
+export type FleetOptions = {
+  readonly database: Database
+  readonly control: Place
+  readonly ownClusterId: string
+  readonly prefix: string
+  readonly programs: Programs
+  readonly secrets: Secrets
+  readonly jobs: pg.Pool
+  readonly log: Logger
+  readonly publish: (changed: readonly string[]) => Promise<void>
+}
+
+type TenantRow = { project_id: string; cluster_id: string; database_name: string; status: string; steps: { name: string; status: string }[] }
+
+export const createFleet = (options: FleetOptions): Fleet => {
+  const { database, control, prefix, programs, secrets, log } = options
+  const asWorker = async <T>(name: string, args: Record<string, unknown> = {}) => {
+    const reply = await database.call(control, 'control_worker', { caller: 'worker' }, name, args)
+    if (reply.changed.length > 0) await options.publish(reply.changed)
+    return dataOf<T>(reply)
+  }
+
+  const clusters = new Map<string, Cluster>([[options.ownClusterId, control.cluster]])
+  const clusterOf = async (id: string): Promise<Cluster | null> => {
+    const known = clusters.get(id)
+    if (known) return known
+    const rows = await asWorker<{ id: string; dsn_sealed: string | null }[]>('cluster_list')
+    const row = rows.find((candidate) => candidate.id === id)
+    if (!row?.dsn_sealed) return null
+    const cluster = { id, dsn: secrets.decrypt('cluster dsn', row.dsn_sealed) }
+    clusters.set(id, cluster)
+    return cluster
+  }
+
+  const tenantOf = (projectId: string) => asWorker<TenantRow | null>('provision_begin', { project_id: projectId })
+
+  /** Another cluster's template is made when the first tenant is placed there. */
+  const ensureTemplate = async (cluster: Cluster): Promise<void> => {
+    const rows = await asWorker<{ id: string; template: { content_hash: string } | null }[]>('cluster_list')
+    const template = rows.find((row) => row.id === cluster.id)?.template
+    if (template?.content_hash === programs.tenant.contentHash || cluster.id === options.ownClusterId) return
+    await withClusterLock(cluster, (admin) => buildTemplate(cluster, admin, templateName(prefix), programs.tenant))
+    await asWorker('template_built', {
+      cluster_id: cluster.id,
+      schema_version: programs.tenant.schemaVersion,
+      content_hash: programs.tenant.contentHash,
+    })
+  }
+
+  const steps = (row: TenantRow, cluster: Cluster): Record<string, () => Promise<void>> => ({
+    async create_database() {
+      await ensureTemplate(cluster)
+      const admin = await connectAdmin(cluster, maintenanceDatabase(cluster), false)
+      try {
+        await createTenantDatabase(admin, row.database_name, templateName(prefix))
+      } finally {
+        await admin.end()
+      }
+    },
+    async run_migrations() {
+      await migrateDatabase(cluster, row.database_name, programs.tenant)
+    },
+    // logins belong to the cluster; what a new database needs is that they may connect to it
+    async create_roles() {
+      const admin = await connectAdmin(cluster, maintenanceDatabase(cluster), false)
+      try {
+        await createTenantDatabase(admin, row.database_name, templateName(prefix))
+      } finally {
+        await admin.end()
+      }
+    },
+    async seed_defaults() {
+      const owner = await connectAdmin(cluster, row.database_name)
+      try {
+        await owner.query(`select internal.set_setting('project_id', to_jsonb($1::text))`, [row.project_id])
+      } finally {
+        await owner.end()
+      }
+    },
+    async verify() {
+      const place: Place = { cluster, database: row.database_name, kind: 'tenant' }
+      await database.call(place, 'app_worker', { caller: 'worker', projectId: row.project_id }, 'events_maintain', {})
+    },
+  })
+
+  const provision = async (projectId: string): Promise<void> => {
+    const row = await tenantOf(projectId)
+    if (row?.status !== 'provisioning') return
+    const cluster = await clusterOf(row.cluster_id)
+    const work = cluster ? steps(row, cluster) : {}
+    for (const { name, status } of row.steps) {
+      if (status === 'succeeded') continue
+      await asWorker('provision_step', { project_id: projectId, step: name, status: 'running' })
+      try {
+        const step = work[name]
+        if (!step) throw new Error('its cluster is not known to this server')
+        await step()
+      } catch (error) {
+        log.error({ project: projectId, step: name, error: (error as Error).message }, 'provisioning failed')
+        await asWorker('provision_step', { project_id: projectId, step: name, status: 'failed' })
+        await asWorker('provision_end', {
+          project_id: projectId,
+          error_code: 'PROVISIONING_FAILED',
+          error_message: `The step ${name} failed. It can be tried again.`,
+        })
+        return
+      }
+      await asWorker('provision_step', { project_id: projectId, step: name, status: 'succeeded' })
+    }
+    await asWorker('provision_end', {
+      project_id: projectId,
+      schema_version: programs.tenant.schemaVersion,
+      content_hash: programs.tenant.contentHash,
+    })
+  }
+
+  return {
+    programs,
+    clusterOf,
+    async placeOf(projectId) {
+      const row = await tenantOf(projectId)
+      const cluster = row?.status === 'ready' ? await clusterOf(row.cluster_id) : null
+      return row && cluster ? { cluster, database: row.database_name, kind: 'tenant' } : null
+    },
+    provision,
+    async migrate(projectId) {
+      const row = await tenantOf(projectId)
+      const cluster = row?.status === 'ready' ? await clusterOf(row.cluster_id) : null
+      if (!row || !cluster) return
+      try {
+        await migrateDatabase(cluster, row.database_name, programs.tenant)
+      } catch (error) {
+        await asWorker('fleet_migrated', { project_id: projectId, error: (error as Error).message.slice(0, 2000) })
+        throw error
+      }
+      await asWorker('fleet_migrated', {
+        project_id: projectId,
+        schema_version: programs.tenant.schemaVersion,
+        content_hash: programs.tenant.contentHash,
+      })
+    },
+    async queueProvisioning(projectId) {
+      await options.jobs.query(
+        `select graphile_worker.add_job('tenant__provision', json_build_object('project_id', $1::text), job_key := 'provision ' || $1)`,
+        [projectId],
+      )
+    },
+    async queueMigrations() {
+      const behind = await asWorker<string[]>('fleet_behind', { content_hash: programs.tenant.contentHash, batch: 100_000 })
+      for (let from = 0; from < behind.length; from += 100) {
+        await options.jobs.query(
+          `select graphile_worker.add_job('tenant__migrate', json_build_object('project_id', p), job_key := 'migrate ' || p, max_attempts := 25)
+             from json_array_elements_text($1) p`,
+          [JSON.stringify(behind.slice(from, from + 100))],
+        )
+      }
+      return behind.length
+    },
+  }
+}

@@ -1,0 +1,88 @@
+import pg from 'pg'
+import type { Logger } from 'pino'
+import { adminConfig, type Cluster } from '#server/database/cluster.ts'
+
+const channel = 'trellis_changed'
+
+/** Tells every server process what to drop from its caches. */
+export type Notifier = {
+  /** Drops here at once, and tells the others; resolves when they were told, or after a moment if they cannot be. */
+  publish(changed: readonly string[]): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * LISTEN and NOTIFY on one direct connection to control. A NOTIFY takes a lock of the whole cluster at its commit, so it is
+ * never part of a writing transaction, and at most one goes out in 30 ms. Caches live 30 seconds at most, so a message that is
+ * lost with the connection delays a revocation and loses nothing.
+ */
+export const createNotifier = (
+  control: { cluster: Cluster; database: string },
+  log: Logger,
+  drop: (changed: string) => void,
+  forgetEverything: () => void,
+): Notifier => {
+  let client: pg.Client | undefined
+  let closed = false
+  let pending: string[] = []
+  let flushing: Promise<void> | undefined
+
+  const connect = async (): Promise<void> => {
+    if (closed) return
+    const next = new pg.Client(adminConfig(control.cluster, control.database))
+    const lost = () => {
+      if (client === next) client = undefined
+      if (!closed) setTimeout(() => void connect(), 500).unref()
+    }
+    next.once('error', lost)
+    next.once('end', () => next.removeListener('error', lost))
+    next.on('error', () => undefined)
+    next.on('notification', ({ payload }) => {
+      for (const changed of payload?.split(',') ?? []) drop(changed)
+    })
+    try {
+      await next.connect()
+      await next.query(`listen ${channel}`)
+      client = next
+      // what was said while nobody listened is unknown
+      forgetEverything()
+    } catch (error) {
+      log.warn({ error: (error as Error).message }, 'cannot listen for changes')
+      await next.end().catch(() => undefined)
+      lost()
+    }
+  }
+
+  const flush = async (): Promise<void> => {
+    await new Promise((resolve) => setTimeout(resolve, 30))
+    const sent = pending
+    pending = []
+    flushing = undefined
+    try {
+      // a payload holds at most 8000 bytes
+      for (let from = 0; from < sent.length; from += 60) {
+        await client?.query('select pg_notify($1, $2)', [channel, sent.slice(from, from + 60).join(',')])
+      }
+    } catch (error) {
+      log.warn({ error: (error as Error).message }, 'cannot tell the other servers of a change')
+    }
+  }
+
+  const ready = connect()
+  return {
+    async publish(changed) {
+      for (const one of changed) drop(one)
+      if (closed) return
+      pending.push(...changed)
+      flushing ??= flush()
+      const patience = new Promise<void>((resolve) => setTimeout(resolve, 500).unref())
+      await Promise.race([flushing, patience])
+    },
+    async close() {
+      closed = true
+      await ready
+      await flushing
+      await client?.end().catch(() => undefined)
+    },
+  }
+}

@@ -1,0 +1,123 @@
+import { runMigrations } from 'graphile-worker'
+import pg from 'pg'
+import type { Logger } from 'pino'
+import {
+  adminConfig,
+  bootstrapRoles,
+  type Cluster,
+  connectAdmin,
+  databaseExists,
+  withClusterLock,
+} from '#server/database/cluster.ts'
+import type { Program } from '#server/database/files.ts'
+import { buildTemplate, createControl, migrateDatabase } from '#server/database/migrate.ts'
+import { StartError } from '#server/errors.ts'
+import type { Secrets } from '#server/secrets.ts'
+
+export type Programs = { readonly control: Program; readonly tenant: Program }
+
+export type Prepared = { readonly clusterId: string }
+
+export const controlName = (prefix: string) => `${prefix}_control`
+export const templateName = (prefix: string) => `${prefix}_template`
+export const tenantName = (prefix: string, projectId: string) => `${prefix}_${projectId.replaceAll('-', '')}`
+
+/**
+ * Brings the server of the control database to this program: roles, control, graphile-worker's tables, the template. Under
+ * one lock for the cluster, so that any number of processes may start at once. Tenants follow by jobs (fleet.ts).
+ */
+export const prepareInstallation = (
+  cluster: Cluster,
+  prefix: string,
+  programs: Programs,
+  secrets: Secrets,
+  log: Pick<Logger, 'info'>,
+): Promise<Prepared> =>
+  withClusterLock(cluster, async (admin) => {
+    await checkVersion(admin)
+    const control = controlName(prefix)
+    // before the logins get new passwords: a wrong key must not lock running servers out
+    if (await databaseExists(admin, control)) await checkKey(cluster, control, secrets)
+    await bootstrapRoles(admin, secrets)
+    await createControl(admin, control)
+    const jobs = new pg.Pool({ ...adminConfig(cluster, control), max: 1 })
+    jobs.on('error', () => undefined)
+    jobs.on('connect', (client) => client.on('error', () => undefined))
+    try {
+      await migrateDatabase(cluster, control, programs.control, () => runMigrations({ pgPool: jobs, schema: 'graphile_worker' }))
+    } finally {
+      await jobs.end()
+    }
+    await storeKey(cluster, control, secrets)
+    const client = await connectAdmin(cluster, control)
+    try {
+      const clusterId = await ensureCluster(client)
+      await ensureTemplate(cluster, admin, client, clusterId, templateName(prefix), programs.tenant, log)
+      return { clusterId }
+    } finally {
+      await client.end()
+    }
+  })
+
+const checkVersion = async (admin: pg.Client): Promise<void> => {
+  const { rows } = await admin.query<{ version: string }>(`select current_setting('server_version_num') as version`)
+  const version = Number(rows[0]?.version)
+  if (version < 150000) throw new StartError(`Postgres ${Math.floor(version / 10000)} is too old: 15 to 18 are supported.`)
+}
+
+const keyCheck = (secrets: Secrets) => secrets.mac('installation', 'trellis')
+
+const checkKey = async (cluster: Cluster, control: string, secrets: Secrets): Promise<void> => {
+  const client = await connectAdmin(cluster, control, false)
+  try {
+    const { rows: found } = await client.query<{ exists: boolean }>(`select to_regclass('app.installation') is not null as exists`)
+    if (!found[0]?.exists) return
+    await client.query('set role trellis_owner')
+    const { rows } = await client.query<{ key_check: string }>('select key_check from app.installation')
+    if (rows[0] && rows[0].key_check !== keyCheck(secrets)) {
+      throw new StartError('SECRETS_KEY is not the one that this data was made with. Put the former key back.')
+    }
+  } finally {
+    await client.end()
+  }
+}
+
+const storeKey = async (cluster: Cluster, control: string, secrets: Secrets): Promise<void> => {
+  const client = await connectAdmin(cluster, control)
+  try {
+    await client.query('insert into app.installation (key_check) values ($1) on conflict (only_one) do nothing', [keyCheck(secrets)])
+  } finally {
+    await client.end()
+  }
+}
+
+const ensureCluster = async (control: pg.Client): Promise<string> => {
+  await control.query(`insert into app.clusters (name) values ('own') on conflict on constraint clusters_name_unique do nothing`)
+  const { rows } = await control.query<{ id: string }>(`select id from app.clusters where name = 'own'`)
+  return rows[0]?.id ?? ''
+}
+
+/** Builds the template when its program is not ours; it is closed to connections, so control knows what it holds. */
+const ensureTemplate = async (
+  cluster: Cluster,
+  admin: pg.Client,
+  control: pg.Client,
+  clusterId: string,
+  template: string,
+  program: Program,
+  log: Pick<Logger, 'info'>,
+): Promise<void> => {
+  const { rows } = await control.query<{ content_hash: string }>('select content_hash from app.templates where cluster_id = $1', [
+    clusterId,
+  ])
+  if (rows[0]?.content_hash === program.contentHash && (await databaseExists(admin, template))) return
+  const began = performance.now()
+  await buildTemplate(cluster, admin, template, program)
+  await control.query(
+    `insert into app.templates (cluster_id, schema_version, content_hash) values ($1, $2, $3)
+     on conflict (cluster_id) do update
+        set schema_version = excluded.schema_version, content_hash = excluded.content_hash, built_at = now()`,
+    [clusterId, program.schemaVersion, program.contentHash],
+  )
+  log.info({ milliseconds: Math.round(performance.now() - began) }, 'built the template database')
+}

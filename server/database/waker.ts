@@ -1,0 +1,76 @@
+import type pg from 'pg'
+import type { Logger } from 'pino'
+
+/** Tells the workers that a tenant has due work. */
+export type Waker = {
+  wake(projectId: string, dueAt: string): void
+  /** Notes that a tenant is written to, so that the minute's sweep looks at it; at most every five minutes. */
+  written(projectId: string): void
+  flush(): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * Adds graphile-worker jobs, coalesced for 20 ms. Two keys a tenant: `ID:now`, and `ID:timer` for work due later, which only
+ * ever moves to an earlier time here. What is lost when this process dies in between, the sweep finds.
+ */
+export const createWaker = (jobs: pg.Pool, log: Logger, noteWritten: (projectIds: string[]) => Promise<void>): Waker => {
+  let due = new Map<string, number>()
+  let fresh: string[] = []
+  const noted = new Map<string, number>()
+  let timer: NodeJS.Timeout | undefined
+  let running: Promise<void> = Promise.resolve()
+
+  const send = async (): Promise<void> => {
+    timer = undefined
+    const wakes = [...due].map(([id, at]) => ({ id, at: new Date(at).toISOString(), now: at <= Date.now() + 1000 }))
+    const written = fresh
+    due = new Map()
+    fresh = []
+    try {
+      if (wakes.length > 0) await jobs.query(addDrains, [JSON.stringify(wakes)])
+      if (written.length > 0) await noteWritten(written)
+    } catch (error) {
+      log.warn({ error: (error as Error).message, tenants: wakes.length }, 'cannot wake tenants now; the sweep will')
+    }
+  }
+  const soon = () => {
+    timer ??= setTimeout(() => {
+      running = running.then(send)
+    }, 20)
+  }
+
+  return {
+    wake(projectId, dueAt) {
+      const at = Date.parse(dueAt)
+      due.set(projectId, Math.min(at, due.get(projectId) ?? at))
+      soon()
+    },
+    written(projectId) {
+      const now = performance.now()
+      if ((noted.get(projectId) ?? Number.NEGATIVE_INFINITY) > now - 300_000) return
+      noted.set(projectId, now)
+      if (noted.size > 100_000) noted.clear()
+      fresh.push(projectId)
+      soon()
+    },
+    async flush() {
+      if (timer) {
+        clearTimeout(timer)
+        running = running.then(send)
+      }
+      await running
+    },
+    async close() {
+      await this.flush()
+    },
+  }
+}
+
+const addDrains = `
+  select graphile_worker.add_job('tenant__drain', json_build_object('project_id', w.id),
+           job_key := w.id || case when w.now then ':now' else ':timer' end,
+           run_at := case when w.now then now()
+                          else least(w.at, coalesce((select j.run_at from graphile_worker.jobs j where j.key = w.id || ':timer'), w.at)) end,
+           max_attempts := 5)
+    from json_to_recordset($1) as w (id text, at timestamptz, now boolean)`

@@ -1,0 +1,287 @@
+import { hash } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import { dataOf } from '#server/database/database.ts'
+import { refusal } from '#server/errors.ts'
+import { createCache } from '#server/http/cache.ts'
+import type { Edge, KeyEdge } from '#server/http/edges.ts'
+import type { Caller, Resolved, Route } from '#server/http/route.ts'
+import { uuidPattern } from '#server/http/schemas.ts'
+import type { DeveloperClaims, SessionClaims } from '#server/http/tokens.ts'
+import type { Services } from '#server/services.ts'
+
+/** What verified credentials came to, kept for at most 30 seconds; logout and deactivation drop it sooner. */
+export type Sessions = ReturnType<typeof createSessions>
+
+export const createSessions = () => {
+  const users = createCache<SessionClaims & { projectId: string }>(50_000, 30_000)
+  const developers = createCache<DeveloperClaims>(10_000, 30_000)
+  /** Signatures are the dearest part of a request: a token that was verified once is known until it expires. */
+  const signatures = createCache<SessionClaims & { projectId: string }>(50_000, 3600_000)
+  const onBehalf = createCache<{ userId: string }>(50_000, 30_000)
+  return {
+    users,
+    developers,
+    signatures,
+    onBehalf,
+    clear() {
+      users.clear()
+      developers.clear()
+      onBehalf.clear()
+    },
+    drop(changed: string) {
+      const [kind, id = ''] = changed.split(':')
+      if (kind === 'session') {
+        users.dropWhere((claims) => claims.sid === id)
+        developers.dropWhere((claims) => claims.sid === id)
+      }
+      if (kind === 'user') {
+        users.dropWhere((claims) => claims.userId === id)
+        onBehalf.dropWhere((known) => known.userId === id)
+      }
+    },
+  }
+}
+
+const bearer = (request: FastifyRequest): string | null => {
+  const header = request.headers.authorization
+  if (!header) return null
+  return /^Bearer +([^\s]+) *$/i.exec(header)?.[1] ?? ''
+}
+
+const unauthorized = (message = 'The API key or the session is missing or not valid.') => refusal(401, 'UNAUTHORIZED', message)
+
+const seconds = (services: Services) => services.now().getTime() / 1000
+
+const developerOf = async (request: FastifyRequest, services: Services): Promise<DeveloperClaims> => {
+  const token = bearer(request)
+  const refuse = () => refusal(401, 'INVALID_DEVELOPER_TOKEN', 'The developer token is missing, expired or not valid.')
+  if (!token || token.length > 4096) throw refuse()
+  const claims = await services.sessions.developers.get(hash('sha256', token, 'base64'), async () => {
+    const verified = await services.tokens.verifyDeveloperAccess(token)
+    if (verified.kind !== 'valid' || !uuidPattern.test(verified.claims.sid)) return null
+    const reply = await services.database.call(services.control, 'control_auth', { caller: 'edge' }, 'developer_session_check', {
+      sid: verified.claims.sid,
+    })
+    return dataOf<{ is_live: boolean }>(reply).is_live ? verified.claims : null
+  })
+  if (!claims || claims.expiresAt <= seconds(services)) throw refuse()
+  return claims
+}
+
+/** Who did it, for the audit trail. */
+const actorOf = (request: FastifyRequest, claims: DeveloperClaims) =>
+  JSON.stringify({
+    type: 'developer',
+    id: claims.developerId,
+    label: null,
+    ip: request.ip,
+    user_agent: request.headers['user-agent']?.slice(0, 500) ?? null,
+    request_id: request.id,
+  })
+
+const keyOf = async (request: FastifyRequest, services: Services): Promise<KeyEdge> => {
+  const given = request.headers['x-api-key']
+  if (typeof given !== 'string' || given.length > 200) throw unauthorized('The X-Api-Key header is missing.')
+  const found = await services.edges.byKey(given)
+  if (!found) throw unauthorized('The API key is not valid.')
+  return found
+}
+
+/** The project's database; before it is ready the answer is 503 (502 where the area says so). */
+export const tenantPlace = (services: Services, edge: Edge, route: Route) => {
+  if (!edge.place) {
+    const status = services.areaOf(route).unavailable ?? 503
+    throw refusal(status, 'TENANT_UNAVAILABLE', 'The database of this project is being made.', null, { 'Retry-After': '2' })
+  }
+  services.checkMigrated(edge, route)
+  return edge.place
+}
+
+const sessionOf = async (request: FastifyRequest, services: Services, edge: Edge): Promise<SessionClaims> => {
+  const token = bearer(request)
+  // SDKs made for other backends send the key itself as the Bearer when nobody is signed in
+  if (!token || token.length > 4096 || token === request.headers['x-api-key']) throw unauthorized('Sign in first.')
+  const key = hash('sha256', token, 'base64')
+  const known = services.sessions.signatures.peek(key)
+  if (!known) {
+    const verified = await services.tokens.verifySession(edge, token)
+    if (verified.kind === 'expired') throw refusal(401, 'TOKEN_EXPIRED', 'The session token has expired: refresh it.')
+    if (verified.kind === 'invalid') throw unauthorized('The session token is not valid.')
+    services.sessions.signatures.set(key, { ...verified.claims, projectId: edge.projectId })
+  }
+  const claims = known ?? services.sessions.signatures.peek(key)
+  if (!claims || claims.projectId !== edge.projectId) throw unauthorized('The session token is of another project.')
+  if (claims.expiresAt <= seconds(services)) throw refusal(401, 'TOKEN_EXPIRED', 'The session token has expired: refresh it.')
+  return claims
+}
+
+/** Whether the session still lives: asked at most every 30 seconds. */
+const liveSession = async (request: FastifyRequest, services: Services, edge: Edge, route: Route): Promise<SessionClaims> => {
+  const claims = await sessionOf(request, services, edge)
+  const place = tenantPlace(services, edge, route)
+  const live = await services.sessions.users.get(`${edge.projectId} ${claims.sid}`, async () => {
+    const reply = await services.database.call(place, 'app_auth', { caller: 'edge', projectId: edge.projectId }, 'auth_session', {
+      sid: claims.sid,
+    })
+    return dataOf<{ is_live: boolean }>(reply).is_live ? { ...claims, projectId: edge.projectId } : null
+  })
+  if (!live) throw unauthorized('The session has ended.')
+  return claims
+}
+
+const onBehalfOf = async (request: FastifyRequest, services: Services, edge: Edge, route: Route): Promise<string> => {
+  const userId = request.headers['x-on-behalf-of']
+  if (request.headers.authorization && bearer(request) !== request.headers['x-api-key']) {
+    throw refusal(400, 'INVALID_INPUT', 'With a server key X-On-Behalf-Of decides: send no Bearer beside it.', {
+      field: 'Authorization',
+      reason: 'must not be sent with X-On-Behalf-Of',
+    })
+  }
+  const unknown = () => refusal(404, 'USER_NOT_FOUND', 'There is no such user.')
+  if (typeof userId !== 'string' || !uuidPattern.test(userId)) throw unknown()
+  const place = tenantPlace(services, edge, route)
+  const exists = await services.sessions.onBehalf.get(`${edge.projectId} ${userId.toLowerCase()}`, async () => {
+    const reply = await services.database.call(place, 'app_server', { caller: 'edge', projectId: edge.projectId }, 'user_exists', {
+      user_id: userId,
+    })
+    return dataOf<{ exists: boolean }>(reply).exists ? { userId: userId.toLowerCase() } : null
+  })
+  if (!exists) throw unknown()
+  return userId.toLowerCase()
+}
+
+const apiKey = { ApiKey: [] }
+const session = { ApiKey: [], Session: [] }
+const keyRefusals = { 401: ['UNAUTHORIZED'], 429: ['RATE_LIMITED'], 503: ['TENANT_UNAVAILABLE', 'TENANT_MIGRATION_PENDING'] }
+const developerRefusals = { 401: ['INVALID_DEVELOPER_TOKEN'] }
+
+/** Nobody in particular: sign-up, sign-in and what else has no credential yet. */
+export const anyone: Caller = {
+  name: 'anyone',
+  security: [],
+  refusals: { 503: ['SERVICE_UNAVAILABLE'] },
+  resolve: async (_request, services) => ({ place: services.control, role: 'control_auth', claims: { caller: 'sign_in' }, edge: null }),
+}
+
+/** A signed-in developer, for what is the account's own. */
+export const developer: Caller = {
+  name: 'developer',
+  security: [{ Developer: [] }],
+  refusals: { ...developerRefusals, 503: ['SERVICE_UNAVAILABLE'] },
+  async resolve(request, services) {
+    const claims = await developerOf(request, services)
+    return {
+      place: services.control,
+      role: 'control_developer',
+      claims: { caller: 'developer', developerId: claims.developerId, sessionId: claims.sid, actor: actorOf(request, claims) },
+      edge: null,
+      expiresAt: claims.expiresAt,
+    }
+  },
+}
+
+const ownedProject = async (request: FastifyRequest, services: Services) => {
+  const claims = await developerOf(request, services)
+  const { projectId = '' } = request.params as { projectId?: string }
+  const edge = uuidPattern.test(projectId) ? await services.edges.byProject(projectId.toLowerCase()) : null
+  if (!edge) throw refusal(404, 'NOT_FOUND', 'There is no such project.')
+  if (edge.developerId !== claims.developerId) {
+    throw refusal(403, 'PROJECT_FORBIDDEN', 'This project belongs to another developer.')
+  }
+  return { claims, edge }
+}
+
+const ownerClaims = (request: FastifyRequest, claims: DeveloperClaims, edge: Edge) => ({
+  caller: 'developer',
+  developerId: claims.developerId,
+  sessionId: claims.sid,
+  projectId: edge.projectId,
+  actor: actorOf(request, claims),
+})
+
+const ownerRefusals = { ...developerRefusals, 403: ['PROJECT_FORBIDDEN'], 404: ['NOT_FOUND'] }
+
+/** The project's owner, for what control knows of the project. */
+export const projectOwner: Caller = {
+  name: 'projectOwner',
+  security: [{ Developer: [] }],
+  refusals: { ...ownerRefusals, 503: ['SERVICE_UNAVAILABLE'] },
+  async resolve(request, services) {
+    const { claims, edge } = await ownedProject(request, services)
+    return { place: services.control, role: 'control_developer', claims: ownerClaims(request, claims, edge), edge }
+  },
+}
+
+/** The project's owner, acting in the project's own database. */
+export const administrator: Caller = {
+  name: 'administrator',
+  security: [{ Developer: [] }],
+  refusals: { ...ownerRefusals, 503: ['SERVICE_UNAVAILABLE', 'TENANT_UNAVAILABLE', 'TENANT_MIGRATION_PENDING'] },
+  async resolve(request, services, route) {
+    const { claims, edge } = await ownedProject(request, services)
+    return { place: tenantPlace(services, edge, route), role: 'app_admin', claims: ownerClaims(request, claims, edge), edge }
+  },
+}
+
+/** An app before anybody signed in: any key of the project. */
+export const appKey: Caller = {
+  name: 'appKey',
+  security: [apiKey],
+  refusals: keyRefusals,
+  async resolve(request, services, route) {
+    const { edge } = await keyOf(request, services)
+    return {
+      place: tenantPlace(services, edge, route),
+      role: 'app_auth',
+      claims: { caller: 'sign_in', projectId: edge.projectId },
+      edge,
+    }
+  },
+}
+
+const asUser = (place: Resolved['place'], edge: Edge, claims: SessionClaims): Resolved => ({
+  place,
+  role: 'app_user',
+  claims: { caller: 'user', userId: claims.userId, sessionId: claims.sid, projectId: edge.projectId },
+  edge,
+})
+
+/** A signed-in end user, or a server key on behalf of one. */
+export const endUser: Caller = {
+  name: 'endUser',
+  security: [session, { ApiKey: [], OnBehalfOf: [] }],
+  refusals: { ...keyRefusals, 400: ['INVALID_INPUT'], 401: ['UNAUTHORIZED', 'TOKEN_EXPIRED'], 404: ['USER_NOT_FOUND'] },
+  async resolve(request, services, route) {
+    const { keyType, edge } = await keyOf(request, services)
+    if (keyType === 'server' && request.headers['x-on-behalf-of'] !== undefined) {
+      const userId = await onBehalfOf(request, services, edge, route)
+      return {
+        place: tenantPlace(services, edge, route),
+        role: 'app_user',
+        claims: { caller: 'server_key_user', userId, projectId: edge.projectId },
+        edge,
+      }
+    }
+    const claims = await liveSession(request, services, edge, route)
+    return asUser(tenantPlace(services, edge, route), edge, claims)
+  },
+}
+
+/** A signed-in end user, or a server key with or without a user. */
+export const endUserOrServer: Caller = {
+  ...endUser,
+  name: 'endUserOrServer',
+  security: [session, { ApiKey: [], OnBehalfOf: [] }, apiKey],
+  async resolve(request, services, route) {
+    const { keyType, edge } = await keyOf(request, services)
+    if (keyType === 'server' && request.headers['x-on-behalf-of'] === undefined && !request.headers.authorization) {
+      return {
+        place: tenantPlace(services, edge, route),
+        role: 'app_server',
+        claims: { caller: 'server_key', projectId: edge.projectId },
+        edge,
+      }
+    }
+    return endUser.resolve(request, services, route)
+  },
+}

@@ -1,0 +1,48 @@
+import { refusal } from '#server/errors.ts'
+
+type Bucket = { tokens: number; at: number }
+
+/** Token buckets in memory for the general ceilings: they protect one process and need not be exact. */
+export type Ceilings = {
+  /** Takes one from each of these buckets, or refuses with 429 RATE_LIMITED. */
+  take(buckets: readonly { key: string; perSecond: number; burst: number }[]): void
+}
+
+const most = 100_000
+
+export const createCeilings = (isOn: boolean): Ceilings => {
+  const buckets = new Map<string, Bucket>()
+  const fill = (key: string, perSecond: number, burst: number, now: number): Bucket => {
+    const bucket = buckets.get(key) ?? { tokens: burst, at: now }
+    bucket.tokens = Math.min(burst, bucket.tokens + ((now - bucket.at) / 1000) * perSecond)
+    bucket.at = now
+    buckets.delete(key)
+    buckets.set(key, bucket)
+    if (buckets.size > most) buckets.delete(buckets.keys().next().value as string)
+    return bucket
+  }
+  return {
+    take(wanted) {
+      if (!isOn) return
+      const now = performance.now()
+      const filled = wanted.map(({ key, perSecond, burst }) => ({ bucket: fill(key, perSecond, burst, now), perSecond }))
+      const empty = filled.find(({ bucket }) => bucket.tokens < 1)
+      if (empty) {
+        const wait = Math.max(1, Math.ceil((1 - empty.bucket.tokens) / empty.perSecond))
+        throw refusal(429, 'RATE_LIMITED', 'Too many requests: slow down.', { retry_after_seconds: wait }, { 'Retry-After': String(wait) })
+      }
+      for (const { bucket } of filled) bucket.tokens -= 1
+    },
+  }
+}
+
+/** How one caller of an IP address counts: an IPv6 caller by its /64. */
+export const addressKey = (ip: string): string => {
+  const plain = ip.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '')
+  if (!plain.includes(':')) return plain
+  const [head = '', tail = ''] = plain.split('::')
+  const left = head ? head.split(':') : []
+  const right = plain.includes('::') && tail ? tail.split(':') : []
+  const groups = plain.includes('::') ? [...left, ...Array(Math.max(0, 8 - left.length - right.length)).fill('0'), ...right] : left
+  return `${groups.slice(0, 4).map((group) => Number.parseInt(group || '0', 16).toString(16)).join(':')}::/64`
+}

@@ -1,0 +1,33 @@
+import { dataOf } from '#server/database/database.ts'
+import { refusal } from '#server/errors.ts'
+import { addressKey } from '#server/http/ceilings.ts'
+import type { HandlerContext, Limit } from '#server/http/route.ts'
+
+const minute = 60
+const hour = 3600
+const day = 86_400
+
+/** A named limit of the contract: `perIp('signup', request.ip, [5, 'minute'], [50, 'day'])`. */
+type Window = readonly [max: number, unit: 'minute' | 'quarter' | 'hour' | 'day']
+const seconds = { minute, quarter: 15 * minute, hour, day }
+
+const limits = (key: string, windows: readonly Window[]): Limit[] =>
+  windows.map(([max, unit]) => ({ key: `${key} ${unit}`, max, seconds: seconds[unit] }))
+
+export const perIp = (name: string, ip: string, ...windows: Window[]) => limits(`${name} ip ${addressKey(ip)}`, windows)
+export const perSubject = (name: string, subject: string, ...windows: Window[]) => limits(`${name} ${subject}`, windows)
+
+/**
+ * Takes one attempt of every limit, or of none and refuses with 429 and `Retry-After`. A statement of its own: in the
+ * request's transaction a refusal would undo the count.
+ */
+export const takeLimits = async ({ call }: Pick<HandlerContext, 'call'>, wanted: readonly Limit[], code = 'RATE_LIMIT_EXCEEDED') => {
+  const { wait } = dataOf<{ wait: number | null }>(await call('rate_limit_take', { limits: wanted }, { readOnly: false }))
+  if (wait === null) return
+  throw refusal(429, code, 'Too many attempts: wait before the next one.', { retry_after_seconds: wait }, { 'Retry-After': String(wait) })
+}
+
+/** Gives a budget of failures back when there was none. */
+export const giveBack = async ({ call }: Pick<HandlerContext, 'call'>, taken: readonly Limit[]) => {
+  await call('rate_limit_give_back', { keys: taken.map((limit) => limit.key) }, { readOnly: false })
+}

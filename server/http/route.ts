@@ -1,0 +1,128 @@
+import type { FastifyRequest } from 'fastify'
+import type { z } from 'zod'
+import type { Arguments, CallSettings, Place, Reply } from '#server/database/database.ts'
+import type { Claims } from '#server/database/call.ts'
+import type { Role } from '#server/database/cluster.ts'
+import type { Edge } from '#server/http/edges.ts'
+import type { Services } from '#server/services.ts'
+
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+type Shape = Readonly<Record<string, z.ZodType>>
+
+/** Who a request turned out to be, and where its call goes. */
+export type Resolved = {
+  readonly place: Place
+  readonly role: Role
+  readonly claims: Omit<Claims, 'role'>
+  readonly edge: Edge | null
+  /** When the developer's token ends, in Unix seconds. */
+  readonly expiresAt?: number
+}
+
+/** A kind of caller: how its credentials are read, how the document describes them, what they may be refused with. */
+export type Caller = {
+  readonly name: string
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[]
+  readonly refusals: Readonly<Record<number, readonly string[]>>
+  readonly resolve: (request: FastifyRequest, services: Services, route: Route) => Promise<Resolved>
+}
+
+/** Counted in the database, exactly: one attempt against each of these, or against none. */
+export type Limit = { readonly key: string; readonly max: number; readonly seconds: number }
+
+/** What a route answers with: an envelope as text, or data to be put into one. */
+export type Answer = { readonly status: number; readonly body: string; readonly headers?: Record<string, string> | null }
+
+export type Input = {
+  readonly params: Record<string, unknown>
+  readonly query: Record<string, unknown>
+  readonly body: Record<string, unknown>
+}
+
+export type HandlerContext = Input & {
+  readonly request: FastifyRequest
+  readonly services: Services
+  readonly resolved: Resolved
+  /** The route's call as this caller, or another function of the same place. */
+  readonly call: (name: string, args: Arguments, settings?: CallSettings & { role?: Role }) => Promise<Reply>
+}
+
+export type Declaration = {
+  readonly caller: Caller
+  readonly summary: string
+  readonly description?: string
+  readonly params?: Shape
+  readonly query?: Shape
+  readonly headers?: Shape
+  /** Schema of the JSON body; a route without one takes none, or ignores what it gets. */
+  readonly body?: z.ZodType
+  /** Shown in the document instead of `body` where SQL judges the items one by one. */
+  readonly documentedBody?: z.ZodType
+  /** A PATCH sends its body whole, as `patch`, so that absent and null differ. */
+  readonly patch?: boolean
+  readonly call?: string
+  /** Arguments of the call beyond params, query and body. */
+  readonly args?: (context: Input & { request: FastifyRequest; services: Services; resolved: Resolved }) => Arguments
+  readonly handle?: (context: HandlerContext) => Promise<Answer>
+  readonly replies: Readonly<Record<number, z.ZodType>>
+  readonly refusals?: Readonly<Record<number, readonly string[]>>
+  /** Code of a 500. */
+  readonly failure?: string
+  /** Code of invalid input; by default the area's. */
+  readonly invalid?: string
+  readonly invalidQuery?: string
+  /** Code of broken JSON and of a body that is not an object; by default the area's. */
+  readonly invalidBody?: string
+  readonly source?: 'contract' | 'supplement'
+  readonly readOnly?: boolean
+  /** Whose budget the general ceilings take: events have one of their own. */
+  readonly ceiling?: 'general' | 'events' | 'none'
+  readonly successStatus?: number
+}
+
+export type Route = Declaration & {
+  readonly method: Method
+  /** Fastify's form, under /v1: `/client/streaks/:idOrKey`. */
+  readonly path: string
+}
+
+/** An area: its stem in every layer, and what its routes share. */
+export type Area = {
+  readonly stem: string
+  readonly title: string
+  readonly source: 'contract' | 'supplement'
+  /** General code of invalid input: the contract's area names one, the supplement's is VALIDATION_ERROR. */
+  readonly invalid?: string
+  readonly invalidBody?: string
+  /** Status of a tenant that cannot be reached; the users administration has 502. */
+  readonly unavailable?: 502 | 503
+  readonly routes: readonly Route[]
+}
+
+/** Declares a route: `route('POST /client/streaks/:idOrKey/qualify', {...})`. */
+export const route = (signature: `${Method} /${string}`, declaration: Declaration): Route => {
+  const [method, path] = signature.split(' ') as [Method, string]
+  if (!declaration.call === !declaration.handle) throw new Error(`${signature} needs a call or a handler, and only one`)
+  return { ...declaration, method, path }
+}
+
+/** What every file of server/routes exports. */
+export const area = (declared: Area): Area => declared
+
+export const isArea = (value: unknown): value is Area =>
+  typeof value === 'object' && value !== null && 'stem' in value && 'routes' in value
+
+/** The code for invalid input at a place of the request, after readings.md and supplement 0.2. */
+export const invalidCode = (of: Area, at: Route, part: 'params' | 'query' | 'body'): string => {
+  if (part === 'query' && at.invalidQuery) return at.invalidQuery
+  if (at.invalid) return at.invalid
+  const source = at.source ?? of.source
+  if (source === 'supplement') return part === 'query' ? 'INVALID_INPUT' : 'VALIDATION_ERROR'
+  return of.invalid ?? 'INVALID_INPUT'
+}
+
+export const invalidBodyCode = (of: Area, at: Route): string => {
+  if (at.invalidBody) return at.invalidBody
+  if ((at.source ?? of.source) === 'supplement') return 'INVALID_BODY'
+  return of.invalidBody ?? of.invalid ?? 'INVALID_INPUT'
+}

@@ -1,0 +1,71 @@
+import { z } from 'zod'
+
+/** The 8-4-4-4-12 hexadecimal form, any version, as the contract means "uuid". */
+export const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
+export const Uuid = z.string().regex(uuidPattern, 'must be a uuid').meta({ format: 'uuid' })
+
+/** Times in answers: UTC, milliseconds, Z. */
+export const Time = z
+  .string()
+  .regex(/^\d{4,}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/)
+  .meta({ format: 'date-time' })
+
+export const Json: z.ZodType = z.json()
+export const JsonObject = z.record(z.string(), z.unknown())
+
+/** Supplement 0.4: keys of definitions. */
+export const Key = z.string().regex(/^[a-z][a-z0-9_-]{0,127}$/, 'must match ^[a-z][a-z0-9_-]{0,127}$')
+
+const whole = /^\d{1,15}$/
+
+/** A page size: too large ones are clamped; zero, negative, fractional and non-numeric ones are refused. */
+export const Limit = (most = 200, usual = 50) =>
+  z
+    .string()
+    .regex(whole, 'must be a whole number of at least 1')
+    .refine((text) => Number(text) >= 1, 'must be a whole number of at least 1')
+    .transform((text) => Math.min(Number(text), most))
+    .default(usual)
+    .meta({ type: 'integer', minimum: 1, maximum: most, default: usual })
+
+export const Offset = z
+  .string()
+  .regex(whole, 'must be a whole number of at least 0')
+  .transform(Number)
+  .default(0)
+  .meta({ type: 'integer', minimum: 0, default: 0 })
+
+/** Page parameters under the names that list functions take. */
+export const Page = { limit: Limit(), offset: Offset }
+
+export const Flag = (usual = false) =>
+  z
+    .enum(['true', 'false'], 'must be true or false')
+    .transform((text) => text === 'true')
+    .default(usual)
+    .meta({ type: 'boolean', default: usual })
+
+/** `{data: ...}` */
+export const data = <T extends z.ZodType>(schema: T) => z.strictObject({ data: schema })
+
+/** An offset-paged list. */
+export const page = <T extends z.ZodType>(schema: T) =>
+  z.strictObject({ data: z.array(schema), total: z.int(), offset: z.int(), limit: z.int() })
+
+/** A cursor-paged list. */
+export const cursorPage = <T extends z.ZodType>(schema: T) =>
+  z.strictObject({
+    data: z.array(schema),
+    pagination: z.strictObject({ next_cursor: z.string().nullable(), total: z.int().nullable() }),
+  })
+
+export const Deleted = data(z.strictObject({ deleted: z.literal(true) }))
+
+export const ErrorEnvelope = z.strictObject({
+  error: z.strictObject({
+    code: z.string().regex(/^[A-Za-z][A-Za-z0-9_]*$/),
+    message: z.string(),
+    details: z.record(z.string(), z.unknown()).optional(),
+  }),
+})

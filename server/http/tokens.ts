@@ -1,0 +1,155 @@
+import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes, randomUUID } from 'node:crypto'
+import { importJWK, jwtVerify, SignJWT } from 'jose'
+import type { Edge } from '#server/http/edges.ts'
+import { type Secrets, sha256 } from '#server/secrets.ts'
+
+export type SessionClaims = { readonly userId: string; readonly sid: string; readonly anon: string | null; readonly expiresAt: number }
+export type RefreshClaims = { readonly sid: string }
+export type DeveloperClaims = { readonly developerId: string; readonly sid: string; readonly expiresAt: number }
+
+/** What verifying a token came to. */
+export type Verified<T> = { readonly kind: 'valid'; readonly claims: T } | { readonly kind: 'expired' } | { readonly kind: 'invalid' }
+
+export const developerAccessSeconds = 24 * 3600
+export const developerRefreshSeconds = 30 * 24 * 3600
+export const sessionSeconds = 3600
+export const clientRefreshSeconds = 90 * 24 * 3600
+
+/** Access tokens from before sessions existed are refused (contract, Authentication 3). */
+const cutover = Date.parse('2026-10-15T00:00:00Z') / 1000
+
+export type Tokens = {
+  developerAccess(developerId: string, sid: string): Promise<string>
+  developerRefresh(sid: string): Promise<{ token: string; hash: string }>
+  verifyDeveloperAccess(token: string): Promise<Verified<DeveloperClaims>>
+  verifyDeveloperRefresh(token: string): Promise<Verified<RefreshClaims>>
+  session(edge: Edge, claims: { userId: string; sid: string; anon: string | null }): Promise<string>
+  clientRefresh(edge: Edge, sid: string): Promise<{ token: string; hash: string }>
+  verifySession(edge: Edge, token: string): Promise<Verified<SessionClaims>>
+  verifyClientRefresh(edge: Edge, token: string): Promise<Verified<RefreshClaims>>
+}
+
+export const createTokens = (secrets: Secrets, now: () => Date): Tokens => {
+  const developerKey = secrets.derive('developer access tokens')
+  const developerRefreshKey = secrets.derive('developer refresh tokens')
+  const privateKeys = new Map<string, KeyObject>()
+  const publicKeys = new Map<string, Awaited<ReturnType<typeof importJWK>>>()
+
+  const seconds = () => Math.floor(now().getTime() / 1000)
+  const clientKey = (edge: Edge) => secrets.derive(`client refresh tokens ${edge.projectId}`)
+
+  const refresh = async (key: Uint8Array, sid: string, lifetime: number, extra: Record<string, string> = {}) => {
+    const token = await new SignJWT({ sid, typ: 'refresh', ...extra })
+      .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
+      .setJti(randomUUID())
+      .setIssuedAt(seconds())
+      .setExpirationTime(seconds() + lifetime)
+      .sign(key)
+    return { token, hash: sha256(token) }
+  }
+
+  const read = async (token: string, key: Parameters<typeof jwtVerify>[1], algorithm: string) => {
+    try {
+      const { payload } = await jwtVerify(token, key, { algorithms: [algorithm], currentDate: now() })
+      return { kind: 'valid', claims: payload } as const
+    } catch (error) {
+      const isExpired = (error as { code?: string }).code === 'ERR_JWT_EXPIRED'
+      return isExpired ? ({ kind: 'expired' } as const) : ({ kind: 'invalid' } as const)
+    }
+  }
+
+  const readRefresh = async (token: string, key: Uint8Array, projectId?: string): Promise<Verified<RefreshClaims>> => {
+    const verified = await read(token, key, 'HS256')
+    if (verified.kind !== 'valid') return verified
+    const { sid, typ, pid } = verified.claims
+    if (typeof sid !== 'string' || typ !== 'refresh' || (projectId && pid !== projectId)) return { kind: 'invalid' }
+    return { kind: 'valid', claims: { sid } }
+  }
+
+  const privateKeyOf = (edge: Edge): KeyObject => {
+    let key = privateKeys.get(edge.signing.keyId)
+    if (!key) {
+      if (privateKeys.size >= 1000) privateKeys.clear()
+      key = createPrivateKey(secrets.decrypt(`signing key ${edge.projectId}`, edge.signing.sealed))
+      privateKeys.set(edge.signing.keyId, key)
+    }
+    return key
+  }
+  const publicKeyOf = async (edge: Edge) => {
+    let key = publicKeys.get(edge.signing.keyId)
+    if (!key) {
+      if (publicKeys.size >= 1000) publicKeys.clear()
+      key = await importJWK(edge.signing.publicJwk, 'ES256')
+      publicKeys.set(edge.signing.keyId, key)
+    }
+    return key
+  }
+
+  return {
+    developerAccess: (developerId, sid) =>
+      new SignJWT({ sid, typ: 'access' })
+        .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
+        .setSubject(developerId)
+        .setIssuedAt(seconds())
+        .setExpirationTime(seconds() + developerAccessSeconds)
+        .sign(developerKey),
+    developerRefresh: (sid) => refresh(developerRefreshKey, sid, developerRefreshSeconds),
+    async verifyDeveloperAccess(token) {
+      const verified = await read(token, developerKey, 'HS256')
+      if (verified.kind !== 'valid') return verified
+      const { sub, sid, typ, iat, exp } = verified.claims
+      if (typeof sub !== 'string' || typeof sid !== 'string' || typ !== 'access') return { kind: 'invalid' }
+      if (typeof iat !== 'number' || typeof exp !== 'number' || iat < cutover) return { kind: 'invalid' }
+      return { kind: 'valid', claims: { developerId: sub, sid, expiresAt: exp } }
+    },
+    verifyDeveloperRefresh: (token) => readRefresh(token, developerRefreshKey),
+    session: (edge, claims) =>
+      new SignJWT({ pid: edge.projectId, sid: claims.sid, anon: claims.anon })
+        .setProtectedHeader({ alg: 'ES256', typ: 'JWT', kid: edge.signing.keyId })
+        .setSubject(claims.userId)
+        .setIssuedAt(seconds())
+        .setExpirationTime(seconds() + sessionSeconds)
+        .sign(privateKeyOf(edge)),
+    clientRefresh: (edge, sid) => refresh(clientKey(edge), sid, clientRefreshSeconds, { pid: edge.projectId }),
+    async verifySession(edge, token) {
+      const verified = await read(token, await publicKeyOf(edge), 'ES256')
+      if (verified.kind !== 'valid') return verified
+      const { sub, sid, pid, anon, exp } = verified.claims
+      if (typeof sub !== 'string' || typeof sid !== 'string' || pid !== edge.projectId || typeof exp !== 'number') {
+        return { kind: 'invalid' }
+      }
+      return { kind: 'valid', claims: { userId: sub, sid, anon: typeof anon === 'string' ? anon : null, expiresAt: exp } }
+    },
+    verifyClientRefresh: (edge, token) => readRefresh(token, clientKey(edge), edge.projectId),
+  }
+}
+
+/** The ES256 key pair of a new project; the private half leaves only sealed. */
+export const createSigningKey = (secrets: Secrets, projectId: string) => {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const keyId = randomBytes(12).toString('base64url')
+  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+  return {
+    key_id: keyId,
+    public_jwk: { ...publicKey.export({ format: 'jwk' }), kid: keyId, alg: 'ES256', use: 'sig' },
+    sealed: secrets.encrypt(`signing key ${projectId}`, pem),
+  }
+}
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+/** Random letters and digits without bias: about 5.95 bits each. */
+export const randomText = (length: number): string => {
+  let text = ''
+  while (text.length < length) {
+    for (const byte of randomBytes(length * 2)) if (byte < 248 && text.length < length) text += alphabet[byte % 62]
+  }
+  return text
+}
+
+/** A new API key: the text is shown once, the hash is stored. */
+export const createApiKey = (type: 'client' | 'server', environment: 'development' | 'production') => {
+  const beginning = `svc_${environment === 'production' ? 'live' : 'dev'}_${type === 'client' ? 'ck' : 'sk'}_`
+  const text = beginning + randomText(40)
+  return { text, key_prefix: text.slice(0, beginning.length + 6), key_hash: sha256(text), key_type: type, environment }
+}

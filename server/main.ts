@@ -1,0 +1,109 @@
+import cluster from 'node:cluster'
+import { readConfig } from '#server/config.ts'
+import { StartError } from '#server/errors.ts'
+import { assemble, createLog, lay, prepare, type Running } from '#server/start.ts'
+
+const [major = 0] = process.versions.node.split('.').map(Number)
+
+/** Everything in one process: databases, HTTP, workers; more server processes with WEB_CONCURRENCY. */
+const main = async (): Promise<void> => {
+  if (major < 24) throw new StartError(`Trellis needs Node 24 and this is ${process.version}. Start it with: npm start`)
+  const config = readConfig()
+  const log = createLog(config)
+  const began = performance.now()
+  const foundation = await lay(config, log)
+  const prepared = await prepare(foundation).catch(async (error) => {
+    await foundation.postgres.stop()
+    throw error
+  })
+  const isAlone = config.WEB_CONCURRENCY === 1
+  const running = await assemble(foundation, prepared)
+  const stopOnce = stopper(running, () => foundation.postgres.stop(), isAlone)
+  process.on('SIGINT', () => void stopOnce('SIGINT'))
+  process.on('SIGTERM', () => void stopOnce('SIGTERM'))
+  try {
+    const port = isAlone ? await running.listen() : await forkServers(config.WEB_CONCURRENCY, foundation.postgres)
+    if (config.WORKER === 'inline') await running.work()
+    const url = config.PUBLIC_URL ?? `http://${config.HOST}:${port}`
+    const milliseconds = Math.round(performance.now() - began)
+    process.stdout.write(greeting(url, milliseconds, config.DATABASE_URL === undefined, config.DATA_DIR))
+  } catch (error) {
+    await running.stop().catch(() => undefined)
+    await foundation.postgres.stop()
+    throw error
+  }
+}
+
+const greeting = (url: string, milliseconds: number, isEmbedded: boolean, dataDir: string) => `
+  Trellis is running (started in ${milliseconds} ms)
+
+    API        ${url}/v1
+    Reference  ${url}/docs
+    Health     ${url}/health
+    ${isEmbedded ? `Data       ${dataDir}` : 'Data       on the server of DATABASE_URL'}
+
+  Next: open an account, and keep the access_token of the answer.
+
+    curl -s ${url}/v1/auth/developer/signup -H 'content-type: application/json' \\
+         -d '{"email":"you@example.com","password":"a long passphrase"}'
+
+  Then follow docs/quickstart.md, or watch the whole story: npm run demo
+  Ctrl-C stops everything.
+
+`
+
+/** Server processes share the port; the first process keeps Postgres and the workers. */
+const forkServers = async (count: number, postgres: { dsn: string; socketDirectory: string | null }): Promise<number> => {
+  cluster.setupPrimary({ exec: new URL('./member.ts', import.meta.url).pathname })
+  const start = () => cluster.fork({ TRELLIS_MEMBER: JSON.stringify(postgres) })
+  const listening = Promise.all(
+    Array.from({ length: count }, start).map((member) => new Promise<number>((resolve, reject) => {
+      member.once('listening', ({ port }) => resolve(port))
+      member.once('exit', (code) => reject(new StartError(`A server process ended at its start with code ${code}.`)))
+    })),
+  )
+  const ports = await listening
+  cluster.on('exit', (member) => {
+    if (!member.exitedAfterDisconnect) start()
+  })
+  return ports[0] ?? 0
+}
+
+const stopper = (running: Running, stopPostgres: () => Promise<void>, isAlone: boolean) => {
+  let stopping: Promise<void> | undefined
+  return (signal: string): Promise<void> => {
+    if (stopping) {
+      process.stderr.write('Stopping already; waiting for requests under way.\n')
+      return stopping
+    }
+    process.stdout.write(`\n${signal}: finishing what is under way\n`)
+    stopping = (async () => {
+      if (!isAlone) await new Promise<void>((resolve) => cluster.disconnect(resolve))
+      await running.stop()
+      await stopPostgres()
+    })().then(
+      () => process.exit(0),
+      (error) => {
+        process.stderr.write(`${(error as Error).message}\n`)
+        process.exit(1)
+      },
+    )
+    return stopping
+  }
+}
+
+const explain = (error: unknown): string => {
+  if (error instanceof StartError) return error.message
+  const { code, message, stack } = error as NodeJS.ErrnoException
+  if (code === 'EADDRINUSE') return `${message}\nAnother program listens there. Stop it, or choose another port: PORT=4001 npm start`
+  if (code === 'EACCES') return `${message}\nThis port or folder is not yours. Choose another PORT or DATA_DIR.`
+  if (code === 'ENOSPC') return `The disk is full: ${message}`
+  if (code === 'ECONNREFUSED' || code === 'ENOTFOUND') return `The Postgres server of DATABASE_URL cannot be reached: ${message}`
+  if (code === '28P01' || code === '28000') return `The Postgres server of DATABASE_URL refuses this role: ${message}`
+  return stack ?? message
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`\nTrellis cannot start.\n${explain(error)}\n`)
+  process.exit(1)
+})

@@ -1,0 +1,18 @@
+// One of several server processes (WEB_CONCURRENCY): serves HTTP on the shared port, and nothing else.
+import { readConfig } from '#server/config.ts'
+import { createSecrets, loadSecretsKey } from '#server/secrets.ts'
+import { assemble, createLog, prepare } from '#server/start.ts'
+
+const config = readConfig()
+const log = createLog(config)
+const postgres = JSON.parse(process.env['TRELLIS_MEMBER'] ?? '{}') as { dsn: string; socketDirectory: string | null }
+const secrets = createSecrets(await loadSecretsKey(config.SECRETS_KEY, config.DATA_DIR))
+const foundation = { config, log, secrets, postgres: { ...postgres, stop: async () => undefined } }
+const running = await assemble(foundation, await prepare(foundation))
+await running.listen()
+
+// the first process decides when to stop; a signal to the whole group reaches us too
+process.on('SIGINT', () => undefined)
+process.on('disconnect', () => {
+  void running.stop().then(() => process.exit(0))
+})

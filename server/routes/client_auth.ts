@@ -1,0 +1,195 @@
+import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import { dataOf, type Reply } from '#server/database/database.ts'
+import { refusal } from '#server/errors.ts'
+import { appKey } from '#server/http/callers.ts'
+import type { Edge } from '#server/http/edges.ts'
+import { perIp, perSubject, takeLimits } from '#server/http/limits.ts'
+import { checkPassword, hashPassword } from '#server/http/passwords.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { data, JsonObject, Time, Uuid } from '#server/http/schemas.ts'
+import { sha256 } from '#server/secrets.ts'
+
+export const User = z.strictObject({
+  id: Uuid,
+  email: z.string().nullable(),
+  phone: z.string().nullable(),
+  display_name: z.string(),
+  avatar_url: z.string().nullable(),
+  external_id: z.string().nullable(),
+  anonymous_id: z.string().nullable(),
+  auth_providers: z.array(z.strictObject({ provider: z.string(), provider_id: z.string() })),
+  properties: JsonObject,
+  timezone: z.string().nullable(),
+  email_verified: z.boolean(),
+  phone_verified: z.boolean(),
+  first_seen_at: Time,
+  last_seen_at: Time,
+})
+
+const AuthResult = data(
+  z.strictObject({ session_token: z.string(), refresh_token: z.string(), user: User, is_new_user: z.boolean() }),
+)
+
+const Email = z
+  .string()
+  .max(254, 'must have at most 254 characters')
+  .refine((email) => /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email.trim()), 'must be a mail address')
+const Password = z.string().max(1000, 'must have at most 1000 characters')
+
+const edgeOf = ({ resolved }: HandlerContext): Edge => {
+  if (!resolved.edge) throw new Error('this route needs an API key')
+  return resolved.edge
+}
+
+type SignedIn = { user: { id: string; anonymous_id: string | null }; is_new_user: boolean }
+
+/** Makes the tokens of a session whose refresh hash the function stores with it. */
+const signIn = async (context: HandlerContext, name: string, args: Record<string, unknown>) => {
+  const { tokens } = context.services
+  const edge = edgeOf(context)
+  const sid = randomUUID()
+  const refresh = await tokens.clientRefresh(edge, sid)
+  const reply: Reply = await context.call(name, { sid, refresh_hash: refresh.hash, ...args })
+  const { user, is_new_user } = dataOf<SignedIn>(reply)
+  const session_token = await tokens.session(edge, { userId: user.id, sid, anon: user.anonymous_id })
+  return {
+    status: reply.status,
+    body: JSON.stringify({ data: { session_token, refresh_token: refresh.token, user, is_new_user } }),
+  }
+}
+
+/** readings.md: anonymous, social and sign-up together, per address. */
+const newcomers = (context: HandlerContext) =>
+  takeLimits(context, perIp('client signup', context.request.ip, [30, 'minute'], [500, 'day']), 'RATE_LIMITED')
+
+const anonymous = async (context: HandlerContext) => {
+  await newcomers(context)
+  return signIn(context, 'auth_anonymous', { anonymous_id: context.body['anonymous_id'] })
+}
+
+const emailSignup = async (context: HandlerContext) => {
+  const { email, password, display_name } = context.body as { email: string; password: string; display_name?: string }
+  await newcomers(context)
+  if ([...password].length < 8) {
+    throw refusal(400, 'WEAK_PASSWORD', 'The password must have at least 8 characters.', {
+      field: 'password',
+      reason: 'must have at least 8 characters',
+    })
+  }
+  return signIn(context, 'auth_email_signup', { email, display_name, password_hash: await hashPassword(password) })
+}
+
+/** Contract, Limits: per IP, per account, per app; successes count too. */
+const emailLogin = async (context: HandlerContext) => {
+  const { email, password } = context.body as { email: string; password: string }
+  const perMinute = edgeOf(context).effectiveTier === 'free' ? 60 : 600
+  await takeLimits(context, [
+    ...perIp('client login', context.request.ip, [20, 'minute'], [200, 'hour']),
+    ...perSubject('client login account', sha256(email.trim().toLowerCase()), [10, 'quarter'], [100, 'day']),
+    ...perSubject('client login', 'app', [perMinute, 'minute']),
+  ])
+  const known = dataOf<{ user_id: string | null; password_hash: string | null }>(
+    await context.call('auth_email_password', { email }, { readOnly: true }),
+  )
+  if (!(await checkPassword(known.password_hash, password))) {
+    throw refusal(401, 'UNAUTHORIZED', 'The email or the password is wrong.')
+  }
+  return signIn(context, 'auth_email_login', { user_id: known.user_id, password_hash: known.password_hash })
+}
+
+const refresh = async (context: HandlerContext) => {
+  const { tokens } = context.services
+  const edge = edgeOf(context)
+  const token = context.body['refresh_token'] as string
+  const verified = await tokens.verifyClientRefresh(edge, token)
+  if (verified.kind !== 'valid') throw refusal(401, 'INVALID_TOKEN', 'The refresh token is not valid any more.')
+  const { sid } = verified.claims
+  const next = await tokens.clientRefresh(edge, sid)
+  const reply = await context.call('auth_refresh', { sid, presented_hash: sha256(token), next_hash: next.hash })
+  if (reply.status !== 200) return reply
+  const { user_id, anonymous_id } = dataOf<{ user_id: string; anonymous_id: string | null }>(reply)
+  const session_token = await tokens.session(edge, { userId: user_id, sid, anon: anonymous_id })
+  return { status: 200, body: JSON.stringify({ data: { session_token, refresh_token: next.token } }) }
+}
+
+const logout = async (context: HandlerContext) => {
+  const verified = await context.services.tokens.verifyClientRefresh(edgeOf(context), context.body['refresh_token'] as string)
+  if (verified.kind !== 'valid') return { status: 200, body: '{"data":{"success":true}}' }
+  return context.call('auth_logout', { sid: verified.claims.sid })
+}
+
+const RefreshToken = z.string().min(1, 'is required').max(4096, 'is too long')
+
+export const clientAuth = area({
+  stem: 'client_auth',
+  title: 'Sign-in of end users',
+  source: 'contract',
+  invalid: 'INVALID_INPUT',
+  routes: [
+    route('POST /client/auth/anonymous', {
+      caller: appKey,
+      summary: 'Sign in without an identity, or come back by anonymous id',
+      body: z.object({
+        anonymous_id: z
+          .string()
+          .regex(/^anon_[A-Za-z0-9_-]{32,128}$/, 'must be anon_ and 32 to 128 of A-Z a-z 0-9 _ -')
+          .optional(),
+      }),
+      handle: anonymous,
+      replies: { 200: AuthResult, 201: AuthResult },
+      refusals: { 400: ['INVALID_INPUT'], 401: ['UNAUTHORIZED'], 403: ['USER_BANNED'], 429: ['RATE_LIMITED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('POST /client/auth/email/signup', {
+      caller: appKey,
+      summary: 'Sign up with email and password',
+      body: z.object({
+        email: Email,
+        password: Password,
+        display_name: z.string().min(1, 'must have 1 to 100 characters').max(100, 'must have 1 to 100 characters').optional(),
+      }),
+      handle: emailSignup,
+      replies: { 201: AuthResult },
+      refusals: { 400: ['INVALID_INPUT', 'WEAK_PASSWORD'], 409: ['EMAIL_EXISTS'], 429: ['RATE_LIMITED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('POST /client/auth/email/login', {
+      caller: appKey,
+      summary: 'Sign in with email and password',
+      body: z.object({ email: Email, password: Password.min(1, 'is required') }),
+      handle: emailLogin,
+      replies: { 200: AuthResult },
+      refusals: { 400: ['INVALID_INPUT'], 401: ['UNAUTHORIZED'], 403: ['USER_BANNED'], 429: ['RATE_LIMIT_EXCEEDED'] },
+      failure: 'LOGIN_FAILED',
+    }),
+    route('POST /client/auth/refresh', {
+      caller: appKey,
+      summary: 'Replace both tokens of a session',
+      body: z.object({ refresh_token: RefreshToken }),
+      handle: refresh,
+      replies: { 200: data(z.strictObject({ session_token: z.string(), refresh_token: z.string() })) },
+      refusals: { 400: ['INVALID_INPUT'], 401: ['INVALID_TOKEN', 'REFRESH_TOKEN_REUSED'] },
+      failure: 'REFRESH_FAILED',
+    }),
+    route('POST /client/auth/logout', {
+      caller: appKey,
+      summary: 'End a session',
+      body: z.object({ refresh_token: RefreshToken }),
+      handle: logout,
+      replies: { 200: data(z.strictObject({ success: z.literal(true) })) },
+      refusals: { 400: ['INVALID_INPUT'] },
+      failure: 'LOGOUT_FAILED',
+    }),
+    route('GET /client/auth/jwks', {
+      caller: appKey,
+      summary: "Public keys of the project's session tokens",
+      handle: async (context) => ({
+        status: 200,
+        body: JSON.stringify({ data: { keys: [edgeOf(context).signing.publicJwk] } }),
+        headers: { 'cache-control': 'private, max-age=300' },
+      }),
+      replies: { 200: data(z.strictObject({ keys: z.array(z.record(z.string(), z.string())) })) },
+    }),
+  ],
+})

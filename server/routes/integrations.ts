@@ -1,0 +1,67 @@
+import { z } from 'zod'
+import { refusal } from '#server/errors.ts'
+import { administrator } from '#server/http/callers.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { data, JsonObject, Time, Uuid } from '#server/http/schemas.ts'
+
+/** What each provider's config must name; other fields are kept as they are. */
+const required: Readonly<Record<string, readonly string[]>> = {
+  revenuecat: ['secret_api_key'],
+  superwall: ['api_key'],
+  apns: ['key_id', 'team_id', 'bundle_id', 'private_key'],
+  fcm: ['service_account_json'],
+  google_play: ['service_account_json'],
+  smtp: ['host', 'port'],
+  sms: ['url', 'body_template'],
+  storage_s3: ['endpoint', 'bucket', 'access_key_id', 'secret_access_key'],
+  payments: ['secret_key'],
+}
+
+const Integration = z.strictObject({
+  id: Uuid,
+  provider: z.string(),
+  is_active: z.boolean(),
+  has_credentials: z.boolean(),
+  webhook_url: z.string().nullable(),
+  created_at: Time,
+  updated_at: Time,
+})
+
+const isMissing = (value: unknown) => value === undefined || value === null || value === ''
+
+const put = (context: HandlerContext) => {
+  const { provider, config } = context.body as { provider: string; config: Record<string, unknown> }
+  const fields = Object.hasOwn(required, provider) ? required[provider] : undefined
+  if (!fields) {
+    throw refusal(400, 'PROVIDER_UNKNOWN', 'There is no such provider.', { field: 'provider', reason: 'is not known' })
+  }
+  const missing = fields.filter((field) => isMissing(config[field]))
+  if (missing.length > 0) {
+    throw refusal(400, 'INVALID_CONFIG', `The config lacks ${missing.join(', ')}.`, { missing })
+  }
+  const { secrets, publicUrl } = context.services
+  return context.call('integration_put', {
+    provider,
+    config_sealed: secrets.encrypt(`integration ${context.resolved.edge?.projectId} ${provider}`, JSON.stringify(config)),
+    key_id: 'v1',
+    root_url: publicUrl,
+  })
+}
+
+export const integrations = area({
+  stem: 'integrations',
+  title: 'Integrations',
+  source: 'contract',
+  invalid: 'INVALID_CONFIG',
+  routes: [
+    route('POST /admin/projects/:projectId/integrations', {
+      caller: administrator,
+      summary: 'Connect a provider, or replace its whole config',
+      body: z.object({ provider: z.string().max(100, 'must have at most 100 characters'), config: JsonObject }),
+      handle: put,
+      replies: { 200: data(Integration), 201: data(Integration) },
+      refusals: { 400: ['INVALID_CONFIG', 'PROVIDER_UNKNOWN'] },
+      failure: 'CREATE_FAILED',
+    }),
+  ],
+})

@@ -1,0 +1,229 @@
+import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import { dataOf } from '#server/database/database.ts'
+import { tenantName } from '#server/database/prepare.ts'
+import { developer, projectOwner } from '#server/http/callers.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { data, Time, Uuid } from '#server/http/schemas.ts'
+import { createApiKey, createSigningKey } from '#server/http/tokens.ts'
+
+const Platform = z.enum(['ios', 'android', 'all'], 'must be ios, android or all')
+const Environment = z.enum(['development', 'production'], 'must be development or production')
+const KeyType = z.enum(['client', 'server'], 'must be client or server')
+const Tier = z.enum(['free', 'pro', 'enterprise'])
+const ProvisioningStatus = z.enum(['provisioning', 'ready', 'failed'])
+
+export const Project = z.strictObject({
+  id: Uuid,
+  name: z.string(),
+  developer_id: Uuid,
+  bundle_id: z.string().nullable(),
+  google_oauth_client_id: z.string().nullable(),
+  platform: Platform,
+  environment: z.string(),
+  tier: Tier,
+  effective_tier: Tier,
+  comped: z.boolean(),
+  default_from_email: z.string().nullable(),
+  default_from_name: z.string().nullable(),
+  default_reply_to: z.string().nullable(),
+  magic_link_redirect_url: z.string().nullable(),
+  auth_email_brand_name: z.string().nullable(),
+  created_at: Time,
+  updated_at: Time,
+})
+const ApiKey = z.strictObject({
+  id: Uuid,
+  key_prefix: z.string(),
+  key_type: KeyType,
+  environment: Environment,
+  is_active: z.boolean(),
+  created_at: Time,
+  last_used_at: Time.nullable(),
+})
+const Integration = z.strictObject({
+  id: Uuid,
+  provider: z.string(),
+  is_active: z.boolean(),
+  has_credentials: z.boolean(),
+  webhook_url: z.string().nullable(),
+  created_at: Time,
+  updated_at: Time,
+})
+const NewKey = z.strictObject({ key: z.string(), prefix: z.string(), type: KeyType })
+const Step = z.strictObject({
+  name: z.enum(['create_database', 'run_migrations', 'create_roles', 'seed_defaults', 'verify']),
+  status: z.enum(['pending', 'running', 'succeeded', 'failed']),
+  started_at: Time.nullable(),
+  finished_at: Time.nullable(),
+})
+const Provisioning = z.strictObject({
+  status: ProvisioningStatus,
+  workflow_id: z.string().nullable(),
+  current_step: z.string().nullable(),
+  steps: z.array(Step),
+  attempt: z.int(),
+  is_stalled: z.boolean(),
+  started_at: Time.nullable(),
+  completed_at: Time.nullable(),
+  error: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
+})
+
+const text = (most: number) => z.string().max(most, `must have at most ${most} characters`)
+const address = text(254).regex(/^[^\s@]+@[^\s@]+\.[^\s@]+$/, 'must be a mail address')
+const url = text(2048).refine((value) => /^[a-z][a-z0-9+.-]*:/i.test(value) && URL.canParse(value), 'must be a URL')
+const shared = { bundle_id: text(255).nullable().optional(), google_oauth_client_id: text(255).nullable().optional() }
+
+/** Key text appears here and in the answer, nowhere else. */
+const create = async (context: HandlerContext) => {
+  const { services, body } = context
+  const id = randomUUID()
+  const environment = (body['environment'] ?? 'production') as 'development' | 'production'
+  const keys = [createApiKey('client', environment), createApiKey('server', environment)] as const
+  const reply = await context.call('project_create', {
+    id,
+    ...body,
+    database_name: tenantName(services.config.DATABASE_PREFIX, id),
+    keys: keys.map(({ text: _text, ...stored }) => stored),
+    signing: createSigningKey(services.secrets, id),
+  })
+  const { project, provisioning_status } = dataOf<{ project: unknown; provisioning_status: string }>(reply)
+  const [client, server] = keys.map((key) => ({ key: key.text, prefix: key.key_prefix, type: key.key_type }))
+  return {
+    status: reply.status,
+    body: JSON.stringify({ data: { project, api_keys: { client, server }, provisioning_status } }),
+  }
+}
+
+const createKey = async (context: HandlerContext) => {
+  const { key_type, environment } = context.body as { key_type: 'client' | 'server'; environment: 'development' | 'production' }
+  const { text: key, ...stored } = createApiKey(key_type, environment)
+  const reply = await context.call('api_key_create', { project_id: context.params['projectId'], ...stored })
+  return { status: reply.status, body: JSON.stringify({ data: { key, ...dataOf<object>(reply) } }) }
+}
+
+/** The project is known to control, its integrations to its own database, once there is one. */
+const get = async (context: HandlerContext) => {
+  const { services, resolved } = context
+  const reply = await context.call('project_get', { project_id: context.params['projectId'] })
+  const edge = resolved.edge
+  const integrations = edge?.place
+    ? await services.database
+        .call(edge.place, 'app_admin', resolved.claims, 'integration_list', { root_url: services.publicUrl }, { readOnly: true })
+        .then((answer) => dataOf<unknown[]>(answer))
+    : []
+  return { status: 200, body: JSON.stringify({ data: { ...dataOf<object>(reply), integrations } }) }
+}
+
+const projectId = ({ params }: { params: Record<string, unknown> }) => ({ project_id: params['projectId'] })
+
+export const projects = area({
+  stem: 'projects',
+  title: 'Projects',
+  source: 'contract',
+  invalid: 'INVALID_INPUT',
+  routes: [
+    route('POST /admin/projects', {
+      caller: developer,
+      summary: 'Create a project with a client key and a server key',
+      body: z.object({
+        name: text(200).min(1, 'is required'),
+        ...shared,
+        platform: Platform.optional(),
+        environment: Environment.optional(),
+      }),
+      handle: create,
+      replies: {
+        201: data(
+          z.strictObject({
+            project: Project,
+            api_keys: z.strictObject({ client: NewKey, server: NewKey }),
+            provisioning_status: z.enum(['provisioning', 'failed']),
+          }),
+        ),
+      },
+      refusals: { 400: ['INVALID_INPUT'], 403: ['INVITE_REQUIRED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /admin/projects', {
+      caller: developer,
+      summary: "The developer's projects, newest first",
+      call: 'project_list',
+      replies: {
+        200: data(z.array(Project.pick({ id: true, name: true, tier: true, effective_tier: true, comped: true, created_at: true }))),
+      },
+      failure: 'LIST_FAILED',
+    }),
+    route('GET /admin/projects/:projectId', {
+      caller: projectOwner,
+      summary: 'A project with its API keys and integrations',
+      handle: get,
+      replies: { 200: data(Project.extend({ api_keys: z.array(ApiKey), integrations: z.array(Integration) })) },
+      failure: 'FETCH_FAILED',
+    }),
+    route('PATCH /admin/projects/:projectId', {
+      caller: projectOwner,
+      summary: 'Change a project; fields that are not sent stay',
+      body: z.object({
+        name: text(200).min(1, 'must have 1 to 200 characters').optional(),
+        ...shared,
+        platform: Platform.optional(),
+        environment: Environment.optional(),
+        default_from_email: address.nullable().optional(),
+        default_from_name: text(80).nullable().optional(),
+        default_reply_to: address.nullable().optional(),
+        magic_link_redirect_url: url.nullable().optional(),
+        auth_email_brand_name: text(80).nullable().optional(),
+      }),
+      patch: true,
+      call: 'project_patch',
+      args: projectId,
+      replies: { 200: data(z.strictObject({ id: Uuid, name: z.string(), updated_at: Time })) },
+      refusals: { 400: ['INVALID_INPUT', 'INVALID_SENDER'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/api-keys', {
+      caller: projectOwner,
+      summary: 'Create another API key; its text is shown once',
+      body: z.object({ key_type: KeyType, environment: Environment }),
+      handle: createKey,
+      replies: { 201: data(z.strictObject({ key: z.string(), prefix: z.string(), type: KeyType, environment: Environment })) },
+      refusals: { 400: ['INVALID_INPUT'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('DELETE /admin/projects/:projectId/api-keys/:keyId', {
+      caller: projectOwner,
+      summary: 'Switch an API key off, at once',
+      params: { keyId: Uuid },
+      call: 'api_key_deactivate',
+      args: projectId,
+      replies: { 200: data(ApiKey) },
+      failure: 'DELETE_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/provisioning-status', {
+      caller: projectOwner,
+      summary: "How far the making of the project's database has come",
+      call: 'provisioning_status',
+      args: projectId,
+      replies: { 200: data(Provisioning) },
+      source: 'contract',
+      failure: 'FETCH_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/reprovision', {
+      caller: projectOwner,
+      summary: "Make the project's database again, from the first step that failed",
+      body: z.object({ workflow_id: z.string().max(200, 'must have at most 200 characters').optional() }),
+      handle: ({ call, params, services }) =>
+        call('reprovision', {
+          project_id: params['projectId'],
+          database_name: tenantName(services.config.DATABASE_PREFIX, String(params['projectId'])),
+        }),
+      replies: {
+        202: data(z.strictObject({ provisioning_status: z.literal('provisioning'), workflow_id: z.string(), attempt: z.int() })),
+      },
+      refusals: { 400: ['INVALID_INPUT'], 409: ['ALREADY_RUNNING', 'ALREADY_PROVISIONED'], 503: ['TENANT_UNAVAILABLE'] },
+      failure: 'UPDATE_FAILED',
+    }),
+  ],
+})
+

@@ -1,0 +1,36 @@
+import type { Logger } from 'pino'
+import type { Config } from '#server/config.ts'
+import type { Database, Place } from '#server/database/database.ts'
+import type { Fleet } from '#server/database/fleet.ts'
+import type { Sessions } from '#server/http/callers.ts'
+import type { Ceilings } from '#server/http/ceilings.ts'
+import type { Edge, Edges } from '#server/http/edges.ts'
+import type { Area, Route } from '#server/http/route.ts'
+import type { Tokens } from '#server/http/tokens.ts'
+import type { Outbound } from '#server/providers/outbound.ts'
+import type { Secrets } from '#server/secrets.ts'
+import type { Waker } from '#server/database/waker.ts'
+import type { Notifier } from '#server/database/notifier.ts'
+
+/** What a request handler and a worker's task may use: made once at start, closed in order at the end. */
+export type Services = {
+  readonly config: Config
+  readonly publicUrl: string
+  readonly log: Logger
+  readonly secrets: Secrets
+  readonly database: Database
+  readonly control: Place
+  readonly fleet: Fleet
+  readonly edges: Edges
+  readonly sessions: Sessions
+  readonly tokens: Tokens
+  readonly ceilings: Ceilings
+  readonly outbound: Outbound
+  readonly waker: Waker
+  readonly notifier: Notifier
+  /** The clock: real, or the one that a test harness passes. */
+  readonly now: () => Date
+  readonly areaOf: (route: Route) => Area
+  /** Throws 503 TENANT_MIGRATION_PENDING when a route's area needs a newer schema than the tenant has. */
+  readonly checkMigrated: (edge: Edge, route: Route) => void
+}

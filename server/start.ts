@@ -1,0 +1,207 @@
+import pg from 'pg'
+import { type Logger, pino } from 'pino'
+import type { Config } from '#server/config.ts'
+import { adminConfig, type Cluster } from '#server/database/cluster.ts'
+import { createDatabase, migrationPending, type Place } from '#server/database/database.ts'
+import { startEmbeddedPostgres } from '#server/database/embedded.ts'
+import { readProgram, root } from '#server/database/files.ts'
+import { createFleet, type Fleet } from '#server/database/fleet.ts'
+import { createNotifier } from '#server/database/notifier.ts'
+import { controlName, type Programs, prepareInstallation } from '#server/database/prepare.ts'
+import { createWaker } from '#server/database/waker.ts'
+import { createApp, type Observer } from '#server/http/app.ts'
+import { loadAreas } from '#server/http/areas.ts'
+import { createSessions } from '#server/http/callers.ts'
+import { createCeilings } from '#server/http/ceilings.ts'
+import { createEdges, type Edge } from '#server/http/edges.ts'
+import type { Area, Route } from '#server/http/route.ts'
+import { createTokens } from '#server/http/tokens.ts'
+import { parseAllowedCidrs } from '#server/providers/addresses.ts'
+import { createOutbound } from '#server/providers/outbound.ts'
+import { createSecrets, loadSecretsKey, type Secrets } from '#server/secrets.ts'
+import type { Services } from '#server/services.ts'
+import { startWorkers, type Workers } from '#workers/runner.ts'
+
+/** Where the databases are: embedded, or a server of the operator's. */
+export type Postgres = { readonly dsn: string; readonly socketDirectory: string | null; stop(): Promise<void> }
+
+export type Foundation = { readonly config: Config; readonly log: Logger; readonly secrets: Secrets; readonly postgres: Postgres }
+
+/** What only tests pass: their clock, their eyes, their SQL. None of it can be reached by a request or the environment. */
+export type Harness = {
+  readonly clock?: () => Date | null
+  readonly observe?: Observer
+  readonly sqlRoot?: string
+}
+
+export const createLog = (config: Config): Logger =>
+  pino({ level: config.LOG_LEVEL, base: { process: process.pid }, timestamp: pino.stdTimeFunctions.isoTime })
+
+/** Starts embedded Postgres, or takes the one of DATABASE_URL. */
+export const lay = async (config: Config, log: Logger): Promise<Foundation> => {
+  const secrets = createSecrets(await loadSecretsKey(config.SECRETS_KEY, config.DATA_DIR))
+  if (config.DATABASE_URL) {
+    const dsn = config.DATABASE_URL
+    return { config, log, secrets, postgres: { dsn, socketDirectory: null, stop: async () => undefined } }
+  }
+  const embedded = await startEmbeddedPostgres({
+    dataDir: config.DATA_DIR,
+    superuserPassword: secrets.derive('embedded superuser', 24).toString('base64url'),
+    log: (message) => log.info(message),
+    maxConnections: 300,
+  })
+  const { url, socketDirectory } = embedded
+  return { config, log, secrets, postgres: { dsn: url, socketDirectory, stop: () => embedded.stop() } }
+}
+
+/** Brings the databases to this program, and answers where control is. */
+export const prepare = async (foundation: Foundation, harness: Harness = {}): Promise<{ programs: Programs; cluster: Cluster }> => {
+  const { config, log, secrets, postgres } = foundation
+  const base = harness.sqlRoot ?? root
+  const [control, tenant] = await Promise.all([readProgram('control', base), readProgram('tenant', base)])
+  const programs = { control, tenant }
+  const cluster = { id: '', dsn: postgres.dsn, socketDirectory: postgres.socketDirectory }
+  const { clusterId } = await prepareInstallation(cluster, config.DATABASE_PREFIX, programs, secrets, log)
+  return { programs, cluster: { ...cluster, id: clusterId } }
+}
+
+export type Running = {
+  readonly services: Services
+  readonly areas: readonly Area[]
+  readonly jobs: pg.Pool
+  /** Serves HTTP; answers the port. */
+  listen(): Promise<number>
+  work(concurrency?: number): Promise<Workers>
+  /** Ends in order: no new requests, those under way, workers, wake-ups, connections. Postgres is the caller's. */
+  stop(): Promise<void>
+}
+
+/** graphile-worker's connections, as the owner of its tables. */
+const createJobsPool = (cluster: Cluster, database: string, log: Logger): pg.Pool => {
+  const pool = new pg.Pool({ ...adminConfig(cluster, database), max: 12 })
+  const lost = (error: Error) => log.warn({ error: error.message }, 'a connection of the job queue was lost')
+  pool.on('error', lost)
+  // a connection that is lent out when the server goes away would otherwise end the process
+  pool.on('connect', (client) => client.on('error', lost))
+  return pool
+}
+
+/** Makes everything that serves and works, and starts none of it. */
+export const assemble = async (
+  foundation: Foundation,
+  { programs, cluster }: { programs: Programs; cluster: Cluster },
+  harness: Harness = {},
+): Promise<Running> => {
+  const { config, log, secrets } = foundation
+  const areas = await loadAreas()
+  const now = () => harness.clock?.() ?? new Date()
+  const database = createDatabase({
+    secrets,
+    limits: {
+      total: config.DATABASE_CONNECTIONS,
+      perTenant: config.DATABASE_CONNECTIONS_PER_TENANT,
+      named: config.DATABASE_STATEMENTS === 'named',
+    },
+    timeoutMs: config.STATEMENT_TIMEOUT_MS,
+    log,
+    clock: () => harness.clock?.()?.toISOString() ?? null,
+    isBehind: (place) => behind.has(place.database),
+  })
+  const behind = new Set<string>()
+  const controlPlace: Place = { cluster, database: controlName(config.DATABASE_PREFIX), kind: 'control' }
+  const jobs = createJobsPool(cluster, controlPlace.database, log)
+
+  const sessions = createSessions()
+  // the edge asks the fleet where a cluster is, the fleet tells the edge what changed
+  let fleet: Fleet
+  const edges = createEdges(database, controlPlace, (id) => fleet.clusterOf(id))
+  const drop = (changed: string) => {
+    edges.drop(changed)
+    sessions.drop(changed)
+  }
+  const notifier = createNotifier({ cluster, database: controlPlace.database }, log, drop, () => {
+    edges.clear()
+    sessions.clear()
+  })
+  fleet = createFleet({
+    database,
+    control: controlPlace,
+    ownClusterId: cluster.id,
+    prefix: config.DATABASE_PREFIX,
+    programs,
+    secrets,
+    jobs,
+    log,
+    publish: (changed) => notifier.publish(changed),
+  })
+  const waker = createWaker(jobs, log, async (ids) => {
+    await database.call(controlPlace, 'control_worker', { caller: 'worker' }, 'tenants_written', { project_ids: ids })
+  })
+  const allowedCidrs = parseAllowedCidrs(config.WEBHOOK_ALLOWED_CIDRS)
+  const outbound = createOutbound({ allowedCidrs, ...(config.WEBHOOK_CA_FILE ? { caFile: config.WEBHOOK_CA_FILE } : {}) })
+
+  const areaByRoute = new Map<Route, Area>(areas.flatMap((area) => area.routes.map((route) => [route, area] as const)))
+  const areaOf = (route: Route): Area => {
+    const found = areaByRoute.get(route)
+    if (!found) throw new Error(`${route.method} ${route.path} belongs to no area`)
+    return found
+  }
+  const checkMigrated = (edge: Edge, route: Route): void => {
+    const { programs } = fleet
+    if (edge.contentHash === programs.tenant.contentHash) return
+    if (edge.place) behind.add(edge.place.database)
+    const needed = programs.tenant.newestByStem.get(areaOf(route).stem)
+    if (needed && edge.schemaVersion < needed) throw migrationPending()
+  }
+
+  let publicUrl = config.PUBLIC_URL?.replace(/\/+$/, '') ?? `http://${config.HOST}:${config.PORT}`
+  const services: Services = {
+    config,
+    get publicUrl() {
+      return publicUrl
+    },
+    log,
+    secrets,
+    database,
+    control: controlPlace,
+    fleet,
+    edges,
+    sessions,
+    tokens: createTokens(secrets, now),
+    ceilings: createCeilings(config.GENERAL_RATE_LIMITS),
+    outbound,
+    waker,
+    notifier,
+    now,
+    areaOf,
+    checkMigrated,
+  }
+  const app = createApp({ areas, services, ...(harness.observe ? { observe: harness.observe } : {}) })
+  let workers: Workers | undefined
+
+  return {
+    services,
+    areas,
+    jobs,
+    async listen() {
+      await app.listen({ host: config.HOST, port: config.PORT })
+      const address = app.server.address()
+      const port = typeof address === 'object' && address ? address.port : config.PORT
+      if (!config.PUBLIC_URL) publicUrl = `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${port}`
+      return port
+    },
+    async work(concurrency) {
+      workers = await startWorkers(services, jobs, concurrency)
+      return workers
+    },
+    async stop() {
+      await app.close()
+      await workers?.stop()
+      await waker.close()
+      await notifier.close()
+      await outbound.close()
+      await database.close()
+      await jobs.end()
+    },
+  }
+}

@@ -1,0 +1,706 @@
+import { readdir, readFile } from 'node:fs/promises'
+import fc from 'fast-check'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+/** A tenant database, as its owner. Until the harness gives one: a scratch database with what filters need of it. */
+const connect = async (): Promise<{ client: pg.Client; close: () => Promise<void> }> => {
+  const url = new URL(process.env.TEST_DATABASE_URL ?? 'postgres://dev:dev@127.0.0.1/postgres')
+  const name = `filters_scratch_${process.pid}`
+  const admin = new pg.Client({ connectionString: url.href })
+  await admin.connect()
+  await admin.query(`drop database if exists ${name}`)
+  await admin.query(`create database ${name} template template0`)
+  url.pathname = `/${name}`
+  const client = new pg.Client({ connectionString: url.href })
+  await client.connect()
+  await client.query(`set search_path = ''`)
+  const shared = (await readdir('sql/shared')).sort().map((file) => `sql/shared/${file}`)
+  for (const file of [...shared, 'functions/tenant/filters.sql', 'policies/tenant/filters.sql']) {
+    await client.query(await readFile(file, 'utf8'))
+  }
+  const users = await readFile('db/tenant/migrations/20261121100100_users.sql', 'utf8')
+  await client.query(users.match(/create table app\.name_words[^;]*;/)![0])
+  await client.query(await readFile('sql/seeds/tenant/name_words.sql', 'utf8'))
+  const close = async () => {
+    await client.end()
+    await admin.query(`drop database ${name}`)
+    await admin.end()
+  }
+  return { client, close }
+}
+
+let client: pg.Client
+let close: () => Promise<void>
+beforeAll(async () => {
+  const connected = await connect()
+  client = connected.client
+  close = connected.close
+})
+afterAll(() => close?.())
+
+type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
+type Leaf = { column: string; op: string; value?: Json }
+type Filter = Leaf | { and: Filter[] } | { or: Filter[] } | { not: Filter }
+type Case = { filter: Filter; row: Json }
+type Truth = boolean | null
+
+const leaf = (op: string, value?: Json, column = 'a'): Leaf =>
+  value === undefined ? { column, op } : { column, op, value }
+
+const truths = async (
+  cases: readonly Case[],
+): Promise<{ truth: Truth; matches: boolean; problem: string | null }[]> => {
+  const { rows } = await client.query(
+    `select internal.filter_truth(c.filter::jsonb, c."row"::jsonb) as truth,
+            internal.filter_matches(c.filter, c."row") as matches,
+            internal.filter_problem(c.filter) as problem
+       from rows from (json_to_recordset($1) as (filter json, "row" json)) with ordinality as c (filter, "row", n)
+      order by c.n`,
+    [JSON.stringify(cases)],
+  )
+  return rows
+}
+
+/** Texts rather than values, so that JSON can be sent which JavaScript would not write. */
+const onTexts = async (cases: readonly { filter: string; row: string }[]) => {
+  const { rows } = await client.query<{ matches: boolean; problem: string | null; path: string | null }>(
+    `select internal.filter_matches(c.filter::json, c."row"::json) as matches,
+            internal.filter_problem(c.filter::json) as problem,
+            (internal.filter_check(c.filter::json)).path
+       from unnest($1::text[], $2::text[]) with ordinality as c (filter, "row", n)
+      order by c.n`,
+    [cases.map((item) => item.filter), cases.map((item) => item.row)],
+  )
+  return rows
+}
+
+const problems = async (filters: readonly unknown[]) => {
+  const answers = await onTexts(filters.map((filter) => ({ filter: JSON.stringify(filter), row: '{}' })))
+  return answers.map((answer) => answer.problem)
+}
+
+// the grammar once more, written from docs/filters.md and not from the SQL
+
+const isObject = (value: Json | undefined): value is { [key: string]: Json } =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const step = (value: Json | undefined, key: string): Json | undefined => {
+  if (Array.isArray(value)) return /^-?\d+$/.test(key) ? value.at(Number(key)) : undefined
+  return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
+}
+
+const find = (row: Json, column: string): Json => {
+  if (isObject(row) && Object.hasOwn(row, column)) return row[column] ?? null
+  return column.split('.').reduce<Json | undefined>(step, row) ?? null
+}
+
+const equal = (a: Json, b: Json): boolean => {
+  if (Array.isArray(a)) {
+    return Array.isArray(b) && a.length === b.length && a.every((item, index) => equal(item, b[index]!))
+  }
+  if (!isObject(a)) return a === b
+  const keys = Object.keys(a)
+  return (
+    isObject(b) && keys.length === Object.keys(b).length && keys.every((key) => key in b && equal(a[key]!, b[key]!))
+  )
+}
+
+/** Whether a holds all that b holds: objects by their keys, arrays by their elements in any order. */
+const holds = (a: Json, b: Json): boolean => {
+  if (Array.isArray(a)) return Array.isArray(b) && b.every((wanted) => a.some((item) => holds(item, wanted)))
+  if (!isObject(a)) return equal(a, b)
+  return isObject(b) && Object.keys(b).every((key) => Object.hasOwn(a, key) && holds(a[key]!, b[key]!))
+}
+
+const compare = (a: Json, b: Json): number | null => {
+  if (typeof a === 'number' && typeof b === 'number') return a - b
+  if (typeof a === 'string' && typeof b === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b))
+  return null
+}
+
+type Part = 'some' | 'one' | { literal: string }
+
+const like = (text: string, pattern: string): boolean => {
+  const parts: Part[] = []
+  for (const [symbol] of pattern.matchAll(/\\?./gsu)) {
+    if (symbol === '%') parts.push('some')
+    else if (symbol === '_') parts.push('one')
+    else parts.push({ literal: symbol === '\\' ? symbol : symbol.replace(/^\\/, '') })
+  }
+  const matches = (rest: string[], from: number): boolean => {
+    const part = parts[from]
+    if (part === undefined) return rest.length === 0
+    if (part === 'some') return rest.some((_, skip) => matches(rest.slice(skip), from + 1)) || matches([], from + 1)
+    return rest.length > 0 && (part === 'one' || part.literal === rest[0]) && matches(rest.slice(1), from + 1)
+  }
+  return matches([...text], 0)
+}
+
+const isIn = (found: Json, list: Json): Truth => {
+  if (!Array.isArray(list)) return null
+  if (list.length === 0) return false
+  if (found === null) return null
+  if (list.some((item) => equal(item, found))) return true
+  return list.includes(null) ? null : false
+}
+
+const not = (truth: Truth): Truth => (truth === null ? null : !truth)
+
+const ordered = (found: Json, value: Json, accept: (sign: number) => boolean): Truth => {
+  const sign = compare(found, value)
+  return sign === null ? null : accept(sign)
+}
+
+const leafTruth = (found: Json, op: string, value: Json): Truth => {
+  if (op === 'is_null') return found === null
+  if (op === 'is_not_null') return found !== null
+  if (op === 'in') return isIn(found, value)
+  if (op === 'not_in') return not(isIn(found, value))
+  if (op === 'eq' && value === null) return found === null
+  if (op === 'ne' && value === null) return found !== null
+  if (found === null || value === null) return null
+  if (op === 'eq') return equal(found, value)
+  if (op === 'ne') return !equal(found, value)
+  if (op === 'gt') return ordered(found, value, (sign) => sign > 0)
+  if (op === 'gte') return ordered(found, value, (sign) => sign >= 0)
+  if (op === 'lt') return ordered(found, value, (sign) => sign < 0)
+  if (op === 'lte') return ordered(found, value, (sign) => sign <= 0)
+  if (op === 'like' || op === 'ilike') {
+    if (typeof found !== 'string' || typeof value !== 'string') return null
+    return op === 'like' ? like(found, value) : like(found.toLowerCase(), value.toLowerCase())
+  }
+  if (op === 'contains') {
+    if (isObject(found)) return holds(found, value)
+    if (!Array.isArray(found)) return null
+    if (!Array.isArray(value)) return !isObject(value) && found.includes(value)
+    return !value.includes(null) && holds(found, value)
+  }
+  if (!Array.isArray(found) || !Array.isArray(value)) return null
+  if (op === 'overlaps') return value.some((wanted) => wanted !== null && holds(found, [wanted]))
+  return !found.includes(null) && holds(value, found)
+}
+
+const truthOf = (filter: Filter, row: Json): Truth => {
+  if ('not' in filter) return not(truthOf(filter.not, row))
+  if ('and' in filter) {
+    const parts = filter.and.map((part) => truthOf(part, row))
+    return parts.includes(false) ? false : parts.includes(null) ? null : true
+  }
+  if ('or' in filter) {
+    const parts = filter.or.map((part) => truthOf(part, row))
+    return parts.includes(true) ? true : parts.includes(null) ? null : false
+  }
+  return leafTruth(find(row, filter.column), filter.op, filter.value ?? null)
+}
+
+// few different values, so that rows and filters meet
+
+const textArbitrary = fc.string({
+  unit: fc.constantFrom('a', 'A', 'b', '%', '_', '\\', 'é', '😀', '\ufb01', '"'),
+  maxLength: 4,
+})
+const scalar: fc.Arbitrary<Json> = fc.oneof(
+  fc.constantFrom<Json[]>(
+    null,
+    true,
+    false,
+    0,
+    1,
+    -1,
+    1.5,
+    10,
+    1e21,
+    5e-7,
+    '',
+    '1',
+    'true',
+    '2026-10-03T10:00:00.000Z',
+  ),
+  textArbitrary,
+  fc.double({ noDefaultInfinity: true, noNaN: true }).map((number) => number + 0),
+)
+const keys = fc.constantFrom('a', 'b', 'a.b', 'tags', '0')
+const { value: valueArbitrary } = fc.letrec<{ value: Json }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 3, withCrossShrink: true },
+    { arbitrary: scalar, weight: 3 },
+    { arbitrary: fc.array(tie('value'), { maxLength: 3 }), weight: 2 },
+    { arbitrary: fc.dictionary(keys, tie('value'), { maxKeys: 3, noNullPrototype: true }), weight: 2 },
+  ),
+}))
+const list = fc.array(valueArbitrary, { maxLength: 3 })
+const column = fc.constantFrom('a', 'b', 'a.b', 'tags', 'a.0', 'tags.1', 'tags.-1', 'a.b.a', 'missing')
+const leafArbitrary: fc.Arbitrary<Leaf> = fc.oneof(
+  fc.record({ column, op: fc.constantFrom('is_null', 'is_not_null') }),
+  fc.record({ column, op: fc.constantFrom('eq', 'ne'), value: valueArbitrary }),
+  fc.record({
+    column,
+    op: fc.constantFrom('gt', 'gte', 'lt', 'lte'),
+    value: scalar.filter((value) => ['string', 'number'].includes(typeof value)),
+  }),
+  fc.record({ column, op: fc.constantFrom('in', 'not_in', 'contained_by', 'containedBy', 'overlaps'), value: list }),
+  fc.record({ column, op: fc.constantFrom('like', 'ilike'), value: textArbitrary }),
+  fc.record({ column, op: fc.constant('contains'), value: valueArbitrary.filter((value) => value !== null) }),
+)
+const { filter: filterArbitrary } = fc.letrec<{ filter: Filter }>((tie) => {
+  const parts = fc.array(tie('filter'), { maxLength: 3 })
+  return {
+    filter: fc.oneof(
+      { maxDepth: 3, withCrossShrink: true },
+      { arbitrary: leafArbitrary, weight: 4 },
+      { arbitrary: fc.record({ and: parts }), weight: 1 },
+      { arbitrary: fc.record({ or: parts }), weight: 1 },
+      { arbitrary: fc.record({ not: tie('filter') }), weight: 1 },
+    ),
+  }
+})
+const rowArbitrary = fc.dictionary(keys, valueArbitrary, { noNullPrototype: true })
+
+/** Rows that have what the filter looks for now and then, or else nearly every leaf would be about nothing. */
+const caseArbitrary: fc.Arbitrary<Case> = fc.oneof(
+  fc.record({ filter: filterArbitrary, row: rowArbitrary }),
+  fc
+    .tuple(leafArbitrary, rowArbitrary, valueArbitrary)
+    .map(([filter, row, other]) => ({ filter, row: { ...row, [filter.column]: filter.value ?? other } })),
+)
+
+test('random filters on random rows are what the grammar says', async () => {
+  const seen = new Map<Truth, number>()
+  await fc.assert(
+    fc.asyncProperty(fc.array(caseArbitrary, { minLength: 200, maxLength: 200 }), async (cases) => {
+      const answers = await truths(cases)
+      const expected = cases.map(({ filter, row }) => truthOf(filter, row))
+      for (const truth of expected) seen.set(truth, (seen.get(truth) ?? 0) + 1)
+      const wrong = cases
+        .map((item, index) => ({ ...item, expected: expected[index]!, got: answers[index]! }))
+        .filter(
+          ({ expected: truth, got }) => got.truth !== truth || got.matches !== (truth ?? false) || got.problem !== null,
+        )
+      if (wrong.length > 0) throw new Error(JSON.stringify(wrong.slice(0, 3), null, 1))
+    }),
+    { numRuns: 40, endOnFailure: true },
+  )
+  for (const truth of [true, false, null]) expect(seen.get(truth)).toBeGreaterThan(500)
+})
+
+describe('each operator', () => {
+  const row = {
+    n: 10,
+    s: 'Hello',
+    empty: '',
+    yes: true,
+    none: null,
+    at: '2026-10-03T10:00:00.000Z',
+    tags: ['a', 'b'],
+    nulls: ['a', null],
+    items: [{ sku: 'A', n: 1 }, { sku: 'B' }],
+    cart: { total: 25, 'a.b': 1 },
+    'cart.total': 99,
+    'cart.none': null,
+  }
+  const onN = (op: string, value?: Json) => leaf(op, value, 'n')
+  const onS = (op: string, value?: Json) => leaf(op, value, 's')
+  const onTags = (op: string, value?: Json) => leaf(op, value, 'tags')
+  const onNone = (op: string, value?: Json) => leaf(op, value, 'none')
+  const missing = (op: string, value?: Json) => leaf(op, value, 'missing.deeper')
+
+  const table: [Filter, Truth][] = [
+    [onN('eq', 10), true],
+    [onN('eq', '10'), false],
+    [onN('ne', '10'), true],
+    [onN('ne', 10), false],
+    [onN('gt', 9.99), true],
+    [onN('gt', 10), false],
+    [onN('gte', 10), true],
+    [onN('lt', 10), false],
+    [onN('lte', 10), true],
+    [onN('gt', '9'), null],
+    [leaf('gt', 'false', 'yes'), null],
+    [leaf('eq', true, 'yes'), true],
+    [leaf('ne', false, 'yes'), true],
+    [leaf('eq', '', 'empty'), true],
+    [leaf('is_null', undefined, 'empty'), false],
+    [leaf('gte', '2026-10-03', 'at'), true],
+    [leaf('lt', '2026-10-03T10:00:00.001Z', 'at'), true],
+    [onS('gt', 'Z'), false],
+    [onS('lt', 'a'), true],
+    [onS('eq', 'hello'), false],
+
+    [onN('in', [1, 10]), true],
+    [onN('in', ['10']), false],
+    [onN('in', [1, null]), null],
+    [onN('in', [10, null]), true],
+    [onN('in', []), false],
+    [onN('not_in', [1, 2]), true],
+    [onN('not_in', [10]), false],
+    [onN('not_in', [1, null]), null],
+    [onN('not_in', []), true],
+    [onTags('in', [['a', 'b'], 1]), true],
+    [onTags('in', ['a']), false],
+
+    [onS('like', 'He%'), true],
+    [onS('like', 'he%'), false],
+    [onS('like', 'H_llo'), true],
+    [onS('like', 'Hell'), false],
+    [onS('ilike', 'HEL%'), true],
+    [onS('like', 'Hello\\'), false],
+    [leaf('like', '%', 'empty'), true],
+    [onN('like', '10'), null],
+
+    [onTags('contains', ['b', 'a']), true],
+    [onTags('contains', ['a', 'c']), false],
+    [onTags('contains', 'a'), true],
+    [onTags('contains', 'c'), false],
+    [onTags('contains', []), true],
+    [onTags('contains', [null]), false],
+    [leaf('contains', [null], 'nulls'), false],
+    [leaf('contains', ['a'], 'nulls'), true],
+    [leaf('contains', [{ sku: 'A' }], 'items'), true],
+    [leaf('contains', [{ sku: 'A', n: 2 }], 'items'), false],
+    [leaf('contains', { total: 25 }, 'cart'), true],
+    [leaf('contains', { total: 26 }, 'cart'), false],
+    [onS('contains', 'ell'), null],
+    [onTags('contained_by', ['a', 'b', 'c']), true],
+    [onTags('containedBy', ['a', 'b', 'c']), true],
+    [onTags('contained_by', ['a']), false],
+    [onTags('contained_by', []), false],
+    [leaf('contained_by', ['a', null], 'nulls'), false],
+    [onS('contained_by', ['Hello']), null],
+    [onTags('overlaps', ['x', 'b']), true],
+    [onTags('overlaps', ['x']), false],
+    [onTags('overlaps', []), false],
+    [leaf('overlaps', [null], 'nulls'), false],
+    [onS('overlaps', ['Hello']), null],
+
+    [onNone('is_null'), true],
+    [onNone('is_null', null), true],
+    [onNone('is_not_null'), false],
+    [missing('is_null'), true],
+    [missing('is_not_null'), false],
+    [onN('is_not_null'), true],
+    [onNone('eq', null), true],
+    [onN('eq', null), false],
+    [onN('ne', null), true],
+    [onNone('ne', null), false],
+    [missing('eq', null), true],
+    ...['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'like', 'ilike', 'contains'].map((op): [Filter, Truth] => [
+      onNone(op, 'x'),
+      null,
+    ]),
+    ...['in', 'not_in', 'contained_by', 'overlaps'].map((op): [Filter, Truth] => [missing(op, ['x']), null]),
+    [onNone('in', []), false],
+    [onNone('not_in', []), true],
+    [{ not: onNone('eq', 1) }, null],
+    [{ not: onNone('not_in', []) }, false],
+    [{ not: onN('eq', 1) }, true],
+
+    [{ and: [] }, true],
+    [{ or: [] }, false],
+    [{ and: [onN('eq', 10), onNone('eq', 1)] }, null],
+    [{ and: [onNone('eq', 1), onN('eq', 1)] }, false],
+    [{ or: [onNone('eq', 1), onN('eq', 10)] }, true],
+    [{ or: [onN('eq', 1), onNone('eq', 1)] }, null],
+    [{ not: { or: [onN('eq', 1), onNone('eq', 1)] } }, null],
+
+    [leaf('eq', 99, 'cart.total'), true],
+    [leaf('is_null', undefined, 'cart.none'), true],
+    [leaf('eq', 'B', 'items.1.sku'), true],
+    [leaf('eq', 'B', 'items.-1.sku'), true],
+    [leaf('is_null', undefined, 'items.2.sku'), true],
+    [leaf('is_null', undefined, 'items.sku'), true],
+    [leaf('is_null', undefined, 'cart.a.b'), true],
+    [leaf('is_null', undefined, 'n.x'), true],
+  ]
+
+  test.for(table)('%j is %j', async ([filter, truth]) => {
+    expect(await truths([{ filter, row }])).toEqual([{ truth, matches: truth ?? false, problem: null }])
+    expect(truthOf(filter, row)).toBe(truth)
+  })
+
+  const onText: [string, string, string][] = [
+    ['numbers are never floats', '{"column":"a","op":"gt","value":9007199254740992}', '{"a":9007199254740993}'],
+    ['tenths are exact', '{"column":"a","op":"eq","value":0.30}', '{"a":0.3}'],
+    ['exponents are numbers', '{"column":"a","op":"lt","value":1e400}', '{"a":9e399}'],
+    ['code points, not UTF-16 units', '{"column":"a","op":"gt","value":"\\ufb01"}', '{"a":"😀"}'],
+    ['an escaped % is a %', '{"column":"a","op":"like","value":"1\\\\%"}', '{"a":"1%"}'],
+    ['a last backslash is a backslash', '{"column":"a","op":"like","value":"1%\\\\"}', '{"a":"1 2\\\\"}'],
+    ['two last backslashes are one', '{"column":"a","op":"like","value":"1\\\\\\\\"}', '{"a":"1\\\\"}'],
+  ]
+
+  test.for(onText)('%s', async ([, filter, text]) => {
+    expect(await onTexts([{ filter, row: text }])).toMatchObject([{ matches: true, problem: null }])
+  })
+})
+
+describe('what is refused', () => {
+  const fine = leaf('eq', 1)
+  const nested = (levels: number): Filter => (levels === 0 ? fine : { not: nested(levels - 1) })
+  const many = (count: number) => Array.from({ length: count }, () => fine)
+  const shapes = 'must be {column, op, value}, {and: [..]}, {or: [..]} or {not: ..}'
+  const operators =
+    'must be one of eq, ne, gt, gte, lt, lte, in, not_in, like, ilike, is_null, is_not_null, contains, contained_by, overlaps'
+
+  const table: [string, unknown, string | null][] = [
+    ['null', null, 'must be an object'],
+    ['a text', 'and', 'must be an object'],
+    ['an array', [fine], 'must be an object'],
+    ['an empty object', {}, shapes],
+    ['unknown keys only', { nor: [] }, shapes],
+    ['two shapes', { and: [], or: [] }, 'must have no key beside and'],
+    ['a node with a key of a leaf', { not: fine, column: 'a' }, 'must have no key beside not'],
+    ['a leaf with another key', { ...fine, label: 'x' }, 'must have no keys but column, op and value'],
+    ['and without an array', { and: fine }, 'and: must be an array'],
+    ['or with null', { or: null }, 'or: must be an array'],
+    ['not with an array', { not: [fine] }, 'not: must be an object'],
+    ['no column', { op: 'eq', value: 1 }, 'column: must be a string'],
+    ['a column that is no text', { ...fine, column: 1 }, 'column: must be a string'],
+    ['an empty column', { ...fine, column: '' }, 'column: must have 1 to 255 characters'],
+    ['a column of 256 characters', { ...fine, column: '😀'.repeat(256) }, 'column: must have 1 to 255 characters'],
+    ['a column of 255 characters', { ...fine, column: '😀'.repeat(255) }, null],
+    ['no op', { column: 'a', value: 1 }, `op: ${operators}`],
+    ['an op that does not exist', leaf('regex', 'x'), `op: ${operators}`],
+    ['an op in capitals', leaf('EQ', 1), `op: ${operators}`],
+    ['an op that is no text', { column: 'a', op: ['eq'], value: 1 }, `op: ${operators}`],
+    ['eq of nothing', leaf('eq'), 'value: is required'],
+    ['in of nothing', leaf('in'), 'value: is required'],
+    ['is_null of something', leaf('is_null', true), 'value: must be left out'],
+    ['is_not_null of something', leaf('is_not_null', ''), 'value: must be left out'],
+    ['is_null of null', leaf('is_null', null), null],
+    ...['in', 'not_in', 'contained_by', 'containedBy', 'overlaps'].flatMap((op): [string, unknown, string][] => [
+      [`${op} of a text`, leaf(op, 'a,b'), 'value: must be an array'],
+      [`${op} of null`, leaf(op, null), 'value: must be an array'],
+      [`${op} of an object`, leaf(op, {}), 'value: must be an array'],
+    ]),
+    ...['gt', 'gte', 'lt', 'lte'].flatMap((op): [string, unknown, string | null][] => [
+      [`${op} of a boolean`, leaf(op, true), 'value: must be a string or a number'],
+      [`${op} of null`, leaf(op, null), 'value: must be a string or a number'],
+      [`${op} of a text`, leaf(op, 'a'), null],
+    ]),
+    ...['like', 'ilike'].flatMap((op): [string, unknown, string | null][] => [
+      [`${op} of a number`, leaf(op, 1), 'value: must be a string'],
+      [`${op} of 100 %`, leaf(op, '%a'.repeat(100)), null],
+      [`${op} of 101 %`, leaf(op, '%a'.repeat(101)), 'value: must have at most 100 %'],
+    ]),
+    ['contains of null', leaf('contains', null), 'value: must not be null'],
+    [
+      'the place, deep inside',
+      { or: [fine, { not: { and: [fine, leaf('in', 3)] } }] },
+      'or[1].not.and[1].value: must be an array',
+    ],
+    ['the first of two problems', { and: [leaf('in', 3), {}] }, 'and[0].value: must be an array'],
+    ['8 levels', nested(8), null],
+    ['9 levels', nested(9), `${'not.'.repeat(8).slice(0, -1)}: nests too deeply, at most 8 levels are allowed`],
+    ['50 conditions', { and: many(50) }, null],
+    ['51 conditions', { and: many(51) }, 'and[50]: is the 51st condition, at most 50 are allowed'],
+    [
+      '51 conditions in several nodes',
+      { or: [{ and: many(25) }, { and: many(25) }, fine] },
+      'or[2]: is the 51st condition, at most 50 are allowed',
+    ],
+  ]
+
+  test.for(table)('%s', async ([, filter, problem]) => {
+    expect(await problems([filter])).toEqual([problem])
+  })
+
+  test('filter_check tells path and reason apart, with an empty path for the filter itself', async () => {
+    const { rows } = await client.query(
+      `select c.* from unnest($1::text[]) as f (text) cross join lateral internal.filter_check(f.text::json) c`,
+      [['{"and": [{"column": "a", "op": "in", "value": 1}]}', '7', '{"and": []}']],
+    )
+    expect(rows).toEqual([
+      { path: 'and[0].value', reason: 'must be an array' },
+      { path: '', reason: 'must be an object' },
+      { path: null, reason: null },
+    ])
+  })
+
+  test('no filter is not a filter, and matches nothing', async () => {
+    const { rows } = await client.query(
+      `select internal.filter_problem(null) as problem, internal.filter_matches(null, '{}') as matches,
+              internal.filter_matches('{"column": "a", "op": "is_null"}', null) as of_no_row`,
+    )
+    expect(rows).toEqual([{ problem: 'must be an object', matches: false, of_no_row: true }])
+  })
+})
+
+describe('nothing that a caller sends raises', () => {
+  const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`
+  const nasty: [string, string][] = [
+    ['U+0000', '"\\u0000"'],
+    ['U+0000 in a key', '{"\\u0000": 1}'],
+    ['a first half of a pair', '"\\ud800"'],
+    ['a second half of a pair', '"\\udc00"'],
+    ['the halves the wrong way round', '"\\udc00\\ud800"'],
+    ['a backslash between the halves', '"\\ud83d\\\\\\ude00"'],
+    ['a number too large', '1e131072'],
+    ['a number too exact', '-1e-16384'],
+    ['an exponent beyond integers', '1e99999999999999999999'],
+    ['too many digits after the point', `0.${'1'.repeat(16384)}`],
+    ['too many digits', '1'.repeat(131073)],
+  ]
+  const odd: [string, string][] = [
+    ['a whole pair', '"\\ud83d\\ude00"'],
+    ['an escaped backslash', '"\\\\u0000"'],
+    ['two escaped backslashes', '"\\\\\\\\ud800"'],
+    ['a number in a string', '"1e99999999"'],
+    ['the largest power', '1e131071'],
+    ['the smallest power', '1e-16383'],
+    ['many digits', '1'.repeat(300)],
+    ['deep enough', deep(999)],
+    ['broad', `[${Array.from({ length: 3000 }, () => '[]').join(',')}]`],
+    ['brackets in a string', `"${'['.repeat(5000)}"`],
+  ]
+
+  test.for([...nasty.map((item) => [...item, false] as const), ...odd.map((item) => [...item, true] as const)])(
+    '%s',
+    async ([, text, isStorable]) => {
+      const { rows } = await client.query('select internal.is_storable_json($1::text::json) as answer', [text])
+      expect(rows).toEqual([{ answer: isStorable }])
+      const cast = client.query('select $1::text::json::jsonb is not null', [text])
+      expect((await Promise.allSettled([cast]))[0].status).toBe(isStorable ? 'fulfilled' : 'rejected')
+
+      const filter = `{"column": "a", "op": "eq", "value": ${text}}`
+      const answers = await onTexts([
+        { filter, row: `{"a": ${text}}` },
+        { filter: text, row: '{}' },
+        { filter: '{"column": "a", "op": "is_not_null"}', row: `{"a": ${text}}` },
+      ])
+      expect(answers.map((answer) => answer.matches)).toEqual([isStorable, false, isStorable])
+      expect(answers[0]!.problem === null).toBe(isStorable)
+      expect(answers[1]!.problem).not.toBeNull()
+    },
+  )
+
+  test('garbage', async () => {
+    const raw = fc.oneof(
+      fc.json(),
+      fc.json({ stringUnit: 'binary' }),
+      valueArbitrary.map((value) => JSON.stringify(value)),
+      fc.constantFrom(...[...nasty, ...odd].map(([, text]) => text).filter((text) => text.length < 1000)),
+    )
+    const operator = fc.oneof(
+      raw,
+      fc
+        .constantFrom(
+          'eq',
+          'ne',
+          'gt',
+          'lte',
+          'in',
+          'not_in',
+          'like',
+          'ilike',
+          'is_null',
+          'contains',
+          'contained_by',
+          'overlaps',
+        )
+        .map((op) => `"${op}"`),
+    )
+    const { node } = fc.letrec<{ node: string }>((tie) => ({
+      node: fc.oneof(
+        { maxDepth: 12 },
+        raw,
+        fc
+          .tuple(fc.oneof(raw, fc.constant('"a"')), operator, raw)
+          .map(([a, b, c]) => `{"column":${a},"op":${b},"value":${c}}`),
+        fc.array(tie('node'), { maxLength: 3 }).map((parts) => `{"and":[${parts.join(',')}]}`),
+        fc.array(tie('node'), { maxLength: 3 }).map((parts) => `{"or":[${parts.join(',')}]}`),
+        tie('node').map((part) => `{"not":${part}}`),
+        tie('node').map((part) => `{"and":${part},"or":${part}}`),
+      ),
+    }))
+    const row = fc.oneof(
+      raw,
+      raw.map((text) => `{"a":${text}}`),
+    )
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.record({ filter: node, row }), { minLength: 200, maxLength: 200 }),
+        async (cases) => {
+          const answers = await onTexts(cases)
+          expect(answers.every((answer) => typeof answer.matches === 'boolean')).toBe(true)
+          expect(answers.every((answer) => (answer.problem === null) === (answer.path === null))).toBe(true)
+        },
+      ),
+      { numRuns: 20, endOnFailure: true },
+    )
+  })
+
+  test('1001 levels are too deep, which a cast might bear', async () => {
+    const answers = await onTexts([{ filter: deep(1001), row: '{}' }])
+    expect(answers[0]).toMatchObject({ matches: false, path: '' })
+  })
+
+  test('patterns and nesting that would exhaust the stack', async () => {
+    const pattern = '%a'.repeat(100_000)
+    const chain = `${'{"not":'.repeat(5000)}{"and":[]}${'}'.repeat(5000)}`
+    const twoHundred = `${'{"not":'.repeat(200)}{"and":[]}${'}'.repeat(200)}`
+    const answers = await onTexts([
+      { filter: JSON.stringify(leaf('like', pattern)), row: JSON.stringify({ a: 'a'.repeat(200_000) }) },
+      { filter: chain, row: '{}' },
+      { filter: twoHundred, row: '{}' },
+    ])
+    expect(answers.map((answer) => answer.matches)).toEqual([false, false, false])
+    expect(answers.map((answer) => answer.problem)).toEqual([
+      'value: must have at most 100 %',
+      'holds a character or a number that cannot be stored, or nests too deeply',
+      'not.not.not.not.not.not.not.not: nests too deeply, at most 8 levels are allowed',
+    ])
+  })
+})
+
+test.for(['app_user', 'app_server', 'app_admin', 'app_auth', 'app_worker'])(
+  '%s may check and evaluate',
+  async (role) => {
+    await client.query(`begin; set local role ${role}`)
+    try {
+      const [answer] = await onTexts([{ filter: '{"or":[{"column":"a","op":"in","value":[1]}]}', row: '{"a":1}' }])
+      expect(answer).toEqual({ matches: true, problem: null, path: null })
+    } finally {
+      await client.query('rollback')
+    }
+  },
+)
+
+describe('words of display names', () => {
+  const words = async (kind: string) => {
+    const { rows } = await client.query<{ position: number; word: string }>(
+      'select position, word from app.name_words where kind = $1 order by position',
+      [kind],
+    )
+    return rows
+  }
+
+  test.for(['adjective', 'noun'])(
+    '%ss: at least 320, numbered without a gap, each once, plain letters',
+    async (kind) => {
+      const rows = await words(kind)
+      expect(rows.length).toBeGreaterThanOrEqual(320)
+      expect(rows.map((row) => row.position)).toEqual(rows.map((_, index) => index))
+      expect(new Set(rows.map((row) => row.word)).size).toBe(rows.length)
+      expect(rows.filter((row) => !/^[a-z]{2,16}$/.test(row.word))).toEqual([])
+    },
+  )
+
+  test('no word is both, so that no name says it twice', async () => {
+    const nouns = new Set((await words('noun')).map((row) => row.word))
+    expect((await words('adjective')).filter((row) => nouns.has(row.word))).toEqual([])
+  })
+
+  test('the seed can be loaded again, over words that moved', async () => {
+    const before = await words('noun')
+    await client.query('begin')
+    try {
+      await client.query(`update app.name_words set position = position + 1000 where kind = 'noun'`)
+      await client.query(await readFile('sql/seeds/tenant/name_words.sql', 'utf8'))
+      expect(await words('noun')).toEqual(before)
+    } finally {
+      await client.query('rollback')
+    }
+  })
+})
