@@ -30,6 +30,7 @@ export type Services = {
   readonly notifier: Notifier
   /** The clock: real, or the one that a test harness passes. */
   readonly now: () => Date
+  readonly areas: readonly Area[]
   readonly areaOf: (route: Route) => Area
   /** Throws 503 TENANT_MIGRATION_PENDING when a route's area needs a newer schema than the tenant has. */
   readonly checkMigrated: (edge: Edge, route: Route) => void

@@ -173,6 +173,7 @@ export const assemble = async (
     waker,
     notifier,
     now,
+    areas,
     areaOf,
     checkMigrated,
   }

@@ -86,7 +86,7 @@ begin
       from inserted i
       join app.webhooks w on w.event_name = i.event_name and w.status <> 'disabled'
      where not i.is_historical
-       and (w.filter is null or internal.filter_matches(w.filter::json, i.properties::json))
+       and (w.filter is null or internal.filter_truth(w.filter, i.properties))
   ), queued as (
     insert into app.webhook_deliveries (id, webhook_id, secret_id, event_id, event_name, payload, next_attempt_at, created_at)
     select d.id, m.webhook_id, m.secret_id, m.id, m.event_name,

@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { failureOf } from '#server/database/failures.ts'
 import { ApiError, refusal } from '#server/errors.ts'
 import { addressKey } from '#server/http/ceilings.ts'
+import { fullPath } from '#server/http/openapi.ts'
 import { parseJson } from '#server/http/json.ts'
 import {
   type Answer,
@@ -176,8 +177,7 @@ const remember = (app: FastifyInstance, method: string, path: string) => {
 }
 
 const addRoute = (app: FastifyInstance, area: Area, route: Route, services: Services, observe?: Observer) => {
-  const isRoot = area.stem === 'health' || route.path.startsWith('/webhooks/')
-  const url = isRoot ? route.path : `/v1${route.path}`
+  const url = fullPath(area, route)
   remember(app, route.method, url)
   app.route({
     method: route.method,

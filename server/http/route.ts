@@ -77,7 +77,6 @@ export type Declaration = {
   readonly readOnly?: boolean
   /** Whose budget the general ceilings take: events have one of their own. */
   readonly ceiling?: 'general' | 'events' | 'none'
-  readonly successStatus?: number
 }
 
 export type Route = Declaration & {
@@ -94,6 +93,8 @@ export type Area = {
   /** General code of invalid input: the contract's area names one, the supplement's is VALIDATION_ERROR. */
   readonly invalid?: string
   readonly invalidBody?: string
+  /** Paths stand as they are written, without /v1 in front. */
+  readonly unversioned?: boolean
   /** Status of a tenant that cannot be reached; the users administration has 502. */
   readonly unavailable?: 502 | 503
   readonly routes: readonly Route[]

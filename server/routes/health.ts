@@ -11,6 +11,7 @@ export const health = area({
   stem: 'health',
   title: 'Health',
   source: 'contract',
+  unversioned: true,
   routes: [
     route('GET /health', {
       caller: { ...anyone, refusals: {} },

@@ -1,0 +1,148 @@
+import { z } from 'zod'
+import { type Area, invalidBodyCode, invalidCode, type Route } from '#server/http/route.ts'
+import { ErrorEnvelope } from '#server/http/schemas.ts'
+
+/** Every code that a route may answer, by status: its own, its caller's, its area's, and everybody's. */
+export const declaredCodes = (area: Area, route: Route): ReadonlyMap<number, ReadonlySet<string>> => {
+  const codes = new Map<number, Set<string>>()
+  const add = (status: number, ...names: readonly string[]) => {
+    codes.set(status, new Set([...(codes.get(status) ?? []), ...names]))
+  }
+  for (const declared of [route.refusals ?? {}, route.caller.refusals]) {
+    for (const [status, names] of Object.entries(declared)) {
+      // the users administration answers 502 where others answer 503
+      const moved: readonly string[] = area.unavailable === 502 && status === '503' ? [...names].filter((name) => name === 'TENANT_UNAVAILABLE') : []
+      if (moved.length > 0) add(502, ...moved)
+      const kept = names.filter((name) => !moved.includes(name))
+      if (kept.length > 0) add(Number(status), ...kept)
+    }
+  }
+  if (route.body) {
+    add(400, invalidCode(area, route, 'body'), invalidBodyCode(area, route))
+    add(413, 'PAYLOAD_TOO_LARGE')
+    add(415, 'UNSUPPORTED_MEDIA_TYPE')
+  }
+  if (route.query) add(400, invalidCode(area, route, 'query'))
+  if (route.params) {
+    if ((route.source ?? area.source) === 'contract') add(404, 'NOT_FOUND')
+    else add(400, 'INVALID_ID')
+  }
+  if (route.ceiling !== 'none') add(429, 'RATE_LIMITED')
+  if (route.failure) add(500, route.failure)
+  return codes
+}
+
+const schemaOf = (schema: z.ZodType, io: 'input' | 'output'): object => {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any', target: 'draft-2020-12' }) as Record<string, unknown>
+  return rest
+}
+
+/** Types as they travel: a query parameter is text that spells a number. */
+const parameter = (name: string, where: 'path' | 'query' | 'header', schema: z.ZodType) => ({
+  name,
+  in: where,
+  required: where === 'path' || !schema.safeParse(undefined).success,
+  schema: documented(schema),
+})
+
+const documented = (schema: z.ZodType): object => {
+  const whole = schemaOf(schema, 'input') as Record<string, unknown>
+  const { pattern, ...rest } = whole
+  return rest['type'] === 'string' && pattern ? { ...rest, pattern } : rest
+}
+
+const pathParameters = (route: Route) =>
+  [...route.path.matchAll(/:([A-Za-z]+)/g)].map(([, name = '']) =>
+    parameter(name, 'path', route.params?.[name] ?? (name === 'projectId' ? z.uuid() : z.string())),
+  )
+
+const codesText = (codes: ReadonlySet<string>) => [...codes].sort().map((code) => `\`${code}\``).join(', ')
+
+const responses = (area: Area, route: Route) => {
+  const found: Record<string, object> = {}
+  const declared = declaredCodes(area, route)
+  const json = (schema: object) => ({ 'application/json': { schema } })
+  for (const [status, schema] of Object.entries(route.replies)) {
+    found[status] = { description: Number(status) < 300 ? 'Success' : 'As described', content: json(schemaOf(schema, 'output')) }
+  }
+  for (const [status, codes] of declared) {
+    if (found[status]) continue
+    found[status] = {
+      description: codesText(codes),
+      ...(status === 429 || status === 503
+        ? { headers: { 'Retry-After': { description: 'Seconds to wait', schema: { type: 'integer' } } } }
+        : {}),
+      content: json({
+        allOf: [
+          { $ref: '#/components/schemas/Error' },
+          { properties: { error: { properties: { code: { enum: [...codes].sort() } } } } },
+        ],
+      }),
+    }
+  }
+  return Object.fromEntries(Object.entries(found).sort(([a], [b]) => Number(a) - Number(b)))
+}
+
+const operation = (area: Area, route: Route) => ({
+  operationId: `${route.method.toLowerCase()}${route.path.replace(/[^A-Za-z0-9]+(.)?/g, (_, letter: string | undefined) => letter?.toUpperCase() ?? '')}`,
+  tags: [area.title],
+  summary: route.summary,
+  ...(route.description ? { description: route.description } : {}),
+  security: route.caller.security,
+  parameters: [
+    ...pathParameters(route),
+    ...Object.entries(route.query ?? {}).map(([name, schema]) => parameter(name, 'query', schema)),
+    ...Object.entries(route.headers ?? {}).map(([name, schema]) => parameter(name, 'header', schema)),
+  ],
+  ...(route.body
+    ? {
+        requestBody: {
+          required: !route.body.safeParse({}).success,
+          content: { 'application/json': { schema: schemaOf(route.documentedBody ?? route.body, 'input') } },
+        },
+      }
+    : {}),
+  responses: responses(area, route),
+})
+
+/** Where a route is served. */
+export const fullPath = (area: Area, route: Route) => (area.unversioned ? route.path : `/v1${route.path}`)
+
+/** The OpenAPI 3.1 document of the live routes. */
+export const openApi = (areas: readonly Area[], publicUrl: string): object => {
+  const paths: Record<string, Record<string, object>> = {}
+  for (const area of areas) {
+    for (const route of area.routes) {
+      const path = fullPath(area, route).replace(/:([A-Za-z]+)/g, '{$1}')
+      paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(area, route) }
+    }
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Trellis',
+      version: '1.0.0',
+      summary: 'A multi-tenant application backend.',
+      description:
+        'Success answers hold `data`; failures hold `error` with `code`, `message` and sometimes `details`. Every answer carries `X-Request-Id`. The codes of each status stand under each operation.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: publicUrl }],
+    tags: [...new Set(areas.map((area) => area.title))].map((name) => ({ name })),
+    paths: Object.fromEntries(Object.entries(paths).sort(([a], [b]) => a.localeCompare(b))),
+    components: {
+      securitySchemes: {
+        Developer: { type: 'http', scheme: 'bearer', description: 'Access token of a developer.' },
+        ApiKey: { type: 'apiKey', in: 'header', name: 'X-Api-Key', description: 'Client key or server key of a project.' },
+        Session: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: "An end user's session token." },
+        OnBehalfOf: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'X-On-Behalf-Of',
+          description: 'With a server key: the id of the user to act for.',
+        },
+      },
+      schemas: { Error: schemaOf(ErrorEnvelope, 'output') },
+    },
+  }
+}

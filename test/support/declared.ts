@@ -1,0 +1,45 @@
+import type { Area, Route } from '#server/http/route.ts'
+import { declaredCodes } from '#server/http/openapi.ts'
+
+const nameOf = (route: Route) => `${route.method} ${route.path}`
+
+/** What an answer breaks of its route's declaration, or null. */
+export const problemOf = (route: Route, area: Area, status: number, body: string): string | null => {
+  const schema = route.replies[status]
+  const parsed: unknown = JSON.parse(body)
+  if (schema) {
+    const result = schema.safeParse(parsed)
+    return result.success ? null : `${nameOf(route)} ${status}: ${JSON.stringify(result.error.issues).slice(0, 800)} in ${body.slice(0, 300)}`
+  }
+  const code = (parsed as { error?: { code?: string } }).error?.code ?? '?'
+  return declaredCodes(area, route).get(status)?.has(code) ? null : `${nameOf(route)} answers ${status} ${code}, which is not declared`
+}
+
+/** Codes that every route of a kind shares: seen once anywhere is seen. */
+const shared = new Set(['PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'SERVICE_UNAVAILABLE', 'TENANT_UNAVAILABLE', 'TENANT_MIGRATION_PENDING', 'RATE_LIMITED'])
+
+/** Declared answers that no test of the run has seen. `seen` has a line {route, status, code} each. */
+export const unseenCodes = (areas: readonly Area[], seen: string): string[] => {
+  const lines = new Set<string>()
+  const anywhere = new Set<string>()
+  for (const line of seen.split('\n').filter(Boolean)) {
+    const { route, status, code } = JSON.parse(line) as { route: string; status: number; code: string }
+    lines.add(`${route} ${status} ${code}`)
+    anywhere.add(code)
+  }
+  const unseen: string[] = []
+  for (const area of areas) {
+    for (const route of area.routes) {
+      for (const status of Object.keys(route.replies)) {
+        if (!lines.has(`${nameOf(route)} ${status} -`)) unseen.push(`${nameOf(route)} ${status}`)
+      }
+      for (const [status, codes] of declaredCodes(area, route)) {
+        for (const code of codes) {
+          const isSeen = shared.has(code) ? anywhere.has(code) : lines.has(`${nameOf(route)} ${status} ${code}`)
+          if (!isSeen) unseen.push(`${nameOf(route)} ${status} ${code}`)
+        }
+      }
+    }
+  }
+  return unseen
+}

@@ -1,0 +1,61 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestProject } from 'vitest/node'
+import { readConfig } from '#server/config.ts'
+import { lay, prepare } from '#server/start.ts'
+import { pino } from 'pino'
+import { startEmbeddedPostgres } from '#server/database/embedded.ts'
+import { loadAreas } from '#server/http/areas.ts'
+import { unseenCodes } from '#test/support/declared.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    dsn: string
+    socketDirectory: string | null
+    secretsKey: string
+    seenFile: string
+  }
+}
+
+/**
+ * One Postgres for the whole run: embedded, or the server of DATABASE_URL. Its control database and template are made once, and
+ * every test file copies them under a name of its own.
+ */
+export default async (project: TestProject) => {
+  const folder = await mkdtemp(join(tmpdir(), 'trellis-test-'))
+  const secretsKey = process.env['SECRETS_KEY'] ?? Buffer.alloc(32, 7).toString('base64')
+  const log = pino({ level: 'warn' })
+  const given = process.env['DATABASE_URL']
+  const embedded = given
+    ? undefined
+    : await startEmbeddedPostgres({
+        dataDir: folder,
+        superuserPassword: 'test',
+        sync: false,
+        maxConnections: 600,
+        log: () => undefined,
+      })
+  const dsn = given ?? embedded?.url ?? ''
+  const config = readConfig({ DATABASE_URL: dsn, SECRETS_KEY: secretsKey, DATA_DIR: folder, DATABASE_PREFIX: 'trellis_base' })
+  const foundation = await lay(config, log)
+  const socketDirectory = embedded?.socketDirectory ?? null
+  await prepare({ ...foundation, postgres: { ...foundation.postgres, socketDirectory } })
+
+  const seenFile = join(folder, 'seen.jsonl')
+  project.provide('dsn', dsn)
+  project.provide('socketDirectory', socketDirectory)
+  project.provide('secretsKey', secretsKey)
+  project.provide('seenFile', seenFile)
+
+  return async () => {
+    const seen = await readFile(seenFile, 'utf8').catch(() => '')
+    await embedded?.stop()
+    await rm(folder, { recursive: true, force: true })
+    // a part of the suite cannot have seen everything
+    const isWhole = project.vitest.config.cliExclude === undefined && process.env['TRELLIS_WHOLE_SUITE'] === '1'
+    if (!isWhole) return
+    const unseen = unseenCodes(await loadAreas(), seen)
+    if (unseen.length > 0) throw new Error(`Declared, but no test has seen them:\n${unseen.map((line) => `  ${line}`).join('\n')}`)
+  }
+}
