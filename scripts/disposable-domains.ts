@@ -8,7 +8,9 @@ const require = createRequire(import.meta.url)
 const domains: string[] = require('disposable-email-domains')
 const wildcards: string[] = require('disposable-email-domains/wildcard.json')
 const valid = /^[a-z0-9.-]+\.[a-z0-9-]+$/
-const all = [...new Set([...domains, ...wildcards].map((domain) => domain.toLowerCase()))].filter((d) => valid.test(d)).sort()
+const all = [...new Set([...domains, ...wildcards].map((domain) => domain.toLowerCase()))]
+  .filter((d) => valid.test(d))
+  .sort()
 
 await writeFile(
   join(root, 'sql/seeds/control/disposable_domains.sql'),

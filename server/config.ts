@@ -16,7 +16,10 @@ const optional = z.string().min(1).optional()
 export const environment = z.object({
   HOST: z.string().default('127.0.0.1').describe('Address to listen on.'),
   PORT: z.coerce.number().int().min(0).max(65535).default(4000).describe('Port to listen on; 0 takes a free one.'),
-  PUBLIC_URL: z.url().optional().describe('Root URL in links, upload URLs and webhook URLs. Default: from host and port.'),
+  PUBLIC_URL: z
+    .url()
+    .optional()
+    .describe('Root URL in links, upload URLs and webhook URLs. Default: from host and port.'),
   DATA_DIR: z.string().default('./data').describe('Embedded Postgres, stored media, unsent mail, generated secrets.'),
   DATABASE_URL: optional.describe(
     'Postgres 15 to 18 to use instead of the embedded one; the role needs CREATEDB and CREATEROLE.',
@@ -59,8 +62,13 @@ export const environment = z.object({
     .default('on')
     .transform((value) => value === 'on')
     .describe('`off` lifts the general ceilings, never the named limits of sign-in and codes.'),
-  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info').describe('Least level logged.'),
-  CORS_ORIGINS: list.default([]).describe('Origins that may call /v1/admin and /v1/auth from a browser, comma-separated.'),
+  LOG_LEVEL: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
+    .default('info')
+    .describe('Least level logged.'),
+  CORS_ORIGINS: list
+    .default([])
+    .describe('Origins that may call /v1/admin and /v1/auth from a browser, comma-separated.'),
   TRUST_PROXY: z
     .union([flag, z.coerce.number().int().min(1), list])
     .default(false)

@@ -53,14 +53,22 @@ const greeting = (url: string, milliseconds: number, isEmbedded: boolean, dataDi
 `
 
 /** Server processes share the port; the first process keeps Postgres and the workers. */
-const forkServers = async (count: number, postgres: { dsn: string; socketDirectory: string | null }): Promise<number> => {
+const forkServers = async (
+  count: number,
+  postgres: { dsn: string; socketDirectory: string | null },
+): Promise<number> => {
   cluster.setupPrimary({ exec: new URL('./member.ts', import.meta.url).pathname })
   const start = () => cluster.fork({ TRELLIS_MEMBER: JSON.stringify(postgres) })
   const listening = Promise.all(
-    Array.from({ length: count }, start).map((member) => new Promise<number>((resolve, reject) => {
-      member.once('listening', ({ port }) => resolve(port))
-      member.once('exit', (code) => reject(new StartError(`A server process ended at its start with code ${code}.`)))
-    })),
+    Array.from({ length: count }, start).map(
+      (member) =>
+        new Promise<number>((resolve, reject) => {
+          member.once('listening', ({ port }) => resolve(port))
+          member.once('exit', (code) =>
+            reject(new StartError(`A server process ended at its start with code ${code}.`)),
+          )
+        }),
+    ),
   )
   const ports = await listening
   cluster.on('exit', (member) => {
@@ -95,10 +103,12 @@ const stopper = (running: Running, stopPostgres: () => Promise<void>, isAlone: b
 const explain = (error: unknown): string => {
   if (error instanceof StartError) return error.message
   const { code, message, stack } = error as NodeJS.ErrnoException
-  if (code === 'EADDRINUSE') return `${message}\nAnother program listens there. Stop it, or choose another port: PORT=4001 npm start`
+  if (code === 'EADDRINUSE')
+    return `${message}\nAnother program listens there. Stop it, or choose another port: PORT=4001 npm start`
   if (code === 'EACCES') return `${message}\nThis port or folder is not yours. Choose another PORT or DATA_DIR.`
   if (code === 'ENOSPC') return `The disk is full: ${message}`
-  if (code === 'ECONNREFUSED' || code === 'ENOTFOUND') return `The Postgres server of DATABASE_URL cannot be reached: ${message}`
+  if (code === 'ECONNREFUSED' || code === 'ENOTFOUND')
+    return `The Postgres server of DATABASE_URL cannot be reached: ${message}`
   if (code === '28P01' || code === '28000') return `The Postgres server of DATABASE_URL refuses this role: ${message}`
   return stack ?? message
 }

@@ -1,4 +1,12 @@
-import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, pbkdf2Sync, randomBytes } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  hkdfSync,
+  pbkdf2Sync,
+  randomBytes,
+} from 'node:crypto'
 import { link, mkdir, open, readFile, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StartError } from '#server/errors.ts'
@@ -36,7 +44,10 @@ export const createSecrets = (key: string): Secrets => {
       decipher.setAAD(Buffer.from(purpose)).setAuthTag(Buffer.from(tag, 'base64url'))
       return Buffer.concat([decipher.update(Buffer.from(body, 'base64url')), decipher.final()]).toString('utf8')
     },
-    mac: (purpose, text) => createHmac('sha256', derive(`mac:${purpose}`)).update(text).digest('hex'),
+    mac: (purpose, text) =>
+      createHmac('sha256', derive(`mac:${purpose}`))
+        .update(text)
+        .digest('hex'),
   }
 }
 

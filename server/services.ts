@@ -2,6 +2,8 @@ import type { Logger } from 'pino'
 import type { Config } from '#server/config.ts'
 import type { Database, Place } from '#server/database/database.ts'
 import type { Fleet } from '#server/database/fleet.ts'
+import type { Notifier } from '#server/database/notifier.ts'
+import type { Waker } from '#server/database/waker.ts'
 import type { Sessions } from '#server/http/callers.ts'
 import type { Ceilings } from '#server/http/ceilings.ts'
 import type { Edge, Edges } from '#server/http/edges.ts'
@@ -9,8 +11,6 @@ import type { Area, Route } from '#server/http/route.ts'
 import type { Tokens } from '#server/http/tokens.ts'
 import type { Outbound } from '#server/providers/outbound.ts'
 import type { Secrets } from '#server/secrets.ts'
-import type { Waker } from '#server/database/waker.ts'
-import type { Notifier } from '#server/database/notifier.ts'
 
 /** What a request handler and a worker's task may use: made once at start, closed in order at the end. */
 export type Services = {

@@ -25,7 +25,12 @@ import { startWorkers, type Workers } from '#workers/runner.ts'
 /** Where the databases are: embedded, or a server of the operator's. */
 export type Postgres = { readonly dsn: string; readonly socketDirectory: string | null; stop(): Promise<void> }
 
-export type Foundation = { readonly config: Config; readonly log: Logger; readonly secrets: Secrets; readonly postgres: Postgres }
+export type Foundation = {
+  readonly config: Config
+  readonly log: Logger
+  readonly secrets: Secrets
+  readonly postgres: Postgres
+}
 
 /** What only tests pass: their clock, their eyes, their SQL. None of it can be reached by a request or the environment. */
 export type Harness = {
@@ -55,7 +60,10 @@ export const lay = async (config: Config, log: Logger): Promise<Foundation> => {
 }
 
 /** Brings the databases to this program, and answers where control is. */
-export const prepare = async (foundation: Foundation, harness: Harness = {}): Promise<{ programs: Programs; cluster: Cluster }> => {
+export const prepare = async (
+  foundation: Foundation,
+  harness: Harness = {},
+): Promise<{ programs: Programs; cluster: Cluster }> => {
   const { config, log, secrets, postgres } = foundation
   const base = harness.sqlRoot ?? root
   const [control, tenant] = await Promise.all([readProgram('control', base), readProgram('tenant', base)])
@@ -138,7 +146,10 @@ export const assemble = async (
     await database.call(controlPlace, 'control_worker', { caller: 'worker' }, 'tenants_written', { project_ids: ids })
   })
   const allowedCidrs = parseAllowedCidrs(config.WEBHOOK_ALLOWED_CIDRS)
-  const outbound = createOutbound({ allowedCidrs, ...(config.WEBHOOK_CA_FILE ? { caFile: config.WEBHOOK_CA_FILE } : {}) })
+  const outbound = createOutbound({
+    allowedCidrs,
+    ...(config.WEBHOOK_CA_FILE ? { caFile: config.WEBHOOK_CA_FILE } : {}),
+  })
 
   const areaByRoute = new Map<Route, Area>(areas.flatMap((area) => area.routes.map((route) => [route, area] as const)))
   const areaOf = (route: Route): Area => {
@@ -188,7 +199,8 @@ export const assemble = async (
       await app.listen({ host: config.HOST, port: config.PORT })
       const address = app.server.address()
       const port = typeof address === 'object' && address ? address.port : config.PORT
-      if (!config.PUBLIC_URL) publicUrl = `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${port}`
+      if (!config.PUBLIC_URL)
+        publicUrl = `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${port}`
       return port
     },
     async work(concurrency) {

@@ -12,7 +12,11 @@ const giveUpAfter = 20
  * Runs what is due in one tenant's outbox and sets the timer for the rest. Rows are leased, run without a connection or a lock
  * held, and settled one by one; a row whose worker dies comes due again when its lease ends.
  */
-export const drainTenant = async (services: Services, tasks: ReadonlyMap<string, OutboxTask>, projectId: string): Promise<void> => {
+export const drainTenant = async (
+  services: Services,
+  tasks: ReadonlyMap<string, OutboxTask>,
+  projectId: string,
+): Promise<void> => {
   const place = await services.fleet.placeOf(projectId)
   if (!place) return
   const call: TenantContext['call'] = (name, args) =>
@@ -22,7 +26,9 @@ export const drainTenant = async (services: Services, tasks: ReadonlyMap<string,
   const until = performance.now() + 60_000
 
   while (performance.now() < until) {
-    const rows = dataOf<OutboxRow[]>(await call('outbox_lease', { batch, seconds: leaseSeconds, lane_limit: laneLimit }))
+    const rows = dataOf<OutboxRow[]>(
+      await call('outbox_lease', { batch, seconds: leaseSeconds, lane_limit: laneLimit }),
+    )
     for (const row of rows) {
       while (running.size >= together) await Promise.race(running)
       const work = runRow(context, tasks, row).finally(() => running.delete(work))
@@ -39,7 +45,11 @@ export const drainTenant = async (services: Services, tasks: ReadonlyMap<string,
   if (due_at) services.waker.wake(projectId, due_at)
 }
 
-const runRow = async (context: TenantContext, tasks: ReadonlyMap<string, OutboxTask>, row: OutboxRow): Promise<void> => {
+const runRow = async (
+  context: TenantContext,
+  tasks: ReadonlyMap<string, OutboxTask>,
+  row: OutboxRow,
+): Promise<void> => {
   const settle = (settled: { due_at?: string; error?: string; gave_up?: boolean }) =>
     context.call('outbox_settle', { id: row.id, revision: row.revision, ...settled })
   try {
@@ -50,10 +60,15 @@ const runRow = async (context: TenantContext, tasks: ReadonlyMap<string, OutboxT
   } catch (error) {
     const { services, projectId } = context
     const message = (error as Error).message.slice(0, 1000)
-    services.log.warn({ project: projectId, task: row.task, row: row.id, attempts: row.attempts, error: message }, 'a task failed')
+    services.log.warn(
+      { project: projectId, task: row.task, row: row.id, attempts: row.attempts, error: message },
+      'a task failed',
+    )
     const seconds = Math.min(6 * 3600, 2 ** row.attempts * (0.9 + 0.2 * Math.random()))
     const again = new Date(services.now().getTime() + seconds * 1000).toISOString()
     // a settle that fails leaves the lease, which ends by itself
-    await settle(row.attempts >= giveUpAfter ? { error: message, gave_up: true } : { error: message, due_at: again }).catch(() => undefined)
+    await settle(
+      row.attempts >= giveUpAfter ? { error: message, gave_up: true } : { error: message, due_at: again },
+    ).catch(() => undefined)
   }
 }

@@ -53,7 +53,11 @@ const call = (services: Services, name: string, args: Record<string, unknown>) =
   services.database.call(services.control, 'control_worker', { caller: 'worker' }, name, args)
 
 /** graphile-worker leaves a dead worker's jobs locked for four hours: whoever lives frees them after some seconds. */
-const keepAlive = (services: Services, ids: ReadonlySet<string>, unlock: (gone: string[]) => Promise<void>): (() => void) => {
+const keepAlive = (
+  services: Services,
+  ids: ReadonlySet<string>,
+  unlock: (gone: string[]) => Promise<void>,
+): (() => void) => {
   const beat = async () => {
     try {
       await call(services, 'workers_beat', { ids: [...ids] })

@@ -3,7 +3,11 @@ import type { Arguments, Place, Reply } from '#server/database/database.ts'
 import type { Services } from '#server/services.ts'
 
 /** A graphile-worker job of the control database. */
-export type Job = { readonly kind: 'job'; readonly name: string; readonly run: (services: Services, payload: Record<string, string>) => Promise<void> }
+export type Job = {
+  readonly kind: 'job'
+  readonly name: string
+  readonly run: (services: Services, payload: Record<string, string>) => Promise<void>
+}
 
 /** A leased row of a tenant's outbox. */
 export type OutboxRow = {
@@ -37,7 +41,9 @@ export const outboxTask = (name: string, run: OutboxTask['run']): OutboxTask => 
 export const loadTasks = async (): Promise<{ jobs: Job[]; outbox: ReadonlyMap<string, OutboxTask> }> => {
   const folder = new URL('./tasks/', import.meta.url)
   const names = (await readdir(folder)).filter((name) => name.endsWith('.ts')).sort()
-  const modules = await Promise.all(names.map((name) => import(new URL(name, folder).href) as Promise<Record<string, unknown>>))
+  const modules = await Promise.all(
+    names.map((name) => import(new URL(name, folder).href) as Promise<Record<string, unknown>>),
+  )
   const tasks = modules.flatMap((module) => Object.values(module)).filter(isTask)
   return {
     jobs: tasks.filter((task) => task.kind === 'job'),

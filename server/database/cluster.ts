@@ -1,9 +1,9 @@
-import pg from 'pg'
-import type { Target } from '#server/database/pools.ts'
-import { root } from '#server/database/files.ts'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { scramVerifier, type Secrets } from '#server/secrets.ts'
+import pg from 'pg'
+import { root } from '#server/database/files.ts'
+import type { Target } from '#server/database/pools.ts'
+import { type Secrets, scramVerifier } from '#server/secrets.ts'
 
 /** The roles that serve requests: one login, and one pool, for each. Names are the whole cluster's. */
 export const controlRoles = ['control_anon', 'control_developer', 'control_auth', 'control_worker'] as const
@@ -28,7 +28,8 @@ const address = (cluster: Cluster) => {
   const port = Number(url.port || 5432)
   const mode = url.searchParams.get('sslmode')
   const host = cluster.socketDirectory ?? decodeURIComponent(url.searchParams.get('host') ?? url.hostname)
-  const ssl = mode && !['disable', 'prefer', 'allow'].includes(mode) ? { rejectUnauthorized: mode !== 'require' } : undefined
+  const ssl =
+    mode && !['disable', 'prefer', 'allow'].includes(mode) ? { rejectUnauthorized: mode !== 'require' } : undefined
   return { host, port, ssl }
 }
 

@@ -33,7 +33,14 @@ export type CallSettings = {
 
 export type Database = {
   /** One round trip: `api.name(arguments)` in this place, as this role, under these claims. */
-  call(place: Place, role: Role, claims: Omit<Claims, 'role'>, name: string, args: Arguments, settings?: CallSettings): Promise<Reply>
+  call(
+    place: Place,
+    role: Role,
+    claims: Omit<Claims, 'role'>,
+    name: string,
+    args: Arguments,
+    settings?: CallSettings,
+  ): Promise<Reply>
   readonly pools: Pools
   close(): Promise<void>
 }
@@ -85,19 +92,35 @@ export const createDatabase = (options: DatabaseOptions): Database => {
   const pools = createPools(options.limits)
   const named = options.limits.named !== false
 
-  const run = async (place: Place, role: Role, claims: Omit<Claims, 'role'>, name: string, args: Arguments, settings: CallSettings) => {
+  const run = async (
+    place: Place,
+    role: Role,
+    claims: Omit<Claims, 'role'>,
+    name: string,
+    args: Arguments,
+    settings: CallSettings,
+  ) => {
     const present = Object.entries(args).filter(([, value]) => value !== undefined)
-    const shape = statementFor(name, present.map(([key]) => key))
+    const shape = statementFor(
+      name,
+      present.map(([key]) => key),
+    )
     const statement = { ...shape, values: present.map(([, value]) => encode(value)) }
     const lease = await pools.lease(targetOf(place.cluster, place.database, role, options.secrets))
     const began = performance.now()
     let broken = false
     try {
-      const rows = await runOneSync(lease.client, { ...claims, role }, statement, {
-        readOnly: settings.readOnly ?? false,
-        timeoutMs: settings.timeoutMs ?? options.timeoutMs,
-        clock: options.clock?.() ?? null,
-      }, named)
+      const rows = await runOneSync(
+        lease.client,
+        { ...claims, role },
+        statement,
+        {
+          readOnly: settings.readOnly ?? false,
+          timeoutMs: settings.timeoutMs ?? options.timeoutMs,
+          clock: options.clock?.() ?? null,
+        },
+        named,
+      )
       const [status, body, headers, dueAt, changed] = rows[0] ?? []
       if (!status || body === null || body === undefined) throw new Error(`api.${name} answered nothing`)
       return {
@@ -118,7 +141,13 @@ export const createDatabase = (options: DatabaseOptions): Database => {
   }
 
   /** Turns what went wrong into what the caller may know of it. */
-  const explain = async (error: unknown, place: Place, role: Role, name: string, settings: CallSettings): Promise<ApiError> => {
+  const explain = async (
+    error: unknown,
+    place: Place,
+    role: Role,
+    name: string,
+    settings: CallSettings,
+  ): Promise<ApiError> => {
     const failure = failureOf(error)
     const { code, table, constraint } = (error ?? {}) as DatabaseError
     const failed = settings.failure ?? 'INTERNAL_ERROR'
@@ -141,7 +170,19 @@ export const createDatabase = (options: DatabaseOptions): Database => {
         return unavailable('SERVICE_UNAVAILABLE')
     }
     // the message may name values; the log has the state, the place in the SQL and no parameter
-    options.log.error({ function: name, database: place.database, sqlstate: code, table, constraint, where: (error as DatabaseError).where, error: code ? undefined : String((error as Error).stack ?? error), message: code ? (error as Error).message : undefined }, 'a database call failed')
+    options.log.error(
+      {
+        function: name,
+        database: place.database,
+        sqlstate: code,
+        table,
+        constraint,
+        where: (error as DatabaseError).where,
+        error: code ? undefined : String((error as Error).stack ?? error),
+        message: code ? (error as Error).message : undefined,
+      },
+      'a database call failed',
+    )
     return refusal(500, failed, 'Something went wrong here. The request id helps us find it.')
   }
 
@@ -186,7 +227,9 @@ const unavailable = (code: string) =>
   refusal(503, code, 'The database is not available at the moment.', null, { 'Retry-After': '2' })
 
 export const migrationPending = () =>
-  refusal(503, 'TENANT_MIGRATION_PENDING', 'The database of this project is being migrated.', null, { 'Retry-After': '5' })
+  refusal(503, 'TENANT_MIGRATION_PENDING', 'The database of this project is being migrated.', null, {
+    'Retry-After': '5',
+  })
 
 /** The `data` of an envelope, for the few callers that must read it. */
 export const dataOf = <T>(reply: Reply): T => (JSON.parse(reply.body) as { data: T }).data

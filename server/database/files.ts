@@ -53,7 +53,12 @@ export const readProgram = async (kind: Kind, base = root): Promise<Program> => 
     read(base, `sql/seeds/${kind}`),
     read(base, `db/${kind}/migrations`),
   ])
-  const files = { base: [...shared, ...own], functions: [...sharedFunctions, ...functions], policies, seeds: [...sharedSeeds, ...seeds] }
+  const files = {
+    base: [...shared, ...own],
+    functions: [...sharedFunctions, ...functions],
+    policies,
+    seeds: [...sharedSeeds, ...seeds],
+  }
   const names = migrations.map((file) => file.path.split('/').at(-1) ?? '')
   const hash = createHash('sha256')
   for (const file of [...files.base, ...migrations, ...files.functions, ...policies, ...files.seeds]) {

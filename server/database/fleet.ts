@@ -2,8 +2,7 @@ import type pg from 'pg'
 import type { Logger } from 'pino'
 import { type Cluster, connectAdmin, maintenanceDatabase, withClusterLock } from '#server/database/cluster.ts'
 import { type Database, dataOf, type Place } from '#server/database/database.ts'
-import { createTenantDatabase, migrateDatabase } from '#server/database/migrate.ts'
-import { buildTemplate } from '#server/database/migrate.ts'
+import { buildTemplate, createTenantDatabase, migrateDatabase } from '#server/database/migrate.ts'
 import { type Programs, templateName } from '#server/database/prepare.ts'
 import type { Secrets } from '#server/secrets.ts'
 
@@ -35,7 +34,13 @@ export type FleetOptions = {
   readonly publish: (changed: readonly string[]) => Promise<void>
 }
 
-type TenantRow = { project_id: string; cluster_id: string; database_name: string; status: string; steps: { name: string; status: string }[] }
+type TenantRow = {
+  project_id: string
+  cluster_id: string
+  database_name: string
+  status: string
+  steps: { name: string; status: string }[]
+}
 
 export const createFleet = (options: FleetOptions): Fleet => {
   const { database, control, prefix, programs, secrets, log } = options
@@ -171,7 +176,10 @@ export const createFleet = (options: FleetOptions): Fleet => {
       )
     },
     async queueMigrations() {
-      const behind = await asWorker<string[]>('fleet_behind', { content_hash: programs.tenant.contentHash, batch: 100_000 })
+      const behind = await asWorker<string[]>('fleet_behind', {
+        content_hash: programs.tenant.contentHash,
+        batch: 100_000,
+      })
       for (let from = 0; from < behind.length; from += 100) {
         await options.jobs.query(
           `select graphile_worker.add_job('tenant__migrate', json_build_object('project_id', p), job_key := 'migrate ' || p, max_attempts := 25)

@@ -1,5 +1,5 @@
-import type { Client } from 'pg'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Client } from 'pg'
 import type { DatabaseError } from '#server/database/failures.ts'
 import type { Program, SqlFile } from '#server/database/files.ts'
 
@@ -59,7 +59,9 @@ const retried = new Set(['55P03', '40P01', '40001'])
 const inTransaction = async <T>(client: Client, work: () => Promise<T>): Promise<T> => {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      await client.query(`begin; set local lock_timeout = '1s'; set local check_function_bodies = off; set local search_path = ''`)
+      await client.query(
+        `begin; set local lock_timeout = '1s'; set local check_function_bodies = off; set local search_path = ''`,
+      )
       const result = await work()
       await client.query('commit')
       return result
@@ -254,7 +256,9 @@ const literal = (text: string) => `'${text.replaceAll("'", "''")}'`
 
 /** Files that are gone take what they made with them. */
 const dropAbsent = async (client: Client, program: Program, known: Map<string, string>): Promise<string[]> => {
-  const present = new Set([...program.base, ...program.functions, ...program.policies, ...program.seeds].map((f) => f.path))
+  const present = new Set(
+    [...program.base, ...program.functions, ...program.policies, ...program.seeds].map((f) => f.path),
+  )
   const absent = [...known.keys()].filter((path) => !present.has(path))
   for (const path of absent) {
     await inTransaction(client, async () => {

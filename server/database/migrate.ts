@@ -56,14 +56,22 @@ const dbmateBinary = (): string => require.resolve(`@dbmate/${process.platform}-
 
 /** The url travels in the environment: arguments can be read by every user of the machine. */
 const runDbmate = async (cluster: Cluster, database: string, program: Program): Promise<void> => {
-  const args = ['--no-dump-schema', '--migrations-dir', program.migrationsDir, '--migrations-table', 'ops.schema_migrations']
+  const args = [
+    '--no-dump-schema',
+    '--migrations-dir',
+    program.migrationsDir,
+    '--migrations-table',
+    'ops.schema_migrations',
+  ]
   try {
     await exec(dbmateBinary(), [...args, 'migrate', '--strict'], {
       env: { PATH: process.env['PATH'], DATABASE_URL: adminUrl(cluster, database) },
     })
   } catch (error) {
     const { stderr, stdout } = error as { stderr?: string; stdout?: string }
-    throw new Error(`dbmate: ${(stderr || stdout || String(error)).trim().replaceAll(/postgres:\/\/\S+/g, 'postgres://…')}`)
+    throw new Error(
+      `dbmate: ${(stderr || stdout || String(error)).trim().replaceAll(/postgres:\/\/\S+/g, 'postgres://…')}`,
+    )
   }
 }
 
@@ -79,7 +87,12 @@ export const createControl = async (admin: pg.Client, database: string): Promise
  * Builds the template anew beside the old one and renames it in, so that it is never open for connections and
  * never half made. The cluster lock must be held.
  */
-export const buildTemplate = async (cluster: Cluster, admin: pg.Client, template: string, program: Program): Promise<void> => {
+export const buildTemplate = async (
+  cluster: Cluster,
+  admin: pg.Client,
+  template: string,
+  program: Program,
+): Promise<void> => {
   const draft = `${template}_draft`
   await admin.query(`drop database if exists "${draft}" with (force)`)
   await admin.query(`create database "${draft}" owner trellis_owner template template0 encoding 'UTF8'`)

@@ -183,12 +183,15 @@ export const createPools = (limits: PoolLimits): Pools => {
     }
   }
 
-  const sweep = setInterval(() => {
-    const before = Date.now() - idleMs
-    for (const tenant of [...tenants.values()]) {
-      for (const slot of [...tenant.idle]) if (slot.idleSince < before) void discard(slot)
-    }
-  }, Math.max(250, idleMs / 4))
+  const sweep = setInterval(
+    () => {
+      const before = Date.now() - idleMs
+      for (const tenant of [...tenants.values()]) {
+        for (const slot of [...tenant.idle]) if (slot.idleSince < before) void discard(slot)
+      }
+    },
+    Math.max(250, idleMs / 4),
+  )
   sweep.unref()
 
   return {

@@ -44,7 +44,9 @@ export const prepareInstallation = (
     jobs.on('error', () => undefined)
     jobs.on('connect', (client) => client.on('error', () => undefined))
     try {
-      await migrateDatabase(cluster, control, programs.control, () => runMigrations({ pgPool: jobs, schema: 'graphile_worker' }))
+      await migrateDatabase(cluster, control, programs.control, () =>
+        runMigrations({ pgPool: jobs, schema: 'graphile_worker' }),
+      )
     } finally {
       await jobs.end()
     }
@@ -62,7 +64,8 @@ export const prepareInstallation = (
 const checkVersion = async (admin: pg.Client): Promise<void> => {
   const { rows } = await admin.query<{ version: string }>(`select current_setting('server_version_num') as version`)
   const version = Number(rows[0]?.version)
-  if (version < 150000) throw new StartError(`Postgres ${Math.floor(version / 10000)} is too old: 15 to 18 are supported.`)
+  if (version < 150000)
+    throw new StartError(`Postgres ${Math.floor(version / 10000)} is too old: 15 to 18 are supported.`)
 }
 
 const keyCheck = (secrets: Secrets) => secrets.mac('installation', 'trellis')
@@ -70,7 +73,9 @@ const keyCheck = (secrets: Secrets) => secrets.mac('installation', 'trellis')
 const checkKey = async (cluster: Cluster, control: string, secrets: Secrets): Promise<void> => {
   const client = await connectAdmin(cluster, control, false)
   try {
-    const { rows: found } = await client.query<{ exists: boolean }>(`select to_regclass('app.installation') is not null as exists`)
+    const { rows: found } = await client.query<{ exists: boolean }>(
+      `select to_regclass('app.installation') is not null as exists`,
+    )
     if (!found[0]?.exists) return
     await client.query('set role trellis_owner')
     const { rows } = await client.query<{ key_check: string }>('select key_check from app.installation')
@@ -85,14 +90,18 @@ const checkKey = async (cluster: Cluster, control: string, secrets: Secrets): Pr
 const storeKey = async (cluster: Cluster, control: string, secrets: Secrets): Promise<void> => {
   const client = await connectAdmin(cluster, control)
   try {
-    await client.query('insert into app.installation (key_check) values ($1) on conflict (only_one) do nothing', [keyCheck(secrets)])
+    await client.query('insert into app.installation (key_check) values ($1) on conflict (only_one) do nothing', [
+      keyCheck(secrets),
+    ])
   } finally {
     await client.end()
   }
 }
 
 const ensureCluster = async (control: pg.Client): Promise<string> => {
-  await control.query(`insert into app.clusters (name) values ('own') on conflict on constraint clusters_name_unique do nothing`)
+  await control.query(
+    `insert into app.clusters (name) values ('own') on conflict on constraint clusters_name_unique do nothing`,
+  )
   const { rows } = await control.query<{ id: string }>(`select id from app.clusters where name = 'own'`)
   return rows[0]?.id ?? ''
 }
@@ -107,9 +116,10 @@ const ensureTemplate = async (
   program: Program,
   log: Pick<Logger, 'info'>,
 ): Promise<void> => {
-  const { rows } = await control.query<{ content_hash: string }>('select content_hash from app.templates where cluster_id = $1', [
-    clusterId,
-  ])
+  const { rows } = await control.query<{ content_hash: string }>(
+    'select content_hash from app.templates where cluster_id = $1',
+    [clusterId],
+  )
   if (rows[0]?.content_hash === program.contentHash && (await databaseExists(admin, template))) return
   const began = performance.now()
   await buildTemplate(cluster, admin, template, program)

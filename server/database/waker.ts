@@ -14,7 +14,11 @@ export type Waker = {
  * Adds graphile-worker jobs, coalesced for 20 ms. Two keys a tenant: `ID:now`, and `ID:timer` for work due later, which only
  * ever moves to an earlier time here. What is lost when this process dies in between, the sweep finds.
  */
-export const createWaker = (jobs: pg.Pool, log: Logger, noteWritten: (projectIds: string[]) => Promise<void>): Waker => {
+export const createWaker = (
+  jobs: pg.Pool,
+  log: Logger,
+  noteWritten: (projectIds: string[]) => Promise<void>,
+): Waker => {
   let due = new Map<string, number>()
   let fresh: string[] = []
   const noted = new Map<string, number>()

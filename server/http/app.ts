@@ -1,14 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import cors from '@fastify/cors'
 import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
   LogController,
-  type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+} from 'fastify'
 import { z } from 'zod'
 import { failureOf } from '#server/database/failures.ts'
 import { ApiError, refusal } from '#server/errors.ts'
 import { addressKey } from '#server/http/ceilings.ts'
-import { fullPath } from '#server/http/openapi.ts'
 import { parseJson } from '#server/http/json.ts'
+import { fullPath } from '#server/http/openapi.ts'
 import {
   type Answer,
   type Area,
@@ -21,7 +26,13 @@ import {
 import type { Services } from '#server/services.ts'
 
 /** Sees every answer of a declared route; the test harness checks them against the declarations. */
-export type Observer = (route: Route, area: Area, status: number, body: string, headers: Record<string, unknown>) => void
+export type Observer = (
+  route: Route,
+  area: Area,
+  status: number,
+  body: string,
+  headers: Record<string, unknown>,
+) => void
 
 export type AppOptions = { readonly areas: readonly Area[]; readonly services: Services; readonly observe?: Observer }
 
@@ -64,7 +75,8 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
     reply.header('referrer-policy', 'no-referrer')
     reply.header('cross-origin-resource-policy', 'cross-origin')
     if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store')
-    if (!reply.hasHeader('content-security-policy')) reply.header('content-security-policy', "default-src 'none'; frame-ancestors 'none'")
+    if (!reply.hasHeader('content-security-policy'))
+      reply.header('content-security-policy', "default-src 'none'; frame-ancestors 'none'")
     return payload
   })
   app.addHook('onResponse', async (request, reply) => {
@@ -107,16 +119,17 @@ const unsupported = (type: string | undefined) =>
   refusal(415, 'UNSUPPORTED_MEDIA_TYPE', `Send application/json${type ? `, not ${type.slice(0, 100)}` : ''}.`)
 
 /** Apps call from any origin, with tokens in headers; consoles only from the origins that are configured. */
-const corsFor = (origins: readonly string[]) => (request: FastifyRequest, done: (error: Error | null, options: object) => void) => {
-  const isOpen = /^\/(v1\/client|storage)\//.test(request.url)
-  done(null, {
-    origin: isOpen ? '*' : origins.length > 0 ? origins : false,
-    credentials: false,
-    maxAge: 600,
-    methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
-    exposedHeaders: ['X-Request-Id', 'Retry-After', 'ETag', 'Idempotency-Replayed'],
-  })
-}
+const corsFor =
+  (origins: readonly string[]) => (request: FastifyRequest, done: (error: Error | null, options: object) => void) => {
+    const isOpen = /^\/(v1\/client|storage)\//.test(request.url)
+    done(null, {
+      origin: isOpen ? '*' : origins.length > 0 ? origins : false,
+      credentials: false,
+      maxAge: 600,
+      methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
+      exposedHeaders: ['X-Request-Id', 'Retry-After', 'ETag', 'Idempotency-Replayed'],
+    })
+  }
 
 const send = (reply: FastifyReply, answer: Answer) => {
   if (answer.headers) reply.headers(answer.headers)
@@ -124,10 +137,18 @@ const send = (reply: FastifyReply, answer: Answer) => {
 }
 
 export const envelopeOf = (error: ApiError): string =>
-  JSON.stringify({ error: { code: error.code, message: error.message, ...(error.details ? { details: error.details } : {}) } })
+  JSON.stringify({
+    error: { code: error.code, message: error.message, ...(error.details ? { details: error.details } : {}) },
+  })
 
 /** What a thrown error means to whoever called. A 500 says nothing of the inside. */
-const answerOf = (error: unknown, request: FastifyRequest, services: Services, route?: Route, area?: Area): ApiError => {
+const answerOf = (
+  error: unknown,
+  request: FastifyRequest,
+  services: Services,
+  route?: Route,
+  area?: Area,
+): ApiError => {
   if (error instanceof ApiError) return error
   const code = (error as FastifyError).code
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return refusal(413, 'PAYLOAD_TOO_LARGE', 'The body has more than 1 MB.')
@@ -137,16 +158,24 @@ const answerOf = (error: unknown, request: FastifyRequest, services: Services, r
   }
   if (failureOf(error).kind === 'unavailable') {
     const isTenant = request.trellisProject !== undefined
-    return refusal(503, isTenant ? 'TENANT_UNAVAILABLE' : 'SERVICE_UNAVAILABLE', 'The database is not available at the moment.', null, {
-      'Retry-After': '2',
-    })
+    return refusal(
+      503,
+      isTenant ? 'TENANT_UNAVAILABLE' : 'SERVICE_UNAVAILABLE',
+      'The database is not available at the moment.',
+      null,
+      {
+        'Retry-After': '2',
+      },
+    )
   }
   services.log.error({ request: request.id, error: String((error as Error)?.stack ?? error) }, 'a request failed')
   return refusal(500, route?.failure ?? 'INTERNAL_ERROR', 'Something went wrong here. The request id helps us find it.')
 }
 
 const sendError = (error: unknown, request: FastifyRequest, reply: FastifyReply, services: Services) => {
-  const known = (request.routeOptions.config as { trellis?: { route: Route; area: Area; observe?: Observer } } | undefined)?.trellis
+  const known = (
+    request.routeOptions.config as { trellis?: { route: Route; area: Area; observe?: Observer } } | undefined
+  )?.trellis
   const answer = answerOf(error, request, services, known?.route, known?.area)
   const body = envelopeOf(answer)
   known?.observe?.(known.route, known.area, answer.status, body, { ...answer.headers })
@@ -159,8 +188,14 @@ const notFound = (request: FastifyRequest, reply: FastifyReply, app: FastifyInst
   const path = request.url.split('?')[0] ?? ''
   const allowed = methods.filter((method) => app.findRoute !== undefined && isServed(app, method, path))
   if (allowed.length > 0 && request.method !== 'HEAD') {
-    reply.header('allow', allowed.includes('GET') ? ['GET', 'HEAD', ...allowed.slice(1)].join(', ') : allowed.join(', '))
-    return send(reply, { status: 405, body: envelopeOf(refusal(405, 'METHOD_NOT_ALLOWED', 'This path knows other methods.')) })
+    reply.header(
+      'allow',
+      allowed.includes('GET') ? ['GET', 'HEAD', ...allowed.slice(1)].join(', ') : allowed.join(', '),
+    )
+    return send(reply, {
+      status: 405,
+      body: envelopeOf(refusal(405, 'METHOD_NOT_ALLOWED', 'This path knows other methods.')),
+    })
   }
   return send(reply, { status: 404, body: envelopeOf(refusal(404, 'NOT_FOUND', 'There is nothing at this path.')) })
 }
@@ -193,7 +228,8 @@ const addRoute = (app: FastifyInstance, area: Area, route: Route, services: Serv
 
 /** One request: who calls, within the ceilings, with what, and then the one call. */
 const serve = async (area: Area, route: Route, request: FastifyRequest, services: Services): Promise<Answer> => {
-  if (route.ceiling !== 'none') services.ceilings.take([{ key: `ip ${addressKey(request.ip)}`, perSecond: 60, burst: 200 }])
+  if (route.ceiling !== 'none')
+    services.ceilings.take([{ key: `ip ${addressKey(request.ip)}`, perSecond: 60, burst: 200 }])
   const resolved = await route.caller.resolve(request, services, route)
   request.trellisProject = resolved.edge?.projectId
   request.trellisCaller = resolved.claims.caller
@@ -221,7 +257,11 @@ const takeCeilings = (route: Route, { claims, edge }: Resolved, services: Servic
 
 const callAs =
   (area: Area, route: Route, request: FastifyRequest, resolved: Resolved, services: Services) =>
-  async (name: string, args: Record<string, unknown>, settings: { role?: Resolved['role']; readOnly?: boolean } = {}) => {
+  async (
+    name: string,
+    args: Record<string, unknown>,
+    settings: { role?: Resolved['role']; readOnly?: boolean } = {},
+  ) => {
     const { role = resolved.role, ...others } = settings
     const { edge } = resolved
     const isTenant = resolved.place.kind === 'tenant' && edge
@@ -264,7 +304,14 @@ const pageNames = ({ limit, offset, ...query }: Record<string, unknown>) => ({
 const invalid = (code: string, field: string, reason: string, status = 400) =>
   refusal(status, code, field ? `${field}: ${reason}` : reason, { field, reason })
 
-const check = (schema: z.ZodType, value: unknown, code: string, area: Area, route: Route, part: string): Record<string, unknown> => {
+const check = (
+  schema: z.ZodType,
+  value: unknown,
+  code: string,
+  area: Area,
+  route: Route,
+  part: string,
+): Record<string, unknown> => {
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data as Record<string, unknown>
   const [issue] = parsed.error.issues
@@ -288,9 +335,18 @@ const reasonOf = (issue: z.core.$ZodIssue | undefined): string => {
 
 const readInput = (area: Area, route: Route, request: FastifyRequest): Input => {
   const sentParams = request.params as Record<string, unknown>
-  const params = route.params ? { ...sentParams, ...check(z.object(route.params), sentParams, '', area, route, 'params') } : sentParams
+  const params = route.params
+    ? { ...sentParams, ...check(z.object(route.params), sentParams, '', area, route, 'params') }
+    : sentParams
   const query = route.query
-    ? check(z.object(route.query), plainQuery(request.query, route.query), invalidCode(area, route, 'query'), area, route, 'query')
+    ? check(
+        z.object(route.query),
+        plainQuery(request.query, route.query),
+        invalidCode(area, route, 'query'),
+        area,
+        route,
+        'query',
+      )
     : {}
   return { params, query, body: readBody(area, route, request) }
 }
@@ -308,9 +364,13 @@ const readBody = (area: Area, route: Route, request: FastifyRequest): Record<str
     return check(route.body, {}, invalidCode(area, route, 'body'), area, route, 'body')
   }
   const parsed = parseJson(text)
-  if (parsed.kind === 'broken') throw refusal(400, invalidBodyCode(area, route), parsed.reason, { field: '', reason: parsed.reason })
+  if (parsed.kind === 'broken')
+    throw refusal(400, invalidBodyCode(area, route), parsed.reason, { field: '', reason: parsed.reason })
   if (typeof parsed.value !== 'object' || parsed.value === null || Array.isArray(parsed.value)) {
-    throw refusal(400, invalidBodyCode(area, route), 'The body must be a JSON object.', { field: '', reason: 'must be a JSON object' })
+    throw refusal(400, invalidBodyCode(area, route), 'The body must be a JSON object.', {
+      field: '',
+      reason: 'must be a JSON object',
+    })
   }
   return check(route.body, parsed.value, invalidCode(area, route, 'body'), area, route, 'body')
 }

@@ -5,6 +5,8 @@ import { type Area, isArea } from '#server/http/route.ts'
 export const loadAreas = async (): Promise<Area[]> => {
   const folder = new URL('../routes/', import.meta.url)
   const names = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.ts')).sort()
-  const modules = await Promise.all(names.map((name) => import(new URL(name, folder).href) as Promise<Record<string, unknown>>))
+  const modules = await Promise.all(
+    names.map((name) => import(new URL(name, folder).href) as Promise<Record<string, unknown>>),
+  )
   return modules.flatMap((module) => Object.values(module)).filter(isArea)
 }

@@ -48,7 +48,8 @@ const bearer = (request: FastifyRequest): string | null => {
   return /^Bearer +([^\s]+) *$/i.exec(header)?.[1] ?? ''
 }
 
-const unauthorized = (message = 'The API key or the session is missing or not valid.') => refusal(401, 'UNAUTHORIZED', message)
+const unauthorized = (message = 'The API key or the session is missing or not valid.') =>
+  refusal(401, 'UNAUTHORIZED', message)
 
 const seconds = (services: Services) => services.now().getTime() / 1000
 
@@ -59,9 +60,15 @@ const developerOf = async (request: FastifyRequest, services: Services): Promise
   const claims = await services.sessions.developers.get(hash('sha256', token, 'base64'), async () => {
     const verified = await services.tokens.verifyDeveloperAccess(token)
     if (verified.kind !== 'valid' || !uuidPattern.test(verified.claims.sid)) return null
-    const reply = await services.database.call(services.control, 'control_auth', { caller: 'edge' }, 'developer_session_check', {
-      sid: verified.claims.sid,
-    })
+    const reply = await services.database.call(
+      services.control,
+      'control_auth',
+      { caller: 'edge' },
+      'developer_session_check',
+      {
+        sid: verified.claims.sid,
+      },
+    )
     return dataOf<{ is_live: boolean }>(reply).is_live ? verified.claims : null
   })
   if (!claims || claims.expiresAt <= seconds(services)) throw refuse()
@@ -91,7 +98,9 @@ const keyOf = async (request: FastifyRequest, services: Services): Promise<KeyEd
 export const tenantPlace = (services: Services, edge: Edge, route: Route) => {
   if (!edge.place) {
     const status = services.areaOf(route).unavailable ?? 503
-    throw refusal(status, 'TENANT_UNAVAILABLE', 'The database of this project is being made.', null, { 'Retry-After': '2' })
+    throw refusal(status, 'TENANT_UNAVAILABLE', 'The database of this project is being made.', null, {
+      'Retry-After': '2',
+    })
   }
   services.checkMigrated(edge, route)
   return edge.place
@@ -111,18 +120,30 @@ const sessionOf = async (request: FastifyRequest, services: Services, edge: Edge
   }
   const claims = known ?? services.sessions.signatures.peek(key)
   if (!claims || claims.projectId !== edge.projectId) throw unauthorized('The session token is of another project.')
-  if (claims.expiresAt <= seconds(services)) throw refusal(401, 'TOKEN_EXPIRED', 'The session token has expired: refresh it.')
+  if (claims.expiresAt <= seconds(services))
+    throw refusal(401, 'TOKEN_EXPIRED', 'The session token has expired: refresh it.')
   return claims
 }
 
 /** Whether the session still lives: asked at most every 30 seconds. */
-const liveSession = async (request: FastifyRequest, services: Services, edge: Edge, route: Route): Promise<SessionClaims> => {
+const liveSession = async (
+  request: FastifyRequest,
+  services: Services,
+  edge: Edge,
+  route: Route,
+): Promise<SessionClaims> => {
   const claims = await sessionOf(request, services, edge)
   const place = tenantPlace(services, edge, route)
   const live = await services.sessions.users.get(`${edge.projectId} ${claims.sid}`, async () => {
-    const reply = await services.database.call(place, 'app_auth', { caller: 'edge', projectId: edge.projectId }, 'auth_session', {
-      sid: claims.sid,
-    })
+    const reply = await services.database.call(
+      place,
+      'app_auth',
+      { caller: 'edge', projectId: edge.projectId },
+      'auth_session',
+      {
+        sid: claims.sid,
+      },
+    )
     return dataOf<{ is_live: boolean }>(reply).is_live ? { ...claims, projectId: edge.projectId } : null
   })
   if (!live) throw unauthorized('The session has ended.')
@@ -141,9 +162,15 @@ const onBehalfOf = async (request: FastifyRequest, services: Services, edge: Edg
   if (typeof userId !== 'string' || !uuidPattern.test(userId)) throw unknown()
   const place = tenantPlace(services, edge, route)
   const exists = await services.sessions.onBehalf.get(`${edge.projectId} ${userId.toLowerCase()}`, async () => {
-    const reply = await services.database.call(place, 'app_server', { caller: 'edge', projectId: edge.projectId }, 'user_exists', {
-      user_id: userId,
-    })
+    const reply = await services.database.call(
+      place,
+      'app_server',
+      { caller: 'edge', projectId: edge.projectId },
+      'user_exists',
+      {
+        user_id: userId,
+      },
+    )
     return dataOf<{ exists: boolean }>(reply).exists ? { userId: userId.toLowerCase() } : null
   })
   if (!exists) throw unknown()
@@ -152,7 +179,11 @@ const onBehalfOf = async (request: FastifyRequest, services: Services, edge: Edg
 
 const apiKey = { ApiKey: [] }
 const session = { ApiKey: [], Session: [] }
-const keyRefusals = { 401: ['UNAUTHORIZED'], 429: ['RATE_LIMITED'], 503: ['TENANT_UNAVAILABLE', 'TENANT_MIGRATION_PENDING'] }
+const keyRefusals = {
+  401: ['UNAUTHORIZED'],
+  429: ['RATE_LIMITED'],
+  503: ['TENANT_UNAVAILABLE', 'TENANT_MIGRATION_PENDING'],
+}
 const developerRefusals = { 401: ['INVALID_DEVELOPER_TOKEN'] }
 
 /** Nobody in particular: sign-up, sign-in and what else has no credential yet. */
@@ -160,7 +191,12 @@ export const anyone: Caller = {
   name: 'anyone',
   security: [],
   refusals: { 503: ['SERVICE_UNAVAILABLE'] },
-  resolve: async (_request, services) => ({ place: services.control, role: 'control_auth', claims: { caller: 'sign_in' }, edge: null }),
+  resolve: async (_request, services) => ({
+    place: services.control,
+    role: 'control_auth',
+    claims: { caller: 'sign_in' },
+    edge: null,
+  }),
 }
 
 /** A signed-in developer, for what is the account's own. */
@@ -173,7 +209,12 @@ export const developer: Caller = {
     return {
       place: services.control,
       role: 'control_developer',
-      claims: { caller: 'developer', developerId: claims.developerId, sessionId: claims.sid, actor: actorOf(request, claims) },
+      claims: {
+        caller: 'developer',
+        developerId: claims.developerId,
+        sessionId: claims.sid,
+        actor: actorOf(request, claims),
+      },
       edge: null,
       expiresAt: claims.expiresAt,
     }
@@ -219,7 +260,12 @@ export const administrator: Caller = {
   refusals: { ...ownerRefusals, 503: ['SERVICE_UNAVAILABLE', 'TENANT_UNAVAILABLE', 'TENANT_MIGRATION_PENDING'] },
   async resolve(request, services, route) {
     const { claims, edge } = await ownedProject(request, services)
-    return { place: tenantPlace(services, edge, route), role: 'app_admin', claims: ownerClaims(request, claims, edge), edge }
+    return {
+      place: tenantPlace(services, edge, route),
+      role: 'app_admin',
+      claims: ownerClaims(request, claims, edge),
+      edge,
+    }
   },
 }
 

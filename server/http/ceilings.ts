@@ -25,11 +25,20 @@ export const createCeilings = (isOn: boolean): Ceilings => {
     take(wanted) {
       if (!isOn) return
       const now = performance.now()
-      const filled = wanted.map(({ key, perSecond, burst }) => ({ bucket: fill(key, perSecond, burst, now), perSecond }))
+      const filled = wanted.map(({ key, perSecond, burst }) => ({
+        bucket: fill(key, perSecond, burst, now),
+        perSecond,
+      }))
       const empty = filled.find(({ bucket }) => bucket.tokens < 1)
       if (empty) {
         const wait = Math.max(1, Math.ceil((1 - empty.bucket.tokens) / empty.perSecond))
-        throw refusal(429, 'RATE_LIMITED', 'Too many requests: slow down.', { retry_after_seconds: wait }, { 'Retry-After': String(wait) })
+        throw refusal(
+          429,
+          'RATE_LIMITED',
+          'Too many requests: slow down.',
+          { retry_after_seconds: wait },
+          { 'Retry-After': String(wait) },
+        )
       }
       for (const { bucket } of filled) bucket.tokens -= 1
     },
@@ -43,6 +52,11 @@ export const addressKey = (ip: string): string => {
   const [head = '', tail = ''] = plain.split('::')
   const left = head ? head.split(':') : []
   const right = plain.includes('::') && tail ? tail.split(':') : []
-  const groups = plain.includes('::') ? [...left, ...Array(Math.max(0, 8 - left.length - right.length)).fill('0'), ...right] : left
-  return `${groups.slice(0, 4).map((group) => Number.parseInt(group || '0', 16).toString(16)).join(':')}::/64`
+  const groups = plain.includes('::')
+    ? [...left, ...Array(Math.max(0, 8 - left.length - right.length)).fill('0'), ...right]
+    : left
+  return `${groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group || '0', 16).toString(16))
+    .join(':')}::/64`
 }

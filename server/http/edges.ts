@@ -26,7 +26,13 @@ type EdgeRow = {
   environment: Edge['environment']
   effective_tier: Edge['effectiveTier']
   signing: { key_id: string; public_jwk: JsonWebKey; sealed: string }
-  tenant: { status: string; cluster_id: string; database_name: string; schema_version: string; content_hash: string } | null
+  tenant: {
+    status: string
+    cluster_id: string
+    database_name: string
+    schema_version: string
+    content_hash: string
+  } | null
 }
 
 export type Edges = {
@@ -68,7 +74,9 @@ export const createEdges = (
     byKey(key) {
       const hash = sha256(key)
       const load = async (): Promise<KeyEdge | null> => {
-        const row = await ask<{ key_id: string; key_type: KeyEdge['keyType']; project: EdgeRow }>('edge_key', { key_hash: hash })
+        const row = await ask<{ key_id: string; key_type: KeyEdge['keyType']; project: EdgeRow }>('edge_key', {
+          key_hash: hash,
+        })
         return row ? { keyId: row.key_id, keyType: row.key_type, edge: await edgeOf(row.project) } : null
       }
       return keys.get(hash, load, (entry) => entry.edge.place !== null)

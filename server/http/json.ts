@@ -1,5 +1,7 @@
 /** What a body of JSON came to. */
-export type ParsedJson = { readonly kind: 'value'; readonly value: unknown } | { readonly kind: 'broken'; readonly reason: string }
+export type ParsedJson =
+  | { readonly kind: 'value'; readonly value: unknown }
+  | { readonly kind: 'broken'; readonly reason: string }
 
 const deepest = 200
 
@@ -16,7 +18,10 @@ export const parseJson = (text: string): ParsedJson => {
   }
   if (isTooDeep(text)) return { kind: 'broken', reason: `The body nests more than ${deepest} deep.` }
   if (/\\u/i.test(text) && hasUnstorable(value)) {
-    return { kind: 'broken', reason: 'The body has a character that cannot be stored: U+0000 or half of a surrogate pair.' }
+    return {
+      kind: 'broken',
+      reason: 'The body has a character that cannot be stored: U+0000 or half of a surrogate pair.',
+    }
   }
   return { kind: 'value', value }
 }

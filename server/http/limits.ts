@@ -21,10 +21,22 @@ export const perSubject = (name: string, subject: string, ...windows: Window[]) 
  * Takes one attempt of every limit, or of none and refuses with 429 and `Retry-After`. A statement of its own: in the
  * request's transaction a refusal would undo the count.
  */
-export const takeLimits = async ({ call }: Pick<HandlerContext, 'call'>, wanted: readonly Limit[], code = 'RATE_LIMIT_EXCEEDED') => {
-  const { wait } = dataOf<{ wait: number | null }>(await call('rate_limit_take', { limits: wanted }, { readOnly: false }))
+export const takeLimits = async (
+  { call }: Pick<HandlerContext, 'call'>,
+  wanted: readonly Limit[],
+  code = 'RATE_LIMIT_EXCEEDED',
+) => {
+  const { wait } = dataOf<{ wait: number | null }>(
+    await call('rate_limit_take', { limits: wanted }, { readOnly: false }),
+  )
   if (wait === null) return
-  throw refusal(429, code, 'Too many attempts: wait before the next one.', { retry_after_seconds: wait }, { 'Retry-After': String(wait) })
+  throw refusal(
+    429,
+    code,
+    'Too many attempts: wait before the next one.',
+    { retry_after_seconds: wait },
+    { 'Retry-After': String(wait) },
+  )
 }
 
 /** Gives a budget of failures back when there was none. */

@@ -11,7 +11,8 @@ export const declaredCodes = (area: Area, route: Route): ReadonlyMap<number, Rea
   for (const declared of [route.refusals ?? {}, route.caller.refusals]) {
     for (const [status, names] of Object.entries(declared)) {
       // the users administration answers 502 where others answer 503
-      const moved: readonly string[] = area.unavailable === 502 && status === '503' ? [...names].filter((name) => name === 'TENANT_UNAVAILABLE') : []
+      const moved: readonly string[] =
+        area.unavailable === 502 && status === '503' ? [...names].filter((name) => name === 'TENANT_UNAVAILABLE') : []
       if (moved.length > 0) add(502, ...moved)
       const kept = names.filter((name) => !moved.includes(name))
       if (kept.length > 0) add(Number(status), ...kept)
@@ -33,7 +34,11 @@ export const declaredCodes = (area: Area, route: Route): ReadonlyMap<number, Rea
 }
 
 const schemaOf = (schema: z.ZodType, io: 'input' | 'output'): object => {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any', target: 'draft-2020-12' }) as Record<string, unknown>
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+    io,
+    unrepresentable: 'any',
+    target: 'draft-2020-12',
+  }) as Record<string, unknown>
   return rest
 }
 
@@ -56,14 +61,21 @@ const pathParameters = (route: Route) =>
     parameter(name, 'path', route.params?.[name] ?? (name === 'projectId' ? z.uuid() : z.string())),
   )
 
-const codesText = (codes: ReadonlySet<string>) => [...codes].sort().map((code) => `\`${code}\``).join(', ')
+const codesText = (codes: ReadonlySet<string>) =>
+  [...codes]
+    .sort()
+    .map((code) => `\`${code}\``)
+    .join(', ')
 
 const responses = (area: Area, route: Route) => {
   const found: Record<string, object> = {}
   const declared = declaredCodes(area, route)
   const json = (schema: object) => ({ 'application/json': { schema } })
   for (const [status, schema] of Object.entries(route.replies)) {
-    found[status] = { description: Number(status) < 300 ? 'Success' : 'As described', content: json(schemaOf(schema, 'output')) }
+    found[status] = {
+      description: Number(status) < 300 ? 'Success' : 'As described',
+      content: json(schemaOf(schema, 'output')),
+    }
   }
   for (const [status, codes] of declared) {
     if (found[status]) continue
@@ -133,7 +145,12 @@ export const openApi = (areas: readonly Area[], publicUrl: string): object => {
     components: {
       securitySchemes: {
         Developer: { type: 'http', scheme: 'bearer', description: 'Access token of a developer.' },
-        ApiKey: { type: 'apiKey', in: 'header', name: 'X-Api-Key', description: 'Client key or server key of a project.' },
+        ApiKey: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'X-Api-Key',
+          description: 'Client key or server key of a project.',
+        },
         Session: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: "An end user's session token." },
         OnBehalfOf: {
           type: 'apiKey',

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import type { z } from 'zod'
-import type { Arguments, CallSettings, Place, Reply } from '#server/database/database.ts'
 import type { Claims } from '#server/database/call.ts'
 import type { Role } from '#server/database/cluster.ts'
+import type { Arguments, CallSettings, Place, Reply } from '#server/database/database.ts'
 import type { Edge } from '#server/http/edges.ts'
 import type { Services } from '#server/services.ts'
 
@@ -31,7 +31,11 @@ export type Caller = {
 export type Limit = { readonly key: string; readonly max: number; readonly seconds: number }
 
 /** What a route answers with: an envelope as text, or data to be put into one. */
-export type Answer = { readonly status: number; readonly body: string; readonly headers?: Record<string, string> | null }
+export type Answer = {
+  readonly status: number
+  readonly body: string
+  readonly headers?: Record<string, string> | null
+}
 
 export type Input = {
   readonly params: Record<string, unknown>

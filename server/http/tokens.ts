@@ -3,12 +3,20 @@ import { importJWK, jwtVerify, SignJWT } from 'jose'
 import type { Edge } from '#server/http/edges.ts'
 import { type Secrets, sha256 } from '#server/secrets.ts'
 
-export type SessionClaims = { readonly userId: string; readonly sid: string; readonly anon: string | null; readonly expiresAt: number }
+export type SessionClaims = {
+  readonly userId: string
+  readonly sid: string
+  readonly anon: string | null
+  readonly expiresAt: number
+}
 export type RefreshClaims = { readonly sid: string }
 export type DeveloperClaims = { readonly developerId: string; readonly sid: string; readonly expiresAt: number }
 
 /** What verifying a token came to. */
-export type Verified<T> = { readonly kind: 'valid'; readonly claims: T } | { readonly kind: 'expired' } | { readonly kind: 'invalid' }
+export type Verified<T> =
+  | { readonly kind: 'valid'; readonly claims: T }
+  | { readonly kind: 'expired' }
+  | { readonly kind: 'invalid' }
 
 export const developerAccessSeconds = 24 * 3600
 export const developerRefreshSeconds = 30 * 24 * 3600
@@ -118,7 +126,10 @@ export const createTokens = (secrets: Secrets, now: () => Date): Tokens => {
       if (typeof sub !== 'string' || typeof sid !== 'string' || pid !== edge.projectId || typeof exp !== 'number') {
         return { kind: 'invalid' }
       }
-      return { kind: 'valid', claims: { userId: sub, sid, anon: typeof anon === 'string' ? anon : null, expiresAt: exp } }
+      return {
+        kind: 'valid',
+        claims: { userId: sub, sid, anon: typeof anon === 'string' ? anon : null, expiresAt: exp },
+      }
     },
     verifyClientRefresh: (edge, token) => readRefresh(token, clientKey(edge), edge.projectId),
   }

@@ -114,7 +114,10 @@ const refresh = async (context: HandlerContext) => {
 }
 
 const logout = async (context: HandlerContext) => {
-  const verified = await context.services.tokens.verifyClientRefresh(edgeOf(context), context.body['refresh_token'] as string)
+  const verified = await context.services.tokens.verifyClientRefresh(
+    edgeOf(context),
+    context.body['refresh_token'] as string,
+  )
   if (verified.kind !== 'valid') return { status: 200, body: '{"data":{"success":true}}' }
   return context.call('auth_logout', { sid: verified.claims.sid })
 }
@@ -147,7 +150,11 @@ export const clientAuth = area({
       body: z.object({
         email: Email,
         password: Password,
-        display_name: z.string().min(1, 'must have 1 to 100 characters').max(100, 'must have 1 to 100 characters').optional(),
+        display_name: z
+          .string()
+          .min(1, 'must have 1 to 100 characters')
+          .max(100, 'must have 1 to 100 characters')
+          .optional(),
       }),
       handle: emailSignup,
       replies: { 201: AuthResult },

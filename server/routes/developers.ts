@@ -71,7 +71,9 @@ const login = async (context: HandlerContext) => {
   const known = dataOf<{ developer_id: string | null; password_hash: string | null }>(
     await context.call('developer_password', { email }, { readOnly: true }),
   )
-  const budget = known.developer_id ? perSubject('developer password', known.developer_id, [20, 'hour'], [100, 'day']) : account
+  const budget = known.developer_id
+    ? perSubject('developer password', known.developer_id, [20, 'hour'], [100, 'day'])
+    : account
   await takeLimits(context, budget)
   if (!(await checkPassword(known.password_hash, password))) {
     throw refusal(401, 'INVALID_CREDENTIALS', 'The email or the password is wrong.')
@@ -122,7 +124,11 @@ export const developers = area({
     route('POST /auth/developer/signup', {
       caller: anyone,
       summary: 'Open a developer account and sign in to it',
-      body: z.object({ email: Email, password: Password, name: z.string().max(200, 'must have at most 200 characters').optional() }),
+      body: z.object({
+        email: Email,
+        password: Password,
+        name: z.string().max(200, 'must have at most 200 characters').optional(),
+      }),
       handle: signup,
       replies: { 201: SignedIn },
       refusals: { 400: ['INVALID_INPUT', 'WEAK_PASSWORD', 'DISPOSABLE_EMAIL'], 409: ['EMAIL_EXISTS'], ...limited },

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { endUserOrServer } from '#server/http/callers.ts'
 import { refusal } from '#server/errors.ts'
+import { endUserOrServer } from '#server/http/callers.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { data, JsonObject, Time, Uuid } from '#server/http/schemas.ts'
 import { sha256 } from '#server/secrets.ts'
@@ -15,7 +15,9 @@ const Event = z.strictObject({
   session_id: Uuid.nullable(),
 })
 const Effects = z.strictObject({
-  streaks: z.array(z.looseObject({ key: z.string(), status: z.string(), current_count: z.int(), change: z.string() })).optional(),
+  streaks: z
+    .array(z.looseObject({ key: z.string(), status: z.string(), current_count: z.int(), change: z.string() }))
+    .optional(),
   xp: JsonObject.optional(),
   achievements: z.array(JsonObject).optional(),
   challenges: z.array(JsonObject).optional(),

@@ -4,7 +4,11 @@ import { area, route } from '#server/http/route.ts'
 import { data } from '#server/http/schemas.ts'
 
 const Part = z.enum(['ok', 'failing'])
-const Health = z.strictObject({ status: Part, version: z.literal('1.0.0'), parts: z.strictObject({ database: Part, template: Part }) })
+const Health = z.strictObject({
+  status: Part,
+  version: z.literal('1.0.0'),
+  parts: z.strictObject({ database: Part, template: Part }),
+})
 
 /** Never a cached answer: one statement in the control database, which must come back within two seconds. */
 export const health = area({
@@ -20,14 +24,27 @@ export const health = area({
       ceiling: 'none',
       async handle({ services }) {
         const database = await services.database
-          .call(services.control, 'control_worker', { caller: 'worker' }, 'cluster_list', {}, { readOnly: true, timeoutMs: 2000 })
+          .call(
+            services.control,
+            'control_worker',
+            { caller: 'worker' },
+            'cluster_list',
+            {},
+            { readOnly: true, timeoutMs: 2000 },
+          )
           .then(
             (reply) => (reply.body.includes('"content_hash"') ? 'ok' : 'template'),
             () => 'failing',
           )
-        const parts = { database: database === 'failing' ? 'failing' : 'ok', template: database === 'ok' ? 'ok' : 'failing' }
+        const parts = {
+          database: database === 'failing' ? 'failing' : 'ok',
+          template: database === 'ok' ? 'ok' : 'failing',
+        }
         const status = database === 'ok' ? 'ok' : 'failing'
-        return { status: status === 'ok' ? 200 : 503, body: JSON.stringify({ data: { status, version: '1.0.0', parts } }) }
+        return {
+          status: status === 'ok' ? 200 : 503,
+          body: JSON.stringify({ data: { status, version: '1.0.0', parts } }),
+        }
       },
     }),
   ],

@@ -42,7 +42,10 @@ const put = (context: HandlerContext) => {
   const { secrets, publicUrl } = context.services
   return context.call('integration_put', {
     provider,
-    config_sealed: secrets.encrypt(`integration ${context.resolved.edge?.projectId} ${provider}`, JSON.stringify(config)),
+    config_sealed: secrets.encrypt(
+      `integration ${context.resolved.edge?.projectId} ${provider}`,
+      JSON.stringify(config),
+    ),
     key_id: 'v1',
     root_url: publicUrl,
   })

@@ -96,7 +96,10 @@ const create = async (context: HandlerContext) => {
 }
 
 const createKey = async (context: HandlerContext) => {
-  const { key_type, environment } = context.body as { key_type: 'client' | 'server'; environment: 'development' | 'production' }
+  const { key_type, environment } = context.body as {
+    key_type: 'client' | 'server'
+    environment: 'development' | 'production'
+  }
   const { text: key, ...stored } = createApiKey(key_type, environment)
   const reply = await context.call('api_key_create', { project_id: context.params['projectId'], ...stored })
   return { status: reply.status, body: JSON.stringify({ data: { key, ...dataOf<object>(reply) } }) }
@@ -109,7 +112,14 @@ const get = async (context: HandlerContext) => {
   const edge = resolved.edge
   const integrations = edge?.place
     ? await services.database
-        .call(edge.place, 'app_admin', resolved.claims, 'integration_list', { root_url: services.publicUrl }, { readOnly: true })
+        .call(
+          edge.place,
+          'app_admin',
+          resolved.claims,
+          'integration_list',
+          { root_url: services.publicUrl },
+          { readOnly: true },
+        )
         .then((answer) => dataOf<unknown[]>(answer))
     : []
   return { status: 200, body: JSON.stringify({ data: { ...dataOf<object>(reply), integrations } }) }
@@ -150,7 +160,11 @@ export const projects = area({
       summary: "The developer's projects, newest first",
       call: 'project_list',
       replies: {
-        200: data(z.array(Project.pick({ id: true, name: true, tier: true, effective_tier: true, comped: true, created_at: true }))),
+        200: data(
+          z.array(
+            Project.pick({ id: true, name: true, tier: true, effective_tier: true, comped: true, created_at: true }),
+          ),
+        ),
       },
       failure: 'LIST_FAILED',
     }),
@@ -187,7 +201,9 @@ export const projects = area({
       summary: 'Create another API key; its text is shown once',
       body: z.object({ key_type: KeyType, environment: Environment }),
       handle: createKey,
-      replies: { 201: data(z.strictObject({ key: z.string(), prefix: z.string(), type: KeyType, environment: Environment })) },
+      replies: {
+        201: data(z.strictObject({ key: z.string(), prefix: z.string(), type: KeyType, environment: Environment })),
+      },
       refusals: { 400: ['INVALID_INPUT'] },
       failure: 'CREATE_FAILED',
     }),
@@ -219,11 +235,16 @@ export const projects = area({
           database_name: tenantName(services.config.DATABASE_PREFIX, String(params['projectId'])),
         }),
       replies: {
-        202: data(z.strictObject({ provisioning_status: z.literal('provisioning'), workflow_id: z.string(), attempt: z.int() })),
+        202: data(
+          z.strictObject({ provisioning_status: z.literal('provisioning'), workflow_id: z.string(), attempt: z.int() }),
+        ),
       },
-      refusals: { 400: ['INVALID_INPUT'], 409: ['ALREADY_RUNNING', 'ALREADY_PROVISIONED'], 503: ['TENANT_UNAVAILABLE'] },
+      refusals: {
+        400: ['INVALID_INPUT'],
+        409: ['ALREADY_RUNNING', 'ALREADY_PROVISIONED'],
+        503: ['TENANT_UNAVAILABLE'],
+      },
       failure: 'UPDATE_FAILED',
     }),
   ],
 })
-

@@ -18,7 +18,8 @@ export const users = area({
     route('GET /client/users/me', {
       caller: endUser,
       summary: "The caller's profile",
-      description: 'A valid IANA zone in X-Service-Timezone, or else in Time-Zone, is stored when the profile has none.',
+      description:
+        'A valid IANA zone in X-Service-Timezone, or else in Time-Zone, is stored when the profile has none.',
       handle: ({ call, request }) => {
         const wished = zones(request.headers)
         return call('me_get', { time_zones: wished }, { readOnly: wished === undefined })

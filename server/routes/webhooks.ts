@@ -4,7 +4,7 @@ import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { administrator } from '#server/http/callers.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { data, Deleted, JsonObject, Page, page, Time, Uuid } from '#server/http/schemas.ts'
+import { Deleted, data, JsonObject, Page, page, Time, Uuid } from '#server/http/schemas.ts'
 
 const Webhook = z.strictObject({
   id: Uuid,
@@ -24,7 +24,10 @@ const create = async (context: HandlerContext) => {
   const problem = await services.outbound.checkUrl(String(body['target_url']))
   if (problem) throw refusal(400, problem.code, problem.message, { field: 'target_url', reason: problem.message })
   const secret = randomBytes(32).toString('hex')
-  const reply = await context.call('webhook_create', { ...body, secret_sealed: services.secrets.encrypt('webhook secret', secret) })
+  const reply = await context.call('webhook_create', {
+    ...body,
+    secret_sealed: services.secrets.encrypt('webhook secret', secret),
+  })
   return { status: reply.status, body: JSON.stringify({ data: { ...dataOf<object>(reply), secret } }) }
 }
 

@@ -1,5 +1,5 @@
-import type { Area, Route } from '#server/http/route.ts'
 import { declaredCodes } from '#server/http/openapi.ts'
+import type { Area, Route } from '#server/http/route.ts'
 
 const nameOf = (route: Route) => `${route.method} ${route.path}`
 
@@ -9,14 +9,25 @@ export const problemOf = (route: Route, area: Area, status: number, body: string
   const parsed: unknown = JSON.parse(body)
   if (schema) {
     const result = schema.safeParse(parsed)
-    return result.success ? null : `${nameOf(route)} ${status}: ${JSON.stringify(result.error.issues).slice(0, 800)} in ${body.slice(0, 300)}`
+    return result.success
+      ? null
+      : `${nameOf(route)} ${status}: ${JSON.stringify(result.error.issues).slice(0, 800)} in ${body.slice(0, 300)}`
   }
   const code = (parsed as { error?: { code?: string } }).error?.code ?? '?'
-  return declaredCodes(area, route).get(status)?.has(code) ? null : `${nameOf(route)} answers ${status} ${code}, which is not declared`
+  return declaredCodes(area, route).get(status)?.has(code)
+    ? null
+    : `${nameOf(route)} answers ${status} ${code}, which is not declared`
 }
 
 /** Codes that every route of a kind shares: seen once anywhere is seen. */
-const shared = new Set(['PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'SERVICE_UNAVAILABLE', 'TENANT_UNAVAILABLE', 'TENANT_MIGRATION_PENDING', 'RATE_LIMITED'])
+const shared = new Set([
+  'PAYLOAD_TOO_LARGE',
+  'UNSUPPORTED_MEDIA_TYPE',
+  'SERVICE_UNAVAILABLE',
+  'TENANT_UNAVAILABLE',
+  'TENANT_MIGRATION_PENDING',
+  'RATE_LIMITED',
+])
 
 /** Declared answers that no test of the run has seen. `seen` has a line {route, status, code} each. */
 export const unseenCodes = (areas: readonly Area[], seen: string): string[] => {

@@ -1,12 +1,12 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pino } from 'pino'
 import type { TestProject } from 'vitest/node'
 import { readConfig } from '#server/config.ts'
-import { lay, prepare } from '#server/start.ts'
-import { pino } from 'pino'
 import { startEmbeddedPostgres } from '#server/database/embedded.ts'
 import { loadAreas } from '#server/http/areas.ts'
+import { lay, prepare } from '#server/start.ts'
 import { unseenCodes } from '#test/support/declared.ts'
 
 declare module 'vitest' {
@@ -37,7 +37,12 @@ export default async (project: TestProject) => {
         log: () => undefined,
       })
   const dsn = given ?? embedded?.url ?? ''
-  const config = readConfig({ DATABASE_URL: dsn, SECRETS_KEY: secretsKey, DATA_DIR: folder, DATABASE_PREFIX: 'trellis_base' })
+  const config = readConfig({
+    DATABASE_URL: dsn,
+    SECRETS_KEY: secretsKey,
+    DATA_DIR: folder,
+    DATABASE_PREFIX: 'trellis_base',
+  })
   const foundation = await lay(config, log)
   const socketDirectory = embedded?.socketDirectory ?? null
   await prepare({ ...foundation, postgres: { ...foundation.postgres, socketDirectory } })
@@ -56,6 +61,7 @@ export default async (project: TestProject) => {
     const isWhole = project.vitest.config.cliExclude === undefined && process.env['TRELLIS_WHOLE_SUITE'] === '1'
     if (!isWhole) return
     const unseen = unseenCodes(await loadAreas(), seen)
-    if (unseen.length > 0) throw new Error(`Declared, but no test has seen them:\n${unseen.map((line) => `  ${line}`).join('\n')}`)
+    if (unseen.length > 0)
+      throw new Error(`Declared, but no test has seen them:\n${unseen.map((line) => `  ${line}`).join('\n')}`)
   }
 }

@@ -35,7 +35,12 @@ export type Client = {
   with(headers: Record<string, string>): Client
 }
 
-export type User = Client & { readonly id: string; readonly sessionToken: string; readonly refreshToken: string; readonly data: any }
+export type User = Client & {
+  readonly id: string
+  readonly sessionToken: string
+  readonly refreshToken: string
+  readonly data: any
+}
 
 export type Project = {
   readonly id: string
@@ -54,12 +59,22 @@ export type Project = {
   /** SQL in the project's database as the owner of everything. */
   sql<T extends Record<string, unknown> = any>(text: string, values?: unknown[]): Promise<T[]>
   /** SQL as one of the serving roles, under claims, in a transaction of its own. */
-  as<T extends Record<string, unknown> = any>(role: Role, claims: Record<string, string>, text: string, values?: unknown[]): Promise<T[]>
+  as<T extends Record<string, unknown> = any>(
+    role: Role,
+    claims: Record<string, string>,
+    text: string,
+    values?: unknown[],
+  ): Promise<T[]>
   /** Runs what is due in the outbox now, by the passed clock. */
   drain(): Promise<void>
 }
 
-export type Developer = Client & { readonly id: string; readonly email: string; readonly accessToken: string; readonly refreshToken: string }
+export type Developer = Client & {
+  readonly id: string
+  readonly email: string
+  readonly accessToken: string
+  readonly refreshToken: string
+}
 
 export type HarnessOptions = {
   /** Environment variables of this server, over the test's own. */
@@ -111,8 +126,12 @@ export const startHarness = async (options: HarnessOptions = {}): Promise<Harnes
   const postgres = { dsn, socketDirectory: inject('socketDirectory'), stop: async () => undefined }
   const cluster = { id: 'test', dsn, socketDirectory: postgres.socketDirectory }
   const admin = await connectAdmin(cluster, maintenanceDatabase(cluster), false)
-  await admin.query(`create database "${controlName(prefix)}" owner trellis_owner template "${controlName('trellis_base')}"`)
-  await admin.query(`create database "${templateName(prefix)}" owner trellis_owner template "${templateName('trellis_base')}"`)
+  await admin.query(
+    `create database "${controlName(prefix)}" owner trellis_owner template "${controlName('trellis_base')}"`,
+  )
+  await admin.query(
+    `create database "${templateName(prefix)}" owner trellis_owner template "${templateName('trellis_base')}"`,
+  )
   await admin.query(`alter database "${templateName(prefix)}" allow_connections false`)
 
   let clock: Date | null = null
@@ -122,7 +141,12 @@ export const startHarness = async (options: HarnessOptions = {}): Promise<Harnes
   const foundation = { config, log, secrets, postgres }
   const harness = {
     clock: () => clock,
-    observe: (route: Parameters<typeof problemOf>[0], area: Parameters<typeof problemOf>[1], status: number, body: string) => {
+    observe: (
+      route: Parameters<typeof problemOf>[0],
+      area: Parameters<typeof problemOf>[1],
+      status: number,
+      body: string,
+    ) => {
       const problem = problemOf(route, area, status, body)
       if (problem) violations.push(problem)
       const code = route.replies[status] ? '-' : (JSON.parse(body) as { error: { code: string } }).error.code
@@ -167,7 +191,14 @@ export const startHarness = async (options: HarnessOptions = {}): Promise<Harnes
       } catch {
         parsed = undefined
       }
-      return { status: response.status, headers: response.headers, text, body: parsed, data: parsed?.data, error: parsed?.error }
+      return {
+        status: response.status,
+        headers: response.headers,
+        text,
+        body: parsed,
+        data: parsed?.data,
+        error: parsed?.error,
+      }
     }
     return {
       headers,
@@ -196,7 +227,10 @@ export const startHarness = async (options: HarnessOptions = {}): Promise<Harnes
 
   const project: Harness['project'] = async (wanted = {}) => {
     const owning = wanted.developer ?? (await developer())
-    const made = await owning.post('/admin/projects', { name: 'test', ...(wanted.environment ? { environment: wanted.environment } : {}) })
+    const made = await owning.post('/admin/projects', {
+      name: 'test',
+      ...(wanted.environment ? { environment: wanted.environment } : {}),
+    })
     const { id } = made.data.project
     await running.services.fleet.provision(id)
     const database = `${prefix}_${id.replaceAll('-', '')}`
@@ -233,13 +267,26 @@ export const startHarness = async (options: HarnessOptions = {}): Promise<Harnes
     }
   }
 
-  const runAs = async (database: string, role: Role, claims: Record<string, string>, text: string, values: unknown[]) => {
+  const runAs = async (
+    database: string,
+    role: Role,
+    claims: Record<string, string>,
+    text: string,
+    values: unknown[],
+  ) => {
     const target = targetOf(cluster, database, role, secrets)
-    const login = new pg.Client({ host: target.host, port: target.port, database, user: target.user, password: target.password })
+    const login = new pg.Client({
+      host: target.host,
+      port: target.port,
+      database,
+      user: target.user,
+      password: target.password,
+    })
     await login.connect()
     try {
       await login.query(`begin; set local role ${role}`)
-      for (const [name, value] of Object.entries(claims)) await login.query('select set_config($1, $2, true)', [name, value])
+      for (const [name, value] of Object.entries(claims))
+        await login.query('select set_config($1, $2, true)', [name, value])
       const { rows } = await login.query(text, values)
       await login.query('commit')
       return rows
@@ -254,8 +301,11 @@ export const startHarness = async (options: HarnessOptions = {}): Promise<Harnes
     stopped = true
     await running.stop()
     for (const pool of owner.values()) await pool.end()
-    const { rows } = await admin.query<{ datname: string }>(`select datname from pg_database where datname like $1`, [`${prefix}\\_%`])
-    for (const { datname } of rows) await admin.query(`drop database if exists "${datname}" with (force)`).catch(() => undefined)
+    const { rows } = await admin.query<{ datname: string }>(`select datname from pg_database where datname like $1`, [
+      `${prefix}\\_%`,
+    ])
+    for (const { datname } of rows)
+      await admin.query(`drop database if exists "${datname}" with (force)`).catch(() => undefined)
     await admin.end()
   }
   afterEach(() => {
