@@ -149,7 +149,7 @@ export const createDatabase = (options: DatabaseOptions): Database => {
     settings: CallSettings,
   ): Promise<ApiError> => {
     const failure = failureOf(error)
-    const { code, table, constraint } = (error ?? {}) as DatabaseError
+    const { code } = (error ?? {}) as DatabaseError
     const failed = settings.failure ?? 'INTERNAL_ERROR'
     switch (failure.kind) {
       case 'refusal':
@@ -169,20 +169,7 @@ export const createDatabase = (options: DatabaseOptions): Database => {
         if (place.kind === 'tenant') return unavailable('TENANT_UNAVAILABLE')
         return unavailable('SERVICE_UNAVAILABLE')
     }
-    // the message may name values; the log has the state, the place in the SQL and no parameter
-    options.log.error(
-      {
-        function: name,
-        database: place.database,
-        sqlstate: code,
-        table,
-        constraint,
-        where: (error as DatabaseError).where,
-        error: code ? undefined : String((error as Error).stack ?? error),
-        message: code ? (error as Error).message : undefined,
-      },
-      'a database call failed',
-    )
+    options.log.error({ function: name, database: place.database, ...loggable(error) }, 'a database call failed')
     return refusal(500, failed, 'Something went wrong here. The request id helps us find it.')
   }
 
@@ -221,6 +208,16 @@ export const createDatabase = (options: DatabaseOptions): Database => {
     },
     close: () => pools.close(),
   }
+}
+
+/** Classes whose messages speak of the program (42, P0, 0A, ...) and not of the values that a caller sent. */
+const speaksOfProgram = /^(0A|25|2B|39|42|57|P0|XX)/
+
+/** What the log may have of an error: where it was, and never a value. */
+const loggable = (error: unknown) => {
+  const { code, table, constraint, where, message, stack } = error as DatabaseError
+  if (!code) return { error: stack ?? message }
+  return { sqlstate: code, table, constraint, where, ...(speaksOfProgram.test(code) ? { message } : {}) }
 }
 
 const unavailable = (code: string) =>

@@ -20,7 +20,7 @@ create table app.projects (
   updated_at             timestamptz not null default internal.now()
 );
 -- serves the developer's list: newest first
-create index projects_of_developer on app.projects (developer_id, created_at desc, id desc) where deleted_at is null;
+create index projects_of_developer on app.projects (developer_id, created_at desc, id desc);
 
 create table app.project_signing_keys (
   project_id uuid primary key references app.projects on delete cascade,

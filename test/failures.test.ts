@@ -1,0 +1,115 @@
+import { expect, test } from 'vitest'
+import { controlName } from '#server/database/prepare.ts'
+import type { Route } from '#server/http/route.ts'
+import { startHarness } from '#test/support/harness.ts'
+
+/**
+ * What every route does when its function fails: the failure code that it declares, and nothing of the inside. Each function is
+ * replaced by one that raises, in a server and a project of this file's own.
+ */
+const harness = await startHarness({ env: { LOG_LEVEL: 'silent' } })
+const project = await harness.project()
+const user = await project.user()
+const signedIn = await harness.developer()
+
+const routes = harness.running.areas.flatMap((area) => area.routes).filter((route) => route.failure)
+const uuid = '00000000-0000-4000-8000-000000000000'
+
+/** A request that is good enough to reach the function behind its route. */
+const bodies: Record<string, object> = {
+  'POST /auth/developer/signup': { email: 'failing@example.org', password: 'long enough' },
+  'POST /auth/developer/login': { email: 'failing@example.org', password: 'long enough' },
+  'POST /auth/developer/refresh': { refresh_token: signedIn.refreshToken },
+  'POST /auth/developer/logout': { refresh_token: signedIn.refreshToken },
+  'POST /admin/projects': { name: 'failing' },
+  'PATCH /admin/projects/:projectId': { name: 'failing' },
+  'POST /admin/projects/:projectId/api-keys': { key_type: 'client', environment: 'production' },
+  'POST /client/auth/email/signup': { email: 'failing@example.org', password: 'long enough' },
+  'POST /client/auth/email/login': { email: 'failing@example.org', password: 'long enough' },
+  'POST /client/auth/refresh': { refresh_token: user.refreshToken },
+  'POST /client/auth/logout': { refresh_token: user.refreshToken },
+  'POST /client/events': { event_name: 'failing' },
+  'POST /admin/projects/:projectId/webhooks': { event_name: 'failing', target_url: 'https://1.1.1.1/' },
+  'POST /admin/projects/:projectId/integrations': { provider: 'revenuecat', config: { secret_api_key: 'x' } },
+  'POST /admin/projects/:projectId/streaks': { key: 'failing', name: 'Failing', qualifying_event: 'failing' },
+  'POST /admin/projects/:projectId/streaks/:idOrKey/users/:userId/freezes': { amount: 1 },
+  'POST /admin/projects/:projectId/streaks/:idOrKey/users/:userId/pause': { start: '2027-01-01', end: '2027-01-02' },
+  'PUT /client/streaks/:idOrKey/pause': { start: '2027-01-01', end: '2027-01-02' },
+  'POST /admin/projects/:projectId/streaks/:idOrKey/simulate': { definition: {}, since: '2026-10-01T00:00:00Z' },
+}
+
+const callerOf = (route: Route) => {
+  if (route.path.startsWith('/admin/projects/:projectId')) return project.developer
+  if (route.path.startsWith('/admin') || route.path.startsWith('/auth/developer/me')) return signedIn
+  if (route.path.startsWith('/client')) return user
+  return harness.anyone
+}
+
+/** Functions that come before a route's own. */
+const credentials = [
+  'edge_key',
+  'edge_project',
+  'developer_session_check',
+  'auth_session',
+  'user_exists',
+  'rate_limit_take',
+  'rate_limit_give_back',
+]
+
+const broken = `returns api.reply language plpgsql volatile as $broken$ begin raise exception 'secret detail of %', 'the inside'; end $broken$`
+
+test('every route answers its own failure code and says nothing of the inside', async () => {
+  const breakAll = `
+    do $break$
+    declare f record;
+    begin
+      for f in select p.oid::regprocedure::text as name from pg_proc p where p.pronamespace = 'api'::regnamespace
+                 and p.proname not in (${credentials.map((name) => `'${name}'`).join(', ')})
+      loop
+        execute 'alter function ' || f.name || ' rename to broken_' || md5(f.name);
+      end loop;
+    end $break$`
+  const functions = async (run: typeof project.sql) =>
+    (await run(`select p.proname as name, pg_get_function_identity_arguments(p.oid) as args, pg_get_function_arguments(p.oid) as signature,
+                       array(select g.grantee from ops.acl g where g.kind = 'function' and g.identity = p.oid::regprocedure::text) as roles
+                  from pg_proc p where p.pronamespace = 'api'::regnamespace and p.prokind = 'f'`)) as {
+      name: string
+      args: string
+      signature: string
+      roles: string[]
+    }[]
+  const kept = new Set(credentials)
+  for (const run of [project.sql, harness.control]) {
+    const all = (await functions(run)).filter(({ name }) => !kept.has(name))
+    await run(breakAll)
+    for (const { name, signature, roles } of all) {
+      await run(`create function api."${name}"(${signature}) ${broken}`)
+      if (roles.length > 0) await run(`grant execute on function api."${name}" to ${[...new Set(roles)].join(', ')}`)
+    }
+  }
+  expect(harness.running.services.control.database).toBe(controlName(harness.prefix))
+
+  const wrong: string[] = []
+  for (const route of routes) {
+    const signature = `${route.method} ${route.path}`
+    const path = route.path.replace(':projectId', project.id).replace(/:[A-Za-z]+/g, uuid)
+    const body = route.body ? (bodies[signature] ?? {}) : undefined
+    const headers = { 'x-api-key': project.clientKey }
+    const answer = await callerOf(route).request(
+      route.method,
+      path,
+      body,
+      route.path.startsWith('/client') ? headers : {},
+    )
+    if (answer.status !== 500 || answer.error?.code !== route.failure)
+      wrong.push(`${signature}: ${answer.status} ${answer.text.slice(0, 120)}`)
+    if (
+      /secret|inside|plpgsql|select/i.test(
+        answer.error?.message.replace('Something went wrong here. The request id helps us find it.', '') ?? '',
+      )
+    ) {
+      wrong.push(`${signature} tells: ${answer.text}`)
+    }
+  }
+  expect(wrong).toEqual([])
+})

@@ -1,0 +1,147 @@
+import { request as rawRequest } from 'node:http'
+import { describe, expect, test } from 'vitest'
+import { startHarness } from '#test/support/harness.ts'
+
+const harness = await startHarness()
+const project = await harness.project()
+const user = await project.user()
+
+describe('the envelope', () => {
+  test('success has data alone, failure has error alone', async () => {
+    expect(Object.keys((await user.get('/client/users/me')).body)).toEqual(['data'])
+    const refused = await harness.anyone.get('/client/users/me')
+    expect(refused.status).toBe(401)
+    expect(Object.keys(refused.body)).toEqual(['error'])
+    expect(Object.keys(refused.body.error)).toEqual(['code', 'message'])
+  })
+
+  test('an unknown path is 404, a known one with another method 405 with Allow', async () => {
+    expect(await harness.anyone.get('/nowhere')).toMatchObject({ status: 404, error: { code: 'NOT_FOUND' } })
+    const other = await harness.anyone.put('/client/events')
+    expect(other).toMatchObject({ status: 405, error: { code: 'METHOD_NOT_ALLOWED' } })
+    expect(other.headers.get('allow')).toBe('POST')
+    const several = await harness.anyone.post(`/admin/projects/${project.id}`)
+    expect(several.headers.get('allow')).toBe('GET, HEAD, PATCH')
+  })
+
+  test('a body over 1 MB is 413, one of 1 MB is not', async () => {
+    const body = (bytes: number) => {
+      const frame = JSON.stringify({ event_name: 'x', properties: { text: '' } })
+      return frame.replace('""', `"${'a'.repeat(bytes - frame.length)}"`)
+    }
+    expect(await user.post('/client/events', body(1_048_577))).toMatchObject({
+      status: 413,
+      error: { code: 'PAYLOAD_TOO_LARGE' },
+    })
+    expect(await user.post('/client/events', body(1_048_576))).toMatchObject({
+      status: 400,
+      error: { code: 'VALIDATION_ERROR' },
+    })
+  })
+
+  test('another content type is 415, broken JSON and a list 400', async () => {
+    const xml = await user.post('/client/events', '<a/>', { 'content-type': 'text/xml' })
+    expect(xml).toMatchObject({ status: 415, error: { code: 'UNSUPPORTED_MEDIA_TYPE' } })
+    expect(await user.post('/client/events', '{"a":')).toMatchObject({ status: 400, error: { code: 'INVALID_BODY' } })
+    expect(await user.post('/client/events', '[]')).toMatchObject({ status: 400, error: { code: 'INVALID_BODY' } })
+    expect(await harness.anyone.post('/auth/developer/login', 'null')).toMatchObject({
+      status: 400,
+      error: { code: 'INVALID_INPUT' },
+    })
+  })
+
+  test('characters that cannot be stored, and nesting without end, are refused by name', async () => {
+    for (const text of ['"\\u0000"', '"\\ud800"', '{"\\u0000":1}', `${'['.repeat(300)}${']'.repeat(300)}`]) {
+      const answer = await user.post('/client/events', `{"event_name":"x","properties":{"a":${text}}}`)
+      expect(answer).toMatchObject({ status: 400, error: { code: 'INVALID_BODY' } })
+    }
+    const escaped = await user.post('/client/events', '{"event_name":"x","properties":{"a":"\\\\u0000"}}')
+    expect(escaped.data.event.properties).toEqual({ a: '\\u0000' })
+  })
+})
+
+describe('X-Request-Id', () => {
+  test('a good one is kept, any other is replaced', async () => {
+    for (const id of ['abc-1.2_3', 'x'.repeat(128)]) {
+      expect((await user.get('/client/users/me', { 'x-request-id': id })).headers.get('x-request-id')).toBe(id)
+    }
+    for (const id of ['a b', 'x'.repeat(129), 'ä'.normalize(), '<script>']) {
+      const answer = await user.get('/client/users/me', {
+        'x-request-id': encodeURIComponent(id) === id ? id : id.replace('ä', 'a/b'),
+      })
+      expect(answer.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
+    }
+    expect((await harness.anyone.get('/nowhere')).headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
+  })
+})
+
+test('security headers stand on every answer, errors too', async () => {
+  for (const answer of [await user.get('/client/users/me'), await harness.anyone.get('/nowhere')]) {
+    expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
+    expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'")
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
+  }
+})
+
+test('CORS: apps call from anywhere without credentials, consoles from nowhere unless configured', async () => {
+  const preflight = (path: string) =>
+    fetch(harness.url + path, {
+      method: 'OPTIONS',
+      headers: {
+        origin: 'https://app.example',
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'x-api-key',
+      },
+    })
+  const client = await preflight('/v1/client/events')
+  expect(client.status).toBe(204)
+  expect(client.headers.get('access-control-allow-origin')).toBe('*')
+  expect(client.headers.get('access-control-allow-headers')).toContain('x-api-key')
+  expect(client.headers.get('access-control-allow-credentials')).toBeNull()
+  const console = await preflight('/v1/admin/projects')
+  expect(console.headers.get('access-control-allow-origin')).toBeNull()
+})
+
+test('a page: defaults, the clamp, and what is refused', async () => {
+  const list = await project.admin.get('/webhooks')
+  expect(list.body).toMatchObject({ data: [], total: 0, offset: 0, limit: 50 })
+  expect((await project.admin.get('/webhooks?limit=9999')).body.limit).toBe(200)
+  for (const query of [
+    'limit=0',
+    'limit=-1',
+    'limit=1.5',
+    'limit=x',
+    'limit=',
+    'offset=-1',
+    'offset=x',
+    'limit=1&limit=2',
+  ]) {
+    expect(await project.admin.get(`/webhooks?${query}`), query).toMatchObject({
+      status: 400,
+      error: { code: 'INVALID_INPUT' },
+    })
+  }
+})
+
+test('health says which part fails, and is open to everybody', async () => {
+  const answer = await harness.anyone.get('//health')
+  expect(answer).toMatchObject({ status: 200, data: { status: 'ok', parts: { database: 'ok', template: 'ok' } } })
+})
+
+test('HTTP that is not HTTP is answered in a line and ends the connection', async () => {
+  const { port, hostname } = new URL(harness.url)
+  const status = await new Promise((resolve) => {
+    const request = rawRequest({
+      host: hostname,
+      port,
+      path: '/health',
+      headers: { 'content-length': 'x' },
+      insecureHTTPParser: false,
+    })
+    request.on('response', (response) => resolve(response.statusCode))
+    request.on('error', () => resolve('closed'))
+    request.end()
+  })
+  expect([400, 'closed']).toContain(status)
+})

@@ -1,0 +1,197 @@
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { connectAdmin, maintenanceDatabase } from '#server/database/cluster.ts'
+import { readProgram, root } from '#server/database/files.ts'
+import { migrateDatabase } from '#server/database/migrate.ts'
+import { startHarness } from '#test/support/harness.ts'
+
+const harness = await startHarness()
+const cluster = harness.running.services.control.cluster
+const database = `${harness.prefix}_loader`
+let base: string
+let client: pg.Client
+
+const edit = async (path: string, change: (text: string) => string) => {
+  const file = join(base, path)
+  await writeFile(file, change(await readFile(file, 'utf8').catch(() => '')))
+}
+const load = async () => migrateDatabase(cluster, database, await readProgram('tenant', base))
+const query = async (text: string) => (await client.query(text)).rows
+
+/** Everything that decides who may do what, as text: two databases with the same one behave the same. */
+const catalog = `
+  select 'function ' || p.oid::regprocedure || ' ' || md5(pg_get_functiondef(p.oid)) as line from pg_proc p
+   where p.pronamespace::regnamespace::text in ('api', 'internal')
+  union all
+  select 'policy ' || p.polrelid::regclass || ' ' || p.polname || ' ' || p.polcmd::text || ' ' || p.polroles::regrole[]::text || ' '
+         || coalesce(pg_get_expr(p.polqual, p.polrelid), '') || ' ' || coalesce(pg_get_expr(p.polwithcheck, p.polrelid), '')
+    from pg_policy p
+  union all
+  select 'grant ' || a.kind || ' ' || a.identity || ' ' || a.columns || ' ' || a.grantee || ' ' || a.privilege from ops.acl a
+  union all
+  select 'trigger ' || t.tgname || ' ' || t.tgrelid::regclass from pg_trigger t where not t.tgisinternal
+   order by 1`
+const snapshot = async () => (await query(catalog)).map((row) => row.line)
+
+beforeAll(async () => {
+  base = await mkdtemp(join(tmpdir(), 'trellis-sql-'))
+  for (const folder of ['sql', 'functions', 'policies', 'db'])
+    await cp(join(root, folder), join(base, folder), { recursive: true })
+  const admin = await connectAdmin(cluster, maintenanceDatabase(cluster), false)
+  await admin.query(`create database "${database}" owner trellis_owner template template0`)
+  await admin.end()
+  await load()
+  const url = new URL(inject('dsn'))
+  url.pathname = `/${database}`
+  client = new pg.Client({ connectionString: url.href })
+  await client.connect()
+})
+afterAll(async () => {
+  await client.end()
+  await rm(base, { recursive: true, force: true })
+})
+
+test('loading again applies nothing and changes nothing', async () => {
+  const before = await snapshot()
+  expect(await load()).toEqual([])
+  expect(await snapshot()).toEqual(before)
+})
+
+test('what a policy file no longer says is gone afterwards, and back when it says it again', async () => {
+  const before = await snapshot()
+  const path = 'policies/tenant/outbox.sql'
+  const whole = await readFile(join(base, path), 'utf8')
+  await edit(path, (text) =>
+    text
+      .replace(/create policy "workers remove finished work".*\n/, '')
+      .replace('grant select, delete,', 'grant select,'),
+  )
+  expect(await load()).toEqual([path])
+  const reduced = await snapshot()
+  expect(before.filter((line) => !reduced.includes(line)).map((line) => line.slice(0, 60))).toEqual([
+    expect.stringContaining('grant table app.outbox  app_worker DELETE'),
+    expect.stringContaining('policy app.outbox workers remove finished work'),
+  ])
+  await writeFile(join(base, path), whole)
+  await load()
+  expect(await snapshot()).toEqual(before)
+})
+
+test('column grants are withdrawn column by column', async () => {
+  const path = 'policies/tenant/outbox.sql'
+  const whole = await readFile(join(base, path), 'utf8')
+  const before = await snapshot()
+  await edit(path, (text) => text.replace('update (due_at, locked_until,', 'update (locked_until,'))
+  await load()
+  expect(before.filter((line) => line.includes('app.outbox due_at app_worker UPDATE'))).toHaveLength(1)
+  expect((await snapshot()).filter((line) => line.includes('app.outbox due_at app_worker UPDATE'))).toHaveLength(0)
+  await writeFile(join(base, path), whole)
+  await load()
+  expect(await snapshot()).toEqual(before)
+})
+
+test("a DBA's own function, policy and grant are left alone", async () => {
+  await query(`
+    set role trellis_owner;
+    create function api.dba_report() returns int language sql as 'select 1';
+    create policy "the DBA reads settings too" on app.settings for select to app_dashboard using (true);
+    grant select on app.settings to app_dashboard`)
+  await edit('policies/tenant/settings.sql', (text) => `${text}\n-- changed\n`)
+  await edit('functions/tenant/settings.sql', (text) => `${text}\n-- changed\n`)
+  await load()
+  expect(await query(`select from pg_proc where proname = 'dba_report'`)).toHaveLength(1)
+  expect(await query(`select from pg_policy where polname = 'the DBA reads settings too'`)).toHaveLength(1)
+  expect(await query(`select from ops.acl where identity = 'app.settings' and grantee = 'app_dashboard'`)).toHaveLength(
+    1,
+  )
+})
+
+test('a function that changes its arguments or its result is made anew, with its grants and the policies that use it', async () => {
+  await edit('functions/tenant/loader_probe.sql', () => probe('int', 'select 1'))
+  await edit('policies/tenant/loader_probe.sql', () => 'grant execute on function internal.loader_probe to app_user;\n')
+  await load()
+  await query(`
+    set role trellis_owner;
+    create policy "leans on it" on app.settings for select to app_user using ((select internal.loader_probe(1)) = 1);
+    comment on policy "leans on it" on app.settings is 'by hand'`)
+
+  await edit('functions/tenant/loader_probe.sql', () => probe('bigint', 'select 1::bigint'))
+  await load()
+  expect(await query(`select prorettype::regtype::text as type from pg_proc where proname = 'loader_probe'`)).toEqual([
+    { type: 'bigint' },
+  ])
+  expect(
+    await query(`select from ops.acl where identity like 'internal.loader_probe%' and grantee = 'app_user'`),
+  ).toHaveLength(1)
+  expect(
+    await query(`select obj_description(oid, 'pg_policy') as comment from pg_policy where polname = 'leans on it'`),
+  ).toEqual([{ comment: 'by hand' }])
+
+  await query('set role trellis_owner; drop policy "leans on it" on app.settings')
+  await edit('functions/tenant/loader_probe.sql', () =>
+    probe('bigint', 'select 1::bigint')
+      .replace('(a int)', '(a int, b int default 0)')
+      .replace('loader_probe(int)', 'loader_probe'),
+  )
+  await load()
+  expect(await query(`select pronargs from pg_proc where proname = 'loader_probe'`)).toEqual([{ pronargs: 2 }])
+  expect(
+    await query(`select from ops.acl where identity like 'internal.loader_probe%' and grantee = 'app_user'`),
+  ).toHaveLength(1)
+})
+
+const probe = (type: string, body: string) =>
+  `create or replace function internal.loader_probe(a int) returns ${type} language sql stable as '${body}';\n`
+
+test('a function and a trigger that a file no longer says are dropped, and a file that is gone takes everything with it', async () => {
+  await edit(
+    'functions/tenant/loader_gone.sql',
+    () => `
+    create or replace function api.loader_gone() returns int language sql as 'select 1';
+    create or replace function internal.tg_settings__probe() returns trigger language plpgsql as 'begin return null; end';
+    create or replace trigger tg_settings__probe after insert on app.settings for each row execute function internal.tg_settings__probe();`,
+  )
+  await load()
+  expect(await query(`select from pg_trigger where tgname = 'tg_settings__probe'`)).toHaveLength(1)
+  await edit(
+    'functions/tenant/loader_gone.sql',
+    () => `create or replace function api.loader_gone() returns int language sql as 'select 2';`,
+  )
+  await load()
+  expect(await query(`select from pg_trigger where tgname = 'tg_settings__probe'`)).toHaveLength(0)
+  expect(await query(`select from pg_proc where proname = 'tg_settings__probe'`)).toHaveLength(0)
+  await rm(join(base, 'functions/tenant/loader_gone.sql'))
+  await rm(join(base, 'functions/tenant/loader_probe.sql'))
+  await rm(join(base, 'policies/tenant/loader_probe.sql'))
+  await load()
+  expect(await query(`select from pg_proc where proname like 'loader%'`)).toHaveLength(0)
+  expect(await query(`select from ops.files where path like '%loader%'`)).toHaveLength(0)
+})
+
+test('a function that moves from one file to another stays, whichever comes first in the alphabet', async () => {
+  const text = `create or replace function internal.loader_moved() returns int language sql as 'select 1';`
+  await edit('functions/tenant/zz_loader.sql', () => text)
+  await load()
+  await edit('functions/tenant/aa_loader.sql', () => text)
+  await edit('functions/tenant/zz_loader.sql', () => '-- moved\n')
+  await load()
+  expect(await query(`select from pg_proc where proname = 'loader_moved'`)).toHaveLength(1)
+  await edit('functions/tenant/zz_loader.sql', () => text)
+  await rm(join(base, 'functions/tenant/aa_loader.sql'))
+  await load()
+  expect(await query(`select from pg_proc where proname = 'loader_moved'`)).toHaveLength(1)
+})
+
+test('a file with a mistake changes nothing, and is named with its line', async () => {
+  const before = await snapshot()
+  await edit(
+    'functions/tenant/zz_loader.sql',
+    (text) =>
+      `${text}\ncreate or replace function internal.loader_new() returns int language sql as 'select 1';\nselec 1;\n`,
+  )
+  await expect(load()).rejects.toThrow(/functions\/tenant\/zz_loader\.sql:3: syntax error/)
+  expect(await snapshot()).toEqual(before)
+})

@@ -1,0 +1,188 @@
+/** One rule of the house's SQL: a query that finds offenders, and a statement that makes one, so that the rule is seen to catch it. */
+export type Rule = {
+  readonly name: string
+  /** Answers rows with one column, offender. */
+  readonly find: string
+  readonly bad: string
+  /** Only tenants, or only control, have what the rule is about. */
+  readonly only?: 'tenant' | 'control'
+}
+
+const ours = `('app', 'api', 'internal', 'collections')`
+const code = `('api', 'internal')`
+
+/** Bodies without their comments and strings, so that words in them do not count. */
+const bodies = `
+  select p.oid, p.oid::regprocedure::text as name, p.proname, p.proargnames, p.proargmodes,
+         regexp_replace(
+           regexp_replace(regexp_replace(pg_get_functiondef(p.oid), '--[^\\n]*', '', 'g'), '/\\*.*?\\*/', '', 'g'),
+           '''[^'']*''', '''''', 'g') as body
+    from pg_proc p
+    join pg_language l on l.oid = p.prolang and l.lanname in ('sql', 'plpgsql')
+   where p.pronamespace::regnamespace::text in ${code} and p.prokind = 'f'`
+
+export const rules: readonly Rule[] = [
+  {
+    name: 'every table is under row-level security',
+    find: `select c.oid::regclass::text as offender from pg_class c
+            where c.relnamespace::regnamespace::text in ${ours} and c.relkind in ('r', 'p') and not c.relrowsecurity`,
+    bad: 'create table app.lint_bad (id int)',
+  },
+  {
+    name: 'a policy reads settings inside (select ...)',
+    find: `select p.polname || ' on ' || p.polrelid::regclass as offender
+             from pg_policy p
+            where concat_ws(' ', pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid))
+                  ~ '(?<!SELECT )(internal\\.[a-z_]+_id\\(|internal\\.caller\\(|current_setting\\()'`,
+    bad: `create table app.lint_bad (id uuid); alter table app.lint_bad enable row level security;
+          create policy "bad" on app.lint_bad for select using (id = internal.user_id())`,
+  },
+  {
+    name: 'one permissive policy for each command and role',
+    find: `with each as (
+             select p.polrelid, p.polname, c.cmd, r.role
+               from pg_policy p
+              cross join lateral unnest(p.polroles) as r (role)
+              cross join lateral unnest(case p.polcmd when '*' then array['r', 'a', 'w', 'd']::"char"[] else array[p.polcmd] end) as c (cmd)
+              where p.polpermissive)
+           select e.polrelid::regclass || ' ' || e.cmd::text || ' ' || e.role::regrole as offender
+             from each e group by e.polrelid, e.cmd, e.role having count(*) > 1`,
+    bad: `create table app.lint_bad (id uuid); alter table app.lint_bad enable row level security;
+          create policy "one" on app.lint_bad for select to login_lint using (true);
+          create policy "two" on app.lint_bad for all to login_lint using (true)`,
+  },
+  {
+    name: 'security definer stands only in internal and pins its search_path to nothing',
+    find: `select p.oid::regprocedure::text as offender from pg_proc p
+            where p.pronamespace::regnamespace::text in ${code} and p.prosecdef
+              and (p.pronamespace <> 'internal'::regnamespace or not coalesce(p.proconfig @> array['search_path=""'], false))`,
+    bad: `create function internal.lint_bad() returns int language sql security definer as 'select 1'; revoke execute on function internal.lint_bad from public`,
+  },
+  {
+    name: 'no function may be executed by public',
+    find: `select p.oid::regprocedure::text as offender from pg_proc p
+            where p.pronamespace::regnamespace::text in ${code}
+              and exists (select from aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a where a.grantee = 0)`,
+    bad: `create function api.lint_bad() returns int language sql as 'select 1'; grant execute on function api.lint_bad to public`,
+  },
+  {
+    name: 'every foreign key has an index that begins with its columns',
+    find: `select k.conrelid::regclass || ' ' || k.conname as offender from pg_constraint k
+            where k.contype = 'f' and k.conparentid = 0 and k.connamespace::regnamespace::text in ${ours}
+              and not exists (select from pg_index i
+                               where i.indrelid = k.conrelid and i.indpred is null
+                                 and (string_to_array(i.indkey::text, ' ')::int2[])[1:cardinality(k.conkey)] @> k.conkey
+                                 and k.conkey @> (string_to_array(i.indkey::text, ' ')::int2[])[1:cardinality(k.conkey)])`,
+    bad: `create table app.lint_a (id int primary key); create table app.lint_bad (a int references app.lint_a on delete cascade)`,
+  },
+  {
+    name: 'every foreign key says what happens on delete',
+    find: `select k.conrelid::regclass || ' ' || k.conname as offender from pg_constraint k
+            where k.contype = 'f' and k.conparentid = 0 and k.connamespace::regnamespace::text in ${ours} and k.confdeltype = 'a'`,
+    bad: `create table app.lint_a (id int primary key); create table app.lint_bad (a int references app.lint_a)`,
+  },
+  {
+    name: 'every check is named as the rule that it holds',
+    find: `select k.conrelid::regclass || ' ' || k.conname as offender from pg_constraint k
+            where k.contype = 'c' and k.connamespace::regnamespace::text in ${ours} and k.conname ~ '_check\\d*$'`,
+    bad: 'create table app.lint_bad (a int check (a > 0))',
+  },
+  {
+    name: 'times have zones and numbers are exact',
+    find: `select a.attrelid::regclass || '.' || a.attname as offender from pg_attribute a
+             join pg_class c on c.oid = a.attrelid and c.relkind in ('r', 'p')
+            where c.relnamespace::regnamespace::text in ('app', 'internal') and a.attnum > 0 and not a.attisdropped
+              and a.atttypid::regtype::text in ('timestamp without time zone', 'time with time zone', 'real', 'double precision', 'money', 'citext')`,
+    bad: 'create table app.lint_bad (at timestamp)',
+  },
+  {
+    name: 'the clock is internal.now(), which tests can pass',
+    find: `select b.name as offender from (${bodies}) b
+            where b.name not like 'internal.now(%'
+              and b.body ~ '(?<![a-z_.])(now\\(\\)|current_timestamp|current_date|localtimestamp|transaction_timestamp\\(|statement_timestamp\\()'`,
+    bad: `create function api.lint_bad() returns timestamptz language sql as 'select now()'; revoke execute on function api.lint_bad from public`,
+  },
+  {
+    name: 'a parameter on the right of a comparison is qualified by its function',
+    find: `select b.name || ' ' || a.name as offender
+             from (${bodies}) b
+            cross join lateral unnest(b.proargnames) with ordinality as a (name, n)
+            where a.name <> '' and (b.proargmodes is null or b.proargmodes[a.n] in ('i', 'b', 'v'))
+              and b.body ~ ('(?<![:<>!=])(=|<>|<|>|<=|>=|is distinct from|@>)\\s+' || a.name || '(?![a-z0-9_.(])')`,
+    bad: `create function api.lint_bad(app_user_id uuid) returns bigint language sql as
+          'select count(*) from app.audit_events where id = app_user_id'; revoke execute on function api.lint_bad from public`,
+  },
+  {
+    name: 'every function says in a comment what it does',
+    find: `select p.oid::regprocedure::text as offender from pg_proc p
+            where p.pronamespace::regnamespace::text in ${code} and obj_description(p.oid, 'pg_proc') is null`,
+    bad: `create function api.lint_bad() returns int language sql as 'select 1'; revoke execute on function api.lint_bad from public`,
+  },
+  {
+    name: 'every table says in a comment, or by its columns alone, what it holds: partitions and lists of words aside, names are plural',
+    find: `select c.oid::regclass::text as offender from pg_class c
+            where c.relnamespace = 'app'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+              and c.relname !~ 's$' and c.relname not in ('outbox', 'installation')`,
+    bad: 'create table app.lint_bad (id int)',
+  },
+  {
+    name: 'serving roles have no powers of their own, and each login may become one role',
+    find: `select r.rolname as offender from pg_roles r
+            where r.rolname ~ '^(login_)?(app|control)_'
+              and (r.rolsuper or r.rolbypassrls or r.rolcreatedb or r.rolcreaterole or r.rolinherit
+                   or (r.rolname like 'login\\_%' and (select count(*) from pg_auth_members m where m.member = r.oid) <> 1)
+                   or (r.rolname not like 'login\\_%' and (r.rolcanlogin or exists (select from pg_auth_members m where m.member = r.oid))))`,
+    bad: 'create role app_lint_bad createdb',
+  },
+  {
+    name: 'nobody but the owner reaches ops and the job queue',
+    find: `select n.nspname || ' ' || a.grantee::regrole as offender from pg_namespace n
+            cross join lateral aclexplode(n.nspacl) a
+            where n.nspname in ('ops', 'graphile_worker') and a.grantee <> n.nspowner`,
+    bad: 'grant usage on schema ops to login_lint',
+  },
+  {
+    name: 'what moves value or queues work is granted to nobody',
+    only: 'tenant',
+    find: `select p.oid::regprocedure || ' ' || a.grantee::regrole as offender from pg_proc p
+            cross join lateral aclexplode(p.proacl) a
+            where p.proname in ('enqueue', 'wake', 'grant_reward', 'emit', 'add_effect', 'set_setting', 'audit', 'add_job')
+              and p.pronamespace = 'internal'::regnamespace and a.grantee <> p.proowner`,
+    bad: 'grant execute on function internal.grant_reward to login_lint',
+  },
+  {
+    name: 'a table that names a user is registered for export, reset, merge and delete, or exempt with a reason',
+    only: 'tenant',
+    find: `select a.attrelid::regclass || '.' || a.attname as offender
+             from pg_attribute a
+             join pg_class c on c.oid = a.attrelid and c.relkind in ('r', 'p') and not c.relispartition
+            where c.relnamespace::regnamespace::text in ('app', 'collections') and not a.attisdropped
+              and (a.attname in ('app_user_id', 'user_id')
+                   or exists (select from pg_constraint k where k.contype = 'f' and k.conrelid = a.attrelid
+                                and k.confrelid = 'app.users'::regclass and a.attnum = any (k.conkey)))
+              and not exists (select from internal.user_data d
+                               where d.table_name = a.attrelid::regclass::text and d.user_column = a.attname
+                                 and (d.export_columns is not null or d.exempt_reason is not null))`,
+    bad: 'create table app.lint_bads (app_user_id uuid references app.users on delete cascade)',
+  },
+  {
+    name: 'each column of a registered table is exported or named as secret',
+    only: 'tenant',
+    find: `select d.table_name || '.' || a.attname as offender
+             from internal.user_data d
+             join pg_attribute a on a.attrelid = to_regclass(d.table_name) and a.attnum > 0 and not a.attisdropped
+            where d.export_columns is not null and not a.attname = any (d.export_columns || d.secret_columns)
+           union all
+           select d.table_name || '.' || x.name from internal.user_data d
+            cross join lateral unnest(d.export_columns || d.secret_columns) as x (name)
+            where not exists (select from pg_attribute a where a.attrelid = to_regclass(d.table_name) and a.attname = x.name and not a.attisdropped)`,
+    bad: 'alter table app.user_identities add column lint_bad text',
+  },
+  {
+    name: 'the comment of a constraint that begins with a status is a whole refusal',
+    find: `select d.description as offender from pg_description d
+            where d.classoid in ('pg_constraint'::regclass, 'pg_class'::regclass) and d.description ~ '^\\d{3}\\M'
+              and d.description !~ '^\\d{3} [A-Z_]+( [a-z0-9_.]+)?: .+\\.$'`,
+    bad: `create table app.lint_bad (id int constraint lint_rule check (id > 0)); comment on constraint lint_rule on app.lint_bad is '400 oops'`,
+  },
+]
