@@ -3,7 +3,7 @@ import { type Logger, pino } from 'pino'
 import type { Config } from '#server/config.ts'
 import { adminConfig, type Cluster } from '#server/database/cluster.ts'
 import { createDatabase, migrationPending, type Place } from '#server/database/database.ts'
-import { startEmbeddedPostgres } from '#server/database/embedded.ts'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '#server/database/embedded.ts'
 import { readProgram, root } from '#server/database/files.ts'
 import { createFleet, type Fleet } from '#server/database/fleet.ts'
 import { createNotifier } from '#server/database/notifier.ts'
@@ -49,14 +49,53 @@ export const lay = async (config: Config, log: Logger): Promise<Foundation> => {
     const dsn = config.DATABASE_URL
     return { config, log, secrets, postgres: { dsn, socketDirectory: null, stop: async () => undefined } }
   }
-  const embedded = await startEmbeddedPostgres({
-    dataDir: config.DATA_DIR,
-    superuserPassword: secrets.derive('embedded superuser', 24).toString('base64url'),
-    log: (message) => log.info(message),
-    maxConnections: 300,
-  })
-  const { url, socketDirectory } = embedded
-  return { config, log, secrets, postgres: { dsn: url, socketDirectory, stop: () => embedded.stop() } }
+  const start = () =>
+    startEmbeddedPostgres({
+      dataDir: config.DATA_DIR,
+      superuserPassword: secrets.derive('embedded superuser', 24).toString('base64url'),
+      log: (message) => log.info(message),
+      maxConnections: 300,
+    })
+  return { config, log, secrets, postgres: supervise(await start(), start, log) }
+}
+
+/** Embedded Postgres is ours to look after: one that was killed is started again, where it was. */
+const supervise = (first: EmbeddedPostgres, start: () => Promise<EmbeddedPostgres>, log: Logger): Postgres => {
+  let current = first
+  let restarting: Promise<void> | undefined
+  const restart = async (): Promise<void> => {
+    log.warn({ pid: current.pid }, 'embedded Postgres is gone: starting it again')
+    await start().then(
+      (next) => {
+        current = next
+        if (next.url !== first.url) log.error('embedded Postgres came back on another port: start the server again')
+      },
+      (error: Error) => log.error({ error: error.message }, 'embedded Postgres cannot be started'),
+    )
+    restarting = undefined
+  }
+  const timer = setInterval(() => {
+    if (!restarting && !isAlive(current.pid)) restarting = restart()
+  }, 500)
+  timer.unref()
+  return {
+    dsn: first.url,
+    socketDirectory: first.socketDirectory,
+    async stop() {
+      clearInterval(timer)
+      await restarting
+      await current.stop()
+    },
+  }
+}
+
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
 }
 
 /** Brings the databases to this program, and answers where control is. */

@@ -25,7 +25,11 @@ const connect = async (role: (typeof tenantRoles)[number]): Promise<pg.Client> =
 const options = { timeoutMs: 5000, clock: null }
 const as = (userId: string | null, role = 'app_user'): Claims => ({ role, userId, caller: 'user' })
 let counter = 0
-const statement = (text: string, values: (string | null)[] = [], name = `s${(counter += 1)}`): Statement => ({
+const unique = (beginning: string) => {
+  counter += 1
+  return `${beginning}${counter}`
+}
+const statement = (text: string, values: (string | null)[] = [], name = unique('s')): Statement => ({
   name,
   text,
   values,
@@ -82,7 +86,7 @@ describe('row-level security holds for every kind of statement', () => {
     'delete from app.call_rows returning id::text',
   ]
   test.each(own)('%s', async (text) => {
-    const name = `own${(counter += 1)}`
+    const name = unique('own')
     expect((await runOneSync(client, as(alice.id), statement(text, [], name), options)).map(([id]) => id)).toEqual([
       '1',
       '2',

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { Logger, makeWorkerUtils, run, type TaskList, type WorkerEvents } from 'graphile-worker'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Logger, makeWorkerUtils, type Runner, run, type TaskList, type WorkerEvents } from 'graphile-worker'
 import type pg from 'pg'
 import { dataOf } from '#server/database/database.ts'
 import type { Services } from '#server/services.ts'
@@ -25,26 +26,60 @@ export const startWorkers = async (services: Services, jobs: pg.Pool, concurrenc
     if (level === 'error' || level === 'warning') services.log.warn({ worker: true }, message)
   })
 
-  const runner = await run({
-    pgPool: jobs,
-    schema: 'graphile_worker',
-    taskList,
-    concurrency,
-    pollInterval: 1000,
-    noHandleSignals: true,
-    crontab: await readFile(new URL('./crontab', import.meta.url), 'utf8'),
-    logger,
-    events,
-  })
+  const crontab = await readFile(new URL('./crontab', import.meta.url), 'utf8')
+  const start = () => {
+    // a runner that ended keeps its jobs locked: its ids go silent, and the sweep of the dead frees them
+    ids.clear()
+    return run({
+      pgPool: jobs,
+      schema: 'graphile_worker',
+      taskList,
+      concurrency,
+      pollInterval: 1000,
+      noHandleSignals: true,
+      crontab,
+      logger,
+      events,
+    })
+  }
+  const runner = await keepRunning(services, start)
   const utils = await makeWorkerUtils({ pgPool: jobs, schema: 'graphile_worker', logger })
   const stopBeating = keepAlive(services, ids, (gone) => utils.forceUnlockWorkers(gone))
   await services.fleet.queueMigrations()
   return {
     async stop() {
       stopBeating()
-      await runner.stop().catch(() => undefined)
+      await runner.stop()
       await utils.release()
       await call(services, 'workers_stopped', { ids: [...ids] }).catch(() => undefined)
+    },
+  }
+}
+
+/** A runner gives up when it loses the database for long: begin again until we are told to stop. */
+const keepRunning = async (services: Services, start: () => Promise<Runner>): Promise<Workers> => {
+  let current = await start()
+  let stopping = false
+  const watch = async (): Promise<void> => {
+    while (!stopping) {
+      await current.promise.catch((error: Error) => services.log.warn({ error: error.message }, 'the job runner ended'))
+      while (!stopping) {
+        await sleep(1000)
+        try {
+          current = await start()
+          break
+        } catch (error) {
+          services.log.warn({ error: (error as Error).message }, 'the job runner cannot start yet')
+        }
+      }
+    }
+  }
+  const watching = watch()
+  return {
+    async stop() {
+      stopping = true
+      await current.stop().catch(() => undefined)
+      await watching
     },
   }
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Socket } from 'node:net'
 import cors from '@fastify/cors'
 import Fastify, {
   type FastifyBaseLogger,
@@ -52,8 +53,13 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
       const sent = request.headers['x-request-id']
       return typeof sent === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(sent) ? sent : randomUUID()
     },
-    routerOptions: { ignoreTrailingSlash: false, maxParamLength: 500 },
+    routerOptions: { ignoreTrailingSlash: false, maxParamLength: 16_384 },
     exposeHeadRoutes: true,
+    // a path that cannot be decoded names nothing
+    frameworkErrors: (_error, request, reply) => {
+      send(reply.header('x-request-id', request.id), { status: 404, body: envelopeOf(nothingHere) })
+    },
+    clientErrorHandler: notHttp,
     forceCloseConnections: 'idle',
     connectionTimeout: 0,
     requestTimeout: 30_000,
@@ -101,6 +107,24 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
   app.decorateRequest('trellisDatabase', undefined)
   for (const area of areas) for (const route of area.routes) addRoute(app, area, route, services, observe)
   return app
+}
+
+const nothingHere = refusal(404, 'NOT_FOUND', 'There is nothing at this path.')
+
+/** What is not HTTP, or has more than 16 KB of headers, gets a last line in our form and no further request. */
+const notHttp = (error: Error & { code?: string }, socket: Socket): void => {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW'
+  const [status, code, message] = isTooLarge
+    ? (['431 Request Header Fields Too Large', 'HEADERS_TOO_LARGE', 'The headers have more than 16 KB.'] as const)
+    : (['400 Bad Request', 'INVALID_INPUT', 'This is not HTTP.'] as const)
+  const body = JSON.stringify({ error: { code, message } })
+  socket.end(
+    `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  )
 }
 
 /** A number trusts that many proxies in front of us. */
@@ -197,7 +221,7 @@ const notFound = (request: FastifyRequest, reply: FastifyReply, app: FastifyInst
       body: envelopeOf(refusal(405, 'METHOD_NOT_ALLOWED', 'This path knows other methods.')),
     })
   }
-  return send(reply, { status: 404, body: envelopeOf(refusal(404, 'NOT_FOUND', 'There is nothing at this path.')) })
+  return send(reply, { status: 404, body: envelopeOf(nothingHere) })
 }
 
 const served = new WeakMap<FastifyInstance, { method: string; pattern: RegExp }[]>()

@@ -1,0 +1,215 @@
+import { createHash } from 'node:crypto'
+import fc from 'fast-check'
+import { beforeAll, expect, test } from 'vitest'
+import { fullPath } from '#server/http/openapi.ts'
+import type { Route } from '#server/http/route.ts'
+import { ErrorEnvelope } from '#server/http/schemas.ts'
+import { freshIp, startHarness } from '#test/support/harness.ts'
+
+/**
+ * Every body, header, path and query of every route, attacked from the OpenAPI document: never a 5xx, always an envelope, answered
+ * in time, and a refused request changes no table.
+ */
+const harness = await startHarness({ env: { LOG_LEVEL: 'silent' } })
+const project = await harness.project()
+const user = await project.user()
+let document: any
+
+beforeAll(async () => {
+  document = await (await fetch(`${harness.url}/openapi.json`)).json()
+})
+
+/** Counters and marks that a refused request may move: they are not what it asked for. */
+const marks = ['app.rate_limits', 'app.workers', 'app.api_keys']
+
+const tables = `
+  select format('select %L as name, coalesce(md5(string_agg(t::text, '','' order by t::text)), '''') as hash from %s t', c.oid::regclass, c.oid::regclass) as query
+    from pg_class c where c.relnamespace = 'app'::regnamespace and c.relkind = 'r' and c.relname not in ('disposable_domains', 'timezones', 'name_words')
+     and c.oid::regclass::text <> all ($1)`
+
+const state = async (): Promise<string> => {
+  const hash = createHash('sha256')
+  for (const run of [project.sql, harness.control]) {
+    const queries = (await run(tables, [marks])) as { query: string }[]
+    hash.update(JSON.stringify(await run(queries.map(({ query }) => query).join(' union all '))))
+  }
+  return hash.digest('hex')
+}
+
+const nasty = fc.constantFrom(
+  '',
+  ' ',
+  "'; drop table app.users; --",
+  '$1',
+  '%s%n',
+  '../../etc/passwd',
+  '\u202e',
+  'ﷺ'.repeat(300),
+  'a'.repeat(6000),
+  '0x7f000001',
+  '2026-02-30',
+  '9999999999999999999999',
+  '-1',
+  'null',
+  '__proto__',
+  '{"a":1}',
+  '00000000-0000-4000-8000-000000000000',
+  '😀',
+  '\ud83d\ude00'.repeat(100),
+)
+const text = fc.oneof(nasty, fc.string({ unit: 'grapheme', maxLength: 40 }))
+const garbage: fc.Arbitrary<unknown> = fc.oneof(
+  text,
+  fc.constantFrom(null, true, false, 0, -1, 1e308, -1e308, 2 ** 53, 1.5, 2147483648),
+  fc.constant([]),
+  fc.constant({}),
+  fc.jsonValue({ maxDepth: 4 }),
+  fc.array(text, { maxLength: 3 }),
+)
+
+/** A value after a schema, more or less: mostly right, so that the attack gets past the first check. */
+const sample = (schema: any): fc.Arbitrary<unknown> => {
+  if (schema.anyOf ?? schema.oneOf) return fc.oneof(...(schema.anyOf ?? schema.oneOf).map(sample))
+  if (schema.enum) return fc.constantFrom(...schema.enum)
+  if (schema.const !== undefined) return fc.constant(schema.const)
+  if (schema.type === 'object' || schema.properties) return bodyOf(schema)
+  if (schema.type === 'array') return fc.array(sample(schema.items ?? {}), { maxLength: 3 })
+  if (schema.type === 'integer' || schema.type === 'number')
+    return fc.oneof(fc.integer(), fc.integer({ min: 0, max: 50 }))
+  if (schema.type === 'boolean') return fc.boolean()
+  if (schema.format === 'uuid') return fc.oneof(fc.uuid(), fc.constant(user.id))
+  if (schema.format === 'date-time') return fc.date({ noInvalidDate: true }).map((date) => date.toISOString())
+  return fc.oneof(fc.constantFrom('abc', 'me@example.org', 'a long passphrase', 'https://1.1.1.1/x'), text)
+}
+
+const bodyOf = (schema: any): fc.Arbitrary<unknown> =>
+  fc.record(
+    Object.fromEntries(
+      Object.entries(schema.properties ?? {}).map(([name, property]) => [
+        name,
+        fc.oneof({ arbitrary: sample(property), weight: 3 }, { arbitrary: garbage, weight: 1 }),
+      ]),
+    ),
+    { requiredKeys: [] },
+  )
+
+const header = text.map((value) => value.replace(/[^\x20-\x7e]/g, '?').trim())
+const rawBody = fc.constantFrom(
+  '',
+  '{',
+  '[]',
+  'null',
+  '"x"',
+  '{"a":1,"a":2}',
+  '{"__proto__":{"x":1}}',
+  '[[[[[[',
+  '{"a":"\\u0000"}',
+  '\ufeff{}',
+)
+
+type Attack = {
+  path: Record<string, string>
+  query: Record<string, string>
+  body: unknown
+  raw: string | null
+  headers: Record<string, string>
+}
+
+const attackOn = (operation: any): fc.Arbitrary<Attack> => {
+  const parameters = operation.parameters ?? []
+  const schema = operation.requestBody?.content['application/json'].schema
+  const named = (where: string, value: (parameter: any) => fc.Arbitrary<string>) =>
+    fc.record(
+      Object.fromEntries(parameters.filter((p: any) => p.in === where).map((p: any) => [p.name, value(p)])),
+      where === 'path' ? {} : { requiredKeys: [] },
+    ) as fc.Arbitrary<Record<string, string>>
+  return fc.record({
+    path: named('path', (parameter) =>
+      parameter.name === 'projectId'
+        ? fc.oneof({ arbitrary: fc.constant(project.id), weight: 9 }, { arbitrary: text, weight: 1 })
+        : fc.oneof(
+            fc.uuid(),
+            text.filter((value) => value !== '' && value !== '.' && value !== '..'),
+          ),
+    ),
+    query: named('query', (parameter) => fc.oneof(text, sample(parameter.schema).map(String))),
+    body: schema
+      ? fc.oneof({ arbitrary: sample(schema), weight: 8 }, { arbitrary: garbage, weight: 1 })
+      : fc.constant(undefined),
+    raw: schema ? fc.option(rawBody, { freq: 10 }) : fc.constant(null),
+    headers: fc.record(
+      {
+        'idempotency-key': header,
+        'time-zone': header,
+        'x-service-timezone': fc.oneof(header, fc.constant('Europe/Berlin')),
+        'x-on-behalf-of': fc.oneof(header, fc.constant(user.id)),
+        'x-request-id': header,
+        'content-type': fc.constantFrom(
+          'application/json',
+          'text/plain',
+          'application/json; charset=x',
+          'multipart/form-data',
+        ),
+        authorization: header,
+        'x-api-key': header,
+      },
+      { requiredKeys: [] },
+    ) as fc.Arbitrary<Record<string, string>>,
+  })
+}
+
+const credentials = (route: Route): Record<string, string> =>
+  route.path.startsWith('/client')
+    ? { 'x-api-key': project.clientKey, authorization: user.headers['authorization'] ?? '' }
+    : { authorization: project.developer.headers['authorization'] ?? '' }
+
+const send = async (route: Route, path: string, attack: Attack, withCredentials: boolean) => {
+  // now and then a path that cannot be decoded
+  const broken = attack.raw === '{' ? '%zz%E0' : ''
+  const url = path.replace(
+    /:([A-Za-z]+)/g,
+    (_, name: string) => encodeURIComponent((attack.path[name] ?? '').toWellFormed()) + broken,
+  )
+  const query = new URLSearchParams(attack.query).toString()
+  const { authorization: _a, 'x-api-key': _k, 'content-type': type, ...harmless } = attack.headers
+  const body = attack.raw ?? (attack.body === undefined ? undefined : JSON.stringify(attack.body))
+  const began = performance.now()
+  const response = await fetch(`${harness.url}${url}${query ? `?${query}` : ''}`, {
+    method: route.method,
+    headers: {
+      'x-forwarded-for': freshIp(),
+      ...(withCredentials ? { ...harmless, ...credentials(route) } : attack.headers),
+      ...(body === undefined
+        ? {}
+        : { 'content-type': withCredentials ? 'application/json' : (type ?? 'application/json') }),
+    },
+    ...(body === undefined || route.method === 'GET' ? {} : { body }),
+  })
+  return { response, text: await response.text(), milliseconds: performance.now() - began }
+}
+
+const routes = harness.running.areas
+  .filter((area) => area.stem !== 'openapi' && area.stem !== 'docs')
+  .flatMap((area) => area.routes.map((route) => ({ name: `${route.method} ${fullPath(area, route)}`, area, route })))
+
+test.each(routes)('$name', { timeout: 120_000 }, async ({ area, route }) => {
+  const path = fullPath(area, route)
+  const operation = document.paths[path.replace(/:([A-Za-z]+)/g, '{$1}')][route.method.toLowerCase()]
+  let before = await state()
+  await fc.assert(
+    fc.asyncProperty(attackOn(operation), fc.boolean(), async (attack, withCredentials) => {
+      const { response, text: answer, milliseconds } = await send(route, path, attack, withCredentials)
+      expect(response.status, answer).toBeLessThan(500)
+      expect(milliseconds).toBeLessThan(10_000)
+      const parsed = JSON.parse(answer)
+      if (response.status < 400) {
+        before = await state()
+        return
+      }
+      expect(ErrorEnvelope.safeParse(parsed).error?.issues ?? []).toEqual([])
+      const after = await state()
+      expect(after, `a refused request changed something: ${response.status} ${answer}`).toBe(before)
+    }),
+    { numRuns: 40 },
+  )
+})

@@ -1,0 +1,108 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { root } from '#server/database/files.ts'
+
+export type ServerProcess = {
+  readonly child: ChildProcess
+  readonly url: string
+  readonly dataDir: string
+  output(): string
+  /** Resolves with the exit code; a signal counts as its name. */
+  ended: Promise<number | string>
+}
+
+export const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+export const temporaryFolder = () => mkdtemp(join(tmpdir(), 'trellis-process-'))
+
+/** Starts the program as `npm start` does, in a process group of its own, and waits until it answers or ends. */
+export const startServer = async (env: Record<string, string> = {}): Promise<ServerProcess> => {
+  const port = env['PORT'] ?? String(await freePort())
+  const dataDir = env['DATA_DIR'] ?? (await temporaryFolder())
+  const child = spawn(process.execPath, [join(root, 'server/main.ts')], {
+    env: {
+      PATH: process.env['PATH'],
+      LOG_LEVEL: 'warn',
+      GENERAL_RATE_LIMITS: 'off',
+      TRUST_PROXY: 'true',
+      ...env,
+      PORT: port,
+      DATA_DIR: dataDir,
+    },
+    detached: true,
+  })
+  let text = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk: Buffer) => {
+      text += String(chunk)
+    })
+  const ended = once(child, 'exit').then(([code, signal]) => (code ?? signal) as number | string)
+  let isOver = false
+  void ended.then(() => {
+    isOver = true
+  })
+  while (!text.includes('Trellis is running') && !isOver) await new Promise((resolve) => setTimeout(resolve, 20))
+  return { child, url: `http://127.0.0.1:${port}`, dataDir, output: () => text, ended }
+}
+
+/** Ends a server whatever state it is in. */
+export const endServer = async (server: ServerProcess): Promise<void> => {
+  if (server.child.exitCode === null && server.child.signalCode === null) server.child.kill('SIGTERM')
+  await server.ended
+}
+
+/** The answer to a JSON request: status and body. */
+export const ask = async (
+  url: string,
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+) => {
+  const response = await fetch(url + path, {
+    method,
+    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    signal: AbortSignal.timeout(20_000),
+  })
+  return { status: response.status, body: (await response.json()) as any }
+}
+
+/** A developer, a ready project and a signed-in user, over HTTP. */
+export const tellStory = async (url: string) => {
+  const signup = await ask(url, 'POST', '/v1/auth/developer/signup', {
+    email: `p${Date.now()}${Math.random()}@example.org`,
+    password: 'correct horse 42 battery',
+  })
+  const developer = { authorization: `Bearer ${signup.body.data.access_token}` }
+  const made = await ask(url, 'POST', '/v1/admin/projects', { name: 'process' }, developer)
+  const { id } = made.body.data.project
+  for (let tries = 0; ; tries += 1) {
+    const { body } = await ask(url, 'GET', `/v1/admin/projects/${id}/provisioning-status`, undefined, developer)
+    if (body.data.status === 'ready') break
+    if (tries > 300) throw new Error(`not ready: ${JSON.stringify(body)}`)
+    await new Promise((resolve) => setTimeout(resolve, 30))
+  }
+  const key = { 'x-api-key': made.body.data.api_keys.client.key as string }
+  const signedIn = await ask(url, 'POST', '/v1/client/auth/anonymous', {}, key)
+  const user = { ...key, authorization: `Bearer ${signedIn.body.data.session_token}` }
+  return {
+    developer,
+    projectId: id as string,
+    key,
+    user,
+    userId: signedIn.body.data.user.id as string,
+    serverKey: made.body.data.api_keys.server.key as string,
+  }
+}
