@@ -66,11 +66,12 @@ comment on function api.developer_signup is
 
 create or replace function api.developer_password(email text) returns api.reply
 language sql stable as $$
-  select internal.reply(200, json_build_object(
-    'developer_id', (select d.id from app.developers d where d.mailbox = internal.email_mailbox(developer_password.email)),
-    'password_hash', (select d.password_hash from app.developers d where d.mailbox = internal.email_mailbox(developer_password.email))))
+  select internal.reply(200, json_build_object('mailbox', m.mailbox, 'developer_id', d.id, 'password_hash', d.password_hash))
+    from (select internal.email_mailbox(developer_password.email) as mailbox) m
+    left join app.developers d on d.mailbox = m.mailbox
 $$;
-comment on function api.developer_password is 'For the server alone: whose password to check. Nulls when there is none. Only control_auth may ask.';
+comment on function api.developer_password is
+  'For the server alone: whose password to check, nulls when there is none, and the mailbox, which failures count against. Only control_auth may ask.';
 
 create or replace function api.developer_login(sid uuid, refresh_hash text, developer_id uuid, password_hash text, ip text default null,
                                                user_agent text default null)

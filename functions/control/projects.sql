@@ -261,7 +261,11 @@ begin
   end if;
   update app.tenants t
      set status = 'provisioning', attempt = t.attempt + 1, error = null, started_at = internal.now(), moved_at = internal.now(),
-         completed_at = null
+         completed_at = null,
+         -- what succeeded stays so; the rest is to be done again
+         steps = (select jsonb_agg(case when s.value ->> 'status' = 'succeeded' then s.value
+                                        else s.value || '{"status": "pending", "started_at": null, "finished_at": null}' end order by s.n)
+                    from jsonb_array_elements(t.steps) with ordinality as s (value, n))
    where t.project_id = restart_provisioning.project_id
   returning t.* into tenant;
   perform internal.add_job('tenant__provision', json_build_object('project_id', tenant.project_id), 'provision ' || tenant.project_id);

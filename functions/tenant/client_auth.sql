@@ -52,7 +52,8 @@ begin
   returning id into user_id;
   is_new := user_id is not null;
   if not is_new then
-    select u.id into user_id from app.users u where u.anonymous_id = wished;
+    -- locked, so that an identity which is being linked is waited for and seen
+    select u.id into user_id from app.users u where u.anonymous_id = wished for no key update;
     if user_id is null or internal.has_identity(user_id) then
       perform internal.fail(401, 'UNAUTHORIZED', 'This anonymous id does not sign in any more.');
     end if;
@@ -68,7 +69,7 @@ language plpgsql volatile as $$
 declare
   user_id uuid;
 begin
-  if not internal.is_email(auth_email_signup.email) then
+  if not internal.is_email(btrim(auth_email_signup.email)) then
     perform internal.invalid('email', 'must be a mail address', 'INVALID_INPUT');
   end if;
   insert into app.users (email, display_name)
@@ -87,14 +88,13 @@ comment on function api.auth_email_signup is 'A new user with address and passwo
 
 create or replace function api.auth_email_password(email text) returns api.reply
 language sql stable as $$
-  select internal.reply(200, json_build_object(
-    'user_id', (select u.id from app.users u where u.email = internal.email_normal(auth_email_password.email)),
-    'password_hash', (select p.password_hash
-                        from app.users u
-                        join app.user_passwords p on p.app_user_id = u.id
-                       where u.email = internal.email_normal(auth_email_password.email))))
+  select internal.reply(200, json_build_object('email', e.email, 'user_id', u.id, 'password_hash', p.password_hash))
+    from (select internal.email_normal(auth_email_password.email) as email) e
+    left join app.users u on u.email = e.email
+    left join app.user_passwords p on p.app_user_id = u.id
 $$;
-comment on function api.auth_email_password is 'For the server alone: whose password to check. Nulls when there is none.';
+comment on function api.auth_email_password is
+  'For the server alone: whose password to check, nulls when there is none, and the address in the form that attempts count against.';
 
 create or replace function api.auth_email_login(sid uuid, refresh_hash text, user_id uuid, password_hash text) returns api.reply
 language plpgsql volatile as $$
@@ -125,13 +125,16 @@ begin
     perform internal.changed('session:' || session.id);
     return internal.refuse(401, 'REFRESH_TOKEN_REUSED', 'This refresh token was replaced; its session has ended.');
   end if;
+  if exists (select from app.users u where u.id = session.app_user_id and u.is_banned) then
+    return internal.refuse(403, 'USER_BANNED', 'This user is banned.');
+  end if;
   update app.user_sessions s
      set refresh_hash = auth_refresh.next_hash, last_used_at = internal.now(), expires_at = internal.now() + interval '90 days'
    where s.id = session.id;
   return internal.reply(200, json_build_object('user_id', session.app_user_id, 'anonymous_id', session.original_anonymous_id));
 end $$;
 comment on function api.auth_refresh is
-  'Replaces the refresh token within its session. Refuses 401 INVALID_TOKEN; an older token of the session ends it: 401 REFRESH_TOKEN_REUSED. Locks the session.';
+  'Replaces the refresh token within its session. Refuses 401 INVALID_TOKEN, 403 USER_BANNED; an older token of the session ends it: 401 REFRESH_TOKEN_REUSED. Locks the session.';
 
 create or replace function api.auth_logout(sid uuid, "all" boolean default false) returns api.reply
 language plpgsql volatile as $$

@@ -53,22 +53,27 @@ const appliedFiles = async (client: Client): Promise<Map<string, string>> => {
   return new Map(rows.map((row) => [row.path, row.hash]))
 }
 
-const retried = new Set(['55P03', '40P01', '40001'])
+/** Locks that others hold, and catalog rows that autovacuum has just touched. */
+const isPassing = ({ code = '', message }: DatabaseError) =>
+  ['55P03', '40P01', '40001'].includes(code) || message.includes('tuple concurrently updated')
 
-/** One file, one transaction. Policy changes take exclusive locks: give up after a second and try again later. */
+/**
+ * One file, one transaction. Policy changes take exclusive locks, and requests lock the same tables in orders of their own: we
+ * give up well before Postgres looks for deadlocks (after a second), so that it is never a request which is broken off.
+ */
 const inTransaction = async <T>(client: Client, work: () => Promise<T>): Promise<T> => {
   for (let attempt = 1; ; attempt += 1) {
     try {
       await client.query(
-        `begin; set local lock_timeout = '1s'; set local check_function_bodies = off; set local search_path = ''`,
+        `begin; set local lock_timeout = '200ms'; set local check_function_bodies = off; set local search_path = ''`,
       )
       const result = await work()
       await client.query('commit')
       return result
     } catch (error) {
       await client.query('rollback').catch(() => undefined)
-      if (attempt >= 20 || !retried.has((error as DatabaseError).code ?? '')) throw error
-      await sleep(50 * attempt + Math.random() * 100)
+      if (attempt >= 100 || !isPassing(error as DatabaseError)) throw error
+      await sleep(Math.min(500, 20 * attempt) + Math.random() * 50)
     }
   }
 }
@@ -201,11 +206,16 @@ const regrant = async (client: Client): Promise<void> => {
 }
 
 const applyPolicies = async (client: Client, file: SqlFile): Promise<void> => {
+  // what others gave, read before any lock is taken
+  await client.query('create temporary table if not exists acl_before (like ops.acl) on commit drop')
+  await client.query('truncate pg_temp.acl_before')
+  await client.query(
+    `insert into pg_temp.acl_before
+     select * from ops.acl except select g.kind, g.identity, g.columns, g.grantee, g.privilege from ops.grants g where g.path = $1`,
+    [file.path],
+  )
+  await lockTables(client, file.path)
   await withdraw(client, file.path)
-  await client.query(`
-    create temporary table if not exists acl_before (like ops.acl) on commit drop;
-    truncate pg_temp.acl_before;
-    insert into pg_temp.acl_before select * from ops.acl`)
   await run(client, file)
   await remember(client, file)
   await client.query(
@@ -227,6 +237,20 @@ const applyPolicies = async (client: Client, file: SqlFile): Promise<void> => {
                        'Made by ' || current_setting('trellis.file'));
       end loop;
     end $mark$`)
+}
+
+/**
+ * All tables of a policy file at once, parents first, as requests reach them: locked one by one while the file runs, they would
+ * meet requests that hold one and want another.
+ */
+const lockTables = async (client: Client, path: string): Promise<void> => {
+  const { rows } = await client.query<{ names: string | null }>(
+    `select string_agg(t.oid::regclass::text, ', ' order by t.oid) as names
+       from pg_catalog.pg_class t
+      where t.oid in (select p.polrelid from pg_catalog.pg_policy p where obj_description(p.oid, 'pg_policy') = 'Made by ' || $1)`,
+    [path],
+  )
+  if (rows[0]?.names) await client.query(`lock table ${rows[0].names} in access exclusive mode`)
 }
 
 /** Takes back the policies, grants and registry rows that a policy file gave. */

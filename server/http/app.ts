@@ -75,6 +75,7 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
   })
 
   void app.register(cors, { delegator: corsFor(config.CORS_ORIGINS) })
+  closeInTime(app)
   app.addHook('onSend', async (request, reply, payload) => {
     reply.header('x-request-id', request.id)
     reply.header('x-content-type-options', 'nosniff')
@@ -107,6 +108,19 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
   app.decorateRequest('trellisDatabase', undefined)
   for (const area of areas) for (const route of area.routes) addRoute(app, area, route, services, observe)
   return app
+}
+
+/** Requests under way are finished; a client that keeps its connection busy is told to open another, and at last cut off. */
+const closeInTime = (app: FastifyInstance): void => {
+  let closing = false
+  app.addHook('preClose', async () => {
+    closing = true
+    setTimeout(() => app.server.closeAllConnections(), 10_000).unref()
+  })
+  app.addHook('onSend', async (_request, reply, payload) => {
+    if (closing) reply.header('connection', 'close')
+    return payload
+  })
 }
 
 const nothingHere = refusal(404, 'NOT_FOUND', 'There is nothing at this path.')

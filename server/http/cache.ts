@@ -1,4 +1,4 @@
-/** Values that were looked up, kept for a short time: at most `max`, the least recently used go first. */
+/** Values that were looked up, kept for a short time: at most `max`, those that were looked up first go first. */
 export type Cache<T> = {
   /** The kept value, or what `load` answers; one load at a time for a key. Null is never kept, nor what `isKept` refuses. */
   get(key: string, load: () => Promise<T | null>, isKept?: (value: T) => boolean): Promise<T | null>
@@ -59,10 +59,13 @@ export const createCache = <T>(max: number, ttlMs: number): Cache<T> => {
     dropWhere(test) {
       dropped += 1
       for (const [key, entry] of kept) if (test(entry.value)) kept.delete(key)
+      // what is being looked up may be what is dropped: whoever asks from now on looks again
+      loading.clear()
     },
     clear() {
       dropped += 1
       kept.clear()
+      loading.clear()
     },
   }
 }

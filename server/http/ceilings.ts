@@ -1,3 +1,4 @@
+import ipaddr from 'ipaddr.js'
 import { refusal } from '#server/errors.ts'
 
 type Bucket = { tokens: number; at: number }
@@ -45,18 +46,18 @@ export const createCeilings = (isOn: boolean): Ceilings => {
   }
 }
 
-/** How one caller of an IP address counts: an IPv6 caller by its /64. */
+/**
+ * How one caller of an IP address counts: an IPv6 caller by its /64, in one spelling. Proxies that add the port would
+ * otherwise give each connection a budget of its own.
+ */
 export const addressKey = (ip: string): string => {
-  const plain = ip.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '')
-  if (!plain.includes(':')) return plain
-  const [head = '', tail = ''] = plain.split('::')
-  const left = head ? head.split(':') : []
-  const right = plain.includes('::') && tail ? tail.split(':') : []
-  const groups = plain.includes('::')
-    ? [...left, ...Array(Math.max(0, 8 - left.length - right.length)).fill('0'), ...right]
-    : left
-  return `${groups
+  const plain = ip.replace(/^\[([^\]]*)\](:\d+)?$/, '$1').replace(/^([\d.]+):\d+$/, '$1')
+  if (!ipaddr.isValid(plain)) return plain.slice(0, 100)
+  const address = ipaddr.process(plain)
+  if (address.kind() === 'ipv4') return address.toString()
+  const { parts } = address as ipaddr.IPv6
+  return `${parts
     .slice(0, 4)
-    .map((group) => Number.parseInt(group || '0', 16).toString(16))
+    .map((part) => part.toString(16))
     .join(':')}::/64`
 }

@@ -5,9 +5,9 @@ import { refusal } from '#server/errors.ts'
 import { appKey } from '#server/http/callers.ts'
 import type { Edge } from '#server/http/edges.ts'
 import { perIp, perSubject, takeLimits } from '#server/http/limits.ts'
-import { checkPassword, hashPassword } from '#server/http/passwords.ts'
+import { checkPassword, hashPassword, NewPassword, Password, refuseWeak } from '#server/http/passwords.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { data, JsonObject, Time, Uuid } from '#server/http/schemas.ts'
+import { data, Email, JsonObject, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { sha256 } from '#server/secrets.ts'
 
 export const User = z.strictObject({
@@ -30,12 +30,6 @@ export const User = z.strictObject({
 const AuthResult = data(
   z.strictObject({ session_token: z.string(), refresh_token: z.string(), user: User, is_new_user: z.boolean() }),
 )
-
-const Email = z
-  .string()
-  .max(254, 'must have at most 254 characters')
-  .refine((email) => /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email.trim()), 'must be a mail address')
-const Password = z.string().max(1000, 'must have at most 1000 characters')
 
 const edgeOf = ({ resolved }: HandlerContext): Edge => {
   if (!resolved.edge) throw new Error('this route needs an API key')
@@ -70,13 +64,8 @@ const anonymous = async (context: HandlerContext) => {
 
 const emailSignup = async (context: HandlerContext) => {
   const { email, password, display_name } = context.body as { email: string; password: string; display_name?: string }
+  refuseWeak(password)
   await newcomers(context)
-  if ([...password].length < 8) {
-    throw refusal(400, 'WEAK_PASSWORD', 'The password must have at least 8 characters.', {
-      field: 'password',
-      reason: 'must have at least 8 characters',
-    })
-  }
   return signIn(context, 'auth_email_signup', { email, display_name, password_hash: await hashPassword(password) })
 }
 
@@ -84,14 +73,14 @@ const emailSignup = async (context: HandlerContext) => {
 const emailLogin = async (context: HandlerContext) => {
   const { email, password } = context.body as { email: string; password: string }
   const perMinute = edgeOf(context).effectiveTier === 'free' ? 60 : 600
-  await takeLimits(context, [
-    ...perIp('client login', context.request.ip, [20, 'minute'], [200, 'hour']),
-    ...perSubject('client login account', sha256(email.trim().toLowerCase()), [10, 'quarter'], [100, 'day']),
-    ...perSubject('client login', 'app', [perMinute, 'minute']),
-  ])
-  const known = dataOf<{ user_id: string | null; password_hash: string | null }>(
+  const known = dataOf<{ email: string; user_id: string | null; password_hash: string | null }>(
     await context.call('auth_email_password', { email }, { readOnly: true }),
   )
+  await takeLimits(context, [
+    ...perIp('client login', context.request.ip, [20, 'minute'], [200, 'hour']),
+    ...perSubject('client login account', sha256(known.email), [10, 'quarter'], [100, 'day']),
+    ...perSubject('client login', 'app', [perMinute, 'minute']),
+  ])
   if (!(await checkPassword(known.password_hash, password))) {
     throw refusal(401, 'UNAUTHORIZED', 'The email or the password is wrong.')
   }
@@ -149,12 +138,8 @@ export const clientAuth = area({
       summary: 'Sign up with email and password',
       body: z.object({
         email: Email,
-        password: Password,
-        display_name: z
-          .string()
-          .min(1, 'must have 1 to 100 characters')
-          .max(100, 'must have 1 to 100 characters')
-          .optional(),
+        password: NewPassword,
+        display_name: Text(100, 1).optional(),
       }),
       handle: emailSignup,
       replies: { 201: AuthResult },
@@ -164,7 +149,7 @@ export const clientAuth = area({
     route('POST /client/auth/email/login', {
       caller: appKey,
       summary: 'Sign in with email and password',
-      body: z.object({ email: Email, password: Password.min(1, 'is required') }),
+      body: z.object({ email: Email, password: Password }),
       handle: emailLogin,
       replies: { 200: AuthResult },
       refusals: { 400: ['INVALID_INPUT'], 401: ['UNAUTHORIZED'], 403: ['USER_BANNED'], 429: ['RATE_LIMIT_EXCEEDED'] },
@@ -176,7 +161,7 @@ export const clientAuth = area({
       body: z.object({ refresh_token: RefreshToken }),
       handle: refresh,
       replies: { 200: data(z.strictObject({ session_token: z.string(), refresh_token: z.string() })) },
-      refusals: { 400: ['INVALID_INPUT'], 401: ['INVALID_TOKEN', 'REFRESH_TOKEN_REUSED'] },
+      refusals: { 400: ['INVALID_INPUT'], 401: ['INVALID_TOKEN', 'REFRESH_TOKEN_REUSED'], 403: ['USER_BANNED'] },
       failure: 'REFRESH_FAILED',
     }),
     route('POST /client/auth/logout', {

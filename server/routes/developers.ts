@@ -4,9 +4,9 @@ import { dataOf, type Reply } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { anyone, developer } from '#server/http/callers.ts'
 import { giveBack, perIp, perSubject, takeLimits } from '#server/http/limits.ts'
-import { checkPassword, hashPassword } from '#server/http/passwords.ts'
+import { checkPassword, hashPassword, NewPassword, Password, refuseWeak } from '#server/http/passwords.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { data, Time, Uuid } from '#server/http/schemas.ts'
+import { data, Email, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { sha256 } from '#server/secrets.ts'
 
 export const Developer = z.strictObject({
@@ -23,8 +23,6 @@ export const Developer = z.strictObject({
 })
 
 const SignedIn = data(z.strictObject({ access_token: z.string(), refresh_token: z.string(), developer: Developer }))
-const Password = z.string().max(1000, 'must have at most 1000 characters')
-const Email = z.string().min(1, 'is required').max(254, 'must have at most 254 characters')
 const limited = { 429: ['RATE_LIMIT_EXCEEDED'] }
 
 /** Who asks, as a session remembers it. */
@@ -42,13 +40,8 @@ const withTokens = async ({ services }: HandlerContext, reply: Reply, sid: strin
 
 const signup = async (context: HandlerContext) => {
   const { email, password, name } = context.body as { email: string; password: string; name?: string }
+  refuseWeak(password)
   await takeLimits(context, perIp('developer signup', context.request.ip, [5, 'minute'], [50, 'day']))
-  if ([...password].length < 8) {
-    throw refusal(400, 'WEAK_PASSWORD', 'The password must have at least 8 characters.', {
-      field: 'password',
-      reason: 'must have at least 8 characters',
-    })
-  }
   const sid = randomUUID()
   const refresh = await context.services.tokens.developerRefresh(sid)
   const reply = await context.call('developer_signup', {
@@ -64,17 +57,16 @@ const signup = async (context: HandlerContext) => {
 
 const login = async (context: HandlerContext) => {
   const { email, password } = context.body as { email: string; password: string }
-  const ip = perIp('developer login', context.request.ip, [10, 'minute'], [100, 'day'])
-  // the budget of failures is taken before the password is looked at, and given back on success
-  const account = perSubject('developer password', sha256(email.trim().toLowerCase()), [20, 'hour'], [100, 'day'])
-  await takeLimits(context, ip)
-  const known = dataOf<{ developer_id: string | null; password_hash: string | null }>(
+  const known = dataOf<{ mailbox: string; developer_id: string | null; password_hash: string | null }>(
     await context.call('developer_password', { email }, { readOnly: true }),
   )
-  const budget = known.developer_id
-    ? perSubject('developer password', known.developer_id, [20, 'hour'], [100, 'day'])
-    : account
-  await takeLimits(context, budget)
+  // by mailbox whether or not it has an account: else aliases that share a budget would tell that it has one
+  const failures = perSubject('developer password', sha256(known.mailbox), [20, 'hour'], [100, 'day'])
+  // the budget of failures is taken before the password is looked at, and given back on success
+  await takeLimits(context, [
+    ...perIp('developer login', context.request.ip, [10, 'minute'], [100, 'day']),
+    ...failures,
+  ])
   if (!(await checkPassword(known.password_hash, password))) {
     throw refusal(401, 'INVALID_CREDENTIALS', 'The email or the password is wrong.')
   }
@@ -87,7 +79,7 @@ const login = async (context: HandlerContext) => {
     password_hash: known.password_hash,
     ...visitor(context),
   })
-  await giveBack(context, budget)
+  await giveBack(context, failures)
   return withTokens(context, reply, sid, refresh.token)
 }
 
@@ -126,8 +118,8 @@ export const developers = area({
       summary: 'Open a developer account and sign in to it',
       body: z.object({
         email: Email,
-        password: Password,
-        name: z.string().max(200, 'must have at most 200 characters').optional(),
+        password: NewPassword,
+        name: Text(200).optional(),
       }),
       handle: signup,
       replies: { 201: SignedIn },
@@ -137,7 +129,7 @@ export const developers = area({
     route('POST /auth/developer/login', {
       caller: anyone,
       summary: 'Sign in with email and password',
-      body: z.object({ email: Email, password: Password.min(1, 'is required') }),
+      body: z.object({ email: Email, password: Password }),
       handle: login,
       replies: { 200: SignedIn },
       refusals: { 400: ['INVALID_INPUT'], 401: ['INVALID_CREDENTIALS'], ...limited },

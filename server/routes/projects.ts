@@ -4,7 +4,7 @@ import { dataOf } from '#server/database/database.ts'
 import { tenantName } from '#server/database/prepare.ts'
 import { developer, projectOwner } from '#server/http/callers.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { data, Time, Uuid } from '#server/http/schemas.ts'
+import { data, Email, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { createApiKey, createSigningKey } from '#server/http/tokens.ts'
 
 const Platform = z.enum(['ios', 'android', 'all'], 'must be ios, android or all')
@@ -69,10 +69,14 @@ const Provisioning = z.strictObject({
   error: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
 })
 
-const text = (most: number) => z.string().max(most, `must have at most ${most} characters`)
-const address = text(254).regex(/^[^\s@]+@[^\s@]+\.[^\s@]+$/, 'must be a mail address')
-const url = text(2048).refine((value) => /^[a-z][a-z0-9+.-]*:/i.test(value) && URL.canParse(value), 'must be a URL')
-const shared = { bundle_id: text(255).nullable().optional(), google_oauth_client_id: text(255).nullable().optional() }
+/** Stands in the header of a mail: a line break would begin another header. */
+const HeaderText = (most: number) => Text(most).refine((value) => !/\p{Cc}/u.test(value), 'must be one line of text')
+/** A web page or an app's own scheme; never one that a browser would run or read files with. */
+const RedirectUrl = Text(2048).refine(
+  (value) => URL.canParse(value) && !/^(javascript|data|vbscript|file|blob):$/.test(new URL(value).protocol),
+  'must be a URL',
+)
+const shared = { bundle_id: Text(255).nullable().optional(), google_oauth_client_id: Text(255).nullable().optional() }
 
 /** Key text appears here and in the answer, nowhere else. */
 const create = async (context: HandlerContext) => {
@@ -118,7 +122,7 @@ const get = async (context: HandlerContext) => {
           resolved.claims,
           'integration_list',
           { root_url: services.publicUrl },
-          { readOnly: true },
+          { readOnly: true, failure: 'FETCH_FAILED' },
         )
         .then((answer) => dataOf<unknown[]>(answer))
     : []
@@ -137,7 +141,7 @@ export const projects = area({
       caller: developer,
       summary: 'Create a project with a client key and a server key',
       body: z.object({
-        name: text(200).min(1, 'is required'),
+        name: Text(200, 1),
         ...shared,
         platform: Platform.optional(),
         environment: Environment.optional(),
@@ -173,21 +177,22 @@ export const projects = area({
       summary: 'A project with its API keys and integrations',
       handle: get,
       replies: { 200: data(Project.extend({ api_keys: z.array(ApiKey), integrations: z.array(Integration) })) },
+      refusals: { 503: ['TENANT_UNAVAILABLE', 'TENANT_MIGRATION_PENDING'] },
       failure: 'FETCH_FAILED',
     }),
     route('PATCH /admin/projects/:projectId', {
       caller: projectOwner,
       summary: 'Change a project; fields that are not sent stay',
       body: z.object({
-        name: text(200).min(1, 'must have 1 to 200 characters').optional(),
+        name: Text(200, 1).optional(),
         ...shared,
         platform: Platform.optional(),
         environment: Environment.optional(),
-        default_from_email: address.nullable().optional(),
-        default_from_name: text(80).nullable().optional(),
-        default_reply_to: address.nullable().optional(),
-        magic_link_redirect_url: url.nullable().optional(),
-        auth_email_brand_name: text(80).nullable().optional(),
+        default_from_email: Email.nullable().optional(),
+        default_from_name: HeaderText(80).nullable().optional(),
+        default_reply_to: Email.nullable().optional(),
+        magic_link_redirect_url: RedirectUrl.nullable().optional(),
+        auth_email_brand_name: HeaderText(80).nullable().optional(),
       }),
       patch: true,
       call: 'project_patch',
@@ -228,12 +233,12 @@ export const projects = area({
     route('POST /admin/projects/:projectId/reprovision', {
       caller: projectOwner,
       summary: "Make the project's database again, from the first step that failed",
-      body: z.object({ workflow_id: z.string().max(200, 'must have at most 200 characters').optional() }),
-      handle: ({ call, params, services }) =>
-        call('reprovision', {
-          project_id: params['projectId'],
-          database_name: tenantName(services.config.DATABASE_PREFIX, String(params['projectId'])),
-        }),
+      body: z.object({ workflow_id: Text(200).optional() }),
+      // the id as control spells it: in a path it may stand in capitals, and the database is named after it
+      handle: ({ call, resolved, services }) => {
+        const id = resolved.edge?.projectId ?? ''
+        return call('reprovision', { project_id: id, database_name: tenantName(services.config.DATABASE_PREFIX, id) })
+      },
       replies: {
         202: data(
           z.strictObject({ provisioning_status: z.literal('provisioning'), workflow_id: z.string(), attempt: z.int() }),

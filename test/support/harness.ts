@@ -103,6 +103,50 @@ export type Harness = {
 export const freshIp = () => `10.${randomBytes(3).join('.')}`
 export const freshEmail = () => `dev-${randomUUID()}@example.org`
 
+/** Requests to the server at `url`: as JSON, each from an address of its own. */
+export const createClient = (url: string) => {
+  const client = (headers: Record<string, string>, base = '/v1'): Client => {
+    const request: Client['request'] = async (method, path, body, more = {}) => {
+      const response = await fetch(url + (path.startsWith('//') ? path.slice(1) : base + path), {
+        method,
+        headers: {
+          'x-forwarded-for': freshIp(),
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+          ...more,
+        },
+        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      })
+      const text = await response.text()
+      let parsed: any
+      try {
+        parsed = JSON.parse(text)
+      } catch {
+        parsed = undefined
+      }
+      return {
+        status: response.status,
+        headers: response.headers,
+        text,
+        body: parsed,
+        data: parsed?.data,
+        error: parsed?.error,
+      }
+    }
+    return {
+      headers,
+      request,
+      get: (path, more) => request('GET', path, undefined, more),
+      post: (path, body = {}, more = undefined) => request('POST', path, body, more),
+      put: (path, body = {}, more = undefined) => request('PUT', path, body, more),
+      patch: (path, body = {}, more = undefined) => request('PATCH', path, body, more),
+      delete: (path, body, more) => request('DELETE', path, body, more),
+      with: (more) => client({ ...headers, ...more }, base),
+    }
+  }
+  return client
+}
+
 /**
  * A server of this test file's own, with a control database of its own, on the run's Postgres. Call it at the top of a file:
  * it ends by itself, and fails a test that saw an answer which its route does not declare.
@@ -172,45 +216,7 @@ export const startHarness = async (options: HarnessOptions = {}): Promise<Harnes
     return pool
   }
 
-  const client = (headers: Record<string, string>, base = '/v1'): Client => {
-    const request: Client['request'] = async (method, path, body, more = {}) => {
-      const response = await fetch(url + (path.startsWith('//') ? path.slice(1) : base + path), {
-        method,
-        headers: {
-          'x-forwarded-for': freshIp(),
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...headers,
-          ...more,
-        },
-        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-      })
-      const text = await response.text()
-      let parsed: any
-      try {
-        parsed = JSON.parse(text)
-      } catch {
-        parsed = undefined
-      }
-      return {
-        status: response.status,
-        headers: response.headers,
-        text,
-        body: parsed,
-        data: parsed?.data,
-        error: parsed?.error,
-      }
-    }
-    return {
-      headers,
-      request,
-      get: (path, more) => request('GET', path, undefined, more),
-      post: (path, body = {}, more = undefined) => request('POST', path, body, more),
-      put: (path, body = {}, more = undefined) => request('PUT', path, body, more),
-      patch: (path, body = {}, more = undefined) => request('PATCH', path, body, more),
-      delete: (path, body, more) => request('DELETE', path, body, more),
-      with: (more) => client({ ...headers, ...more }, base),
-    }
-  }
+  const client = createClient(url)
   const anyone = client({})
 
   const developer = async (): Promise<Developer> => {
