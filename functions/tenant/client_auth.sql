@@ -28,7 +28,6 @@ begin
   end if;
   insert into app.user_sessions (id, app_user_id, refresh_hash, original_anonymous_id, expires_at)
   values (sign_in.sid, them.id, sign_in.refresh_hash, them.anonymous_id, internal.now() + interval '90 days');
-  perform internal.ensure_event_partition(internal.now());
   if sign_in.is_new then
     perform internal.emit(them.id, 'svc.user.created', jsonb_build_object('method', sign_in.method));
   end if;

@@ -20,7 +20,7 @@ grant select, delete on app.event_ids to app_worker;
 grant execute on function api.events_post, internal.events_single, internal.events_batch, internal.ingest_events,
   internal.event_source, internal.is_historical, internal.event_by_id, internal.event_json, internal.effects_json
   to app_user, app_server, app_admin;
-grant execute on function api.events_maintain, internal.ensure_event_partition to app_worker;
+grant execute on function api.events_maintain, internal.make_event_partition to app_worker;
 
 insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)

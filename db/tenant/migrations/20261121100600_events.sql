@@ -17,6 +17,9 @@ create table app.engagement_events (
 ) partition by range (received_at);
 comment on table app.engagement_events is
   'Everything that happens to a user, partitioned by month of receipt. Areas that an event moves hook in with a statement trigger each.';
+-- months are made ahead of time by the workers; an event of a month that is missing waits here, so that no request ever makes a table
+create table app.engagement_events_default partition of app.engagement_events default;
+alter table app.engagement_events_default enable row level security;
 -- serves the lists of one user's events, newest first
 create index engagement_events_of_user on app.engagement_events (app_user_id, occurred_at desc, id desc);
 -- serves one event name over time
@@ -50,11 +53,9 @@ create type internal.judged_event as (
   occurred_at timestamptz,
   session_id uuid,
   clock_adjusted boolean,
-  problem text,
-  field text,
-  reason text
+  problem text
 );
-comment on type internal.judged_event is 'One item of a request: problem is null (good), DUPLICATE, or the code of its rejection with field and reason.';
+comment on type internal.judged_event is 'One item of a request: problem is null (good), or "CODE field: reason" where the code is DUPLICATE or that of its rejection.';
 
 -- migrate:down
 drop type internal.judged_event;

@@ -1,0 +1,154 @@
+-- POST events: one event or a batch, under an Idempotency-Key or not, and what is answered.
+
+create or replace function api.events_post(body json, idempotency_key text default null, body_hash text default null)
+returns api.reply
+language plpgsql volatile as $$
+declare
+  items json;
+  most constant int := case when internal.caller() = 'user' then 500 else 1000 end;
+  route constant text := 'POST events';
+  stored api.reply;
+  answer api.reply;
+begin
+  -- the door has looked already; a caller in SQL must not break the casts below either
+  if not internal.is_storable_json(events_post.body) then
+    perform internal.invalid('', 'holds a character or a number that cannot be stored, or nests too deeply');
+  end if;
+  if json_typeof(events_post.body) is distinct from 'object' then
+    perform internal.invalid('', 'must be a JSON object');
+  end if;
+  if json_typeof(events_post.body -> 'historical') not in ('boolean', 'null') then
+    perform internal.invalid('historical', 'must be true or false');
+  end if;
+  items := events_post.body -> 'events';
+  if items is not null then
+    if json_typeof(items) <> 'array' then
+      perform internal.invalid('events', 'must be a list');
+    end if;
+    if json_typeof(events_post.body -> 'include_effects') not in ('boolean', 'null') then
+      perform internal.invalid('include_effects', 'must be true or false');
+    end if;
+    if json_array_length(items) = 0 then
+      perform internal.invalid('events', 'must have 1 to ' || most || ' items');
+    end if;
+    if json_array_length(items) > most then
+      perform internal.fail(400, 'BATCH_TOO_LARGE', 'A batch holds at most ' || most || ' events.',
+                            json_build_object('field', 'events', 'reason', 'must have 1 to ' || most || ' items'));
+    end if;
+  end if;
+
+  if events_post.idempotency_key is not null then
+    stored := internal.idempotency_begin(route, events_post.idempotency_key, events_post.body_hash);
+    if stored is not null then
+      return stored;
+    end if;
+  end if;
+  answer := case when items is null then internal.events_single(events_post.body) else internal.events_batch(events_post.body, items) end;
+  if events_post.idempotency_key is not null then
+    perform internal.idempotency_end(route, events_post.idempotency_key, answer);
+  end if;
+  return answer;
+end $$;
+comment on function api.events_post is
+  'Records one event, 201 {event, effects}, or a batch, 201 {accepted, duplicates, rejected, results, effects?}; 200 when all came before.
+   Refuses: 400 VALIDATION_ERROR, BATCH_TOO_LARGE, EVENT_TOO_OLD, RESERVED_EVENT_NAME, INVALID_INPUT (no user named), 404 USER_NOT_FOUND,
+   409 EVENT_ID_CONFLICT, IDEMPOTENCY_CONFLICT. Supplement C7.';
+
+create or replace function internal.event_source() returns text
+language sql stable as $$
+  select case when internal.caller() = 'user' then 'client' else 'server' end
+$$;
+comment on function internal.event_source is 'client for events that a device sends for itself, server for those of a server key or a developer.';
+
+create or replace function internal.is_historical(body json) returns boolean
+language sql stable as $$
+  select internal.caller() <> 'user' and coalesce(is_historical.body ->> 'historical', 'false') = 'true'
+$$;
+comment on function internal.is_historical is 'Whether a request may import events of any age: server keys and developers that say so.';
+
+create or replace function internal.events_single(body json) returns api.reply
+language plpgsql volatile as $$
+declare
+  judged internal.judged_event;
+  stored app.engagement_events;
+begin
+  judged := (internal.ingest_events(json_build_array(events_single.body), internal.is_historical(events_single.body), internal.event_source()))[1];
+  if judged.problem is not null and judged.problem not like 'DUPLICATE %' then
+    perform internal.fail(
+      case split_part(judged.problem, ' ', 1) when 'USER_NOT_FOUND' then 404 when 'EVENT_ID_CONFLICT' then 409 else 400 end,
+      split_part(judged.problem, ' ', 1), substr(judged.problem, strpos(judged.problem, ' ') + 1) || '.',
+      json_build_object('field', split_part(split_part(judged.problem, ' ', 2), ':', 1),
+                        'reason', substr(judged.problem, strpos(judged.problem, ': ') + 2)));
+  end if;
+  if judged.problem is not null then
+    select e.* into stored from internal.event_by_id(judged.id, judged.app_user_id) e;
+    return internal.reply(200, json_build_object('event', internal.event_json(stored), 'effects', json_build_object()));
+  end if;
+  stored.id := judged.id;
+  stored.app_user_id := judged.app_user_id;
+  stored.event_name := judged.event_name;
+  stored.properties := judged.properties;
+  stored.occurred_at := judged.occurred_at;
+  stored.source := internal.event_source();
+  stored.session_id := judged.session_id;
+  return internal.reply(201,
+    case when judged.clock_adjusted
+         then json_build_object('event', internal.event_json(stored), 'clock_adjusted', true, 'effects', internal.effects_json(judged.app_user_id))
+         else json_build_object('event', internal.event_json(stored), 'effects', internal.effects_json(judged.app_user_id)) end);
+end $$;
+comment on function internal.events_single is 'One event and what it moved. A known id of the same user answers the stored event with 200 and moves nothing.';
+
+create or replace function internal.event_by_id(id uuid, app_user_id uuid) returns setof app.engagement_events
+language sql stable security definer set search_path = '' rows 1 as $$
+  select e.*
+    from app.engagement_events e
+   where e.id = event_by_id.id
+     -- names the one partition that has it
+     and e.received_at = (select i.received_at from app.event_ids i where i.id = event_by_id.id)
+     and e.app_user_id = event_by_id.app_user_id
+     and (internal.caller() in ('server_key', 'server_key_user', 'developer') or e.app_user_id = internal.user_id())
+$$;
+comment on function internal.event_by_id is
+  'A user''s event by the id that its sender chose, while ids are remembered: one''s own, or anybody''s for server keys and developers.';
+
+create or replace function internal.events_batch(body json, items json) returns api.reply
+language plpgsql volatile as $$
+declare
+  judged internal.judged_event[];
+  results json;
+  accepted int;
+  duplicates int;
+  users int;
+  only_user uuid;
+  problem text;
+begin
+  judged := internal.ingest_events(events_batch.items, internal.is_historical(events_batch.body), internal.event_source());
+  select json_agg(case
+           when j.problem is null and not j.clock_adjusted then json_build_object('index', j.index, 'id', j.id, 'status', 'accepted')
+           when j.problem is null then json_build_object('index', j.index, 'id', j.id, 'status', 'accepted', 'clock_adjusted', true)
+           when j.problem like 'DUPLICATE %' then json_build_object('index', j.index, 'id', j.id, 'status', 'duplicate')
+           else json_strip_nulls(json_build_object(
+             'index', j.index, 'id', case when j.is_client_id then j.id end, 'status', 'rejected', 'code', split_part(j.problem, ' ', 1),
+             'message', substr(j.problem, strpos(j.problem, ' ') + 1) || '.'))
+         end order by j.index),
+         count(*) filter (where j.problem is null), count(*) filter (where j.problem like 'DUPLICATE %'),
+         count(distinct j.app_user_id) filter (where j.problem is null),
+         (array_agg(j.app_user_id) filter (where j.problem is null))[1],
+         case when bool_and(j.problem like 'INVALID_INPUT %') then 'INVALID_INPUT' else 'VALIDATION_ERROR' end
+    into results, accepted, duplicates, users, only_user, problem
+    from unnest(judged) j;
+
+  if accepted + duplicates = 0 then
+    perform internal.fail(400, problem, 'None of the events can be stored.',
+                          json_build_object('field', 'events', 'reason', 'every item was rejected', 'results', results));
+  end if;
+  return internal.reply(
+    case when accepted > 0 then 201 else 200 end,
+    case when events_batch.body ->> 'include_effects' = 'true'
+         then json_build_object('accepted', accepted, 'duplicates', duplicates, 'rejected', cardinality(judged) - accepted - duplicates,
+                                'results', results, 'effects', internal.effects_json(case when users = 1 then only_user end))
+         else json_build_object('accepted', accepted, 'duplicates', duplicates, 'rejected', cardinality(judged) - accepted - duplicates,
+                                'results', results) end);
+end $$;
+comment on function internal.events_batch is
+  'Up to 500 events (1000 with a server key): good items are stored, the others say why not. include_effects sums what they moved; over several users each entry names its app_user_id.';

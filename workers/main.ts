@@ -1,0 +1,29 @@
+// npm run worker: background jobs without HTTP, beside servers that run with WORKER=off. Any number, on any machine.
+import { readConfig } from '#server/config.ts'
+import { StartError } from '#server/errors.ts'
+import { assemble, createLog, lay, prepare } from '#server/start.ts'
+
+const main = async (): Promise<void> => {
+  const config = readConfig()
+  const log = createLog(config)
+  const foundation = await lay(config, log)
+  const running = await assemble(foundation, await prepare(foundation))
+  await running.work()
+  process.stdout.write('The worker is running. Ctrl-C stops it.\n')
+  let stopping = false
+  const stop = async (signal: string) => {
+    if (stopping) return
+    stopping = true
+    process.stdout.write(`\n${signal}: finishing what is under way\n`)
+    await running.stop()
+    await foundation.postgres.stop()
+    process.exit(0)
+  }
+  process.on('SIGINT', () => void stop('SIGINT'))
+  process.on('SIGTERM', () => void stop('SIGTERM'))
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`\nThe worker cannot start.\n${error instanceof StartError ? error.message : String(error)}\n`)
+  process.exit(1)
+})
