@@ -1,7 +1,16 @@
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
-import { type Case, caseArbitrary, type Filter, type Json, leaf, type Truth, truthOf } from '#test/support/filters.ts'
+import {
+  type Case,
+  caseArbitrary,
+  type Filter,
+  type Json,
+  leaf,
+  type Truth,
+  truthOf,
+  valueArbitrary,
+} from '#test/support/filters.ts'
 import { startHarness } from '#test/support/harness.ts'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })

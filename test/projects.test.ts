@@ -1,13 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
-import { type Answer, type Developer, freshEmail, startHarness } from '#test/support/harness.ts'
-import { startSecond } from '#test/support/second.ts'
+import { type Answer, type Developer, startHarness } from '#test/support/harness.ts'
 
 const harness = await startHarness()
-const { fleet } = harness.running.services
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
-const steps = ['create_database', 'run_migrations', 'create_roles', 'seed_defaults', 'verify']
 
 afterEach(() => harness.setTime(null))
 

@@ -9,9 +9,10 @@ declare
   escapes text;
   bare text;
 begin
-  -- nearly every value ends here: no escaped character, no long number, too few brackets to nest deeply
+  -- nearly every value ends here: no escaped character, no long number, too few brackets to nest deeply. A number stands after
+  -- a bracket, a comma, a colon or a space; without asking for that, every other uuid would look like one.
   if text is null
-     or text !~ '\\u|[0-9]{255}|[0-9][eE][+-]?[0-9]{4}'
+     or text !~ '\\u|[0-9]{255}|(^|[[:space:]:,[])-?[0-9.]+[eE][+-]?[0-9]{4}'
         and (length(text) <= 2000 or length(text) - length(translate(text, '[{', '')) <= 1000) then
     return true;
   end if;

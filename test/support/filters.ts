@@ -149,7 +149,7 @@ const scalar: fc.Arbitrary<Json> = fc.oneof(
   fc.double({ noDefaultInfinity: true, noNaN: true }).map((number) => number + 0),
 )
 const keys = fc.constantFrom('a', 'b', 'a.b', 'tags', '0')
-const { value: valueArbitrary } = fc.letrec<{ value: Json }>((tie) => ({
+export const { value: valueArbitrary } = fc.letrec<{ value: Json }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 3, withCrossShrink: true },
     { arbitrary: scalar, weight: 3 },

@@ -1,0 +1,285 @@
+import { randomUUID } from 'node:crypto'
+import { afterEach, describe, expect, test } from 'vitest'
+import { type Answer, startHarness } from '#test/support/harness.ts'
+import { startSecond } from '#test/support/second.ts'
+
+const harness = await startHarness()
+const { fleet, edges } = harness.running.services
+const names = ['create_database', 'run_migrations', 'create_roles', 'seed_defaults', 'verify']
+const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+
+afterEach(() => harness.setTime(null))
+
+const expectRefusal = ({ status, error }: Answer, wanted: number, code: string) =>
+  expect([status, error?.code]).toEqual([wanted, code])
+
+/** A project whose database nobody has begun to make: no workers run here. */
+const unmade = async () => {
+  const developer = await harness.developer()
+  const { data } = await developer.post('/admin/projects', { name: 'Garden' })
+  const id: string = data.project.id
+  return {
+    id,
+    developer,
+    data,
+    status: () => developer.get(`/admin/projects/${id}/provisioning-status`),
+    reprovision: (body: object = {}) => developer.post(`/admin/projects/${id}/reprovision`, body),
+    signIn: () => harness.anyone.post('/client/auth/anonymous', {}, { 'x-api-key': data.api_keys.client.key }),
+    tenant: (set: string, ...values: unknown[]) =>
+      harness.control(`update app.tenants set ${set} where project_id = $1`, [id, ...values]),
+  }
+}
+
+/** A cluster that this server does not know, so that every step on it fails. */
+const unknownCluster = async () =>
+  (await harness.control(`insert into app.clusters (name, is_open) values ($1, false) returning id`, [randomUUID()]))[0]
+    .id
+
+describe('API keys', () => {
+  test.each([
+    ['client', 'production', 'svc_live_ck_'],
+    ['server', 'production', 'svc_live_sk_'],
+    ['client', 'development', 'svc_dev_ck_'],
+    ['server', 'development', 'svc_dev_sk_'],
+  ])('a %s key for %s', async (key_type, environment, beginning) => {
+    const { developer, id } = await unmade()
+    const { status, data } = await developer.post(`/admin/projects/${id}/api-keys`, { key_type, environment })
+    expect(status).toBe(201)
+    expect(data.key).toMatch(new RegExp(`^${beginning}[0-9A-Za-z]{40}$`))
+    expect(data).toEqual({
+      key: data.key,
+      prefix: data.key.slice(0, beginning.length + 6),
+      type: key_type,
+      environment,
+    })
+    const [newest] = (await developer.get(`/admin/projects/${id}`)).data.api_keys
+    expect(newest).toMatchObject({ key_prefix: data.prefix, key_type, environment, is_active: true })
+  })
+
+  test.each([
+    [{ environment: 'production' }, 'key_type'],
+    [{ key_type: 'client' }, 'environment'],
+    [{ key_type: 'admin', environment: 'production' }, 'key_type'],
+    [{ key_type: 'client', environment: 'live' }, 'environment'],
+    [{ key_type: null, environment: 'production' }, 'key_type'],
+  ])('refuses %j', async (body, field) => {
+    const { developer, id } = await unmade()
+    const answer = await developer.post(`/admin/projects/${id}/api-keys`, body)
+    expectRefusal(answer, 400, 'INVALID_INPUT')
+    expect(answer.error?.details.field).toBe(field)
+  })
+
+  test('work at once, and stop at once when they are switched off, here and in another server', async () => {
+    const second = await startSecond(harness)
+    const project = await harness.project()
+    const made = await project.admin.post('/api-keys', { key_type: 'client', environment: 'production' })
+    const key = { 'x-api-key': made.data.key }
+    const [here, there] = [harness.anyone.with(key), second.as(key)]
+    for (const app of [here, there]) expect((await app.get('/client/auth/jwks')).status).toBe(200)
+
+    const [newest] = (await project.admin.get('')).data.api_keys
+    for (let times = 0; times < 2; times += 1) {
+      const { status, data } = await project.admin.delete(`/api-keys/${newest.id}`)
+      expect([status, data]).toEqual([200, { ...newest, is_active: false, last_used_at: expect.stringMatching(time) }])
+      expectRefusal(await here.get('/client/auth/jwks'), 401, 'UNAUTHORIZED')
+    }
+    await expect.poll(async () => (await there.get('/client/auth/jwks')).status, { timeout: 2000 }).toBe(401)
+    // the others of the project stay
+    expect((await project.app.get('/client/auth/jwks')).status).toBe(200)
+  })
+
+  test('of other projects, unknown and malformed ones cannot be switched off', async () => {
+    const [mine, other] = [await unmade(), await unmade()]
+    const [theirs] = (await other.developer.get(`/admin/projects/${other.id}`)).data.api_keys
+    for (const keyId of [theirs.id, randomUUID(), 'none', mine.data.api_keys.client.prefix]) {
+      expectRefusal(await mine.developer.delete(`/admin/projects/${mine.id}/api-keys/${keyId}`), 404, 'NOT_FOUND')
+    }
+    const after = (await other.developer.get(`/admin/projects/${other.id}`)).data.api_keys
+    expect(after.every((key: { is_active: boolean }) => key.is_active)).toBe(true)
+  })
+
+  test('say when they were used, to the minute', async () => {
+    const project = await harness.project()
+    const used = async () => {
+      edges.clear()
+      await project.app.get('/client/auth/jwks')
+      const keys: { key_type: string; last_used_at: string }[] = (await project.admin.get('')).data.api_keys
+      expect(keys.find(({ key_type }) => key_type === 'server')?.last_used_at).toBeNull()
+      return keys.find(({ key_type }) => key_type === 'client')?.last_used_at
+    }
+    harness.setTime('2026-11-21T10:00:00Z')
+    expect(await used()).toBe('2026-11-21T10:00:00.000Z')
+    harness.advance(59)
+    expect(await used()).toBe('2026-11-21T10:00:00.000Z')
+    harness.advance(2)
+    expect(await used()).toBe('2026-11-21T10:01:01.000Z')
+  })
+
+  test('of a deleted project do not work', async () => {
+    const project = await harness.project()
+    expect((await project.app.get('/client/auth/jwks')).status).toBe(200)
+    await harness.control('update app.projects set deleted_at = now() where id = $1', [project.id])
+    edges.clear()
+    expectRefusal(await project.app.get('/client/auth/jwks'), 401, 'UNAUTHORIZED')
+  })
+})
+
+describe('making the database', () => {
+  test('shows how far it has come, and calls wait for it', async () => {
+    const { id, data, developer, status, signIn } = await unmade()
+    expect((await status()).data).toEqual({
+      status: 'provisioning',
+      workflow_id: `provision-${id}`,
+      current_step: null,
+      steps: names.map((name) => ({ name, status: 'pending', started_at: null, finished_at: null })),
+      attempt: 1,
+      is_stalled: false,
+      started_at: expect.stringMatching(time),
+      completed_at: null,
+      error: null,
+    })
+    expect(
+      await harness.control(`select key from graphile_worker.jobs where key = $1`, [`provision ${id}`]),
+    ).toHaveLength(1)
+    const early = [await signIn(), await developer.get(`/admin/projects/${id}/webhooks`)]
+    for (const answer of early) {
+      expectRefusal(answer, 503, 'TENANT_UNAVAILABLE')
+      expect(answer.headers.get('retry-after')).toBe('2')
+    }
+    const unknown = await harness.anyone.post(
+      '/client/auth/anonymous',
+      {},
+      { 'x-api-key': `${data.api_keys.client.key}x` },
+    )
+    expectRefusal(unknown, 401, 'UNAUTHORIZED')
+
+    await fleet.provision(id)
+    expect((await signIn()).status).toBe(201)
+    const ready = (await status()).data
+    expect(ready).toMatchObject({ status: 'ready', current_step: null, attempt: 1, is_stalled: false, error: null })
+    expect(ready.completed_at).toMatch(time)
+    for (const step of ready.steps) {
+      expect(step).toMatchObject({
+        status: 'succeeded',
+        started_at: expect.stringMatching(time),
+        finished_at: expect.stringMatching(time),
+      })
+    }
+  })
+
+  test('the step that runs is the current one', async () => {
+    const { tenant, status } = await unmade()
+    await tenant(`steps = jsonb_set(jsonb_set(steps, '{0,status}', '"succeeded"'), '{1,status}', '"running"')`)
+    expect((await status()).data.current_step).toBe('run_migrations')
+  })
+
+  test('cannot be started again while it runs or when it is done', async () => {
+    const { id, reprovision } = await unmade()
+    expectRefusal(await reprovision(), 409, 'ALREADY_RUNNING')
+    expectRefusal(await reprovision({ workflow_id: `provision-${id}` }), 409, 'ALREADY_RUNNING')
+    await fleet.provision(id)
+    expectRefusal(await reprovision(), 409, 'ALREADY_PROVISIONED')
+    expectRefusal(await reprovision({ workflow_id: 7 }), 400, 'INVALID_INPUT')
+  })
+
+  test('is stalled when no step moved for five minutes, and may be started again then', async () => {
+    harness.setTime('2026-11-21T10:00:00Z')
+    const { id, status, reprovision } = await unmade()
+    harness.setTime('2026-11-21T10:05:00Z')
+    expect((await status()).data.is_stalled).toBe(false)
+    expectRefusal(await reprovision(), 409, 'ALREADY_RUNNING')
+    harness.setTime('2026-11-21T10:05:00.001Z')
+    expect((await status()).data.is_stalled).toBe(true)
+    const again = await reprovision()
+    expect(again.status).toBe(202)
+    expect(again.data).toEqual({ provisioning_status: 'provisioning', workflow_id: `provision-${id}`, attempt: 2 })
+    expect((await status()).data).toMatchObject({ is_stalled: false, started_at: '2026-11-21T10:05:00.001Z' })
+    expectRefusal(await reprovision(), 409, 'ALREADY_RUNNING')
+  })
+
+  test('fails with an error that says the step, and goes on at that step', async () => {
+    const { id, tenant, status, reprovision, signIn } = await unmade()
+    const [{ cluster_id }] = await harness.control('select cluster_id from app.tenants where project_id = $1', [id])
+    const done = {
+      status: 'succeeded',
+      started_at: '2026-11-21T10:00:00.000Z',
+      finished_at: '2026-11-21T10:00:01.000Z',
+    }
+    await fleet.provision(id)
+    // as if the last two steps had not been done
+    await tenant(
+      `status = 'provisioning', completed_at = null, cluster_id = $2,
+       steps = (select jsonb_agg(case when n <= 3 then s || $3 else s || '{"status": "pending"}' end order by n)
+                  from jsonb_array_elements(steps) with ordinality x (s, n))`,
+      await unknownCluster(),
+      JSON.stringify(done),
+    )
+    edges.clear()
+    await fleet.provision(id)
+    const failed = (await status()).data
+    expect(failed).toMatchObject({ status: 'failed', is_stalled: false, completed_at: null, current_step: null })
+    expect(failed.error).toEqual({ code: 'PROVISIONING_FAILED', message: expect.stringContaining('seed_defaults') })
+    expect(failed.steps.map((step: { status: string }) => step.status)).toEqual([
+      'succeeded',
+      'succeeded',
+      'succeeded',
+      'failed',
+      'pending',
+    ])
+    expectRefusal(await signIn(), 503, 'TENANT_UNAVAILABLE')
+
+    await harness.control('delete from graphile_worker._private_jobs where key = $1', [`provision ${id}`])
+    const answers = await Promise.all(Array.from({ length: 10 }, () => reprovision()))
+    expect(answers.filter(({ status }) => status === 202).map(({ data }) => data.attempt)).toEqual([2])
+    expect(answers.filter(({ error }) => error?.code === 'ALREADY_RUNNING')).toHaveLength(9)
+    expect(
+      await harness.control(`select key from graphile_worker.jobs where key = $1`, [`provision ${id}`]),
+    ).toHaveLength(1)
+    const restarted = (await status()).data
+    expect(restarted).toMatchObject({ status: 'provisioning', error: null })
+    expect(restarted.steps.slice(3)).toEqual(
+      ['seed_defaults', 'verify'].map((name) => ({ name, status: 'pending', started_at: null, finished_at: null })),
+    )
+
+    await tenant('cluster_id = $2', cluster_id)
+    await fleet.provision(id)
+    const ready = (await status()).data
+    expect(ready).toMatchObject({ status: 'ready', attempt: 2, error: null })
+    // what had succeeded was not done again
+    for (const step of ready.steps.slice(0, 3)) expect(step).toMatchObject(done)
+    for (const step of ready.steps.slice(3)) expect(step.status).toBe('succeeded')
+    expect((await signIn()).status).toBe(201)
+  })
+
+  test('waits for room when every cluster is closed', async () => {
+    await harness.control('update app.clusters set is_open = false')
+    const { id, developer, data, status, reprovision, signIn } = await unmade()
+    try {
+      expect(data.provisioning_status).toBe('failed')
+      expect((await status()).data).toMatchObject({
+        status: 'failed',
+        workflow_id: null,
+        attempt: 0,
+        started_at: null,
+        error: { code: 'NOT_STARTED', message: expect.any(String) },
+      })
+      expectRefusal(await signIn(), 503, 'TENANT_UNAVAILABLE')
+      const full = await reprovision()
+      expectRefusal(full, 503, 'TENANT_UNAVAILABLE')
+      expect(full.headers.get('retry-after')).toBe('60')
+    } finally {
+      await harness.control(`update app.clusters set is_open = true where name = 'own'`)
+    }
+    // the id in capitals names the same project, and the same database
+    const path = `/admin/projects/${id.toUpperCase()}/reprovision`
+    const answers = await Promise.all(Array.from({ length: 5 }, () => developer.post(path)))
+    const [{ database_name }] = await harness.control('select database_name from app.tenants where project_id = $1', [
+      id,
+    ])
+    expect(database_name).toBe(`${harness.prefix}_${id.replaceAll('-', '')}`)
+    expect(answers.filter(({ status }) => status === 202).map(({ data }) => data.attempt)).toEqual([1])
+    expect(answers.filter(({ error }) => error?.code === 'ALREADY_RUNNING')).toHaveLength(4)
+    await fleet.provision(id)
+    expect((await signIn()).status).toBe(201)
+  })
+})
