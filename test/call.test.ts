@@ -137,10 +137,9 @@ describe('nothing of a call is left afterwards', () => {
     ).rejects.toThrow()
     const { processID } = other as unknown as { processID: number }
     await project.sql('select 1')
-    const admin = new pg.Client({ connectionString: inject('dsn') })
-    await admin.connect()
-    await admin.query('select pg_terminate_backend($1)', [processID])
-    await admin.end()
+    const same = await connect('app_user')
+    await same.query('select pg_terminate_backend($1)', [processID])
+    await same.end()
     await sleeping
     await expect(runOneSync(other, as(alice.id), statement('select 1'), options)).rejects.toThrow()
   })

