@@ -1,0 +1,202 @@
+// npm run db:migrate, db:reload, db:status, db:new: for whoever looks after the databases, also while a server runs.
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { readConfig } from '#server/config.ts'
+import { type Cluster, connectAdmin, databaseExists, maintenanceDatabase } from '#server/database/cluster.ts'
+import { readProgram, root } from '#server/database/files.ts'
+import { controlName, type Programs } from '#server/database/prepare.ts'
+import {
+  type FleetStatus,
+  fleetStatus,
+  needsMigrating,
+  readyTenants,
+  reloadInstallation,
+  rollOut,
+  type Tenant,
+  withoutMigrations,
+} from '#server/database/rollout.ts'
+import { StartError } from '#server/errors.ts'
+import { assemble, createLog, type Foundation, lay, prepare, type Running } from '#server/start.ts'
+
+const say = (line: string) => process.stdout.write(`${line}\n`)
+
+const seconds = (since: number) => `${((performance.now() - since) / 1000).toFixed(1)} s`
+
+const onFoundation = async <T>(work: (foundation: Foundation) => Promise<T>): Promise<T> => {
+  const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
+  const foundation = await lay(config, createLog(config))
+  try {
+    return await work(foundation)
+  } finally {
+    await foundation.postgres.stop()
+  }
+}
+
+const readPrograms = async (): Promise<Programs> => {
+  const [control, tenant] = await Promise.all([readProgram('control'), readProgram('tenant')])
+  return { control, tenant }
+}
+
+const clusterOf = ({ postgres }: Foundation): Cluster => ({
+  id: '',
+  dsn: postgres.dsn,
+  socketDirectory: postgres.socketDirectory,
+})
+
+const requireControl = async ({ config }: Foundation, cluster: Cluster): Promise<void> => {
+  const admin = await connectAdmin(cluster, maintenanceDatabase(cluster), false)
+  try {
+    if (!(await databaseExists(admin, controlName(config.DATABASE_PREFIX))))
+      throw new StartError('There are no databases here yet: run npm run db:migrate, or npm start.')
+  } finally {
+    await admin.end()
+  }
+}
+
+/** Brings tenants to this program, says how far it is, and names those that fail. Answers the exit code. */
+const rollOutAndSay = async (
+  tenants: readonly Tenant[],
+  running: Running,
+  began: number,
+  check: (tenant: Tenant) => void = () => undefined,
+): Promise<number> => {
+  let said = performance.now()
+  const migrate = async (tenant: Tenant) => {
+    check(tenant)
+    await running.services.fleet.migrate(tenant.projectId)
+  }
+  const progress = (done: number) => {
+    if (performance.now() - said < 2000) return
+    said = performance.now()
+    say(`tenants   ${done} of ${tenants.length}`)
+  }
+  const { done, failures } = await rollOut(tenants, migrate, { progress })
+  for (const { database, message } of failures) say(`failed    ${database}: ${message}`)
+  say(`tenants   ${done - failures.length} of ${tenants.length} brought to this version, ${failures.length} failed`)
+  say(`done in ${seconds(began)}`)
+  return failures.length > 0 ? 1 : 0
+}
+
+const migrate = (): Promise<number> =>
+  onFoundation(async (foundation) => {
+    const began = performance.now()
+    const prepared = await prepare(foundation)
+    const { control, tenant } = prepared.programs
+    say(`control   at ${control.schemaVersion}`)
+    say(`template  at ${tenant.schemaVersion}`)
+    const running = await assemble(foundation, prepared)
+    try {
+      const behind = await readyTenants(prepared.cluster, foundation.config.DATABASE_PREFIX, tenant.contentHash)
+      return await rollOutAndSay(behind, running, began)
+    } finally {
+      await running.stop()
+    }
+  })
+
+const reload = (): Promise<number> =>
+  onFoundation(async (foundation) => {
+    const began = performance.now()
+    const programs = await readPrograms()
+    const cluster = clusterOf(foundation)
+    await requireControl(foundation, cluster)
+    const prefix = foundation.config.DATABASE_PREFIX
+    const reloaded = await reloadInstallation(cluster, prefix, programs)
+    say(`control   ${reloaded.control ? 'reloaded' : 'as it was'}`)
+    say(`template  ${reloaded.template ? 'built anew' : 'as it was'}`)
+    const tenantProgram = withoutMigrations(programs.tenant)
+    const running = await assemble(foundation, {
+      programs: { ...programs, tenant: tenantProgram },
+      cluster: { ...cluster, id: reloaded.clusterId },
+    })
+    try {
+      const behind = await readyTenants(cluster, prefix, programs.tenant.contentHash)
+      return await rollOutAndSay(behind, running, began, (tenant) => {
+        if (tenant.schemaVersion < programs.tenant.schemaVersion) throw needsMigrating('It')
+      })
+    } finally {
+      await running.stop()
+    }
+  })
+
+const status = (): Promise<number> =>
+  onFoundation(async (foundation) => {
+    const cluster = clusterOf(foundation)
+    await requireControl(foundation, cluster)
+    const programs = await readPrograms()
+    const found = await fleetStatus(cluster, foundation.config.DATABASE_PREFIX, programs)
+    for (const line of table(found, programs)) say(line)
+    return 0
+  })
+
+const counted = (count: number, one: string, many: string) => `${count} ${count === 1 ? one : many}`
+
+const table = ({ control, template, queued, tenants }: FleetStatus, programs: Programs): string[] => {
+  const toCome = [
+    ...(control.pending > 0 ? [counted(control.pending, 'migration to come', 'migrations to come')] : []),
+    ...(control.changed > 0 ? [counted(control.changed, 'changed file', 'changed files')] : []),
+  ]
+  const percent = tenants.ready > 0 ? Math.floor((100 * tenants.current) / tenants.ready) : 100
+  const rows: [string, string, string][] = [
+    ['', 'version', 'state'],
+    ['program', programs.tenant.schemaVersion, 'what the files here say'],
+    ['control', control.version, toCome.join(', ') || 'current'],
+    ['template', template?.version ?? '-', template ? (template.isCurrent ? 'current' : 'behind') : 'not made yet'],
+    ['tenants', '', `${tenants.current} of ${tenants.ready} ready ones current (${percent} %)`],
+    ...Object.entries(tenants.versions)
+      .sort()
+      .map(([version, count]): [string, string, string] => ['', version || '-', counted(count, 'tenant', 'tenants')]),
+    ['', '', `${tenants.behind} behind, ${queued} of them queued, ${tenants.failed.length} failed`],
+    ['', '', `${tenants.provisioning} being made, ${tenants.not_made} could not be made`],
+  ]
+  return [
+    ...rows.map(([name, version, state]) => `${name.padEnd(10)}${version.padEnd(16)}${state}`.trimEnd()),
+    ...tenants.failed.map(({ database, error }) => `failed    ${database}: ${error.replaceAll(/\s+/g, ' ')}`),
+  ]
+}
+
+/** UTC, to the second; later than every migration there is, because dbmate --strict wants them in order. */
+const nextVersion = async (folder: string): Promise<string> => {
+  const newest = (await readdir(folder).catch(() => []))
+    .map((name) => name.split('_')[0] ?? '')
+    .filter((version) => /^\d{14}$/.test(version))
+    .sort()
+    .at(-1)
+  const now = new Date().toISOString().replaceAll(/\D/g, '').slice(0, 14)
+  if (!newest || newest < now) return now
+  const [, year, month, day, hour, minute, second] = /^(....)(..)(..)(..)(..)(..)$/.exec(newest) ?? []
+  const next = Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second) + 1)
+  return new Date(next).toISOString().replaceAll(/\D/g, '').slice(0, 14)
+}
+
+const create = async ([kind, name]: readonly string[]): Promise<number> => {
+  if ((kind !== 'tenant' && kind !== 'control') || !name || !/^[a-z][a-z0-9_]*$/.test(name)) {
+    throw new StartError('Say which kind of database and what it is about: npm run db:new -- tenant streaks')
+  }
+  const folder = join(root, 'db', kind, 'migrations')
+  await mkdir(folder, { recursive: true })
+  const file = join(folder, `${await nextVersion(folder)}_${name}.sql`)
+  await writeFile(file, '-- migrate:up\n\n\n-- migrate:down\n\n', { flag: 'wx' })
+  say(relative(process.cwd(), file))
+  return 0
+}
+
+const commands: Readonly<Record<string, (rest: readonly string[]) => Promise<number>>> = {
+  migrate,
+  reload,
+  status,
+  new: create,
+}
+
+const main = async (): Promise<number> => {
+  const [name = '', ...rest] = process.argv.slice(2)
+  const command = commands[name]
+  if (!command) throw new StartError('Say what to do: npm run db:migrate, db:reload, db:status or db:new.')
+  return command(rest)
+}
+
+try {
+  process.exitCode = await main()
+} catch (error) {
+  process.stderr.write(`${(error as Error).message}\n`)
+  process.exitCode = 1
+}

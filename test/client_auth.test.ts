@@ -92,6 +92,19 @@ describe('anonymous sign-in', () => {
     expectRefusal(await anonymous(wished), 401, 'UNAUTHORIZED')
   })
 
+  test('waits for an identity that is being linked, and is refused then', async () => {
+    const wished = anonymousId()
+    const { data } = await anonymous(wished)
+    const linking = project.sql(
+      `begin; update app.users set email = '${freshEmail()}' where id = '${data.user.id}'; select pg_sleep(0.5); commit`,
+    )
+    await expect
+      .poll(async () => (await project.sql(`select 1 from pg_stat_activity where wait_event = 'PgSleep'`)).length)
+      .toBe(1)
+    expectRefusal(await anonymous(wished), 401, 'UNAUTHORIZED')
+    await linking
+  })
+
   test('an id is a credential: long enough, of plain letters', async () => {
     for (const bad of [
       `anon_${'x'.repeat(31)}`,

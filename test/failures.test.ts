@@ -15,27 +15,11 @@ const signedIn = await harness.developer()
 const routes = harness.running.areas.flatMap((area) => area.routes).filter((route) => route.failure)
 const uuid = '00000000-0000-4000-8000-000000000000'
 
-/** A request that is good enough to reach the function behind its route. */
-const bodies: Record<string, object> = {
-  'POST /auth/developer/signup': { email: 'failing@example.org', password: 'long enough' },
-  'POST /auth/developer/login': { email: 'failing@example.org', password: 'long enough' },
-  'POST /auth/developer/refresh': { refresh_token: signedIn.refreshToken },
-  'POST /auth/developer/logout': { refresh_token: signedIn.refreshToken },
-  'POST /admin/projects': { name: 'failing' },
-  'PATCH /admin/projects/:projectId': { name: 'failing' },
-  'POST /admin/projects/:projectId/api-keys': { key_type: 'client', environment: 'production' },
-  'POST /client/auth/email/signup': { email: 'failing@example.org', password: 'long enough' },
-  'POST /client/auth/email/login': { email: 'failing@example.org', password: 'long enough' },
-  'POST /client/auth/refresh': { refresh_token: user.refreshToken },
-  'POST /client/auth/logout': { refresh_token: user.refreshToken },
-  'POST /client/events': { event_name: 'failing' },
-  'POST /admin/projects/:projectId/webhooks': { event_name: 'failing', target_url: 'https://1.1.1.1/' },
-  'POST /admin/projects/:projectId/integrations': { provider: 'revenuecat', config: { secret_api_key: 'x' } },
-  'POST /admin/projects/:projectId/streaks': { key: 'failing', name: 'Failing', qualifying_event: 'failing' },
-  'POST /admin/projects/:projectId/streaks/:idOrKey/users/:userId/freezes': { amount: 1 },
-  'POST /admin/projects/:projectId/streaks/:idOrKey/users/:userId/pause': { start: '2027-01-01', end: '2027-01-02' },
-  'PUT /client/streaks/:idOrKey/pause': { start: '2027-01-01', end: '2027-01-02' },
-  'POST /admin/projects/:projectId/streaks/:idOrKey/simulate': { definition: {}, since: '2026-10-01T00:00:00Z' },
+/** The declared example, which is good enough to reach the function behind the route; tokens must be real ones. */
+const bodyOf = (route: Route) => {
+  const isClient = route.path.startsWith('/client')
+  const refresh_token = isClient ? user.refreshToken : signedIn.refreshToken
+  return { ...route.example, ...(route.example?.['refresh_token'] ? { refresh_token } : {}) }
 }
 
 const callerOf = (route: Route) => {
@@ -93,7 +77,7 @@ test('every route answers its own failure code and says nothing of the inside', 
   for (const route of routes) {
     const signature = `${route.method} ${route.path}`
     const path = route.path.replace(':projectId', project.id).replace(/:[A-Za-z]+/g, uuid)
-    const body = route.body ? (bodies[signature] ?? {}) : undefined
+    const body = route.body ? bodyOf(route) : undefined
     const headers = { 'x-api-key': project.clientKey }
     const answer = await callerOf(route).request(
       route.method,

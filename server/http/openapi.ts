@@ -110,7 +110,12 @@ const operation = (area: Area, route: Route) => ({
     ? {
         requestBody: {
           required: !route.body.safeParse({}).success,
-          content: { 'application/json': { schema: schemaOf(route.documentedBody ?? route.body, 'input') } },
+          content: {
+            'application/json': {
+              schema: schemaOf(route.documentedBody ?? route.body, 'input'),
+              ...(route.example ? { example: route.example } : {}),
+            },
+          },
         },
       }
     : {}),

@@ -85,6 +85,7 @@ export const events = area({
       // every item is judged by SQL, on its own, so that good ones of a batch are stored
       body: z.looseObject({}),
       documentedBody: Documented,
+      example: { event_name: 'lesson_completed', properties: { lesson: 3 } },
       handle: (context) => {
         const key = keyOf(context)
         return context.call('events_post', {

@@ -61,6 +61,7 @@ export const integrations = area({
       caller: administrator,
       summary: 'Connect a provider, or replace its whole config',
       body: z.object({ provider: z.string().max(100, 'must have at most 100 characters'), config: JsonObject }),
+      example: { provider: 'revenuecat', config: { secret_api_key: 'sk_…', webhook_secret: 'a secret' } },
       handle: put,
       replies: { 200: data(Integration), 201: data(Integration) },
       refusals: { 400: ['INVALID_CONFIG', 'PROVIDER_UNKNOWN'] },

@@ -146,6 +146,7 @@ export const projects = area({
         platform: Platform.optional(),
         environment: Environment.optional(),
       }),
+      example: { name: 'My app', environment: 'development' },
       handle: create,
       replies: {
         201: data(
@@ -194,6 +195,7 @@ export const projects = area({
         magic_link_redirect_url: RedirectUrl.nullable().optional(),
         auth_email_brand_name: HeaderText(80).nullable().optional(),
       }),
+      example: { name: 'My other app' },
       patch: true,
       call: 'project_patch',
       args: projectId,
@@ -205,6 +207,7 @@ export const projects = area({
       caller: projectOwner,
       summary: 'Create another API key; its text is shown once',
       body: z.object({ key_type: KeyType, environment: Environment }),
+      example: { key_type: 'client', environment: 'production' },
       handle: createKey,
       replies: {
         201: data(z.strictObject({ key: z.string(), prefix: z.string(), type: KeyType, environment: Environment })),

@@ -46,6 +46,7 @@ export const webhooks = area({
         filter: JsonObject.nullable().optional(),
         include_user: z.boolean().optional(),
       }),
+      example: { event_name: 'lesson_completed', target_url: 'https://1.1.1.1/hook' },
       handle: create,
       replies: { 201: data(Webhook.extend({ secret: z.string().regex(/^[0-9a-f]{64}$/) })) },
       refusals: {

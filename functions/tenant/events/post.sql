@@ -10,10 +10,12 @@ declare
   stored api.reply;
   answer api.reply;
 begin
-  -- the door has looked already; a caller in SQL must not break the casts below either
-  if not internal.is_storable_json(events_post.body) then
+  -- the door has looked already; a body that comes through SQL, or a number too long, must not break the casts below either
+  begin
+    perform events_post.body::jsonb;
+  exception when data_exception or program_limit_exceeded then
     perform internal.invalid('', 'holds a character or a number that cannot be stored, or nests too deeply');
-  end if;
+  end;
   if json_typeof(events_post.body) is distinct from 'object' then
     perform internal.invalid('', 'must be a JSON object');
   end if;

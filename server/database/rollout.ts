@@ -1,0 +1,158 @@
+import type pg from 'pg'
+import { type Cluster, connectAdmin, withClusterLock } from '#server/database/cluster.ts'
+import type { Program } from '#server/database/files.ts'
+import { buildTemplate, migrateDatabase } from '#server/database/migrate.ts'
+import { controlName, type Programs, templateName } from '#server/database/prepare.ts'
+import { StartError } from '#server/errors.ts'
+
+/** A ready tenant as control knows it. */
+export type Tenant = { readonly projectId: string; readonly database: string; readonly schemaVersion: string }
+
+export type Failure = { readonly database: string; readonly message: string }
+
+export type Rollout = { readonly done: number; readonly failures: readonly Failure[] }
+
+const withControl = async <T>(
+  cluster: Cluster,
+  prefix: string,
+  work: (control: pg.Client) => Promise<T>,
+): Promise<T> => {
+  const control = await connectAdmin(cluster, controlName(prefix))
+  try {
+    return await work(control)
+  } finally {
+    await control.end()
+  }
+}
+
+/** Every tenant that is ready, those written to lately first; `except` leaves out those that run that program already. */
+export const readyTenants = (cluster: Cluster, prefix: string, except = ''): Promise<Tenant[]> =>
+  withControl(cluster, prefix, async (control) => {
+    const { rows } = await control.query<Tenant>(
+      `select t.project_id as "projectId", t.database_name as database, t.schema_version as "schemaVersion"
+         from app.tenants t
+         join app.projects p on p.id = t.project_id and p.deleted_at is null
+        where t.status = 'ready' and t.content_hash <> $1
+        order by t.last_written_at desc, t.project_id`,
+      [except],
+    )
+    return rows
+  })
+
+/** A few tenants at a time, each by itself: one that fails is named and holds up nobody. */
+export const rollOut = async (
+  tenants: readonly Tenant[],
+  migrate: (tenant: Tenant) => Promise<void>,
+  { parallel = 4, progress = () => undefined }: { parallel?: number; progress?: (done: number) => void } = {},
+): Promise<Rollout> => {
+  const failures: Failure[] = []
+  const waiting = tenants.values()
+  let done = 0
+  const work = async () => {
+    for (const tenant of waiting) {
+      await migrate(tenant).catch((error: Error) => {
+        failures.push({ database: tenant.database, message: error.message })
+      })
+      done += 1
+      progress(done)
+    }
+  }
+  await Promise.all(Array.from({ length: parallel }, work))
+  return { done, failures }
+}
+
+/** The same program without its migrations: what a reload applies. */
+export const withoutMigrations = (program: Program): Program => ({ ...program, migrations: [] })
+
+/** Of a tenant that lacks tables which the functions may speak of. */
+export const needsMigrating = (what: string): StartError =>
+  new StartError(`${what} has migrations to come: run npm run db:migrate.`)
+
+/**
+ * Functions, policies, seeds and sql/ of control and of the template, without dbmate. The template is closed to connections
+ * and is therefore built anew. Answers the cluster's id, and whether each of the two changed.
+ */
+export const reloadInstallation = (cluster: Cluster, prefix: string, programs: Programs) =>
+  withClusterLock(cluster, async (admin) => {
+    const clusterId = await withControl(cluster, prefix, (control) => checkReloadable(control, programs))
+    const applied = await migrateDatabase(cluster, controlName(prefix), withoutMigrations(programs.control))
+    const template = await withControl(cluster, prefix, async (control) => {
+      const { rows } = await control.query<{ content_hash: string }>(
+        'select content_hash from app.templates where cluster_id = $1',
+        [clusterId],
+      )
+      if (rows[0]?.content_hash === programs.tenant.contentHash) return false
+      await buildTemplate(cluster, admin, templateName(prefix), programs.tenant)
+      await control.query('update app.templates set content_hash = $2, built_at = now() where cluster_id = $1', [
+        clusterId,
+        programs.tenant.contentHash,
+      ])
+      return true
+    })
+    return { clusterId, control: applied.length > 0, template }
+  })
+
+const checkReloadable = async (control: pg.Client, { control: ours, tenant }: Programs): Promise<string> => {
+  const { rows: applied } = await control.query<{ version: string }>('select version from ops.schema_migrations')
+  const known = new Set(applied.map((row) => row.version))
+  if (ours.migrations.some((version) => !known.has(version))) throw needsMigrating('Control')
+  const { rows } = await control.query<{ id: string; schema_version: string }>(
+    `select c.id, t.schema_version from app.clusters c join app.templates t on t.cluster_id = c.id where c.name = 'own'`,
+  )
+  if (!rows[0] || rows[0].schema_version < tenant.schemaVersion) throw needsMigrating('The template')
+  return rows[0].id
+}
+
+export type FleetStatus = {
+  readonly control: { readonly version: string; readonly pending: number; readonly changed: number }
+  readonly template: { readonly version: string; readonly isCurrent: boolean } | null
+  readonly queued: number
+  readonly tenants: {
+    readonly tenants: number
+    readonly ready: number
+    readonly provisioning: number
+    readonly not_made: number
+    readonly current: number
+    readonly behind: number
+    readonly failed: readonly { project_id: string; database: string; error: string }[]
+    readonly versions: Readonly<Record<string, number>>
+  }
+}
+
+/** What runs where, read from control. It changes nothing. */
+export const fleetStatus = (cluster: Cluster, prefix: string, programs: Programs): Promise<FleetStatus> =>
+  withControl(cluster, prefix, async (control) => {
+    const { rows: versions } = await control.query<{ version: string }>('select version from ops.schema_migrations')
+    const { rows: files } = await control.query<{ path: string; hash: string }>('select path, hash from ops.files')
+    const { rows: templates } = await control.query<{ schema_version: string; content_hash: string }>(
+      `select t.schema_version, t.content_hash from app.templates t join app.clusters c on c.id = t.cluster_id and c.name = 'own'`,
+    )
+    const { rows: jobs } = await control.query<{ queued: number }>(
+      `select count(*)::int as queued from graphile_worker.jobs where task_identifier = 'tenant__migrate'`,
+    )
+    const { rows: fleet } = await control.query<{ body: { data: FleetStatus['tenants'] } }>(
+      'select r.body from api.fleet_status($1) r',
+      [programs.tenant.contentHash],
+    )
+    const known = new Set(versions.map((row) => row.version))
+    const hashes = new Map(files.map((row) => [row.path, row.hash]))
+    const { base, functions, policies, seeds, migrations } = programs.control
+    const [template] = templates
+    return {
+      control: {
+        version:
+          versions
+            .map((row) => row.version)
+            .sort()
+            .at(-1) ?? '',
+        pending: migrations.filter((version) => !known.has(version)).length,
+        changed: [...base, ...functions, ...policies, ...seeds].filter((file) => hashes.get(file.path) !== file.hash)
+          .length,
+      },
+      template: template
+        ? { version: template.schema_version, isCurrent: template.content_hash === programs.tenant.contentHash }
+        : null,
+      queued: jobs[0]?.queued ?? 0,
+      tenants: fleet[0]!.body.data,
+    }
+  })
