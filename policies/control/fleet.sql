@@ -2,7 +2,6 @@ alter table app.clusters enable row level security;
 alter table app.templates enable row level security;
 alter table app.installation enable row level security;
 alter table app.workers enable row level security;
-alter table app.operations enable row level security;
 
 create policy "workers read projects" on app.projects for select to control_worker using (true);
 create policy "workers read tenants" on app.tenants for select to control_worker using (true);
@@ -18,10 +17,6 @@ create policy "workers read heartbeats" on app.workers for select to control_wor
 create policy "workers begin to beat" on app.workers for insert to control_worker with check (true);
 create policy "workers beat" on app.workers for update to control_worker using (true) with check (true);
 create policy "workers forget the dead" on app.workers for delete to control_worker using (true);
-create policy "developers read operations of their own projects" on app.operations for select to control_developer
-  using (project_id in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())));
-create policy "workers read operations" on app.operations for select to control_worker using (true);
-create policy "workers move operations" on app.operations for update to control_worker using (true) with check (true);
 
 grant select on app.projects, app.tenants, app.clusters, app.templates, app.installation, app.workers to control_worker;
 grant update (status, steps, error, moved_at, completed_at, schema_version, content_hash, migration_status, migration_error, last_written_at)
@@ -30,13 +25,9 @@ grant insert (name) on app.clusters to control_worker;
 grant insert, update on app.templates to control_worker;
 grant insert (key_check) on app.installation to control_worker;
 grant insert, update, delete on app.workers to control_worker;
-create policy "workers clear old operations" on app.operations for delete to control_worker using (true);
 create policy "workers find old sign-ins" on app.developer_sessions for select to control_worker using (true);
 create policy "workers clear old sign-ins" on app.developer_sessions for delete to control_worker using (true);
-grant delete on app.operations to control_worker;
 grant select (id, ended_at, expires_at), delete on app.developer_sessions to control_worker;
-grant select on app.operations to control_developer, control_worker;
-grant update (status, done, total, result, failed_reason, updated_at) on app.operations to control_worker;
 grant execute on function api.provision_begin, api.provision_step, api.provision_end, api.cluster_list, api.cluster_ensure,
   api.template_built, api.key_check, api.fleet_behind, api.fleet_migrated, api.fleet_status, api.fleet_to_sweep, api.tenants_written,
   api.provision_stalled, api.workers_beat, api.workers_stopped, api.workers_gone, api.control_maintain
