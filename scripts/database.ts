@@ -60,6 +60,10 @@ const rollOutAndSay = async (
   began: number,
   check: (tenant: Tenant) => void = () => undefined,
 ): Promise<number> => {
+  if (tenants.length === 0) {
+    say('tenants   all at this version')
+    return 0
+  }
   let said = performance.now()
   const migrate = async (tenant: Tenant) => {
     check(tenant)
@@ -135,13 +139,13 @@ const table = ({ control, template, queued, tenants }: FleetStatus, programs: Pr
     ...(control.pending > 0 ? [counted(control.pending, 'migration to come', 'migrations to come')] : []),
     ...(control.changed > 0 ? [counted(control.changed, 'changed file', 'changed files')] : []),
   ]
-  const percent = tenants.ready > 0 ? Math.floor((100 * tenants.current) / tenants.ready) : 100
+  const percent = tenants.ready > 0 ? ` (${Math.floor((100 * tenants.current) / tenants.ready)} %)` : ''
   const rows: [string, string, string][] = [
     ['', 'version', 'state'],
     ['program', programs.tenant.schemaVersion, 'what the files here say'],
     ['control', control.version, toCome.join(', ') || 'current'],
     ['template', template?.version ?? '-', template ? (template.isCurrent ? 'current' : 'behind') : 'not made yet'],
-    ['tenants', '', `${tenants.current} of ${tenants.ready} ready ones current (${percent} %)`],
+    ['tenants', '', `${tenants.current} of ${tenants.ready} ready ones current${percent}`],
     ...Object.entries(tenants.versions)
       .sort()
       .map(([version, count]): [string, string, string] => ['', version || '-', counted(count, 'tenant', 'tenants')]),
@@ -197,6 +201,8 @@ const main = async (): Promise<number> => {
 try {
   process.exitCode = await main()
 } catch (error) {
-  process.stderr.write(`${(error as Error).message}\n`)
+  const { code, message } = error as NodeJS.ErrnoException
+  const isUnreachable = code === 'ECONNREFUSED' || code === 'ENOTFOUND'
+  process.stderr.write(`${isUnreachable ? 'The server of DATABASE_URL cannot be reached: ' : ''}${message}\n`)
   process.exitCode = 1
 }

@@ -51,7 +51,10 @@ export const environment = z.object({
   ),
   WEB_CONCURRENCY: z.coerce.number().int().min(1).max(64).default(1).describe('Server processes.'),
   WORKER: z.enum(['inline', 'off']).default('inline').describe('`off` leaves background jobs to `npm run worker`.'),
-  SIGNUP_MODE: z.enum(['open', 'invite', 'closed']).default('open').describe('Who may sign up as a developer.'),
+  SIGNUP_MODE: z
+    .enum(['open'], 'must be open: invite-only and closed sign-up are not there yet')
+    .default('open')
+    .describe('Who may sign up as a developer.'),
   WEBHOOK_ALLOWED_CIDRS: z
     .string()
     .optional()
@@ -72,7 +75,9 @@ export const environment = z.object({
   TRUST_PROXY: z
     .union([flag, z.coerce.number().int().min(1), list])
     .default(false)
-    .describe('Whose X-Forwarded-For to believe: true, a number of hops, or addresses, comma-separated.'),
+    .describe(
+      'Whose X-Forwarded-For to believe: a number of proxies in front of us, their addresses, comma-separated, or true for everybody (then callers choose their own address).',
+    ),
 })
 
 export type Config = z.output<typeof environment> & { readonly processors: number }

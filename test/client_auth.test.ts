@@ -96,10 +96,12 @@ describe('anonymous sign-in', () => {
     const wished = anonymousId()
     const { data } = await anonymous(wished)
     const linking = project.sql(
-      `begin; update app.users set email = '${freshEmail()}' where id = '${data.user.id}'; select pg_sleep(0.5); commit`,
+      `begin; insert into app.user_identities (app_user_id, provider, provider_id) values ('${data.user.id}', 'apple', '${randomUUID()}'); select pg_advisory_xact_lock(4711), pg_sleep(0.5); commit`,
     )
     await expect
-      .poll(async () => (await project.sql(`select 1 from pg_stat_activity where wait_event = 'PgSleep'`)).length)
+      .poll(
+        async () => (await project.sql(`select 1 from pg_locks where locktype = 'advisory' and objid = 4711`)).length,
+      )
       .toBe(1)
     expectRefusal(await anonymous(wished), 401, 'UNAUTHORIZED')
     await linking

@@ -88,6 +88,12 @@ describe('session tokens', () => {
   test('of another project are refused, whichever was asked first', async () => {
     const [mine, theirs] = [await signIn(), (await other.app.post('/client/auth/anonymous')).data]
     expect((await me(mine.session_token)).status).toBe(200)
+    // even where a user and a session of the same ids are there, as after a copy of the database
+    await other.sql(`insert into app.users (id, display_name) values ($1, 'copy')`, [mine.user.id])
+    await other.sql(
+      `insert into app.user_sessions (id, app_user_id, refresh_hash, expires_at) values ($1, $2, 'x', now() + interval '1 day')`,
+      [decodeJwt(mine.session_token)['sid'], mine.user.id],
+    )
     expectRefusal(await me(mine.session_token, other.app), 401, 'UNAUTHORIZED')
     expectRefusal(await me(theirs.session_token), 401, 'UNAUTHORIZED')
     expect((await me(theirs.session_token, other.app)).status).toBe(200)
@@ -180,8 +186,13 @@ describe('refresh', () => {
   })
 
   test('twenty at once with one token: one answer, and the session has ended', async () => {
-    const { session_token, refresh_token } = await signIn()
+    const { session_token, refresh_token, user } = await signIn()
+    // the row is held for a moment, so that they really meet at it
+    const held = project.sql(
+      `begin; select from app.user_sessions where app_user_id = '${user.id}' for update; select pg_sleep(0.3); commit`,
+    )
     const answers = await Promise.all(Array.from({ length: 20 }, () => refresh(refresh_token)))
+    await held
     const good = answers.filter(({ status }) => status === 200)
     expect(good).toHaveLength(1)
     expect(answers.filter(({ error }) => error?.code === 'REFRESH_TOKEN_REUSED')).toHaveLength(1)

@@ -150,6 +150,19 @@ describe('developer login', () => {
     expect((await login(anyone, freshIp(), email)).status).toBe(429)
   })
 
+  test('a window that was given back whole begins again with the next attempt', async () => {
+    harness.setTime('2026-11-21T10:00:00Z')
+    const { email } = await harness.developer()
+    expect((await login(anyone, freshIp(), email)).status).toBe(200)
+    harness.advance(3590)
+    expectExactly(await atOnce(20, (client) => login(client, freshIp(), email, 'wrong')), 20, 3600)
+    harness.advance(3599)
+    const late = await login(anyone, freshIp(), email)
+    expect([late.status, late.headers.get('retry-after')]).toEqual([429, '1'])
+    harness.advance(1)
+    expect((await login(anyone, freshIp(), email)).status).toBe(200)
+  })
+
   test('aliases share a budget whether or not there is an account, so that it does not tell', async () => {
     const name = freshEmail().split('@')[0]
     const answers = await atOnce(30, (client, index) => login(client, freshIp(), `${name}+${index}@example.org`))

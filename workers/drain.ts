@@ -1,12 +1,15 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { dataOf } from '#server/database/database.ts'
 import type { Services } from '#server/services.ts'
 import type { OutboxRow, OutboxTask, TenantContext } from '#workers/task.ts'
 
-const batch = 50
 const together = 20
+// a delivery takes at most its ten seconds, and is begun as soon as it is leased
 const leaseSeconds = 30
 const laneLimit = 10
 const giveUpAfter = 20
+const longestMs = 60_000
+const nearMs = 1_000
 
 /**
  * Runs what is due in one tenant's outbox and sets the timer for the rest. Rows are leased, run without a connection or a lock
@@ -22,27 +25,47 @@ export const drainTenant = async (
   const call: TenantContext['call'] = (name, args) =>
     services.database.call(place, 'app_worker', { caller: 'worker', projectId }, name, args)
   const context: TenantContext = { services, projectId, place, call }
-  const running = new Set<Promise<void>>()
-  const until = performance.now() + 60_000
+  const until = performance.now() + longestMs
 
-  while (performance.now() < until) {
-    const rows = dataOf<OutboxRow[]>(
-      await call('outbox_lease', { batch, seconds: leaseSeconds, lane_limit: laneLimit }),
-    )
-    for (const row of rows) {
-      while (running.size >= together) await Promise.race(running)
-      const work = runRow(context, tasks, row).finally(() => running.delete(work))
-      running.add(work)
+  let waitedFor: string | null = null
+  for (;;) {
+    await runDue(context, tasks, until)
+    const { due_at } = dataOf<{ due_at: string | null }>(await call('outbox_next', {}))
+    if (!due_at) return
+    // work that is due in a moment is waited for: the queue would start a drain for it at once, and find nothing
+    const wait = Date.parse(due_at) - services.now().getTime()
+    if (wait <= 0 || wait > nearMs || due_at === waitedFor || performance.now() > until) {
+      services.waker.wake(projectId, due_at)
+      return
     }
-    if (rows.length > 0) continue
-    if (running.size === 0) break
-    // what is under way may free a lane
-    await Promise.race(running)
+    waitedFor = due_at
+    await sleep(wait)
   }
-  await Promise.all(running)
+}
 
-  const { due_at } = dataOf<{ due_at: string | null }>(await call('outbox_next', {}))
-  if (due_at) services.waker.wake(projectId, due_at)
+/** Leases as many rows as can be begun at once, until none is due or the time is over. */
+const runDue = async (context: TenantContext, tasks: ReadonlyMap<string, OutboxTask>, until: number): Promise<void> => {
+  const running = new Set<Promise<void>>()
+  try {
+    while (performance.now() < until) {
+      const rows = dataOf<OutboxRow[]>(
+        await context.call('outbox_lease', {
+          batch: together - running.size,
+          seconds: leaseSeconds,
+          lane_limit: laneLimit,
+        }),
+      )
+      for (const row of rows) {
+        const work = runRow(context, tasks, row).finally(() => running.delete(work))
+        running.add(work)
+      }
+      if (running.size === 0) break
+      // what ends makes room, in its lane too
+      if (rows.length === 0 || running.size >= together) await Promise.race(running)
+    }
+  } finally {
+    await Promise.all(running)
+  }
 }
 
 const runRow = async (
@@ -51,7 +74,7 @@ const runRow = async (
   row: OutboxRow,
 ): Promise<void> => {
   const settle = (settled: { due_at?: string; error?: string; gave_up?: boolean }) =>
-    context.call('outbox_settle', { id: row.id, revision: row.revision, ...settled })
+    context.call('outbox_settle', { id: row.id, lease: row.lease, ...settled })
   try {
     const task = tasks.get(row.task)
     if (!task) throw new Error(`there is no task ${row.task} in this version`)

@@ -16,7 +16,8 @@ export type OutboxRow = {
   readonly key: string | null
   readonly payload: Record<string, unknown>
   readonly attempts: number
-  readonly revision: number
+  /** Which lease this is: only the newest may settle the row. */
+  readonly lease: number
 }
 
 export type TenantContext = {
@@ -37,8 +38,17 @@ export type OutboxTask = {
 export const job = (name: string, run: Job['run']): Job => ({ kind: 'job', name, run })
 export const outboxTask = (name: string, run: OutboxTask['run']): OutboxTask => ({ kind: 'outbox', name, run })
 
+export type Tasks = { readonly jobs: readonly Job[]; readonly outbox: ReadonlyMap<string, OutboxTask> }
+
+let loaded: Promise<Tasks> | undefined
+
 /** Every task there is: whatever the files of workers/tasks export. */
-export const loadTasks = async (): Promise<{ jobs: Job[]; outbox: ReadonlyMap<string, OutboxTask> }> => {
+export const loadTasks = (): Promise<Tasks> => {
+  loaded ??= readTasks()
+  return loaded
+}
+
+const readTasks = async (): Promise<Tasks> => {
   const folder = new URL('./tasks/', import.meta.url)
   const names = (await readdir(folder)).filter((name) => name.endsWith('.ts')).sort()
   const modules = await Promise.all(

@@ -51,8 +51,8 @@ begin
   returning id into user_id;
   is_new := user_id is not null;
   if not is_new then
-    -- locked, so that an identity which is being linked is waited for and seen
-    select u.id into user_id from app.users u where u.anonymous_id = wished for no key update;
+    -- locked against new rows that refer to the user, so that an identity which is being linked is waited for and seen
+    select u.id into user_id from app.users u where u.anonymous_id = wished for update;
     if user_id is null or internal.has_identity(user_id) then
       perform internal.fail(401, 'UNAUTHORIZED', 'This anonymous id does not sign in any more.');
     end if;

@@ -10,7 +10,7 @@ declare
   grant_id uuid;
 begin
   insert into app.reward_grants (app_user_id, source_type, source_id, reward)
-  values (grant_reward.app_user_id, grant_reward.source_type, grant_reward.source_id, grant_reward.reward)
+  values (grant_reward.app_user_id, grant_reward.source_type, grant_reward.source_id, coalesce(grant_reward.reward, '{}'))
   on conflict on constraint reward_grants_once_per_source do nothing
   returning id into grant_id;
   if grant_id is null then
@@ -18,7 +18,10 @@ begin
   end if;
 
   for kind, part in
-    select e.key, e.value from jsonb_each(grant_reward.reward) e order by e.key
+    -- what is no object has no parts, and fails nothing either
+    select e.key, e.value
+      from jsonb_each(case when jsonb_typeof(grant_reward.reward) = 'object' then grant_reward.reward else '{}' end) e
+     order by e.key
   loop
     if to_regprocedure(format('internal.%I(uuid,jsonb,text,text)', 'reward__' || kind)) is null then
       given := jsonb_build_object('given', false, 'reason', 'there is no such kind of reward here');
@@ -37,8 +40,8 @@ begin
     end if;
     outcome := outcome || jsonb_build_object(kind, given);
   end loop;
-  update app.reward_grants g set outcome = grant_reward_outcome.value
-    from (select outcome as value) as grant_reward_outcome
+  update app.reward_grants g set outcome = given_parts.outcome
+    from (select outcome) as given_parts (outcome)
    where g.id = grant_id;
   return outcome;
 end $$;

@@ -81,21 +81,28 @@ begin
                   where w.status <> 'disabled' and w.event_name in (select i.event_name from inserted i)) then
     return null;
   end if;
-  with matching as (
-    select w.id as webhook_id, w.secret_id, w.status, w.include_user, i.*
+  with watching as materialized (
+    -- kept from being deleted until the delivery that leans on it is there
+    select w.id, w.event_name, w.secret_id, w.filter, w.include_user
+      from app.webhooks w
+     where w.status <> 'disabled' and w.event_name in (select i.event_name from inserted i)
+       for key share
+  ), matching as materialized (
+    select internal.new_id() as id, w.id as webhook_id, w.secret_id, w.include_user, i.id as event_id, i.app_user_id, i.event_name,
+           i.properties, i.occurred_at, i.source, i.session_id
       from inserted i
-      join app.webhooks w on w.event_name = i.event_name and w.status <> 'disabled'
+      join watching w on w.event_name = i.event_name
      where not i.is_historical
        and (w.filter is null or internal.filter_truth(w.filter, i.properties))
   ), queued as (
     insert into app.webhook_deliveries (id, webhook_id, secret_id, event_id, event_name, payload, next_attempt_at, created_at)
-    select d.id, m.webhook_id, m.secret_id, m.id, m.event_name,
+    select m.id, m.webhook_id, m.secret_id, m.event_id, m.event_name,
            json_build_object(
-             'id', d.id, 'type', m.event_name, 'api_version', '1.0.0', 'created_at', internal.iso(internal.now()),
+             'id', m.id, 'type', m.event_name, 'api_version', '1.0.0', 'created_at', internal.iso(internal.now()),
              'project_id', internal.setting('project_id') #>> '{}',
              'data', json_build_object(
                'event', json_build_object(
-                 'id', m.id, 'event_name', m.event_name, 'properties', m.properties, 'occurred_at', internal.iso(m.occurred_at),
+                 'id', m.event_id, 'event_name', m.event_name, 'properties', m.properties, 'occurred_at', internal.iso(m.occurred_at),
                  'source', m.source, 'session_id', m.session_id),
                'user', case when m.include_user then (
                  select json_build_object('id', u.id, 'external_id', u.external_id, 'email', u.email,
@@ -103,14 +110,15 @@ begin
                    from app.users u where u.id = m.app_user_id) end))::text,
            internal.now(), internal.now()
       from matching m
-     cross join lateral (select internal.new_id() as id where m.webhook_id is not null) d
     on conflict on constraint webhook_deliveries_once_per_event do nothing
     returning id, webhook_id
   )
   insert into app.outbox (task, key, lane, due_at)
   select 'webhooks__deliver', q.id::text, 'webhook ' || q.webhook_id, internal.now()
     from queued q;
-  perform internal.wake(internal.now());
+  if found then
+    perform internal.wake(internal.now());
+  end if;
   return null;
 end $$;
 comment on function internal.tg_engagement_events__90_webhooks is
@@ -122,20 +130,26 @@ create or replace trigger tg_engagement_events__90_webhooks
   for each statement execute function internal.tg_engagement_events__90_webhooks();
 
 create or replace function api.webhook_delivery_begin(delivery_id uuid) returns api.reply
-language sql stable as $$
-  select internal.reply(200, (
+language plpgsql volatile as $$
+begin
+  -- nothing is sent for a subscription that was switched off meanwhile: it failed, so that a person can replay it
+  update app.webhook_deliveries d
+     set status = 'failed', next_attempt_at = null, settled_at = internal.now()
+   where d.id = webhook_delivery_begin.delivery_id and d.status = 'pending'
+     and exists (select from app.webhooks w where w.id = d.webhook_id and w.status = 'disabled');
+  return internal.reply(200, (
     select json_build_object(
-             'id', d.id, 'webhook_id', d.webhook_id, 'event_id', d.event_id, 'event_name', d.event_name, 'payload', d.payload,
+             'id', d.id, 'event_id', d.event_id, 'event_name', d.event_name, 'payload', d.payload,
              'attempt', d.attempts + 1, 'target_url', w.target_url, 'secret_sealed', s.secret_sealed,
-             'idempotency_key', internal.uuid5(d.webhook_id, d.event_id::text), 'webhook_status', w.status,
+             'idempotency_key', internal.uuid5(d.webhook_id, d.event_id::text),
              'sent_at', floor(extract(epoch from internal.now()))::bigint)
       from app.webhook_deliveries d
       join app.webhooks w on w.id = d.webhook_id
       join app.webhook_secrets s on s.id = d.secret_id
-     where d.id = webhook_delivery_begin.delivery_id and d.status = 'pending' and w.status <> 'disabled'))
-$$;
+     where d.id = webhook_delivery_begin.delivery_id and d.status = 'pending'));
+end $$;
 comment on function api.webhook_delivery_begin is
-  'What to send for a pending delivery, and where; null when it was settled, deleted, or its subscription was switched off.';
+  'What to send for a pending delivery, and where; null when it was settled or deleted. That of a disabled subscription becomes failed. Locks the delivery.';
 
 create or replace function internal.webhook_retry_seconds(attempt int) returns int
 language sql immutable parallel safe as $$
@@ -156,6 +170,12 @@ declare
   wait int;
   next_at timestamptz;
 begin
+  if webhook_attempt_record.status_code = 410 then
+    -- the subscription before its delivery, as a deletion locks them
+    perform from app.webhooks w
+      where w.id = (select d.webhook_id from app.webhook_deliveries d where d.id = webhook_attempt_record.delivery_id)
+        for no key update;
+  end if;
   select d.* into delivery from app.webhook_deliveries d where d.id = webhook_attempt_record.delivery_id for update;
   if delivery.id is null or delivery.status <> 'pending' then
     return internal.reply(200, json_build_object('next_attempt_at', null));
@@ -187,4 +207,5 @@ begin
 end $$;
 comment on function api.webhook_attempt_record is
   'Logs an attempt and decides: delivered on 2xx; failed at once when the address is refused or on 410, which also switches the subscription off;
-   else pending until the schedule is exhausted, then dlq. Answers when to try again, or null. Retry-After counts up to an hour. Locks the delivery.';
+   else pending until the schedule is exhausted, then dlq. Answers when to try again, or null. Retry-After counts up to an hour. Locks the delivery,
+   on 410 its subscription before it.';

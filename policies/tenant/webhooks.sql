@@ -16,6 +16,7 @@ create policy "workers switch webhooks off" on app.webhooks for update to app_wo
 create policy "workers read signing secrets" on app.webhook_secrets for select to app_worker using (true);
 create policy "workers read deliveries" on app.webhook_deliveries for select to app_worker using (true);
 create policy "workers settle deliveries" on app.webhook_deliveries for update to app_worker using (true) with check (true);
+create policy "workers forget old deliveries" on app.webhook_deliveries for delete to app_worker using (true);
 create policy "workers log attempts" on app.webhook_attempts for insert to app_worker with check (true);
 create policy "workers read attempts" on app.webhook_attempts for select to app_worker using (true);
 
@@ -24,7 +25,7 @@ grant insert on app.webhook_secrets to app_admin;
 grant select on app.webhook_deliveries, app.webhook_attempts to app_admin;
 grant select, update (status, updated_at) on app.webhooks to app_worker;
 grant select on app.webhook_secrets to app_worker;
-grant select, update (attempts, series_attempts, status, next_attempt_at, settled_at) on app.webhook_deliveries to app_worker;
+grant select, delete, update (attempts, series_attempts, status, next_attempt_at, settled_at) on app.webhook_deliveries to app_worker;
 grant select, insert on app.webhook_attempts to app_worker;
 grant execute on function internal.webhook_json, api.webhook_create, api.webhook_list, api.webhook_delete to app_admin;
 grant execute on function internal.uuid5, internal.webhook_retry_seconds, api.webhook_delivery_begin, api.webhook_attempt_record

@@ -15,6 +15,7 @@ import { ApiError, refusal } from '#server/errors.ts'
 import { addressKey } from '#server/http/ceilings.ts'
 import { parseJson } from '#server/http/json.ts'
 import { fullPath } from '#server/http/openapi.ts'
+import { reference } from '#server/http/reference.ts'
 import {
   type Answer,
   type Area,
@@ -75,6 +76,7 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
   })
 
   void app.register(cors, { delegator: corsFor(config.CORS_ORIGINS) })
+  void app.register(reference)
   closeInTime(app)
   app.addHook('onSend', async (request, reply, payload) => {
     reply.header('x-request-id', request.id)
@@ -266,7 +268,8 @@ const addRoute = (app: FastifyInstance, area: Area, route: Route, services: Serv
 
 /** One request: who calls, within the ceilings, with what, and then the one call. */
 const serve = async (area: Area, route: Route, request: FastifyRequest, services: Services): Promise<Answer> => {
-  if (route.ceiling !== 'none')
+  // events have a budget of their own, and a server posts those of a thousand users from one address
+  if ((route.ceiling ?? 'general') === 'general')
     services.ceilings.take([{ key: `ip ${addressKey(request.ip)}`, perSecond: 60, burst: 200 }])
   const resolved = await route.caller.resolve(request, services, route)
   request.trellisProject = resolved.edge?.projectId
@@ -288,7 +291,7 @@ const takeCeilings = (route: Route, { claims, edge }: Resolved, services: Servic
   if (!edge || route.ceiling === 'none' || claims.caller === 'developer') return
   const perUser = route.ceiling === 'events' ? { perSecond: 50, burst: 50 } : { perSecond: 20, burst: 60 }
   services.ceilings.take([
-    { key: `project ${edge.projectId}`, perSecond: 1000, burst: 1000 },
+    { key: `project ${edge.projectId} ${route.ceiling ?? 'general'}`, perSecond: 1000, burst: 1000 },
     ...(claims.userId ? [{ key: `user ${claims.userId} ${route.ceiling ?? 'general'}`, ...perUser }] : []),
   ])
 }

@@ -12,7 +12,7 @@ return (
            when part.domain in ('gmail.com', 'googlemail.com') then replace(part.name, '.', '') || '@gmail.com'
            else part.name || '@' || part.domain
          end
-    from (select regexp_replace(split_part(internal.email_normal(email_mailbox.email), '@', 1), '\+.*$', '') as name,
+    from (select regexp_replace(split_part(internal.email_normal(email_mailbox.email), '@', 1), '(?<=.)\+.*$', '') as name,
                  split_part(internal.email_normal(email_mailbox.email), '@', 2) as domain) as part
 );
 comment on function internal.email_mailbox is

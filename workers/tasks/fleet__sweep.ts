@@ -1,4 +1,4 @@
-import { dataOf } from '#server/database/database.ts'
+import { dataOf, type Place } from '#server/database/database.ts'
 import type { Services } from '#server/services.ts'
 import { job } from '#workers/task.ts'
 
@@ -20,15 +20,34 @@ export const fleetSweep = job('fleet__sweep', (services) => sweep(services, fals
 /** Every hour, over all. */
 export const fleetSweepAll = job('fleet__sweep_all', (services) => sweep(services, true))
 
+const forgetMs = 600_000
+
+/** One tenant's chores. Partitions are made in a moment or not at all, so that no request waits for long: hence the attempts. */
+const maintain = async (services: Services, place: Place, projectId: string) => {
+  const call = (name: string, timeoutMs?: number) =>
+    services.database.call(
+      place,
+      'app_worker',
+      { caller: 'worker', projectId },
+      name,
+      {},
+      timeoutMs ? { timeoutMs } : {},
+    )
+  await call('events_maintain')
+    .catch(() => call('events_maintain'))
+    .catch(() => call('events_maintain'))
+  await call('tenant_forget', forgetMs)
+}
+
 /** Every day: partitions ahead of time, and what has outlived its use. */
 export const fleetMaintain = job('fleet__maintain', async (services) => {
   const ids = await ask<string[]>(services, 'fleet_to_sweep', { all_tenants: true })
   for (const id of ids) {
     const place = await services.fleet.placeOf(id)
     if (!place) continue
-    await services.database
-      .call(place, 'app_worker', { caller: 'worker', projectId: id }, 'events_maintain', {})
-      .catch((error: Error) => services.log.warn({ project: id, error: error.message }, 'maintenance failed'))
+    await maintain(services, place, id).catch((error: Error) =>
+      services.log.warn({ project: id, error: error.message }, 'maintenance failed'),
+    )
   }
   await ask(services, 'control_maintain')
 })

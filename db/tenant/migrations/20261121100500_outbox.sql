@@ -6,18 +6,23 @@ create table app.outbox (
   lane         text,
   payload      jsonb not null default '{}',
   due_at       timestamptz not null default internal.now(),
+  wished_at    timestamptz,
   locked_until timestamptz,
+  lease        int not null default 0,
   attempts     int not null default 0,
-  revision     int not null default 0,
   last_error   text,
   failed_at    timestamptz,
   created_at   timestamptz not null default internal.now(),
   constraint outbox_one_per_task_and_key unique (task, key)
 );
 comment on table app.outbox is
-  'Work that a change caused, inserted in its transaction. A worker leases due rows, runs the task that each names, and deletes it or sets its next due_at. failed_at: given up, for a person to see and replay.';
+  'Work that a change caused, inserted in its transaction. A worker leases due rows, runs the task that each names, and deletes it or sets its next due_at. lease is the number of the newest lease: only its holder settles the row. wished_at: queued again while it ran, for then. At most so many rows of one lane run at once. failed_at: given up, for a person to see and replay.';
+-- serves the timer: what is due next
 create index outbox_due on app.outbox (due_at) where failed_at is null;
-create index outbox_lanes on app.outbox (lane, locked_until) where lane is not null and locked_until is not null;
+-- serves the lease, which takes from each lane in turn, so that a long lane holds up no other
+create index outbox_lanes on app.outbox (lane, due_at) where failed_at is null;
+-- the few rows that run
+create index outbox_leases on app.outbox (locked_until, lane) where locked_until is not null;
 
 -- migrate:down
 drop table app.outbox;

@@ -1,0 +1,1 @@
+grant execute on function api.tenant_forget to app_worker;

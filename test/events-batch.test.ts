@@ -1,0 +1,236 @@
+import { randomUUID } from 'node:crypto'
+import { afterEach, describe, expect, test } from 'vitest'
+import { type Client, startHarness } from '#test/support/harness.ts'
+
+const harness = await startHarness()
+const project = await harness.project()
+afterEach(() => harness.setTime(null))
+
+const batch = (client: Client, events: unknown, more: object = {}) => client.post('/client/events', { events, ...more })
+const opened = (count: number, fields: object = {}) =>
+  Array.from({ length: count }, () => ({ event_name: 'opened', ...fields }))
+const stored = async (userId: string) =>
+  (
+    await project.sql(
+      `select event_name, occurred_at from app.engagement_events where app_user_id = $1 and source <> 'system' order by occurred_at`,
+      [userId],
+    )
+  ).map((row) => row.event_name)
+const rejected = (index: number, code: string) => ({
+  index,
+  status: 'rejected',
+  code,
+  message: expect.stringMatching(/^[a-z_]+: .+\.$/),
+})
+
+describe('a batch', () => {
+  test('of good events is stored whole: 201 with one result an item, in order', async () => {
+    const user = await project.user()
+    const events = opened(3).map((event, index) => ({ ...event, id: randomUUID(), event_name: `e${index}` }))
+    const { status, data } = await batch(user, events)
+    expect(status).toBe(201)
+    expect(data).toEqual({
+      accepted: 3,
+      duplicates: 0,
+      rejected: 0,
+      results: events.map(({ id }, index) => ({ index, id, status: 'accepted' })),
+    })
+    expect((await stored(user.id)).sort()).toEqual(['e0', 'e1', 'e2'])
+  })
+
+  test('with bad items among good ones stores the good ones and says what is wrong with the others', async () => {
+    harness.setTime('2026-11-21T10:00:00Z')
+    const [user, other] = [await project.user(), await project.user()]
+    const [taken, known, twice] = [randomUUID(), randomUUID(), randomUUID()]
+    await other.post('/client/events', { id: taken, event_name: 'theirs' })
+    await user.post('/client/events', { id: known, event_name: 'mine' })
+    const { status, data } = await batch(user, [
+      { event_name: 'good' },
+      { event_name: ' bad' },
+      'no object',
+      null,
+      { event_name: 'svc.streak.started' },
+      { event_name: 'old', occurred_at: '2026-01-01' },
+      { event_name: 'ahead', occurred_at: '2026-11-22' },
+      { event_name: 'a', id: taken },
+      { event_name: 'a', id: known },
+      { event_name: 'twice', id: twice },
+      { event_name: 'twice', id: twice.toUpperCase() },
+      { id: 'x', event_name: 'a' },
+      { id: known, event_name: '' },
+    ])
+    expect(status).toBe(201)
+    const id = expect.any(String)
+    expect(data).toEqual({
+      accepted: 3,
+      duplicates: 2,
+      rejected: 8,
+      results: [
+        { index: 0, id, status: 'accepted' },
+        rejected(1, 'VALIDATION_ERROR'),
+        rejected(2, 'VALIDATION_ERROR'),
+        rejected(3, 'VALIDATION_ERROR'),
+        rejected(4, 'RESERVED_EVENT_NAME'),
+        rejected(5, 'EVENT_TOO_OLD'),
+        { index: 6, id, status: 'accepted', clock_adjusted: true },
+        { ...rejected(7, 'EVENT_ID_CONFLICT'), id: taken },
+        { index: 8, id: known, status: 'duplicate' },
+        { index: 9, id: twice, status: 'accepted' },
+        { index: 10, id: twice, status: 'duplicate' },
+        rejected(11, 'VALIDATION_ERROR'),
+        { ...rejected(12, 'VALIDATION_ERROR'), id: known },
+      ],
+    })
+    expect((await stored(user.id)).sort()).toEqual(['ahead', 'good', 'mine', 'twice'])
+  })
+
+  test('of nothing but duplicates: 200; of duplicates and bad items: 200', async () => {
+    const user = await project.user()
+    const events = opened(5).map((event) => ({ ...event, id: randomUUID() }))
+    expect((await batch(user, events)).status).toBe(201)
+    const again = await batch(user, events)
+    expect(again.status).toBe(200)
+    expect(again.data).toMatchObject({ accepted: 0, duplicates: 5, rejected: 0 })
+    const mixed = await batch(user, [...events, { event_name: '' }])
+    expect([mixed.status, mixed.data.duplicates, mixed.data.rejected]).toEqual([200, 5, 1])
+    expect(await stored(user.id)).toHaveLength(5)
+  })
+
+  test('of nothing but bad items: 400, with the results', async () => {
+    const user = await project.user()
+    const { status, error } = await batch(user, [{ event_name: '' }, { event_name: 'svc.a' }])
+    expect([status, error?.code]).toEqual([400, 'VALIDATION_ERROR'])
+    expect(error?.details).toMatchObject({ field: 'events', reason: expect.any(String) })
+    expect(error?.details.results).toEqual([rejected(0, 'VALIDATION_ERROR'), rejected(1, 'RESERVED_EVENT_NAME')])
+  })
+
+  test.each([
+    ['nothing', []],
+    ['no list', {}],
+    ['a text', 'opened'],
+    ['null', null],
+  ])('of %s: 400', async (_name, events) => {
+    const { status, error } = await batch(await project.user(), events)
+    expect([status, error?.code, error?.details.field]).toEqual([400, 'VALIDATION_ERROR', 'events'])
+  })
+
+  test('holds 500 events, of a server key 1000, and not one more', async () => {
+    const user = await project.user()
+    const server = project.onBehalfOf(user.id)
+    expect((await batch(user, opened(500))).data.accepted).toBe(500)
+    expect((await batch(server, opened(1000))).data.accepted).toBe(1000)
+    for (const answer of [await batch(user, opened(501)), await batch(server, opened(1001))]) {
+      expect([answer.status, answer.error?.code, answer.error?.details.field]).toEqual([
+        400,
+        'BATCH_TOO_LARGE',
+        'events',
+      ])
+    }
+    const counted = await project.sql(
+      `select count::int from app.user_event_counters where app_user_id = $1 and event_name = 'opened'`,
+      [user.id],
+    )
+    expect(counted.reduce((sum, row) => sum + row.count, 0)).toBe(1500)
+  })
+
+  test('of a server key may be about many users; each item names its own', async () => {
+    const [one, two] = [await project.user(), await project.user()]
+    const [id, gone] = [randomUUID(), randomUUID()]
+    const { status, data } = await batch(project.server, [
+      { event_name: 'a', app_user_id: one.id },
+      { event_name: 'b', app_user_id: two.id, id },
+      { event_name: 'c', app_user_id: gone },
+      { event_name: 'd' },
+      { event_name: 'e', app_user_id: one.id, id },
+    ])
+    expect(status).toBe(201)
+    expect(data.results).toEqual([
+      { index: 0, id: expect.any(String), status: 'accepted' },
+      { index: 1, id, status: 'accepted' },
+      rejected(2, 'USER_NOT_FOUND'),
+      rejected(3, 'INVALID_INPUT'),
+      { ...rejected(4, 'EVENT_ID_CONFLICT'), id },
+    ])
+    expect([await stored(one.id), await stored(two.id)]).toEqual([['a'], ['b']])
+  })
+
+  test('of a server key in which no item names a user: 400 INVALID_INPUT', async () => {
+    const { status, error } = await batch(project.server, opened(2))
+    expect([status, error?.code]).toEqual([400, 'INVALID_INPUT'])
+  })
+
+  test('of a server key on behalf of a user is about that user where an item names none', async () => {
+    const [one, two] = [await project.user(), await project.user()]
+    await batch(project.onBehalfOf(one.id), [{ event_name: 'a' }, { event_name: 'b', app_user_id: two.id }])
+    expect([await stored(one.id), await stored(two.id)]).toEqual([['a'], ['b']])
+  })
+
+  test('of a client is about its own user, whomever the items name', async () => {
+    const [one, two] = [await project.user(), await project.user()]
+    await batch(one, [{ event_name: 'a', app_user_id: two.id }])
+    expect([await stored(one.id), await stored(two.id)]).toEqual([['a'], []])
+  })
+
+  test('historical stands on the body and holds for all items', async () => {
+    const user = await project.user()
+    const server = project.onBehalfOf(user.id)
+    const old = [
+      { event_name: 'a', occurred_at: '2020-01-01' },
+      { event_name: 'b', occurred_at: '2021-01-01' },
+    ]
+    expect((await batch(server, old)).error?.details.results[0].code).toBe('EVENT_TOO_OLD')
+    expect((await batch(user, old, { historical: true })).error?.details.results[0].code).toBe('EVENT_TOO_OLD')
+    const { status, data } = await batch(server, old, { historical: true })
+    expect([status, data.accepted]).toEqual([201, 2])
+    expect(
+      await project.sql('select is_historical from app.engagement_events where app_user_id = $1 and source = $2', [
+        user.id,
+        'server',
+      ]),
+    ).toEqual([{ is_historical: true }, { is_historical: true }])
+  })
+})
+
+describe('effects', () => {
+  test('of one event, and of a batch when asked for, say what moved, summed to the last word', async () => {
+    await project.admin.post('/streaks', { key: 'daily', name: 'Daily', qualifying_event: 'practised' })
+    const user = await project.user()
+    const server = project.onBehalfOf(user.id)
+    const days = ['2026-11-19', '2026-11-20', '2026-11-21']
+    harness.setTime('2026-11-21T12:00:00Z')
+    const single = await server.post('/client/events', { event_name: 'practised', occurred_at: days[0] })
+    expect(single.data.effects).toEqual({})
+    const silent = await batch(server, [{ event_name: 'practised', occurred_at: days[1] }])
+    expect(silent.data).not.toHaveProperty('effects')
+    const loud = await batch(server, [{ event_name: 'practised' }, { event_name: 'other' }], { include_effects: true })
+    expect(loud.data.effects).toEqual({
+      streaks: [{ key: 'daily', status: 'active', current_count: 3, change: 'extended' }],
+    })
+    const again = await server.post('/client/events', { event_name: 'practised' })
+    expect(again.data.effects).toEqual({})
+  })
+
+  test('of a batch over several users name the user of each entry', async () => {
+    await project.admin.post('/streaks', { key: 'many', name: 'Many', qualifying_event: 'ran' })
+    const users = [await project.user(), await project.user()]
+    const events = users.map(({ id }) => ({ event_name: 'ran', app_user_id: id }))
+    const { data } = await batch(project.server, events, { include_effects: true })
+    expect(data.effects.streaks).toHaveLength(2)
+    expect(data.effects.streaks).toEqual(
+      expect.arrayContaining(
+        users.map(({ id }) => ({
+          app_user_id: id,
+          key: 'many',
+          status: 'active',
+          current_count: 1,
+          change: 'started',
+        })),
+      ),
+    )
+  })
+
+  test('include_effects that is not a boolean: 400', async () => {
+    const { status, error } = await batch(await project.user(), opened(1), { include_effects: 'yes' })
+    expect([status, error?.code, error?.details.field]).toEqual([400, 'VALIDATION_ERROR', 'include_effects'])
+  })
+})
