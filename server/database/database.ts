@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { type Claims, runOneSync } from '#server/database/call.ts'
 import { type Cluster, type Role, targetOf } from '#server/database/cluster.ts'
 import { type DatabaseError, failureOf, refusalOfComment } from '#server/database/failures.ts'
-import { createPools, type PoolLimits, type Pools } from '#server/database/pools.ts'
+import { createPools, type PoolLimits, type Pools, type Target } from '#server/database/pools.ts'
 import { type ApiError, refusal } from '#server/errors.ts'
 import type { Secrets } from '#server/secrets.ts'
 
@@ -91,6 +91,17 @@ const encode = (value: unknown): string | null => {
 export const createDatabase = (options: DatabaseOptions): Database => {
   const pools = createPools(options.limits)
   const named = options.limits.named !== false
+  // the password of a login is derived: a tenth of a request's time, were it done each time
+  const targets = new Map<string, Target>()
+  const target = (place: Place, role: Role): Target => {
+    const key = `${place.cluster.id} ${place.database} ${role}`
+    const known = targets.get(key)
+    if (known) return known
+    if (targets.size >= 20_000) targets.clear()
+    const made = targetOf(place.cluster, place.database, role, options.secrets)
+    targets.set(key, made)
+    return made
+  }
 
   const run = async (
     place: Place,
@@ -106,7 +117,7 @@ export const createDatabase = (options: DatabaseOptions): Database => {
       present.map(([key]) => key),
     )
     const statement = { ...shape, values: present.map(([, value]) => encode(value)) }
-    const lease = await pools.lease(targetOf(place.cluster, place.database, role, options.secrets))
+    const lease = await pools.lease(target(place, role))
     const began = performance.now()
     let broken = false
     try {
@@ -178,7 +189,7 @@ export const createDatabase = (options: DatabaseOptions): Database => {
     place: Place,
     role: Role,
   ): Promise<ApiError | null> => {
-    const lease = await pools.lease(targetOf(place.cluster, place.database, role, options.secrets))
+    const lease = await pools.lease(target(place, role))
     try {
       const rows = await runOneSync(
         lease.client,

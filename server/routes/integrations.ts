@@ -27,7 +27,38 @@ const Integration = z.strictObject({
   updated_at: Time,
 })
 
-const isMissing = (value: unknown) => value === undefined || value === null || value === ''
+const isMissing = (value: unknown) =>
+  value === undefined || value === null || (typeof value === 'string' && value.trim() === '')
+
+const isJsonObject = (value: unknown): boolean => {
+  if (typeof value !== 'string') return typeof value === 'object' && value !== null && !Array.isArray(value)
+  try {
+    return isJsonObject(JSON.parse(value) ?? null) && !value.trim().startsWith('"')
+  } catch {
+    return false
+  }
+}
+
+/** Fields that are not texts; every other one that a provider needs is, and the contract's two optional ones are. */
+const kinds: Readonly<Record<string, readonly [is: (value: unknown) => boolean, reason: string]>> = {
+  service_account_json: [isJsonObject, 'must be a JSON object, or a text of one'],
+  port: [(value) => Number.isInteger(Number(value)) && Number(value) > 0 && Number(value) < 65_536, 'must be a port'],
+}
+const text = [(value: unknown) => typeof value === 'string', 'must be a string'] as const
+const optional = ['webhook_secret', 'secret_api_key_write']
+
+const checkConfig = (fields: readonly string[], config: Readonly<Record<string, unknown>>): void => {
+  const missing = fields.filter((field) => isMissing(config[field]))
+  if (missing.length > 0) {
+    throw refusal(400, 'INVALID_CONFIG', `The config lacks ${missing.join(', ')}.`, { missing })
+  }
+  for (const field of [...fields, ...optional.filter((name) => !isMissing(config[name]))]) {
+    const [is, reason] = kinds[field] ?? text
+    if (!is(config[field])) {
+      throw refusal(400, 'INVALID_CONFIG', `config.${field}: ${reason}`, { field: `config.${field}`, reason })
+    }
+  }
+}
 
 const put = (context: HandlerContext) => {
   const { provider, config } = context.body as { provider: string; config: Record<string, unknown> }
@@ -35,10 +66,7 @@ const put = (context: HandlerContext) => {
   if (!fields) {
     throw refusal(400, 'PROVIDER_UNKNOWN', 'There is no such provider.', { field: 'provider', reason: 'is not known' })
   }
-  const missing = fields.filter((field) => isMissing(config[field]))
-  if (missing.length > 0) {
-    throw refusal(400, 'INVALID_CONFIG', `The config lacks ${missing.join(', ')}.`, { missing })
-  }
+  checkConfig(fields, config)
   const { secrets, publicUrl } = context.services
   return context.call('integration_put', {
     provider,

@@ -101,7 +101,7 @@ begin
   if internal.caller() not in ('user', 'server_key', 'server_key_user', 'developer') then
     raise exception 'events come from users, server keys and developers, not from %', internal.caller();
   end if;
-  select array_agg((j.index, coalesce(j.id, internal.new_id()), j.is_client_id, j.app_user_id, j.event_name, j.properties, j.occurred_at,
+  select array_agg((j.index, case when j.is_client_id then j.id else internal.new_id() end, j.is_client_id, j.app_user_id, j.event_name, j.properties, j.occurred_at,
                     j.session_id, j.clock_adjusted, j.problem)::internal.judged_event)
     into judged
     from internal.judge_events(ingest_events.items, ingest_events.historical) j;

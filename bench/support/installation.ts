@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { pino } from 'pino'
+import { readConfig } from '#server/config.ts'
+import { type Cluster, connectAdmin } from '#server/database/cluster.ts'
+import { lay } from '#server/start.ts'
+import { ask, endServer, type ServerProcess, startServer, temporaryFolder } from '#test/support/process.ts'
+
+/** An embedded Postgres of this run's own, as `npm start` would run it: durable, in a folder that goes when the run ends. */
+export type Installation = {
+  readonly dataDir: string
+  readonly secretsKey: string
+  readonly cluster: Cluster
+  readonly postmaster: number
+  readonly postgresVersion: string
+  /** Starts the program on it, in a process of its own. */
+  serve(env?: Record<string, string>): Promise<ServerProcess>
+  end(): Promise<void>
+}
+
+export const install = async (): Promise<Installation> => {
+  const dataDir = await temporaryFolder()
+  const secretsKey = randomBytes(32).toString('base64')
+  const environment = { DATA_DIR: dataDir, SECRETS_KEY: secretsKey, LOG_LEVEL: 'warn' }
+  const { postgres } = await lay(readConfig(environment), pino({ level: 'warn' }))
+  const cluster = { id: 'bench', dsn: postgres.dsn, socketDirectory: postgres.socketDirectory }
+  const { version, postmaster } = await identify(cluster)
+  const servers: ServerProcess[] = []
+  return {
+    dataDir,
+    secretsKey,
+    cluster,
+    postmaster,
+    postgresVersion: version,
+    async serve(env = {}) {
+      const server = await startServer({ ...environment, ...env })
+      servers.push(server)
+      if (server.child.exitCode !== null) throw new Error(`the server has ended: ${server.output()}`)
+      return server
+    },
+    async end() {
+      for (const server of servers) await endServer(server)
+      await postgres.stop()
+      await rm(dataDir, { recursive: true, force: true, maxRetries: 5 })
+    },
+  }
+}
+
+const identify = async (cluster: Cluster): Promise<{ version: string; postmaster: number }> => {
+  const admin = await connectAdmin(cluster, 'postgres', false)
+  try {
+    const { rows } = await admin.query<{ version: string; file: string }>(
+      `select current_setting('server_version') as version, pg_read_file('postmaster.pid') as file`,
+    )
+    return { version: rows[0]?.version ?? '', postmaster: Number(rows[0]?.file.split('\n')[0]) }
+  } finally {
+    await admin.end()
+  }
+}
+
+/** Runs one statement as the superuser. */
+export const asAdmin = async <T extends Record<string, unknown>>(
+  cluster: Cluster,
+  database: string,
+  text: string,
+  values: unknown[] = [],
+): Promise<T[]> => {
+  const admin = await connectAdmin(cluster, database, false)
+  try {
+    return (await admin.query<T>(text, values)).rows
+  } finally {
+    await admin.end()
+  }
+}
+
+export type User = {
+  readonly userId: string
+  readonly sessionId: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Signs an end user in, anonymously, and says what a call would claim of it. */
+export const signIn = async (url: string, key: Readonly<Record<string, string>>): Promise<User> => {
+  const { status, body } = await ask(url, 'POST', '/v1/client/auth/anonymous', {}, { ...key, ...address() })
+  if (status >= 300) throw new Error(`sign-in answered ${status}: ${JSON.stringify(body)}`)
+  const token = body.data.session_token as string
+  const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as { sid: string }
+  return { userId: body.data.user.id, sessionId: claims.sid, headers: { ...key, authorization: `Bearer ${token}` } }
+}
+
+/** Sign-ups and sign-ins are limited per address: each comes from one of its own. */
+export const address = () => ({ 'x-forwarded-for': `10.${randomBytes(3).join('.')}` })

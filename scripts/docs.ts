@@ -1,0 +1,178 @@
+// npm run docs: writes what the documentation takes from the code. With --check it writes nothing, and fails when something is stale.
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { environment } from '#server/config.ts'
+import { root } from '#server/database/files.ts'
+import { loadAreas } from '#server/http/areas.ts'
+import { declaredCodes, fullPath } from '#server/http/openapi.ts'
+import type { Area, Caller, Route } from '#server/http/route.ts'
+
+/** A table cell: on one line, and no bar that would end it. */
+const cell = (text: string) => text.replaceAll(/\s+/g, ' ').replaceAll('|', '\\|')
+
+const table = (heads: readonly string[], rows: readonly (readonly string[])[]) =>
+  [heads, heads.map(() => '---'), ...rows].map((row) => `| ${row.map(cell).join(' | ')} |`).join('\n')
+
+const credentials: Readonly<Record<string, string>> = {
+  Developer: "developer's token",
+  ApiKey: 'API key',
+  'ApiKey Session': "API key and user's session",
+  'ApiKey OnBehalfOf': 'server key and `X-On-Behalf-Of`',
+}
+
+const callerText = (caller: Caller): string => {
+  if (caller.security.length === 0) return 'anyone'
+  return caller.security
+    .map((needed) => credentials[Object.keys(needed).join(' ')] ?? Object.keys(needed).join(' and '))
+    .join(', or ')
+}
+
+const madeHere = 'Made from the route declarations by `npm run docs`.'
+
+const apiPage = (areas: readonly Area[]): string => {
+  const parts = areas.map((area) => {
+    const rows = area.routes.map((route) => [
+      `\`${route.method} ${fullPath(area, route)}\``,
+      callerText(route.caller),
+      route.summary,
+      Object.keys(route.replies).join(', '),
+    ])
+    return `## ${area.title}\n\n${table(['route', 'who', 'what', 'answers'], rows)}\n`
+  })
+  return `# Routes
+
+${madeHere} A running server describes them in full at
+\`/docs\`, and for programs at \`/openapi.json\`. What a route may refuse stands in [errors.md](errors.md).
+
+- Credentials: a developer's token goes into \`Authorization: Bearer\`, an API key into \`X-Api-Key\`, a user's session token into
+  \`Authorization: Bearer\` beside the API key.
+- Success is \`{"data": ...}\`, a list of pages has \`total\`, \`offset\` and \`limit\` or a \`pagination\` beside it; a refusal is
+  \`{"error": {"code", "message", "details"?}}\`. Every answer carries \`X-Request-Id\`.
+
+${parts.join('\n')}`
+}
+
+type Entry = { readonly area: Area; readonly route: Route }
+
+const entriesOf = (areas: readonly Area[]): Entry[] =>
+  areas.flatMap((area) => area.routes.map((route) => ({ area, route })))
+
+/** Where a code is answered, as short as it can be said; the table by route says it in full. */
+const placesOf = (areas: readonly Area[], found: readonly Entry[]): string => {
+  const all = entriesOf(areas)
+  if (found.length === all.length) return 'every route'
+  if (found.length > all.length - 3) {
+    const others = all.filter((entry) => !found.some(({ route }) => route === entry.route))
+    return `every route but ${others.map(nameOf).join(', ')}`
+  }
+  if (found.length <= 3) return found.map(nameOf).join(', ')
+  return areas
+    .flatMap((area) => {
+      const here = found.filter((entry) => entry.area === area).length
+      if (here === 0) return []
+      return here === area.routes.length ? [area.title] : [`${area.title} (${here} of ${area.routes.length})`]
+    })
+    .join(', ')
+}
+
+const nameOf = ({ area, route }: Entry) => `\`${route.method} ${fullPath(area, route)}\``
+
+const errorsPage = (areas: readonly Area[]): string => {
+  const statuses = new Map<number, Map<string, Entry[]>>()
+  for (const entry of entriesOf(areas)) {
+    for (const [status, codes] of declaredCodes(entry.area, entry.route)) {
+      const byCode = statuses.get(status) ?? new Map<string, Entry[]>()
+      statuses.set(status, byCode)
+      for (const code of codes) byCode.set(code, [...(byCode.get(code) ?? []), entry])
+    }
+  }
+  const parts = [...statuses]
+    .sort(([a], [b]) => a - b)
+    .map(([status, byCode]) => {
+      const rows = [...byCode]
+        .sort(([a], [b]) => a.localeCompare(b))
+        .map(([code, found]) => [`\`${code}\``, placesOf(areas, found)])
+      return `## ${status}\n\n${table(['code', 'answered by'], rows)}\n`
+    })
+  const routes = entriesOf(areas).map((entry) => {
+    const declared = [...declaredCodes(entry.area, entry.route)].sort(([a], [b]) => a - b)
+    return [nameOf(entry), declared.map(([status, codes]) => `${status} ${[...codes].sort().join(', ')}`).join('; ')]
+  })
+  return `# Errors
+
+${madeHere} Tests fail on a code that a route does not declare for its
+status, and on a declared one that no test has seen.
+
+A refusal is \`{"error": {"code", "message", "details"?}}\`: decide by \`code\`, show \`message\` to developers. \`429\` and \`503\` carry
+\`Retry-After\` in seconds. A \`500\` says nothing of the inside; its \`X-Request-Id\` stands in the server's log. Beside these, a
+path that does not exist answers 404 \`NOT_FOUND\`, a known path under another method 405 \`METHOD_NOT_ALLOWED\` with
+\`Allow\`, and headers of more than 16 KB 431 \`HEADERS_TOO_LARGE\`.
+
+${parts.join('\n')}
+## By route
+
+${table(['route', 'refusals'], routes)}
+`
+}
+
+const defaultOf = (name: string, documented: unknown): string => {
+  if (documented !== undefined) return `\`${documented}\``
+  const field = (environment.shape as Readonly<Record<string, z.ZodType>>)[name]
+  const { data } = field?.safeParse(undefined) ?? {}
+  return data === undefined || Array.isArray(data) ? '' : `\`${data}\``
+}
+
+const environmentTable = (): string => {
+  const { properties = {} } = z.toJSONSchema(environment, { io: 'input', unrepresentable: 'any' })
+  const rows = Object.entries(properties).map(([name, property]) => {
+    const {
+      description = '',
+      default: usual,
+      enum: values,
+    } = property as { description?: string; default?: unknown; enum?: string[] }
+    const choice = values && values.length > 1 ? ` One of ${values.map((value) => `\`${value}\``).join(', ')}.` : ''
+    return [`\`${name}\``, defaultOf(name, usual), description + choice]
+  })
+  return table(['variable', 'default', 'meaning'], rows)
+}
+
+const begin = '<!-- environment: made by npm run docs -->'
+const end = '<!-- end of environment -->'
+
+const withEnvironment = (readme: string): string => {
+  const [before, rest = ''] = readme.split(begin)
+  const after = rest.split(end)[1]
+  if (before === undefined || after === undefined)
+    throw new Error(`README.md has lost its marks "${begin}" and "${end}".`)
+  return `${before}${begin}\n${environmentTable()}\n${end}${after}`
+}
+
+const read = (file: string) => readFile(join(root, file), 'utf8').catch(() => '')
+
+const main = async (): Promise<void> => {
+  const areas = (await loadAreas()).sort((a, b) => a.title.localeCompare(b.title))
+  const pages: readonly [string, string][] = [
+    ['docs/api.md', apiPage(areas)],
+    ['docs/errors.md', errorsPage(areas)],
+    ['README.md', withEnvironment(await read('README.md'))],
+  ]
+  const stale: string[] = []
+  for (const [file, text] of pages) if ((await read(file)) !== text) stale.push(file)
+  if (!process.argv.includes('--check')) {
+    for (const [file, text] of pages) if (stale.includes(file)) await writeFile(join(root, file), text)
+    process.stdout.write(stale.length > 0 ? `Wrote ${stale.join(', ')}.\n` : 'Everything is current.\n')
+    return
+  }
+  if (stale.length > 0) {
+    process.stderr.write(`${stale.join(', ')}: not what the code says any more. Run npm run docs.\n`)
+    process.exitCode = 1
+  }
+}
+
+try {
+  await main()
+} catch (error) {
+  process.stderr.write(`${(error as Error).message}\n`)
+  process.exitCode = 1
+}

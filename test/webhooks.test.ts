@@ -1,0 +1,340 @@
+import { randomUUID } from 'node:crypto'
+import { afterEach, describe, expect, test } from 'vitest'
+import { idempotencyKey, verifySignature } from '#server/providers/outbound.ts'
+import { type Answer, startHarness } from '#test/support/harness.ts'
+import { startHttpsReceiver } from '#test/support/https.ts'
+
+const receiver = await startHttpsReceiver()
+const env = { WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8', WEBHOOK_CA_FILE: receiver.caFile }
+const harness = await startHarness({ env })
+const project = await harness.project()
+
+afterEach(async () => {
+  harness.setTime(null)
+  receiver.requests.splice(0)
+  await project.sql('delete from app.webhooks')
+})
+
+const watch = async (fields: object = {}) => {
+  const { status, data } = await project.admin.post('/webhooks', {
+    event_name: 'paid',
+    target_url: receiver.url,
+    ...fields,
+  })
+  expect(status).toBe(201)
+  return data
+}
+const deliveries = () => project.sql('select * from app.webhook_deliveries order by created_at, id')
+const refused = (answer: Answer, status: number, code: string, field?: string) => {
+  expect([answer.status, answer.error?.code]).toEqual([status, code])
+  if (field !== undefined) expect(answer.error?.details).toMatchObject({ field, reason: expect.any(String) })
+}
+
+describe('subscriptions', () => {
+  test('are registered with a secret that is shown once, and listed without it, newest first', async () => {
+    harness.setTime('2026-11-21T10:00:00Z')
+    const first = await watch()
+    expect(first).toEqual({
+      id: expect.any(String),
+      event_name: 'paid',
+      target_url: receiver.url,
+      description: null,
+      filter: null,
+      include_user: true,
+      status: 'active',
+      secret: expect.stringMatching(/^[0-9a-f]{64}$/),
+      created_at: '2026-11-21T10:00:00.000Z',
+      updated_at: '2026-11-21T10:00:00.000Z',
+    })
+    harness.advance(60)
+    const filter = { column: 'cart.total', op: 'gte', value: 10 }
+    const second = await watch({ event_name: 'svc.user.created', description: 'new', filter, include_user: false })
+    const { secret: _one, ...firstShown } = first
+    const { secret: _two, ...secondShown } = second
+    expect(secondShown).toMatchObject({ description: 'new', filter, include_user: false })
+    const list = await project.admin.get('/webhooks')
+    expect(list.status).toBe(200)
+    expect(list.body).toEqual({ data: [secondShown, firstShown], total: 2, offset: 0, limit: 50 })
+    const page = await project.admin.get('/webhooks?limit=1&offset=1')
+    expect(page.body).toEqual({ data: [firstShown], total: 2, offset: 1, limit: 1 })
+    const stored = JSON.stringify(await project.sql('select * from app.webhook_secrets, app.webhooks'))
+    expect(stored).not.toContain(first.secret)
+  })
+
+  test.each([
+    ['no name', { event_name: undefined }, 'event_name'],
+    ['a name in capitals', { event_name: 'Paid' }, 'event_name'],
+    ['a name of 129', { event_name: 'a'.repeat(129) }, 'event_name'],
+    ['no address', { target_url: undefined }, 'target_url'],
+    ['an address that is too long', { target_url: `https://a.org/${'a'.repeat(2048)}` }, 'target_url'],
+    ['a description that is too long', { description: 'a'.repeat(1001) }, 'description'],
+    ['a filter that is none', { filter: { column: 'a' } }, 'filter'],
+    ['an empty filter', { filter: {} }, 'filter'],
+    ['a filter with 51 conditions', { filter: { and: Array(51).fill({ column: 'a', op: 'is_null' }) } }, 'filter'],
+    ['a text as include_user', { include_user: 'yes' }, 'include_user'],
+  ])('refuse %s', async (_name, fields, field) => {
+    const body = { event_name: 'paid', target_url: receiver.url, ...fields }
+    refused(await project.admin.post('/webhooks', body), 400, 'VALIDATION_ERROR', field)
+  })
+
+  test.each([
+    ['http://example.org/', 'TARGET_URL_NOT_HTTPS'],
+    ['ftp://example.org/', 'TARGET_URL_NOT_ALLOWED'],
+    ['no url', 'TARGET_URL_NOT_ALLOWED'],
+    ['https://10.1.2.3/', 'TARGET_URL_NOT_ALLOWED'],
+    ['https://169.254.169.254/latest/meta-data/', 'TARGET_URL_NOT_ALLOWED'],
+    ['https://[::1]/', 'TARGET_URL_NOT_ALLOWED'],
+    ['https://0x0a000001/', 'TARGET_URL_NOT_ALLOWED'],
+    ['https://1.1.1.1:8443/', 'TARGET_URL_NOT_ALLOWED'],
+    ['https://user:word@1.1.1.1/', 'TARGET_URL_NOT_ALLOWED'],
+    ['https://nothing.invalid/', 'TARGET_URL_NOT_ALLOWED'],
+  ])('refuse the address %s', async (target_url, code) => {
+    refused(await project.admin.post('/webhooks', { event_name: 'paid', target_url }), 400, code, 'target_url')
+    expect(await project.sql('select from app.webhooks')).toEqual([])
+  })
+
+  test('are at most 50, also when 60 are registered at once', { timeout: 40_000 }, async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, () =>
+        project.admin.post('/webhooks', { event_name: 'paid', target_url: receiver.url }),
+      ),
+    )
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(50)
+    for (const answer of answers.filter(({ status }) => status !== 201)) refused(answer, 409, 'LIMIT_REACHED')
+    expect((await project.admin.get('/webhooks')).body.total).toBe(50)
+  })
+
+  test('are deleted once', async () => {
+    const { id } = await watch()
+    const gone = await project.admin.delete(`/webhooks/${id}`)
+    expect([gone.status, gone.data]).toEqual([200, { deleted: true }])
+    refused(await project.admin.delete(`/webhooks/${id}`), 404, 'NOT_FOUND')
+    refused(await project.admin.delete('/webhooks/x'), 400, 'INVALID_ID')
+  })
+
+  test('belong to their project and its developer', async () => {
+    const { id } = await watch()
+    const stranger = await harness.developer()
+    const other = await harness.project({ developer: stranger })
+    refused(await other.admin.delete(`/webhooks/${id}`), 404, 'NOT_FOUND')
+    const calls = [
+      ['GET', ''],
+      ['POST', ''],
+      ['DELETE', `/${id}`],
+    ] as const
+    const body = (method: string) => (method === 'POST' ? { event_name: 'paid', target_url: receiver.url } : undefined)
+    for (const [method, path] of calls) {
+      const call = (client: typeof stranger, projectId: string) =>
+        client.request(method, `/admin/projects/${projectId}/webhooks${path}`, body(method))
+      refused(await call(stranger, project.id), 403, 'PROJECT_FORBIDDEN')
+      refused(await call(stranger, randomUUID()), 404, 'NOT_FOUND')
+      refused(await call(harness.anyone as typeof stranger, project.id), 401, 'INVALID_DEVELOPER_TOKEN')
+    }
+  })
+
+  test('a body that is none, a page that is none', async () => {
+    refused(await project.admin.post('/webhooks', '['), 400, 'INVALID_BODY')
+    refused(await project.admin.get('/webhooks?limit=0'), 400, 'INVALID_INPUT')
+  })
+})
+
+describe('an event that a subscription watches', () => {
+  test('is sent once, signed, with exactly these headers, and a body that is stored', async () => {
+    harness.setTime('2026-11-21T10:00:00.250Z')
+    const hook = await watch({ target_url: `${receiver.url}hooks?a=b` })
+    const user = await project.user()
+    const sent = {
+      id: randomUUID(),
+      event_name: 'paid',
+      properties: { cart: { total: 12.5 }, note: 'ünïcode "quoted"' },
+      session_id: randomUUID(),
+      occurred_at: '2026-11-21T09:00:00.000Z',
+    }
+    await user.post('/client/events', sent)
+    harness.advance(2)
+    await project.drain()
+    expect(receiver.requests).toHaveLength(1)
+    const { method, path, headers, body } = receiver.requests[0]!
+    const [delivery] = await deliveries()
+    expect([method, path, body]).toEqual(['POST', '/hooks?a=b', delivery.payload])
+    expect(JSON.parse(body)).toEqual({
+      id: delivery.id,
+      type: 'paid',
+      api_version: '1.0.0',
+      created_at: '2026-11-21T10:00:00.250Z',
+      project_id: project.id,
+      data: {
+        event: { ...sent, source: 'client' },
+        user: {
+          id: user.id,
+          external_id: null,
+          email: null,
+          display_name: user.data.display_name,
+          properties: {},
+        },
+      },
+    })
+    const { host: _host, connection: _connection, 'content-length': length, ...rest } = headers
+    expect(Number(length)).toBe(Buffer.byteLength(body))
+    expect(rest).toEqual({
+      'content-type': 'application/json',
+      'user-agent': 'Service-Webhooks/1',
+      'accept-encoding': 'identity',
+      'x-service-signature': expect.stringMatching(/^t=1795255202,v1=[0-9a-f]{64}$/),
+      'x-service-idempotency-key': idempotencyKey(hook.id, sent.id),
+      'x-service-event-name': 'paid',
+      'x-service-event-id': sent.id,
+      'x-service-attempt': '1',
+    })
+    const signed = String(headers['x-service-signature'])
+    expect(verifySignature(signed, hook.secret, body, 1795255202)).toBe(true)
+    expect(verifySignature(signed, hook.secret, `${body} `, 1795255202)).toBe(false)
+
+    expect(delivery).toMatchObject({
+      status: 'delivered',
+      attempts: 1,
+      next_attempt_at: null,
+      settled_at: harness.now(),
+    })
+    expect(await project.sql('select n, status_code, error, response_excerpt from app.webhook_attempts')).toEqual([
+      { n: 1, status_code: 200, error: null, response_excerpt: 'ok' },
+    ])
+    expect(await project.sql('select from app.outbox')).toEqual([])
+    await project.drain()
+    expect(receiver.requests).toHaveLength(1)
+  })
+
+  test('carries its user, or null where the subscription wants none', async () => {
+    await watch({ include_user: false })
+    const [ada] = await project.sql(
+      `insert into app.users (email, external_id, display_name, properties)
+       values ('a@example.org', 'ours-1', 'Ada', '{"plan": "pro"}') returning id`,
+    )
+    const server = project.onBehalfOf(ada.id)
+    await server.post('/client/events', { event_name: 'paid' })
+    await project.drain()
+    expect(JSON.parse(receiver.requests[0]!.body).data).toMatchObject({
+      user: null,
+      event: { source: 'server', session_id: null },
+    })
+    await watch()
+    await server.post('/client/events', { event_name: 'paid' })
+    await project.drain()
+    const users = receiver.requests.slice(1).map(({ body }) => JSON.parse(body).data.user)
+    expect(users).toContainEqual({
+      id: ada.id,
+      external_id: 'ours-1',
+      email: 'a@example.org',
+      display_name: 'Ada',
+      properties: { plan: 'pro' },
+    })
+  })
+
+  test('goes to each subscription of its name, and to no other', async () => {
+    const [one, two] = [await watch(), await watch()]
+    await watch({ event_name: 'paid.twice' })
+    const user = await project.user()
+    await user.post('/client/events', {
+      events: [{ event_name: 'paid' }, { event_name: 'other' }, { event_name: 'paid' }],
+    })
+    await project.drain()
+    const sent = await project.sql('select webhook_id, count(*)::int as count from app.webhook_deliveries group by 1')
+    expect(sent.map(({ webhook_id, count }) => [webhook_id, count]).sort()).toEqual(
+      [
+        [one.id, 2],
+        [two.id, 2],
+      ].sort(),
+    )
+    expect(receiver.requests).toHaveLength(4)
+    expect(new Set(receiver.requests.map(({ headers }) => headers['x-service-idempotency-key'])).size).toBe(4)
+  })
+
+  test('is filtered by its properties; what is not known does not match', async () => {
+    await watch({
+      filter: {
+        and: [
+          { column: 'cart.total', op: 'gte', value: 10 },
+          { column: 'plan', op: 'ne', value: 'free' },
+        ],
+      },
+    })
+    const user = await project.user()
+    const properties = [
+      { n: 1, cart: { total: 10 }, plan: 'pro' },
+      { n: 2, cart: { total: 9 }, plan: 'pro' },
+      { n: 3, cart: { total: 10 }, plan: 'free' },
+      { n: 4, cart: { total: 10 } },
+      { n: 5 },
+      { n: 6, cart: { total: '10' }, plan: 'pro' },
+    ]
+    await user.post('/client/events', { events: properties.map((each) => ({ event_name: 'paid', properties: each })) })
+    await project.drain()
+    expect(receiver.requests.map(({ body }) => JSON.parse(body).data.event.properties.n)).toEqual([1])
+  })
+
+  test('may be one of the platform', async () => {
+    await watch({ event_name: 'svc.user.created' })
+    const user = await project.user()
+    await project.drain()
+    expect(receiver.requests).toHaveLength(1)
+    expect(JSON.parse(receiver.requests[0]!.body)).toMatchObject({
+      type: 'svc.user.created',
+      data: { event: { source: 'system' }, user: { id: user.id } },
+    })
+  })
+
+  test('is not sent when it is imported history, a duplicate, or watched by a disabled subscription', async () => {
+    const hook = await watch()
+    const server = project.onBehalfOf((await project.user()).id)
+    await server.post('/client/events', { event_name: 'paid', occurred_at: '2020-01-01', historical: true })
+    await server.post('/client/events', { event_name: 'paid', historical: true })
+    expect(await deliveries()).toEqual([])
+    const id = randomUUID()
+    await Promise.all(Array.from({ length: 20 }, () => server.post('/client/events', { id, event_name: 'paid' })))
+    expect(await deliveries()).toHaveLength(1)
+    await Promise.all([project.drain(), project.drain(), project.drain()])
+    expect(receiver.requests).toHaveLength(1)
+    await project.sql(`update app.webhooks set status = 'disabled' where id = $1`, [hook.id])
+    await server.post('/client/events', { event_name: 'paid' })
+    expect(await deliveries()).toHaveLength(1)
+  })
+
+  test('fails nothing when its subscription is deleted at the same moment', async () => {
+    const user = await project.user()
+    for (let times = 0; times < 5; times += 1) {
+      const hooks = await Promise.all([watch(), watch(), watch()])
+      const answers = await Promise.all([
+        ...Array.from({ length: 6 }, () => user.post('/client/events', { event_name: 'paid' })),
+        ...hooks.map(({ id }) => project.admin.delete(`/webhooks/${id}`)),
+        ...Array.from({ length: 6 }, () => user.post('/client/events', { event_name: 'paid' })),
+      ])
+      expect(answers.filter(({ status }) => status >= 400)).toEqual([])
+    }
+    await project.drain()
+    expect(await project.sql('select from app.outbox')).toEqual([])
+  })
+})
+
+test('workers deliver within two seconds of the event', async () => {
+  const working = await startHarness({ env, work: true })
+  const own = await working.project()
+  await own.admin.post('/webhooks', { event_name: 'paid', target_url: receiver.url })
+  const user = await own.user()
+  const { data } = await user.post('/client/events', { event_name: 'paid' })
+  const ids = () => receiver.requests.map(({ headers }) => headers['x-service-event-id'])
+  await expect.poll(ids, { timeout: 2000, interval: 20 }).toContain(data.event.id)
+  await working.stop()
+})
+
+test('nobody but workers reads secrets or what was sent, and workers change nothing else', async () => {
+  await watch()
+  for (const role of ['app_user', 'app_server', 'app_anon'] as const)
+    for (const table of ['webhooks', 'webhook_secrets', 'webhook_deliveries', 'webhook_attempts', 'outbox'])
+      await expect(project.as(role, {}, `select from app.${table}`)).rejects.toThrow(/permission denied/)
+  await expect(project.as('app_admin', {}, 'select from app.webhook_secrets')).rejects.toThrow(/permission denied/)
+  for (const change of [`target_url = 'https://evil.example'`, `event_name = 'other'`])
+    await expect(project.as('app_worker', {}, `update app.webhooks set ${change}`)).rejects.toThrow(/permission denied/)
+  await expect(project.as('app_worker', {}, `update app.webhook_deliveries set payload = ''`)).rejects.toThrow(
+    /permission denied/,
+  )
+})
