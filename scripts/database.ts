@@ -1,4 +1,4 @@
-// npm run db:migrate, db:reload, db:status, db:new: for whoever looks after the databases, also while a server runs.
+// npm run db:migrate, db:reload, db:status, db:new, db:cluster: for whoever looks after the databases, also while a server runs.
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { readConfig } from '#server/config.ts'
@@ -6,8 +6,10 @@ import { type Cluster, connectAdmin, databaseExists, maintenanceDatabase } from 
 import { readProgram, root } from '#server/database/files.ts'
 import { controlName, type Programs } from '#server/database/prepare.ts'
 import {
+  addCluster,
   type FleetStatus,
   fleetStatus,
+  listClusters,
   needsMigrating,
   readyTenants,
   reloadInstallation,
@@ -184,17 +186,41 @@ const create = async ([kind, name]: readonly string[]): Promise<number> => {
   return 0
 }
 
+/** The address comes from the environment: arguments can be read by every user of the machine. */
+const clusters = ([action = 'list', name = '', capacity = '500']: readonly string[]): Promise<number> =>
+  onFoundation(async (foundation) => {
+    const cluster = clusterOf(foundation)
+    await requireControl(foundation, cluster)
+    const prefix = foundation.config.DATABASE_PREFIX
+    const dsn = process.env['CLUSTER_URL']
+    if (action === 'add') {
+      if (!dsn || !/^[a-z][a-z0-9_-]{0,62}$/.test(name) || !/^[1-9]\d{0,5}$/.test(capacity)) {
+        throw new StartError(
+          'Say its name, and its address: CLUSTER_URL=postgres://... npm run db:cluster -- add second 500',
+        )
+      }
+      await addCluster(cluster, prefix, foundation.secrets, { name, dsn, capacity: Number(capacity) })
+    } else if (action !== 'list') throw new StartError('Say what to do: npm run db:cluster -- list, or add.')
+    for (const row of await listClusters(cluster, prefix)) {
+      say(
+        `${row.name.padEnd(16)}${counted(row.tenants, 'project', 'projects')} of ${row.capacity}${row.is_open ? '' : ', closed'}`,
+      )
+    }
+    return 0
+  })
+
 const commands: Readonly<Record<string, (rest: readonly string[]) => Promise<number>>> = {
   migrate,
   reload,
   status,
   new: create,
+  cluster: clusters,
 }
 
 const main = async (): Promise<number> => {
   const [name = '', ...rest] = process.argv.slice(2)
   const command = commands[name]
-  if (!command) throw new StartError('Say what to do: npm run db:migrate, db:reload, db:status or db:new.')
+  if (!command) throw new StartError('Say what to do: npm run db:migrate, db:reload, db:status, db:new or db:cluster.')
   return command(rest)
 }
 

@@ -53,7 +53,7 @@ const perTenant = 10
 const begin = (command: Extract<CallerCommand, { kind: 'begin' }>): Ready => {
   const { cluster, database: name, secretsKey, projectId, users } = command
   const secrets = createSecrets(secretsKey)
-  const limits = { total: 80, perTenant, callsPerConnection: Number.POSITIVE_INFINITY }
+  const limits = { total: 80, perTenant }
   const database = createDatabase({ secrets, limits, timeoutMs: 5000, log: pino({ level: 'warn' }) })
   const place: Place = { cluster, database: name, kind: 'tenant' }
   const target = targetOf(cluster, name, 'app_user', secrets)
@@ -146,8 +146,5 @@ answer(async (command: CallerCommand) => {
   }
   if (!ready) throw new Error('not begun')
   if (command.kind === 'statements') return statements(ready)
-  // connections open and plans are made before the clock runs
-  await run(command.way, command.concurrency, 0.3, ready)
-  process.send?.({ started: true })
   return run(command.way, command.concurrency, command.seconds, ready)
 })

@@ -2,9 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { pino } from 'pino'
 import { readConfig } from '#server/config.ts'
-import { type Cluster, connectAdmin } from '#server/database/cluster.ts'
+import { type Cluster, connectAdmin, targetOf } from '#server/database/cluster.ts'
+import type { Target } from '#server/database/pools.ts'
+import { tenantName } from '#server/database/prepare.ts'
+import { createSecrets } from '#server/secrets.ts'
 import { lay } from '#server/start.ts'
-import { ask, endServer, type ServerProcess, startServer, temporaryFolder } from '#test/support/process.ts'
+import { ask, endServer, type ServerProcess, startServer, tellStory, temporaryFolder } from '#test/support/process.ts'
+import type { CallerCommand } from './caller.ts'
+import { type Child, startChild } from './child.ts'
 
 /** An embedded Postgres of this run's own, as `npm start` would run it: durable, in a folder that goes when the run ends. */
 export type Installation = {
@@ -90,3 +95,44 @@ export const signIn = async (url: string, key: Readonly<Record<string, string>>)
 
 /** Sign-ups and sign-ins are limited per address: each comes from one of its own. */
 export const address = () => ({ 'x-forwarded-for': `10.${randomBytes(3).join('.')}` })
+
+export type Story = {
+  readonly server: ServerProcess
+  readonly projectId: string
+  readonly database: string
+  readonly users: readonly User[]
+  /** As the pools of the program reach the tenant for end users. */
+  readonly target: Target
+  /** A process that makes database calls as these users. */
+  caller(): Promise<Child>
+}
+
+/** A server, a ready project and signed-in users. */
+export const tell = async (installation: Installation, users: number): Promise<Story> => {
+  const { cluster, secretsKey } = installation
+  const server = await installation.serve()
+  const { projectId, key } = await tellStory(server.url)
+  const signedIn: User[] = []
+  for (let count = 0; count < users; count += 1) signedIn.push(await signIn(server.url, key))
+  const database = tenantName('trellis', projectId)
+  return {
+    server,
+    projectId,
+    database,
+    users: signedIn,
+    target: targetOf(cluster, database, 'app_user', createSecrets(secretsKey)),
+    async caller() {
+      const child = startChild('caller.ts')
+      const claims = signedIn.map(({ userId, sessionId }) => ({ userId, sessionId }))
+      await child.ask({
+        kind: 'begin',
+        cluster,
+        database,
+        secretsKey,
+        projectId,
+        users: claims,
+      } satisfies CallerCommand)
+      return child
+    },
+  }
+}

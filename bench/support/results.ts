@@ -57,7 +57,8 @@ export const writeSection = async (name: string, text: string): Promise<void> =>
   const section = `${begin}\n\n${text.trim()}\n\n${end}`
   const old = await readFile(file, 'utf8').catch(() => heading)
   const [from, to] = [old.indexOf(begin), old.indexOf(end)]
-  const next = from >= 0 && to > from ? old.slice(0, from) + section + old.slice(to + end.length) : `${old}\n${section}\n`
+  const next =
+    from >= 0 && to > from ? old.slice(0, from) + section + old.slice(to + end.length) : `${old}\n${section}\n`
   await writeFile(file, next)
 }
 

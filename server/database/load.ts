@@ -101,7 +101,9 @@ const applyPlain = async (client: Client, file: SqlFile): Promise<void> => {
   await remember(client, file)
 }
 
-const isSignatureChange = (error: unknown) => ['42P13', '2BP01'].includes((error as DatabaseError).code ?? '')
+const isSignatureChange = (
+  error: unknown, // 42725: the former signature stands beside the new one, and a comment or a grant without arguments fits both
+) => ['42P13', '2BP01', '42725'].includes((error as DatabaseError).code ?? '')
 
 const stem = (path: string) => path.replace(/^[a-z]+\/[a-z]+\//, '').replace(/(\/.*)?\.sql$/, '')
 const policiesFor = (file: SqlFile, policies: readonly SqlFile[]) =>

@@ -1,9 +1,10 @@
 import type pg from 'pg'
-import { type Cluster, connectAdmin, withClusterLock } from '#server/database/cluster.ts'
+import { bootstrapRoles, type Cluster, connectAdmin, withClusterLock } from '#server/database/cluster.ts'
 import type { Program } from '#server/database/files.ts'
 import { buildTemplate, migrateDatabase } from '#server/database/migrate.ts'
 import { controlName, type Programs, templateName } from '#server/database/prepare.ts'
 import { StartError } from '#server/errors.ts'
+import type { Secrets } from '#server/secrets.ts'
 
 /** A ready tenant as control knows it. */
 export type Tenant = { readonly projectId: string; readonly database: string; readonly schemaVersion: string }
@@ -156,3 +157,42 @@ export const fleetStatus = (cluster: Cluster, prefix: string, programs: Programs
       tenants: fleet[0]!.body.data,
     }
   })
+
+export type ClusterRow = {
+  readonly name: string
+  readonly capacity: number
+  readonly is_open: boolean
+  readonly tenants: number
+}
+
+export const listClusters = (cluster: Cluster, prefix: string): Promise<ClusterRow[]> =>
+  withControl(cluster, prefix, async (control) => {
+    const { rows } = await control.query<ClusterRow>(
+      `select c.name, c.capacity, c.is_open, count(t.project_id)::int as tenants
+         from app.clusters c left join app.tenants t on t.cluster_id = c.id
+        group by c.id order by c.created_at, c.id`,
+    )
+    return rows
+  })
+
+/**
+ * Makes another Postgres server ready for tenants and tells control of it; new projects are placed there from then on. Under
+ * a name that is known, its address is replaced. The template is made with the first project.
+ */
+export const addCluster = async (
+  cluster: Cluster,
+  prefix: string,
+  secrets: Secrets,
+  added: { name: string; dsn: string; capacity: number },
+): Promise<void> => {
+  if (added.name === 'own') throw new StartError('"own" is the server of the control database. Choose another name.')
+  await withClusterLock({ id: '', dsn: added.dsn }, (admin) => bootstrapRoles(admin, secrets))
+  await withControl(cluster, prefix, (control) =>
+    control.query(
+      `insert into app.clusters (name, dsn_sealed, capacity) values ($1, $2, $3)
+       on conflict on constraint clusters_name_unique do update
+          set dsn_sealed = excluded.dsn_sealed, capacity = excluded.capacity`,
+      [added.name, secrets.encrypt('cluster dsn', added.dsn), added.capacity],
+    ),
+  )
+}

@@ -2,6 +2,9 @@ import { z } from 'zod'
 import { type Area, invalidBodyCode, invalidCode, type Route } from '#server/http/route.ts'
 import { ErrorEnvelope } from '#server/http/schemas.ts'
 
+/** A part of the path that takes any text, such as an id or a key, is never malformed. */
+const mayRefuse = (schema: z.ZodType) => !schema.safeParse('~ no id ~').success
+
 /** Every code that a route may answer, by status: its own, its caller's, its area's, and everybody's. */
 export const declaredCodes = (area: Area, route: Route): ReadonlyMap<number, ReadonlySet<string>> => {
   const codes = new Map<number, Set<string>>()
@@ -24,7 +27,7 @@ export const declaredCodes = (area: Area, route: Route): ReadonlyMap<number, Rea
     add(415, 'UNSUPPORTED_MEDIA_TYPE')
   }
   if (route.query) add(400, invalidCode(area, route, 'query'))
-  if (route.params) {
+  if (route.params && Object.values(route.params).some(mayRefuse)) {
     if ((route.source ?? area.source) === 'contract') add(404, 'NOT_FOUND')
     else add(400, 'INVALID_ID')
   }

@@ -1,0 +1,202 @@
+// npm run bench:call: the role-switched call beside what limits it (pgbench) and what it replaces (four steps in sequence).
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Statement } from '#server/database/call.ts'
+import { endServer } from '#test/support/process.ts'
+import type { Called, CallerCommand, Way } from './support/caller.ts'
+import type { Child } from './support/child.ts'
+import { postgresCpu, requireProc } from './support/cpu.ts'
+import { install, type Story, tell } from './support/installation.ts'
+import { figure, medianOf, table } from './support/numbers.ts'
+import { findPgbench, runPgbench, type Script, writeScript } from './support/pgbench.ts'
+import { type Aim, aimLine, circumstances, publish, say } from './support/results.ts'
+
+const isShort = process.argv.includes('--short')
+const concurrencies = [1, 8, 32]
+const [rounds, seconds] = isShort ? [1, 1] : [7, 2]
+
+type Round = { readonly perSecond: number; readonly node: number; readonly postgres: number }
+type Contestant = {
+  readonly name: string
+  readonly subject: string
+  run(concurrency: number): Promise<{ perSecond: number; calls: number; cpu: number }>
+}
+
+const names = {
+  oneSync: 'one Sync, from our pools',
+  sequence: 'BEGIN, set_config, call, COMMIT in sequence, `pg` pool',
+  pgbench: 'pgbench, one trip, role switched',
+  plain: 'pgbench, one trip, no switch',
+}
+
+/** What each setting of the call holds when this user makes it. */
+const settingsOf = ({ users, projectId }: Story): Readonly<Record<string, string>> => ({
+  role: 'app_user',
+  'app.caller': 'user',
+  'app.user_id': users[0]?.userId ?? '',
+  'app.session_id': users[0]?.sessionId ?? '',
+  'app.project_id': projectId,
+  transaction_read_only: 'on',
+  statement_timeout: '5000',
+})
+
+const setupOf = (text: string, story: Story): Statement => {
+  const settings = settingsOf(story)
+  const names = [...text.matchAll(/set_config\('([^']+)', \$\d+, true\)/g)].map(([, name = '']) => name)
+  return { name: 'bench_setup', text, values: names.map((name) => settings[name] ?? '') }
+}
+
+const nodeContestant = (name: string, subject: string, way: Way, child: Child): Contestant => ({
+  name,
+  subject,
+  run: (concurrency) => child.ask<Called>({ kind: 'run', way, concurrency, seconds } satisfies CallerCommand),
+})
+
+const pgbenchContestant = (name: string, subject: string, script: Script, story: Story): Contestant => ({
+  name,
+  subject,
+  run: async (concurrency) => ({
+    ...(await runPgbench(story.target, script, concurrency, seconds)),
+    cpu: Number.NaN,
+  }),
+})
+
+const variable = (prefix: string) => (text: string) => text.replaceAll(/\$(\d+)/g, `:${prefix}$1`)
+const valuesOf = (prefix: string, { values }: Statement) =>
+  Object.fromEntries(values.map((value, index) => [`${prefix}${index + 1}`, value ?? '']))
+
+/** The same texts in pgbench's own one-trip form; without the switch, role and user are settings of the connection. */
+const pgbenchContestants = async (
+  folder: string,
+  subject: string,
+  setup: Statement,
+  target: Statement,
+  story: Story,
+): Promise<Contestant[]> => {
+  const call = `${variable('v')(target.text)};`
+  const lines = ['\\startpipeline', `${variable('s')(setup.text)};`, call, '\\endpipeline']
+  const values = { ...valuesOf('s', setup), ...valuesOf('v', target) }
+  const switched = await writeScript(folder, `${target.name}_switched`, lines, { values, session: {} })
+  const { role, 'app.user_id': userId } = settingsOf(story)
+  const session = { role: role ?? '', 'app.user_id': userId ?? '' }
+  const plain = await writeScript(folder, `${target.name}_plain`, [call], { values: valuesOf('v', target), session })
+  return [
+    pgbenchContestant(names.pgbench, subject, switched, story),
+    pgbenchContestant(names.plain, subject, plain, story),
+  ]
+}
+
+const contestantsOf = async (story: Story, child: Child, folder: string | null): Promise<Contestant[]> => {
+  const texts = await child.ask<Record<string, string>>({ kind: 'statements' } satisfies CallerCommand)
+  const setup = setupOf(texts['trellis_setup'] ?? '', story)
+  const me = Object.values(texts).find((text) => text.includes('"me_get"')) ?? ''
+  const meGet: Statement = { name: 'bench_me', text: me, values: [] }
+  const row: Statement = {
+    name: 'bench_row',
+    text: 'select u.id, u.display_name, u.timezone, u.created_at from app.users u where u.id = $1',
+    values: [story.users[0]?.userId ?? ''],
+  }
+  const subjects = [
+    {
+      subject: '`database.call` of `me_get`',
+      statement: meGet,
+      way: { kind: 'call', name: 'me_get', args: {}, readOnly: true },
+    },
+    { subject: 'bare statement: one row by id', statement: row, way: { kind: 'one sync', statement: row } },
+  ] as const
+  const all: Contestant[] = []
+  for (const { subject, statement, way } of subjects) {
+    all.push(nodeContestant(names.oneSync, subject, way, child))
+    all.push(nodeContestant(names.sequence, subject, { kind: 'sequence', setup, statement }, child))
+    if (folder) all.push(...(await pgbenchContestants(folder, subject, setup, statement, story)))
+  }
+  return all
+}
+
+const keyOf = ({ subject, name }: Contestant, concurrency: number) => `${subject} ${name} ${concurrency}`
+
+/** Everybody's turn, round after round; the first time warms up and does not count. */
+const measure = async (contestants: readonly Contestant[], postmaster: number): Promise<Map<string, Round[]>> => {
+  const figures = new Map<string, Round[]>()
+  for (let round = 0; round <= rounds; round += 1) {
+    for (const concurrency of concurrencies) {
+      for (const contestant of contestants) {
+        const before = postgresCpu(postmaster)
+        const { perSecond, calls, cpu } = await contestant.run(concurrency)
+        const postgres = (postgresCpu(postmaster) - before) / calls
+        const key = keyOf(contestant, concurrency)
+        if (round > 0) figures.set(key, [...(figures.get(key) ?? []), { perSecond, node: cpu, postgres }])
+      }
+    }
+    say(`round ${round} of ${rounds}`)
+  }
+  return figures
+}
+
+const report = (contestants: readonly Contestant[], figures: Map<string, Round[]>): { text: string; aims: Aim[] } => {
+  const aims: Aim[] = []
+  const parts = [...new Set(contestants.map(({ subject }) => subject))].map((subject) => {
+    const mine = contestants.filter((contestant) => contestant.subject === subject)
+    const rate = (name: string, concurrency: number) =>
+      medianOf(figures.get(`${subject} ${name} ${concurrency}`) ?? [], (round) => round.perSecond)
+    const ratio = (name: string, to: string, concurrency: number) => rate(name, concurrency) / rate(to, concurrency)
+    const rows = mine.map((contestant) => [
+      contestant.name,
+      ...concurrencies.flatMap((concurrency) => [
+        figure(rate(contestant.name, concurrency)),
+        figure(ratio(contestant.name, names.sequence, concurrency)),
+      ]),
+      ...(['node', 'postgres'] as const).map((part) =>
+        figure(medianOf(figures.get(keyOf(contestant, 8)) ?? [], (round) => round[part])),
+      ),
+    ])
+    const least = Math.min(...concurrencies.map((concurrency) => ratio(names.oneSync, names.sequence, concurrency)))
+    aims.push({
+      text: `${subject}: at least ${figure(least)} times the sequence at every concurrency (aim: 2.5)`,
+      isMet: least >= 2.5,
+    })
+    const share = ratio(names.oneSync, names.pgbench, 8)
+    aims.push({
+      text: `${subject}: ${figure(share)} of pgbench's one-trip role-switched figure at 8 (aim: at least 0.7)`,
+      isMet: Number.isNaN(share) ? null : share >= 0.7,
+    })
+    const head = ['calls a second', ...concurrencies.flatMap((c) => [`c=${c}`, 'ratio']), 'Node us', 'Postgres us']
+    return `### ${subject}\n\n${table(head, rows)}`
+  })
+  return { text: parts.join('\n\n'), aims }
+}
+
+const main = async () => {
+  requireProc()
+  const pgbench = await findPgbench()
+  const installation = await install()
+  const folder = await mkdtemp(join(tmpdir(), 'trellis-bench-'))
+  try {
+    const story = await tell(installation, 1)
+    await endServer(story.server)
+    const child = await story.caller()
+    const contestants = await contestantsOf(story, child, pgbench ? folder : null)
+    const { text, aims } = report(contestants, await measure(contestants, installation.postmaster))
+    await child.end()
+    const versions = { Postgres: installation.postgresVersion, pgbench: pgbench ?? 'not installed' }
+    const missing = pgbench
+      ? ''
+      : '\nThe rows of pgbench are left out: it is not on the PATH of this machine (Debian: `apt install postgresql-contrib`).\n'
+    const notes = `Ratios are to the sequence. CPU microseconds for each call are those at c=8. \`pg\` and our pools hold at most 10 connections,
+pgbench one for each of c. Without the switch, role and user are settings of the connection.`
+    const parts = [
+      '## bench:call',
+      await circumstances('npm run bench:call', versions),
+      `${notes}\n${missing}`,
+      text,
+      aims.map(aimLine).join('\n'),
+    ]
+    await publish({ name: 'bench:call', isShort, text: parts.join('\n\n') })
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+    await installation.end()
+  }
+}
+
+await main()
