@@ -1,10 +1,10 @@
-// npm run db:migrate, db:reload, db:status, db:new, db:cluster: for whoever looks after the databases, also while a server runs.
+// npm run db:migrate, db:reload, db:status, db:new, db:cluster, db:url: for whoever looks after the databases, also while a server runs.
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { readConfig } from '#server/config.ts'
 import { type Cluster, connectAdmin, databaseExists, maintenanceDatabase } from '#server/database/cluster.ts'
 import { readProgram, root } from '#server/database/files.ts'
-import { controlName, type Programs } from '#server/database/prepare.ts'
+import { controlName, type Programs, tenantName } from '#server/database/prepare.ts'
 import {
   addCluster,
   type FleetStatus,
@@ -209,18 +209,31 @@ const clusters = ([action = 'list', name = '', capacity = '500']: readonly strin
     return 0
   })
 
+/** Where a client such as psql finds control, or the database of a project. */
+const url = ([projectId]: readonly string[]): Promise<number> =>
+  onFoundation(async ({ config, postgres }) => {
+    const found = new URL(postgres.dsn)
+    const { DATABASE_PREFIX: prefix } = config
+    found.pathname = `/${projectId ? tenantName(prefix, projectId) : controlName(prefix)}`
+    found.searchParams.set('options', '-c role=trellis_owner')
+    say(found.href.replaceAll('+', '%20'))
+    return 0
+  })
+
 const commands: Readonly<Record<string, (rest: readonly string[]) => Promise<number>>> = {
   migrate,
   reload,
   status,
   new: create,
   cluster: clusters,
+  url,
 }
 
 const main = async (): Promise<number> => {
   const [name = '', ...rest] = process.argv.slice(2)
   const command = commands[name]
-  if (!command) throw new StartError('Say what to do: npm run db:migrate, db:reload, db:status, db:new or db:cluster.')
+  if (!command)
+    throw new StartError('Say what to do: npm run db:migrate, db:reload, db:status, db:new, db:cluster or db:url.')
   return command(rest)
 }
 

@@ -148,6 +148,25 @@ const withEnvironment = (readme: string): string => {
   return `${before}${begin}\n${environmentTable()}\n${end}${after}`
 }
 
+/** Packages that docs/dependencies.md does not argue for, and ones that it still does. */
+const dependencyProblems = async (): Promise<string[]> => {
+  const manifest = JSON.parse(await read('package.json')) as Readonly<Record<string, Readonly<Record<string, string>>>>
+  const kinds = ['dependencies', 'optionalDependencies', 'devDependencies']
+  const packages = kinds.flatMap((kind) => Object.keys(manifest[kind] ?? {}))
+  const firstCells = (await read('docs/dependencies.md')).matchAll(/^\| (`[^|]*`) \|/gm)
+  const named = [...firstCells].flatMap(([, names = '']) =>
+    [...names.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name),
+  )
+  const covers = (name: string, installed: string) =>
+    name.endsWith('*') ? installed.startsWith(name.slice(0, -1)) : name === installed
+  return [
+    ...packages.filter((installed) => !named.some((name) => covers(name, installed))).map((name) => `lacks ${name}`),
+    ...named
+      .filter((name) => !packages.some((installed) => covers(name, installed)))
+      .map((name) => `still has ${name}`),
+  ]
+}
+
 const read = (file: string) => readFile(join(root, file), 'utf8').catch(() => '')
 
 const main = async (): Promise<void> => {
@@ -163,6 +182,10 @@ const main = async (): Promise<void> => {
     for (const [file, text] of pages) if (stale.includes(file)) await writeFile(join(root, file), text)
     process.stdout.write(stale.length > 0 ? `Wrote ${stale.join(', ')}.\n` : 'Everything is current.\n')
     return
+  }
+  for (const problem of await dependencyProblems()) {
+    process.stderr.write(`docs/dependencies.md ${problem}.\n`)
+    process.exitCode = 1
   }
   if (stale.length > 0) {
     process.stderr.write(`${stale.join(', ')}: not what the code says any more. Run npm run docs.\n`)

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import pg from 'pg'
-import { afterEach, describe, expect, inject, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
+import { openTransaction } from '#test/support/transaction.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
@@ -125,22 +125,10 @@ describe('one transaction', () => {
     const user = await project.user()
     const hook = await project.admin.post('/webhooks', { event_name: 'precious', target_url: 'https://1.1.1.1/' })
     expect(hook.status).toBe(201)
-    const url = new URL(inject('dsn'))
-    url.pathname = `/${project.database}`
-    const client = new pg.Client({ connectionString: url.href })
-    client.on('error', () => undefined)
-    await client.connect()
-    const { rows } = await client.query('select pg_backend_pid() as pid')
     const id = randomUUID()
-    await client.query('begin')
-    await client.query(`select set_config('app.caller', 'user', true), set_config('app.user_id', $1, true)`, [user.id])
-    await client.query(`set local role app_user`)
-    await client.query(`select api.events_post($1, 'key', 'hash')`, [JSON.stringify({ id, event_name: 'precious' })])
-    await project.sql('select 1')
-    const admin = new pg.Client({ connectionString: inject('dsn') })
-    await admin.connect()
-    await admin.query('select pg_terminate_backend($1, 5000)', [rows[0].pid])
-    await admin.end()
+    const open = await openTransaction(project, 'app_user', { 'app.caller': 'user', 'app.user_id': user.id })
+    await open.query(`select api.events_post($1, 'key', 'hash')`, [JSON.stringify({ id, event_name: 'precious' })])
+    await open.kill()
     for (const [table, where] of [
       ['engagement_events', `id = '${id}'`],
       ['event_ids', `id = '${id}'`],

@@ -1,33 +1,17 @@
 import { expect, test } from 'vitest'
 import { controlName } from '#server/database/prepare.ts'
-import type { Route } from '#server/http/route.ts'
 import { startHarness } from '#test/support/harness.ts'
+import { callRoute, createCast, nameOf } from '#test/support/routes.ts'
 
 /**
  * What every route does when its function fails: the failure code that it declares, and nothing of the inside. Each function is
  * replaced by one that raises, in a server and a project of this file's own.
  */
 const harness = await startHarness({ env: { LOG_LEVEL: 'silent' } })
-const project = await harness.project()
-const user = await project.user()
-const signedIn = await harness.developer()
+const cast = await createCast(harness)
+const { project } = cast
 
 const routes = harness.running.areas.flatMap((area) => area.routes).filter((route) => route.failure)
-const uuid = '00000000-0000-4000-8000-000000000000'
-
-/** The declared example, which is good enough to reach the function behind the route; tokens must be real ones. */
-const bodyOf = (route: Route) => {
-  const isClient = route.path.startsWith('/client')
-  const refresh_token = isClient ? user.refreshToken : signedIn.refreshToken
-  return { ...route.example, ...(route.example?.['refresh_token'] ? { refresh_token } : {}) }
-}
-
-const callerOf = (route: Route) => {
-  if (route.path.startsWith('/admin/projects/:projectId')) return project.developer
-  if (route.path.startsWith('/admin') || route.path.startsWith('/auth/developer/me')) return signedIn
-  if (route.path.startsWith('/client')) return user
-  return harness.anyone
-}
 
 /** Functions that come before a route's own. */
 const credentials = [
@@ -75,16 +59,8 @@ test('every route answers its own failure code and says nothing of the inside', 
 
   const wrong: string[] = []
   for (const route of routes) {
-    const signature = `${route.method} ${route.path}`
-    const path = route.path.replace(':projectId', project.id).replace(/:[A-Za-z]+/g, uuid)
-    const body = route.body ? bodyOf(route) : undefined
-    const headers = { 'x-api-key': project.clientKey }
-    const answer = await callerOf(route).request(
-      route.method,
-      path,
-      body,
-      route.path.startsWith('/client') ? headers : {},
-    )
+    const signature = nameOf(route)
+    const answer = await callRoute(route, cast)
     if (answer.status !== 500 || answer.error?.code !== route.failure)
       wrong.push(`${signature}: ${answer.status} ${answer.text.slice(0, 120)}`)
     if (

@@ -84,7 +84,7 @@ test('column grants are withdrawn column by column', async () => {
   const path = 'policies/tenant/outbox.sql'
   const whole = await readFile(join(base, path), 'utf8')
   const before = await snapshot()
-  await edit(path, (text) => text.replace('update (due_at, locked_until,', 'update (locked_until,'))
+  await edit(path, (text) => text.replace('update (due_at, ', 'update ('))
   await load()
   expect(before.filter((line) => line.includes('app.outbox due_at app_worker UPDATE'))).toHaveLength(1)
   expect((await snapshot()).filter((line) => line.includes('app.outbox due_at app_worker UPDATE'))).toHaveLength(0)

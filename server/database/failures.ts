@@ -36,6 +36,9 @@ export const failureOf = (error: unknown): Failure => {
   if (code.startsWith('23') && constraint && schema && table) return { kind: 'constraint', schema, table, constraint }
   if (missing.has(code)) return { kind: 'missing' }
   if (busy.has(code)) return { kind: 'unavailable', connectionLost: false }
+  // a database that somebody maintains
+  if (code === '55000' && /not currently accepting connections/.test(message))
+    return { kind: 'unavailable', connectionLost: true }
   if (gone.has(code) || code.startsWith('08') || network.has(code)) return { kind: 'unavailable', connectionLost: true }
   if (/^Connection terminated|timeout expired|not queryable|server closed the connection/.test(message)) {
     return { kind: 'unavailable', connectionLost: true }

@@ -11,6 +11,7 @@ import {
   grantConnect,
   tenantRoles,
 } from '#server/database/cluster.ts'
+import type { DatabaseError } from '#server/database/failures.ts'
 import type { Program } from '#server/database/files.ts'
 import { loadBase, loadProgram } from '#server/database/load.ts'
 
@@ -105,7 +106,12 @@ export const buildTemplate = async (
 /** One tenant database from the template; idempotent. Grants on a database are not copied from its template. */
 export const createTenantDatabase = async (admin: pg.Client, database: string, template: string): Promise<void> => {
   if (!(await databaseExists(admin, database))) {
-    await admin.query(`create database "${database}" owner trellis_owner template "${template}" strategy wal_log`)
+    await admin
+      .query(`create database "${database}" owner trellis_owner template "${template}" strategy wal_log`)
+      .catch((error: DatabaseError) => {
+        // another worker makes it at this moment: a job that was taken for dead may still run
+        if (!['42P04', '23505'].includes(error.code ?? '')) throw error
+      })
   }
   await grantConnect(admin, database, tenantRoles)
 }

@@ -182,7 +182,7 @@ const session = { ApiKey: [], Session: [] }
 const keyRefusals = {
   401: ['UNAUTHORIZED'],
   429: ['RATE_LIMITED'],
-  503: ['TENANT_UNAVAILABLE', 'TENANT_MIGRATION_PENDING'],
+  503: ['TENANT_UNAVAILABLE', 'TENANT_MIGRATION_PENDING', 'SERVICE_UNAVAILABLE'],
 }
 const developerRefusals = { 401: ['INVALID_DEVELOPER_TOKEN'] }
 

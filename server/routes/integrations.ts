@@ -30,10 +30,12 @@ const Integration = z.strictObject({
 const isMissing = (value: unknown) =>
   value === undefined || value === null || (typeof value === 'string' && value.trim() === '')
 
-const isJsonObject = (value: unknown): boolean => {
-  if (typeof value !== 'string') return typeof value === 'object' && value !== null && !Array.isArray(value)
+const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const isJsonObject = (value: unknown) => {
+  if (typeof value !== 'string') return isObject(value)
   try {
-    return isJsonObject(JSON.parse(value) ?? null) && !value.trim().startsWith('"')
+    return isObject(JSON.parse(value))
   } catch {
     return false
   }

@@ -238,7 +238,9 @@ export const startHarness = async (options: HarnessOptions = {}): Promise<Harnes
       ...(wanted.environment ? { environment: wanted.environment } : {}),
     })
     const { id } = made.data.project
-    await running.services.fleet.provision(id)
+    // with workers in this process it is theirs to make
+    if (options.work) await untilReady(owning, id)
+    else await running.services.fleet.provision(id)
     const database = `${prefix}_${id.replaceAll('-', '')}`
     const clientKey = made.data.api_keys.client.key
     const serverKey = made.data.api_keys.server.key
@@ -336,5 +338,14 @@ export const startHarness = async (options: HarnessOptions = {}): Promise<Harnes
     now: () => clock ?? new Date(),
     control: async (text, values = []) => (await ownerPool(controlName(prefix)).query(text, values)).rows,
     stop,
+  }
+}
+
+const untilReady = async (owner: Client, projectId: string): Promise<void> => {
+  for (;;) {
+    const { data } = await owner.get(`/admin/projects/${projectId}/provisioning-status`)
+    if (data.status === 'ready') return
+    if (data.status === 'failed') throw new Error(`provisioning failed: ${JSON.stringify(data.error)}`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }

@@ -1,0 +1,177 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { startHarness } from '#test/support/harness.ts'
+import { openTransaction, untilBlocked } from '#test/support/transaction.ts'
+
+const harness = await startHarness()
+const project = await harness.project()
+
+const trail = (sql = project.sql) => sql('select * from app.audit_events order by position')
+const newest = async () => (await trail()).at(-1)
+/** The first row whose hash is not what it must be. */
+const broken = async (sql = project.sql) =>
+  (
+    await sql(`
+      select c.action, c.target_id
+        from (select e.*, internal.audit_hash(lag(e.hash) over (order by e.position), e) as must from app.audit_events e) c
+       where c.hash <> c.must order by c.position limit 1`)
+  )[0]
+
+describe('the audit trail', () => {
+  test('has who changed what, from where, and from what to what', async () => {
+    harness.setTime('2026-11-21T10:00:00Z')
+    const own = { 'x-request-id': 'request-1', 'user-agent': 'console/1', 'x-forwarded-for': '10.1.2.3' }
+    const fields = { event_name: 'paid', target_url: 'https://1.1.1.1/a', description: 'mine' }
+    const { data } = await project.admin.post('/webhooks', fields, own)
+    harness.setTime(null)
+    expect(await newest()).toMatchObject({
+      occurred_at: new Date('2026-11-21T10:00:00Z'),
+      actor: { type: 'developer', id: project.developer.id, label: null },
+      action: 'webhooks.create',
+      target_type: 'webhooks',
+      target_id: data.id,
+      changes: {
+        event_name: [null, 'paid'],
+        target_url: [null, 'https://1.1.1.1/a'],
+        description: [null, 'mine'],
+        secret_id: ['[redacted]', '[redacted]'],
+      },
+      ip: '10.1.2.3',
+      user_agent: 'console/1',
+      request_id: 'request-1',
+    })
+    await project.admin.delete(`/webhooks/${data.id}`)
+    const gone = await newest()
+    expect(gone).toMatchObject({ action: 'webhooks.delete', target_id: data.id })
+    expect(gone.changes).toMatchObject({ event_name: ['paid', null] })
+  })
+
+  test('names a change of a secret without the secret, also sealed', async () => {
+    await project.admin.post('/integrations', { provider: 'superwall', config: { api_key: 'first' } })
+    expect(await newest()).toMatchObject({ action: 'integrations.create', changes: { provider: [null, 'superwall'] } })
+    await project.admin.post('/integrations', { provider: 'superwall', config: { api_key: 'second' } })
+    const changed = await newest()
+    expect([changed.action, changed.changes]).toEqual([
+      'integrations.update',
+      { config_sealed: ['[redacted]', '[redacted]'] },
+    ])
+    const [{ config_sealed }] = await project.sql('select config_sealed from app.integrations')
+    expect(JSON.stringify(await trail())).not.toContain(config_sealed)
+  })
+
+  test('shows of an update only what it changed, and nothing of what changed nothing', async () => {
+    const made = await project.admin.post('/streaks', { key: 'daily', name: 'Daily', qualifying_event: 'ran' })
+    const before = (await trail()).length
+    await project.admin.patch(`/streaks/${made.data.id}`, { name: 'Daily' })
+    expect(await trail()).toHaveLength(before)
+    await project.admin.patch(`/streaks/${made.data.id}`, { name: 'Every day' })
+    expect(await newest()).toMatchObject({ action: 'streaks.update', changes: { name: ['Daily', 'Every day'] } })
+    expect(Object.keys((await newest()).changes)).toEqual(['name'])
+  })
+
+  test('is written with the change or not at all', async () => {
+    const before = (await trail()).length
+    const same = await project.admin.post('/streaks', { key: 'daily', name: 'Again', qualifying_event: 'ran' })
+    expect(same.status).toBe(409)
+    const claims = { 'app.caller': 'developer', 'app.developer_id': project.developer.id }
+    const undone = project.as(
+      'app_admin',
+      claims,
+      `
+      with gone as (delete from app.streak_definitions where key = 'daily' returning 1)
+      select 1 / (count(*) - 1) from gone`,
+    )
+    await expect(undone).rejects.toThrow(/division/)
+    expect(await trail()).toHaveLength(before)
+  })
+
+  test('is about administrators: what users, servers and workers do is not in it', async () => {
+    const before = (await trail()).length
+    const user = await project.user()
+    await user.post('/client/events', { event_name: 'paid' })
+    await project.server.post('/client/events', { event_name: 'paid', app_user_id: user.id })
+    await project.drain()
+    expect(await trail()).toHaveLength(before)
+  })
+
+  test('is one chain: a change waits for one that is under way, and follows it', async () => {
+    const claims = { 'app.caller': 'developer', 'app.developer_id': project.developer.id }
+    const open = await openTransaction(project, 'app_admin', claims)
+    await open.query(`select api.integration_put('fcm', 'sealed', 'v1', 'https://example.org')`)
+    const other = project.admin.post('/integrations', { provider: 'payments', config: { secret_key: 'k' } })
+    await untilBlocked(project)
+    await open.commit()
+    expect((await other).status).toBe(201)
+    expect((await trail()).slice(-2).map(({ changes }) => changes.provider[1])).toEqual(['fcm', 'payments'])
+    expect(await broken()).toBeUndefined()
+  })
+
+  test('is one chain, also when twenty change at once; whatever is altered or taken out breaks it', async () => {
+    await Promise.all(
+      Array.from({ length: 20 }, (_, n) =>
+        project.admin.post('/streaks', { key: `chain_${n}`, name: 'x', qualifying_event: 'ran' }),
+      ),
+    )
+    const rows = await trail()
+    expect(rows.length).toBeGreaterThanOrEqual(20)
+    expect(await broken()).toBeUndefined()
+    const victim = rows.at(-5)
+    for (const change of [
+      `update app.audit_events set changes = '{}' where id = '${victim.id}'`,
+      `update app.audit_events set actor = '{"type": "system"}' where id = '${victim.id}'`,
+      `update app.audit_events set ip = '1.1.1.1' where id = '${victim.id}'`,
+      `update app.audit_events set occurred_at = occurred_at - interval '1 second' where id = '${victim.id}'`,
+      // a text that moves from one column into the next
+      `update app.audit_events set target_type = target_type || target_id, target_id = '' where id = '${victim.id}'`,
+      `delete from app.audit_events where id = '${victim.id}'`,
+    ]) {
+      await project.sql('create table if not exists app.test_copies as select * from app.audit_events')
+      await project.sql(change)
+      expect(await broken(), change).toBeDefined()
+      await project.sql(
+        `delete from app.audit_events; insert into app.audit_events overriding system value select * from app.test_copies`,
+      )
+    }
+    await project.sql('drop table app.test_copies')
+    expect(await broken()).toBeUndefined()
+  })
+
+  test('its hash is the SHA-256 of the one before and the row as JSON', async () => {
+    const [row] = await project.sql(`
+      select e.hash, coalesce(lag(e.hash) over (order by e.position), '')
+             || json_build_array(e.id, internal.iso(e.occurred_at), e.actor, e.action, e.target_type, e.target_id, e.changes, e.ip,
+                                 e.user_agent, e.request_id)::text as canonical
+        from app.audit_events e order by e.position desc limit 1`)
+    expect(createHash('sha256').update(row.canonical).digest('hex')).toBe(row.hash)
+  })
+
+  test('can be read by administrators, and changed by nobody', async () => {
+    expect((await project.as('app_admin', {}, 'select id from app.audit_events')).length).toBeGreaterThan(0)
+    for (const role of ['app_anon', 'app_user', 'app_server', 'app_worker'] as const)
+      await expect(project.as(role, {}, 'select from app.audit_events')).rejects.toThrow(/permission denied/)
+    for (const change of [
+      'delete from app.audit_events',
+      `update app.audit_events set ip = ''`,
+      `select internal.audit('a', 'b', 'c')`,
+    ])
+      await expect(project.as('app_admin', { 'app.caller': 'developer' }, change)).rejects.toThrow(/permission denied/)
+  })
+})
+
+test('changes of projects and keys are in the trail of the control database, without what is secret', async () => {
+  await project.developer.patch(`/admin/projects/${project.id}`, { name: 'renamed' })
+  await project.developer.post(`/admin/projects/${project.id}/api-keys`, {
+    key_type: 'client',
+    environment: 'production',
+  })
+  const rows = await harness.control(
+    `select action, changes from app.audit_events where actor ->> 'id' = $1 order by position desc limit 2`,
+    [project.developer.id],
+  )
+  expect(rows[1]).toEqual({ action: 'projects.update', changes: { name: ['test', 'renamed'] } })
+  expect(rows[0]).toMatchObject({ action: 'api_keys.create', changes: { key_hash: ['[redacted]', '[redacted]'] } })
+  expect(await broken(harness.control)).toBeUndefined()
+  const hashes = await harness.control('select key_hash from app.api_keys')
+  const whole = JSON.stringify(await trail(harness.control))
+  for (const { key_hash } of hashes) expect(whole).not.toContain(key_hash)
+})

@@ -1,0 +1,41 @@
+import type { Route } from '#server/http/route.ts'
+import type { Answer, Client, Developer, Harness, Project, User } from '#test/support/harness.ts'
+
+const uuid = '00000000-0000-4000-8000-000000000000'
+
+export type Cast = {
+  readonly harness: Harness
+  readonly project: Project
+  readonly user: User
+  readonly developer: Developer
+}
+
+/** A project with a signed-in user, and a developer without a project. */
+export const createCast = async (harness: Harness): Promise<Cast> => {
+  const project = await harness.project()
+  return { harness, project, user: await project.user(), developer: await harness.developer() }
+}
+
+export const nameOf = (route: Route) => `${route.method} ${route.path}`
+
+/** A path that leads into the project; other ids in it name nothing. */
+export const pathOf = (route: Route, projectId: string) =>
+  route.path.replace(':projectId', projectId).replace(/:[A-Za-z]+/g, uuid)
+
+/** Who may call a route. */
+export const clientOf = (route: Route, { harness, project, user, developer }: Cast): Client => {
+  if (route.path.startsWith('/admin/projects/:projectId')) return project.developer
+  if (route.path.startsWith('/admin') || route.path === '/auth/developer/me') return developer
+  return route.path.startsWith('/client') ? user : harness.anyone
+}
+
+/** The declared example, which is good enough to reach the function behind the route; tokens must be real ones. */
+export const bodyOf = (route: Route, { user, developer }: Cast) => {
+  if (!route.body) return undefined
+  const refresh_token = route.path.startsWith('/client') ? user.refreshToken : developer.refreshToken
+  return { ...route.example, ...(route.example?.['refresh_token'] ? { refresh_token } : {}) }
+}
+
+/** Calls a route as it is meant to be called, or as somebody else. */
+export const callRoute = (route: Route, cast: Cast, as?: Client, projectId = cast.project.id): Promise<Answer> =>
+  (as ?? clientOf(route, cast)).request(route.method, pathOf(route, projectId), bodyOf(route, cast))

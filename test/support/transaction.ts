@@ -1,0 +1,63 @@
+import pg from 'pg'
+import { expect, inject } from 'vitest'
+import type { Role } from '#server/database/cluster.ts'
+import type { Project } from '#test/support/harness.ts'
+
+export type OpenTransaction = {
+  query<T extends pg.QueryResultRow = any>(text: string, values?: unknown[]): Promise<T[]>
+  commit(): Promise<void>
+  /** Ends the connection as a crash would, without a word. */
+  kill(): Promise<void>
+}
+
+const connect = async (database?: string) => {
+  const url = new URL(inject('dsn'))
+  if (database) url.pathname = `/${database}`
+  const client = new pg.Client({ connectionString: url.href })
+  client.on('error', () => undefined)
+  await client.connect()
+  return client
+}
+
+/** A transaction that stays open beside the server's own, as a serving role under claims: what others must wait for. */
+export const openTransaction = async (
+  project: Project,
+  role: Role,
+  claims: Readonly<Record<string, string>>,
+): Promise<OpenTransaction> => {
+  const client = await connect(project.database)
+  const { rows } = await client.query('select pg_backend_pid() as pid')
+  await client.query('begin')
+  for (const [name, value] of Object.entries(claims))
+    await client.query('select set_config($1, $2, true)', [name, value])
+  await client.query(`set local role ${role}`)
+  return {
+    query: async (text, values = []) => (await client.query(text, values)).rows,
+    async commit() {
+      await client.query('commit')
+      await client.end()
+    },
+    async kill() {
+      const admin = await connect()
+      await admin.query('select pg_terminate_backend($1, 5000)', [rows[0].pid])
+      await admin.end()
+    },
+  }
+}
+
+/** Waits until somebody in the project's database waits for a lock. */
+export const untilBlocked = async (project: Project): Promise<void> => {
+  const admin = await connect()
+  try {
+    const waiting = async () => {
+      const { rows } = await admin.query(
+        `select count(*)::int as count from pg_stat_activity where datname = $1 and wait_event_type = 'Lock'`,
+        [project.database],
+      )
+      return rows[0].count
+    }
+    await expect.poll(waiting, { timeout: 5000, interval: 10 }).toBeGreaterThan(0)
+  } finally {
+    await admin.end()
+  }
+}
