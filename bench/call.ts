@@ -1,20 +1,23 @@
 // npm run bench:call: the role-switched call beside what limits it (pgbench) and what it replaces (four steps in sequence).
+import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Statement } from '#server/database/call.ts'
+import type { Target } from '#server/database/pools.ts'
 import { endServer } from '#test/support/process.ts'
 import type { Called, CallerCommand, Way } from './support/caller.ts'
 import type { Child } from './support/child.ts'
 import { postgresCpu, requireProc } from './support/cpu.ts'
-import { install, type Story, tell } from './support/installation.ts'
-import { figure, medianOf, table } from './support/numbers.ts'
+import { asAdmin, type Installation, install, type Story, tell } from './support/installation.ts'
+import { figure, medianOf, medianRatio, table } from './support/numbers.ts'
 import { findPgbench, runPgbench, type Script, writeScript } from './support/pgbench.ts'
 import { type Aim, aimLine, circumstances, publish, say } from './support/results.ts'
 
 const isShort = process.argv.includes('--short')
 const concurrencies = [1, 8, 32]
-const [rounds, seconds] = isShort ? [1, 1] : [7, 2]
+/** Short turns and many of them: what else the machine does lasts longer than a turn. */
+const [rounds, seconds] = isShort ? [2, 1] : [15, 1]
 
 type Round = { readonly perSecond: number; readonly node: number; readonly postgres: number }
 type Contestant = {
@@ -53,18 +56,21 @@ const nodeContestant = (name: string, subject: string, way: Way, child: Child): 
   run: (concurrency) => child.ask<Called>({ kind: 'run', way, concurrency, seconds } satisfies CallerCommand),
 })
 
-const pgbenchContestant = (name: string, subject: string, script: Script, story: Story): Contestant => ({
+const pgbenchContestant = (name: string, subject: string, script: Script, login: Target): Contestant => ({
   name,
   subject,
   run: async (concurrency) => ({
-    ...(await runPgbench(story.target, script, concurrency, seconds)),
+    ...(await runPgbench(login, script, concurrency, seconds)),
     cpu: Number.NaN,
   }),
 })
 
-const variable = (prefix: string) => (text: string) => text.replaceAll(/\$(\d+)/g, `:${prefix}$1`)
-const valuesOf = (prefix: string, { values }: Statement) =>
-  Object.fromEntries(values.map((value, index) => [`${prefix}${index + 1}`, value ?? '']))
+/** `$n` becomes pgbench's variable, and a parameter of the same prepared statement again; it knows no empty variables. */
+const asScript = (prefix: string, { text, values }: Statement): string =>
+  `${text.replaceAll(/\$(\d+)/g, (_, n: string) => (values[Number(n) - 1] ? `:${prefix}${n}` : "''"))};`
+
+const variablesOf = (prefix: string, { values }: Statement): Record<string, string> =>
+  Object.fromEntries(values.flatMap((value, index) => (value ? [[`${prefix}${index + 1}`, value]] : [])))
 
 /** The same texts in pgbench's own one-trip form; without the switch, role and user are settings of the connection. */
 const pgbenchContestants = async (
@@ -73,21 +79,42 @@ const pgbenchContestants = async (
   setup: Statement,
   target: Statement,
   story: Story,
+  login: Target,
 ): Promise<Contestant[]> => {
-  const call = `${variable('v')(target.text)};`
-  const lines = ['\\startpipeline', `${variable('s')(setup.text)};`, call, '\\endpipeline']
-  const values = { ...valuesOf('s', setup), ...valuesOf('v', target) }
+  const call = asScript('v', target)
+  const lines = ['\\startpipeline', asScript('s', setup), call, '\\endpipeline']
+  const values = { ...variablesOf('s', setup), ...variablesOf('v', target) }
   const switched = await writeScript(folder, `${target.name}_switched`, lines, { values, session: {} })
   const { role, 'app.user_id': userId } = settingsOf(story)
   const session = { role: role ?? '', 'app.user_id': userId ?? '' }
-  const plain = await writeScript(folder, `${target.name}_plain`, [call], { values: valuesOf('v', target), session })
+  const plain = await writeScript(folder, `${target.name}_plain`, [call], { values: variablesOf('v', target), session })
   return [
-    pgbenchContestant(names.pgbench, subject, switched, story),
-    pgbenchContestant(names.plain, subject, plain, story),
+    pgbenchContestant(names.pgbench, subject, switched, login),
+    pgbenchContestant(names.plain, subject, plain, login),
   ]
 }
 
-const contestantsOf = async (story: Story, child: Child, folder: string | null): Promise<Contestant[]> => {
+/**
+ * pgbench prepares every statement before it runs the first, so its login must find their names; our own logins find none.
+ * What it may do is still nothing but switch.
+ */
+const makePgbenchLogin = async ({ cluster }: Installation, { database, target }: Story): Promise<Target> => {
+  const password = randomBytes(24).toString('base64url')
+  const text = `
+    create role bench_login login noinherit password '${password}';
+    grant app_user to bench_login with inherit false, set true;
+    grant connect on database "${database}" to bench_login;
+    grant usage on schema api, app to bench_login`
+  await asAdmin(cluster, database, text)
+  return { ...target, user: 'bench_login', password }
+}
+
+const contestantsOf = async (
+  story: Story,
+  child: Child,
+  folder: string,
+  login: Target | null,
+): Promise<Contestant[]> => {
   const texts = await child.ask<Record<string, string>>({ kind: 'statements' } satisfies CallerCommand)
   const setup = setupOf(texts['trellis_setup'] ?? '', story)
   const me = Object.values(texts).find((text) => text.includes('"me_get"')) ?? ''
@@ -109,7 +136,7 @@ const contestantsOf = async (story: Story, child: Child, folder: string | null):
   for (const { subject, statement, way } of subjects) {
     all.push(nodeContestant(names.oneSync, subject, way, child))
     all.push(nodeContestant(names.sequence, subject, { kind: 'sequence', setup, statement }, child))
-    if (folder) all.push(...(await pgbenchContestants(folder, subject, setup, statement, story)))
+    if (login) all.push(...(await pgbenchContestants(folder, subject, setup, statement, story, login)))
   }
   return all
 }
@@ -140,7 +167,11 @@ const report = (contestants: readonly Contestant[], figures: Map<string, Round[]
     const mine = contestants.filter((contestant) => contestant.subject === subject)
     const rate = (name: string, concurrency: number) =>
       medianOf(figures.get(`${subject} ${name} ${concurrency}`) ?? [], (round) => round.perSecond)
-    const ratio = (name: string, to: string, concurrency: number) => rate(name, concurrency) / rate(to, concurrency)
+    const ratio = (name: string, to: string, concurrency: number) =>
+      medianRatio(
+        (figures.get(`${subject} ${name} ${concurrency}`) ?? []).map((round) => round.perSecond),
+        (figures.get(`${subject} ${to} ${concurrency}`) ?? []).map((round) => round.perSecond),
+      )
     const rows = mine.map((contestant) => [
       contestant.name,
       ...concurrencies.flatMap((concurrency) => [
@@ -172,18 +203,19 @@ const main = async () => {
   const pgbench = await findPgbench()
   const installation = await install()
   const folder = await mkdtemp(join(tmpdir(), 'trellis-bench-'))
+  let child: Child | undefined
   try {
     const story = await tell(installation, 1)
     await endServer(story.server)
-    const child = await story.caller()
-    const contestants = await contestantsOf(story, child, pgbench ? folder : null)
+    child = await story.caller()
+    const login = pgbench ? await makePgbenchLogin(installation, story) : null
+    const contestants = await contestantsOf(story, child, folder, login)
     const { text, aims } = report(contestants, await measure(contestants, installation.postmaster))
-    await child.end()
     const versions = { Postgres: installation.postgresVersion, pgbench: pgbench ?? 'not installed' }
     const missing = pgbench
       ? ''
       : '\nThe rows of pgbench are left out: it is not on the PATH of this machine (Debian: `apt install postgresql-contrib`).\n'
-    const notes = `Ratios are to the sequence. CPU microseconds for each call are those at c=8. \`pg\` and our pools hold at most 10 connections,
+    const notes = `Ratios are to the sequence, round by round, and their median. CPU microseconds for each call are those at c=8. \`pg\` and our pools hold at most 10 connections,
 pgbench one for each of c. Without the switch, role and user are settings of the connection.`
     const parts = [
       '## bench:call',
@@ -194,6 +226,7 @@ pgbench one for each of c. Without the switch, role and user are settings of the
     ]
     await publish({ name: 'bench:call', isShort, text: parts.join('\n\n') })
   } finally {
+    await child?.end()
     await rm(folder, { recursive: true, force: true })
     await installation.end()
   }

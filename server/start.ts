@@ -198,9 +198,12 @@ export const assemble = async (
   }
   const checkMigrated = (edge: Edge, route: Route): void => {
     const { programs } = fleet
-    if (edge.contentHash === programs.tenant.contentHash) return
+    if (edge.contentHash === programs.tenant.contentHash) {
+      if (edge.place) behind.delete(edge.place.database)
+      return
+    }
     if (edge.place) behind.add(edge.place.database)
-    const needed = programs.tenant.newestByStem.get(areaOf(route).stem)
+    const needed = programs.tenant.newestOf(areaOf(route).stem)
     if (needed && edge.schemaVersion < needed) throw migrationPending()
   }
 

@@ -1,24 +1,21 @@
 declare module 'autocannon' {
   import type { EventEmitter } from 'node:events'
 
-  export type Client = { setHeaders(headers: Record<string, string>): void }
-  export type Options = {
+  type Options = {
     readonly url: string
     readonly connections: number
     readonly duration: number
     readonly method: string
-    readonly headers?: Record<string, string>
     readonly body?: string
-    readonly setupClient?: (client: Client) => void
+    readonly setupClient?: (client: { setHeaders(headers: Record<string, string>): void }) => void
   }
-  export type Result = {
-    readonly requests: { readonly total: number }
+  type Result = {
     readonly errors: number
     readonly timeouts: number
     readonly non2xx: number
     /** Seconds. */
     readonly duration: number
   }
-  type Run = EventEmitter & PromiseLike<Result>
-  export default function autocannon(options: Options): Run
+  const autocannon: (options: Options) => EventEmitter & PromiseLike<Result>
+  export = autocannon
 }

@@ -58,12 +58,14 @@ const begin = (command: Extract<CallerCommand, { kind: 'begin' }>): Ready => {
   const place: Place = { cluster, database: name, kind: 'tenant' }
   const target = targetOf(cluster, name, 'app_user', secrets)
   const { host, port, user, password } = target
+  const pool = new pg.Pool({ host, port, user, password, database: name, max: perTenant })
+  pool.on('error', () => undefined)
   return {
     database,
     place,
     target,
     claims: users.map((claimed) => ({ caller: 'user', ...claimed, projectId })),
-    pool: new pg.Pool({ host, port, user, password, database: name, max: perTenant }),
+    pool,
   }
 }
 

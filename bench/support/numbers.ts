@@ -29,3 +29,7 @@ export const figure = (value: number): string => {
   if (Math.abs(value) >= 100) return String(Math.round(value))
   return value.toFixed(Math.abs(value) >= 10 ? 1 : 2)
 }
+
+/** The median of the ratios round by round: both sides of a ratio met the same minute of the machine. */
+export const medianRatio = (values: readonly number[], to: readonly number[]): number =>
+  median(values.map((value, index) => value / (to[index] ?? Number.NaN)))

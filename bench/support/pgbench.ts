@@ -23,7 +23,7 @@ export type Script = {
   readonly session: Readonly<Record<string, string>>
 }
 
-/** Writes `lines` as a script of pgbench. `$n` of the program's statements becomes the variable `:v<n>`. */
+/** Writes `lines` as a script of pgbench. */
 export const writeScript = async (
   folder: string,
   name: string,

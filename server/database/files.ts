@@ -20,8 +20,8 @@ export type Program = {
   readonly schemaVersion: string
   /** One hash over every file: two databases with the same one behave the same. */
   readonly contentHash: string
-  /** Newest migration by area stem, for `TENANT_MIGRATION_PENDING`. */
-  readonly newestByStem: ReadonlyMap<string, string>
+  /** Newest migration of an area's stem, `…_streaks.sql` or `…_add_index_to_streaks.sql`, for `TENANT_MIGRATION_PENDING`. */
+  readonly newestOf: (stem: string) => string | undefined
 }
 
 export const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -39,7 +39,7 @@ const read = async (base: string, folder: string): Promise<SqlFile[]> => {
 
 /** `20261121090000_streaks.sql` is version 20261121090000 of the stem streaks. */
 const versionOf = (name: string) => name.split('_')[0] ?? ''
-const stemOf = (name: string) => name.replace(/^\d+_/, '').replace(/\.sql$/, '')
+const isOfStem = (name: string, stem: string) => name.endsWith(`_${stem}.sql`)
 
 /** Reads every SQL file of a kind. `base` is the repository, or a copy of its SQL folders in tests. */
 export const readProgram = async (kind: Kind, base = root): Promise<Program> => {
@@ -71,6 +71,10 @@ export const readProgram = async (kind: Kind, base = root): Promise<Program> => 
     migrationsDir: join(base, `db/${kind}/migrations`),
     schemaVersion: names.map(versionOf).at(-1) ?? '',
     contentHash: hash.digest('hex'),
-    newestByStem: new Map(names.map((name) => [stemOf(name), versionOf(name)])),
+    newestOf: (stem) =>
+      names
+        .filter((name) => isOfStem(name, stem))
+        .map(versionOf)
+        .at(-1),
   }
 }

@@ -1,6 +1,13 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
-import { type Cluster, connectAdmin, maintenanceDatabase, withClusterLock } from '#server/database/cluster.ts'
+import {
+  type Cluster,
+  connectAdmin,
+  grantConnect,
+  maintenanceDatabase,
+  tenantRoles,
+  withClusterLock,
+} from '#server/database/cluster.ts'
 import { type Database, dataOf, type Place } from '#server/database/database.ts'
 import { buildTemplate, createTenantDatabase, migrateDatabase } from '#server/database/migrate.ts'
 import { type Programs, templateName } from '#server/database/prepare.ts'
@@ -42,6 +49,8 @@ type TenantRow = {
   steps: { name: string; status: string }[]
 }
 
+type TemplateRow = { schema_version: string; content_hash: string }
+
 export const createFleet = (options: FleetOptions): Fleet => {
   const { database, control, prefix, programs, secrets, log } = options
   const asWorker = async <T>(name: string, args: Record<string, unknown> = {}) => {
@@ -64,11 +73,15 @@ export const createFleet = (options: FleetOptions): Fleet => {
 
   const tenantOf = (projectId: string) => asWorker<TenantRow | null>('provision_begin', { project_id: projectId })
 
+  const templateOf = async (cluster: Cluster): Promise<TemplateRow | null> => {
+    const rows = await asWorker<{ id: string; template: TemplateRow | null }[]>('cluster_list')
+    return rows.find((row) => row.id === cluster.id)?.template ?? null
+  }
+
   /** Another cluster's template is made when the first tenant is placed there. */
   const ensureTemplate = async (cluster: Cluster): Promise<void> => {
-    const rows = await asWorker<{ id: string; template: { content_hash: string } | null }[]>('cluster_list')
-    const template = rows.find((row) => row.id === cluster.id)?.template
-    if (template?.content_hash === programs.tenant.contentHash || cluster.id === options.ownClusterId) return
+    if (cluster.id === options.ownClusterId) return
+    if ((await templateOf(cluster))?.content_hash === programs.tenant.contentHash) return
     await withClusterLock(cluster, (admin) => buildTemplate(cluster, admin, templateName(prefix), programs.tenant))
     await asWorker('template_built', {
       cluster_id: cluster.id,
@@ -77,28 +90,27 @@ export const createFleet = (options: FleetOptions): Fleet => {
     })
   }
 
+  const asAdmin = async <T>(cluster: Cluster, work: (admin: pg.Client) => Promise<T>): Promise<T> => {
+    const admin = await connectAdmin(cluster, maintenanceDatabase(cluster), false)
+    try {
+      return await work(admin)
+    } finally {
+      await admin.end()
+    }
+  }
+
   const steps = (row: TenantRow, cluster: Cluster): Record<string, () => Promise<void>> => ({
     async create_database() {
       await ensureTemplate(cluster)
-      const admin = await connectAdmin(cluster, maintenanceDatabase(cluster), false)
-      try {
-        await createTenantDatabase(admin, row.database_name, templateName(prefix))
-      } finally {
-        await admin.end()
-      }
+      await asAdmin(cluster, (admin) => createTenantDatabase(admin, row.database_name, templateName(prefix)))
     },
     async run_migrations() {
+      // a template that is not ours was made by a newer version, or by db:reload: what it says is right, not what we read at start
+      if ((await templateOf(cluster))?.content_hash !== programs.tenant.contentHash) return
       await migrateDatabase(cluster, row.database_name, programs.tenant)
     },
     // logins belong to the cluster; what a new database needs is that they may connect to it
-    async create_roles() {
-      const admin = await connectAdmin(cluster, maintenanceDatabase(cluster), false)
-      try {
-        await createTenantDatabase(admin, row.database_name, templateName(prefix))
-      } finally {
-        await admin.end()
-      }
-    },
+    create_roles: () => asAdmin(cluster, (admin) => grantConnect(admin, row.database_name, tenantRoles)),
     async seed_defaults() {
       const owner = await connectAdmin(cluster, row.database_name)
       try {
@@ -139,8 +151,7 @@ export const createFleet = (options: FleetOptions): Fleet => {
     }
     await asWorker('provision_end', {
       project_id: projectId,
-      schema_version: programs.tenant.schemaVersion,
-      content_hash: programs.tenant.contentHash,
+      ...(cluster ? await templateOf(cluster) : null),
     })
   }
 

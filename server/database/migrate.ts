@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { createRequire } from 'node:module'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type pg from 'pg'
 import {
@@ -95,23 +96,30 @@ export const buildTemplate = async (
   program: Program,
 ): Promise<void> => {
   const draft = `${template}_draft`
+  const old = `${template}_old`
   await admin.query(`drop database if exists "${draft}" with (force)`)
   await admin.query(`create database "${draft}" owner trellis_owner template template0 encoding 'UTF8'`)
   await migrateDatabase(cluster, draft, program)
   await admin.query(`alter database "${draft}" allow_connections false`)
-  await admin.query(`drop database if exists "${template}"`)
+  // a drop forces a checkpoint, which takes seconds on a busy server: the old template goes when the next one is built
+  await admin.query(`drop database if exists "${old}" with (force)`)
+  if (await databaseExists(admin, template)) await admin.query(`alter database "${template}" rename to "${old}"`)
   await admin.query(`alter database "${draft}" rename to "${template}"`)
 }
 
 /** One tenant database from the template; idempotent. Grants on a database are not copied from its template. */
 export const createTenantDatabase = async (admin: pg.Client, database: string, template: string): Promise<void> => {
-  if (!(await databaseExists(admin, database))) {
-    await admin
-      .query(`create database "${database}" owner trellis_owner template "${template}" strategy wal_log`)
-      .catch((error: DatabaseError) => {
-        // another worker makes it at this moment: a job that was taken for dead may still run
-        if (!['42P04', '23505'].includes(error.code ?? '')) throw error
-      })
+  for (let attempt = 1; !(await databaseExists(admin, database)); attempt += 1) {
+    try {
+      await admin.query(`create database "${database}" owner trellis_owner template "${template}" strategy wal_log`)
+    } catch (error) {
+      const { code = '' } = error as DatabaseError
+      // another worker makes it at this moment: a job that was taken for dead may still run
+      if (code === '42P04' || code === '23505') continue
+      // the template is just being replaced by a newer one
+      if (attempt >= 10 || !['3D000', '55006'].includes(code)) throw error
+      await sleep(100)
+    }
   }
   await grantConnect(admin, database, tenantRoles)
 }

@@ -268,10 +268,15 @@ const addRoute = (app: FastifyInstance, area: Area, route: Route, services: Serv
 
 /** One request: who calls, within the ceilings, with what, and then the one call. */
 const serve = async (area: Area, route: Route, request: FastifyRequest, services: Services): Promise<Answer> => {
-  // events have a budget of their own, and a server posts those of a thousand users from one address
-  if ((route.ceiling ?? 'general') === 'general')
-    services.ceilings.take([{ key: `ip ${addressKey(request.ip)}`, perSecond: 60, burst: 200 }])
-  const resolved = await route.caller.resolve(request, services, route)
+  const perAddress = [{ key: `ip ${addressKey(request.ip)}`, perSecond: 60, burst: 200 }]
+  // events have a budget of their own, and a server posts those of a thousand users from one address: there only refused
+  // credentials count
+  if (route.ceiling === 'events') services.ceilings.check(perAddress)
+  else if (route.ceiling !== 'none') services.ceilings.take(perAddress)
+  const resolved = await route.caller.resolve(request, services, route).catch((error) => {
+    if (route.ceiling === 'events') services.ceilings.take(perAddress)
+    throw error
+  })
   request.trellisProject = resolved.edge?.projectId
   request.trellisCaller = resolved.claims.caller
   takeCeilings(route, resolved, services)

@@ -1,12 +1,15 @@
 import ipaddr from 'ipaddr.js'
 import { refusal } from '#server/errors.ts'
 
+type Wanted = { readonly key: string; readonly perSecond: number; readonly burst: number }
 type Bucket = { tokens: number; at: number }
 
 /** Token buckets in memory for the general ceilings: they protect one process and need not be exact. */
 export type Ceilings = {
   /** Takes one from each of these buckets, or refuses with 429 RATE_LIMITED. */
-  take(buckets: readonly { key: string; perSecond: number; burst: number }[]): void
+  take(buckets: readonly Wanted[]): void
+  /** Refuses as take does, and takes nothing. */
+  check(buckets: readonly Wanted[]): void
 }
 
 const most = 100_000
@@ -22,28 +25,27 @@ export const createCeilings = (isOn: boolean): Ceilings => {
     if (buckets.size > most) buckets.delete(buckets.keys().next().value as string)
     return bucket
   }
-  return {
-    take(wanted) {
-      if (!isOn) return
-      const now = performance.now()
-      const filled = wanted.map(({ key, perSecond, burst }) => ({
-        bucket: fill(key, perSecond, burst, now),
-        perSecond,
-      }))
-      const empty = filled.find(({ bucket }) => bucket.tokens < 1)
-      if (empty) {
-        const wait = Math.max(1, Math.ceil((1 - empty.bucket.tokens) / empty.perSecond))
-        throw refusal(
-          429,
-          'RATE_LIMITED',
-          'Too many requests: slow down.',
-          { retry_after_seconds: wait },
-          { 'Retry-After': String(wait) },
-        )
-      }
-      for (const { bucket } of filled) bucket.tokens -= 1
-    },
+  const visit = (wanted: readonly Wanted[], cost: number) => {
+    if (!isOn) return
+    const now = performance.now()
+    const filled = wanted.map(({ key, perSecond, burst }) => ({
+      bucket: fill(key, perSecond, burst, now),
+      perSecond,
+    }))
+    const empty = filled.find(({ bucket }) => bucket.tokens < 1)
+    if (empty) {
+      const wait = Math.max(1, Math.ceil((1 - empty.bucket.tokens) / empty.perSecond))
+      throw refusal(
+        429,
+        'RATE_LIMITED',
+        'Too many requests: slow down.',
+        { retry_after_seconds: wait },
+        { 'Retry-After': String(wait) },
+      )
+    }
+    for (const { bucket } of filled) bucket.tokens -= cost
   }
+  return { take: (wanted) => visit(wanted, 1), check: (wanted) => visit(wanted, 0) }
 }
 
 /**

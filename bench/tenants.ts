@@ -1,0 +1,275 @@
+// npm run bench:tenants: what a tenant database costs to make and to keep, and what making and reloading them costs others.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { root } from '#server/database/files.ts'
+import type { ServerProcess } from '#test/support/process.ts'
+import { type Child, startChild } from './support/child.ts'
+import { postgresMemory, requireProc } from './support/cpu.ts'
+import {
+  createTenant,
+  createTenants,
+  type Developer,
+  type Disk,
+  idleMemory,
+  type Memory,
+  signUp,
+  type Tenant,
+  tenantDisk,
+} from './support/fleet.ts'
+import { type Installation, install, signIn } from './support/installation.ts'
+import { figure, median, percentile, table } from './support/numbers.ts'
+import { changedProgram, reload } from './support/reload.ts'
+import { type Aim, aimLine, circumstances, publish, say } from './support/results.ts'
+import type { Steady, SteadyCommand, Target } from './support/steady.ts'
+
+const isShort = process.argv.includes('--short')
+const most = Number(/^\d+$/.exec(process.argv[process.argv.indexOf('--most') + 1] ?? '')?.[0] ?? 500)
+const stages = [...new Set([0, Math.min(100, most), most])]
+const timed = isShort ? 5 : 20
+const created = isShort ? 8 : 50
+const quietSeconds = isShort ? 3 : 20
+
+type World = {
+  readonly installation: Installation
+  readonly server: ServerProcess
+  readonly developer: Developer
+  readonly steady: Child
+  readonly tenants: Tenant[]
+}
+
+type Stage = {
+  readonly present: number
+  readonly milliseconds: readonly number[]
+  readonly disk: Disk
+  readonly memory: Memory
+}
+
+const fillTo = async ({ server, developer, tenants }: World, count: number): Promise<void> => {
+  while (tenants.length < count) {
+    tenants.push(...(await createTenants(server, developer, Math.min(50, count - tenants.length))))
+    say(`${tenants.length} of ${count} tenants`)
+  }
+}
+
+const measureStage = async (world: World): Promise<Stage> => {
+  const { installation, server, developer, tenants } = world
+  const present = tenants.length
+  const memory = await idleMemory(installation)
+  const milliseconds: number[] = []
+  for (let count = 0; count < timed; count += 1) {
+    const tenant = await createTenant(server, developer)
+    tenants.push(tenant)
+    milliseconds.push(tenant.milliseconds)
+  }
+  return { present, milliseconds, disk: await tenantDisk(installation), memory }
+}
+
+/** Load on these targets while `work` goes on. */
+const under = async <T>(
+  { steady }: World,
+  targets: readonly Target[],
+  perSecond: number,
+  work: () => Promise<T>,
+): Promise<{ result: T; load: Steady }> => {
+  await steady.ask({ kind: 'begin', targets, perSecond } satisfies SteadyCommand)
+  const result = await work().catch(async (error) => {
+    await steady.ask({ kind: 'end' } satisfies SteadyCommand)
+    throw error
+  })
+  return { result, load: await steady.ask<Steady>({ kind: 'end' } satisfies SteadyCommand) }
+}
+
+const reader = async ({ server }: World, tenant: Tenant): Promise<Target> => ({
+  url: `${server.url}/v1/client/users/me`,
+  method: 'GET',
+  headers: (await signIn(server.url, tenant.key)).headers,
+})
+
+const writer = ({ url, headers }: Target): Target => ({
+  url: url.replace('/users/me', '/events'),
+  method: 'POST',
+  headers: { ...headers, 'content-type': 'application/json' },
+  body: JSON.stringify({ event_name: 'lesson_completed', properties: { lesson: 3 } }),
+})
+
+type Busy = { readonly before: Steady; readonly during: Steady; readonly after: Steady; readonly seconds: number }
+
+/** One busy tenant alone, while others are made, and alone again. */
+const measureBusy = async (world: World): Promise<Busy> => {
+  const { server, developer, tenants } = world
+  const first = tenants[0] ?? (await createTenant(server, developer))
+  const targets = [await reader(world, first)]
+  const alone = async () => (await under(world, targets, 200, () => sleep(quietSeconds * 1000))).load
+  await under(world, targets, 200, () => sleep(2000))
+  const before = await alone()
+  const { result: seconds, load: during } = await under(world, targets, 200, async () => {
+    const began = performance.now()
+    tenants.push(...(await createTenants(server, developer, created)))
+    return (performance.now() - began) / 1000
+  })
+  return { before, during, after: await alone(), seconds }
+}
+
+type Use = { readonly tenants: number; readonly processes: number; readonly bytes: number }
+
+/** What ten tenants add to Postgres's memory while each has a user at work. */
+const measureUse = async (world: World, targets: readonly Target[]): Promise<Use> => {
+  const idle = await idleMemory(world.installation)
+  await under(world, targets, 50, () => sleep(2000))
+  const { bytes, processes } = postgresMemory(world.installation.postmaster)
+  return { tenants: targets.length / 2, processes: processes - idle.processes, bytes: bytes - idle.bytes }
+}
+
+type Reload = { readonly what: string; readonly seconds: number; readonly load: Steady }
+
+/** Reloads from a changed copy of the program and back again, with ten tenants under load. */
+const measureReload = async (world: World, targets: readonly Target[]): Promise<Reload[]> => {
+  const measured: Reload[] = []
+  for (const which of ['one area', 'all'] as const) {
+    const changed = await changedProgram(which)
+    try {
+      for (const [what, folder] of [
+        [`${which === 'all' ? 'every file' : 'one area'} of functions and policies changed`, changed.folder],
+        ['and changed back', root],
+      ] as const) {
+        const { result, load } = await under(world, targets, 200, async () => {
+          await sleep(1000)
+          const reloaded = await reload(folder, world.installation)
+          await sleep(1000)
+          return reloaded
+        })
+        say(`${what}: ${figure(result.seconds)} s; ${result.said.trim().split('\n').at(-1)}`)
+        measured.push({ what, seconds: result.seconds, load })
+      }
+    } finally {
+      await changed.remove()
+    }
+  }
+  return measured
+}
+
+const megabytes = (bytes: number) => figure(bytes / 2 ** 20)
+
+const stageTable = (measured: readonly Stage[]): string =>
+  table(
+    [
+      'tenants present',
+      'ready: median ms',
+      'p95 ms',
+      'database MB',
+      'on disk MB',
+      'files',
+      'checkpoint s',
+      'Postgres idle, Pss MB',
+    ],
+    measured.map(({ present, milliseconds, disk, memory }) => [
+      String(present),
+      figure(median(milliseconds)),
+      figure(percentile(milliseconds, 0.95)),
+      megabytes(disk.databaseSize),
+      megabytes(disk.onDisk),
+      figure(disk.files),
+      figure(disk.checkpointMs / 1000),
+      `${megabytes(memory.bytes)} in ${memory.processes} processes`,
+    ]),
+  )
+
+const busyTable = ({ before, during, after, seconds }: Busy): string => {
+  const row = (name: string, { requests, p50, p99, longest }: Steady) => [
+    name,
+    String(requests),
+    figure(p50),
+    figure(p99),
+    figure(longest),
+  ]
+  return table(
+    ['one tenant, GET me 200 times a second', 'requests', 'p50 ms', 'p99 ms', 'longest ms'],
+    [
+      row('alone', before),
+      row(`while ${created} others are made, 4 at a time (${figure(seconds)} s)`, during),
+      row('alone again', after),
+    ],
+  )
+}
+
+const failuresOf = ({ statuses }: Steady) =>
+  Object.entries(statuses).reduce((sum, [status, count]) => sum + (/^5|failed/.test(status) ? count : 0), 0)
+
+const reloadTable = (measured: readonly Reload[]): string =>
+  table(
+    ['db:reload', 'seconds', 'requests meanwhile', '5xx or no answer', 'p50 ms', 'p99 ms', 'longest ms'],
+    measured.map(({ what, seconds, load }) => [
+      what,
+      figure(seconds),
+      String(load.requests),
+      String(failuresOf(load)),
+      figure(load.p50),
+      figure(load.p99),
+      figure(load.longest),
+    ]),
+  )
+
+const aimsOf = (measured: readonly Stage[], reloads: readonly Reload[]): Aim[] => {
+  const ready = measured.map(({ present, milliseconds }): Aim => {
+    const middle = median(milliseconds)
+    return {
+      text: `ready after ${figure(middle)} ms, median, with ${present} tenants (aim: under 400)`,
+      isMet: middle < 400,
+    }
+  })
+  const longest = Math.max(...reloads.map(({ seconds }) => seconds))
+  const failures = reloads.reduce((sum, { load }) => sum + failuresOf(load), 0)
+  const text = `db:reload of ${stages[1]} tenants, ten under load: at most ${figure(longest)} s and ${failures} answers 5xx (aim: under 30 s, none)`
+  return [...ready, { text, isMet: longest < 30 && failures === 0 }]
+}
+
+const notes = `\`ready\` is what a developer waits: from POST /v1/admin/projects to the first status that says ready, asked every 5 ms, one project
+after another, ${timed} of them. Disk is the mean of 20 tenants after a checkpoint, in whole blocks; a tenant's share of an idle Postgres's memory is the
+difference between the rows. Postgres is durable here (fsync on).`
+
+const measureAll = async (world: World) => {
+  const measured: Stage[] = [await measureStage(world)]
+  const [, some = 0, all = 0] = [...stages, stages.at(-1)]
+  await fillTo(world, some)
+  const ten = await Promise.all(world.tenants.slice(0, 10).map((tenant) => reader(world, tenant)))
+  const targets = ten.flatMap((target) => [target, writer(target)])
+  const reloads = await measureReload(world, targets)
+  const use = await measureUse(world, targets)
+  if (some > 0) measured.push(await measureStage(world))
+  const busy = await measureBusy(world)
+  if (all > some) {
+    await fillTo(world, all)
+    measured.push(await measureStage(world))
+  }
+  return { measured, reloads, use, busy }
+}
+
+const main = async () => {
+  requireProc()
+  const installation = await install()
+  const steady = startChild('steady.ts')
+  try {
+    const server = await installation.serve()
+    const world: World = { installation, server, developer: await signUp(server), steady, tenants: [] }
+    const { measured, reloads, use, busy } = await measureAll(world)
+    const perConnection = `${megabytes(use.bytes / use.processes)} MB for each of ${use.processes} connections`
+    const parts = [
+      '## bench:tenants',
+      await circumstances(`npm run bench:tenants${most === 500 ? '' : ` -- --most ${most}`}`, {
+        Postgres: installation.postgresVersion,
+      }),
+      notes,
+      stageTable(measured),
+      `${use.tenants} tenants in use at once (reads and events of one user each) add ${megabytes(use.bytes)} MB: ${perConnection}.`,
+      busyTable(busy),
+      `With ${stages[1]} tenants, and 200 requests a second on ten of them, half of them events:`,
+      reloadTable(reloads),
+      aimsOf(measured, reloads).map(aimLine).join('\n'),
+    ]
+    await publish({ name: 'bench:tenants', isShort, text: parts.join('\n\n') })
+  } finally {
+    await steady.end()
+    await installation.end()
+  }
+}
+
+await main()

@@ -1,0 +1,125 @@
+import { appendFile, cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readProgram, root } from '#server/database/files.ts'
+import {
+  addCluster,
+  fleetStatus,
+  listClusters,
+  needsMigrating,
+  readyTenants,
+  reloadInstallation,
+  rollOut,
+  withoutMigrations,
+} from '#server/database/rollout.ts'
+import { assemble } from '#server/start.ts'
+import { type Project, startHarness } from '#test/support/harness.ts'
+
+const harness = await startHarness()
+const { services } = harness.running
+const { cluster } = services.control
+const projects: Project[] = []
+let base: string
+
+beforeAll(async () => {
+  for (let n = 0; n < 3; n += 1) projects.push(await harness.project())
+  base = await mkdtemp(join(tmpdir(), 'trellis-rollout-'))
+  for (const folder of ['sql', 'functions', 'policies', 'db'])
+    await cp(join(root, folder), join(base, folder), { recursive: true })
+})
+afterAll(() => rm(base, { recursive: true, force: true }))
+
+const programsHere = async () => ({
+  control: await readProgram('control', base),
+  tenant: await readProgram('tenant', base),
+})
+
+/** What npm run db:reload does, with the files of `base`. */
+const reload = async () => {
+  const programs = await programsHere()
+  const { clusterId, ...changed } = await reloadInstallation(cluster, harness.prefix, programs)
+  const foundation = {
+    config: services.config,
+    log: services.log,
+    secrets: services.secrets,
+    postgres: { dsn: cluster.dsn, socketDirectory: cluster.socketDirectory ?? null, stop: async () => undefined },
+  }
+  const running = await assemble(foundation, {
+    programs: { ...programs, tenant: withoutMigrations(programs.tenant) },
+    cluster: { ...cluster, id: clusterId },
+  })
+  try {
+    const tenants = await readyTenants(cluster, harness.prefix, programs.tenant.contentHash)
+    return { ...changed, ...(await rollOut(tenants, ({ projectId }) => running.services.fleet.migrate(projectId))) }
+  } finally {
+    await running.stop()
+  }
+}
+
+const policies = async (project: Project) =>
+  (await project.sql(`select polname from pg_policy where polname = 'for the test'`)).length
+
+test("a reload brings a policy into every project and takes it away again, and leaves a DBA's own alone", async () => {
+  const file = join(base, 'policies/tenant/settings.sql')
+  const before = await readFile(file, 'utf8')
+  await projects[0]?.sql(`create policy "a DBA's own" on app.users for insert to app_dashboard with check (false)`)
+  await appendFile(file, `\ncreate policy "for the test" on app.users for select to app_dashboard using (false);\n`)
+  expect(await reload()).toEqual({ control: false, template: true, done: 3, failures: [] })
+  for (const project of projects) expect(await policies(project)).toBe(1)
+
+  await writeFile(file, before)
+  expect(await reload()).toEqual({ control: false, template: true, done: 3, failures: [] })
+  for (const project of projects) expect(await policies(project)).toBe(0)
+  expect(await projects[0]?.sql(`select from pg_policy where polname = 'a DBA''s own'`)).toHaveLength(1)
+  expect(await reload()).toEqual({ control: false, template: false, done: 0, failures: [] })
+})
+
+test('a project that fails is named and holds up no other; once mended it follows', async () => {
+  const file = join(base, 'policies/tenant/settings.sql')
+  await appendFile(file, '\ngrant select on app.users to app_dashboard;\n')
+  const broken = projects[1]!
+  await broken.sql('alter table app.users rename to users_elsewhere')
+  const first = await reload()
+  expect(first).toMatchObject({ done: 3, failures: [{ database: broken.database }] })
+  expect(first.failures[0]?.message).toContain('policies/tenant/settings.sql')
+
+  const { tenants, template, control } = await fleetStatus(cluster, harness.prefix, await programsHere())
+  expect(tenants).toMatchObject({ tenants: 3, ready: 3, current: 2, behind: 1 })
+  expect(tenants.failed).toMatchObject([{ project_id: broken.id, database: broken.database }])
+  expect(template?.isCurrent).toBe(true)
+  expect(control).toMatchObject({ pending: 0, changed: 0 })
+
+  await broken.sql('alter table app.users_elsewhere rename to users')
+  expect(await reload()).toMatchObject({ done: 1, failures: [] })
+})
+
+test('a mistake in a file reaches no project', async () => {
+  const file = join(base, 'policies/tenant/settings.sql')
+  const before = await readFile(file, 'utf8')
+  await writeFile(file, `${before}\ngrant nothing;\n`)
+  await expect(reload()).rejects.toThrow('policies/tenant/settings.sql')
+  await writeFile(file, before)
+  expect(await reload()).toMatchObject({ template: false, done: 0 })
+})
+
+test('a reload refuses what needs a migration first', async () => {
+  const file = join(base, 'db/tenant/migrations/20991231000000_settings.sql')
+  await writeFile(file, '-- migrate:up\nselect 1;\n\n-- migrate:down\nselect 1;\n')
+  await expect(reload()).rejects.toThrow(needsMigrating('The template').message)
+  await rm(file)
+})
+
+test('another server gets its roles and its row, with its address sealed', async () => {
+  await addCluster(cluster, harness.prefix, services.secrets, { name: 'second', dsn: cluster.dsn, capacity: 7 })
+  expect(await listClusters(cluster, harness.prefix)).toMatchObject([
+    { name: 'own', tenants: 3 },
+    { name: 'second', capacity: 7, tenants: 0, is_open: true },
+  ])
+  const [row] = await harness.control(`select dsn_sealed from app.clusters where name = 'second'`)
+  expect(row.dsn_sealed).not.toContain('postgres')
+  expect(services.secrets.decrypt('cluster dsn', row.dsn_sealed)).toBe(cluster.dsn)
+  await expect(
+    addCluster(cluster, harness.prefix, services.secrets, { name: 'own', dsn: cluster.dsn, capacity: 7 }),
+  ).rejects.toThrow('own')
+})
