@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import type { Socket } from 'node:net'
 import cors from '@fastify/cors'
 import Fastify, {
   type FastifyBaseLogger,
@@ -9,22 +8,13 @@ import Fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify'
-import { z } from 'zod'
-import { failureOf } from '#server/database/failures.ts'
 import { ApiError, refusal } from '#server/errors.ts'
 import { addressKey } from '#server/http/ceilings.ts'
-import { parseJson } from '#server/http/json.ts'
+import { answerOf, envelopeOf, notHttp, nothingHere, send, unsupported } from '#server/http/errors.ts'
+import { readInput } from '#server/http/input.ts'
 import { fullPath } from '#server/http/openapi.ts'
 import { reference } from '#server/http/reference.ts'
-import {
-  type Answer,
-  type Area,
-  type Input,
-  invalidBodyCode,
-  invalidCode,
-  type Resolved,
-  type Route,
-} from '#server/http/route.ts'
+import { type Answer, type Area, invalidCode, type Resolved, type Route } from '#server/http/route.ts'
 import type { Services } from '#server/services.ts'
 
 /** Sees every answer of a declared route; the test harness checks them against the declarations. */
@@ -38,7 +28,7 @@ export type Observer = (
 
 export type AppOptions = { readonly areas: readonly Area[]; readonly services: Services; readonly observe?: Observer }
 
-/** Requests under way outlive this; uploads raise it for their own routes. */
+/** 1 MB; a route that takes uploads will raise it for itself. */
 const bodyLimit = 1_048_576
 
 /** The Fastify app: envelope, errors, ceilings, and every declared route under /v1. */
@@ -125,24 +115,6 @@ const closeInTime = (app: FastifyInstance): void => {
   })
 }
 
-const nothingHere = refusal(404, 'NOT_FOUND', 'There is nothing at this path.')
-
-/** What is not HTTP, or has more than 16 KB of headers, gets a last line in our form and no further request. */
-const notHttp = (error: Error & { code?: string }, socket: Socket): void => {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy()
-    return
-  }
-  const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW'
-  const [status, code, message] = isTooLarge
-    ? (['431 Request Header Fields Too Large', 'HEADERS_TOO_LARGE', 'The headers have more than 16 KB.'] as const)
-    : (['400 Bad Request', 'INVALID_INPUT', 'This is not HTTP.'] as const)
-  const body = JSON.stringify({ error: { code, message } })
-  socket.end(
-    `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-  )
-}
-
 /** A number trusts that many proxies in front of us. */
 const trustOf = (trust: Services['config']['TRUST_PROXY']) =>
   typeof trust === 'number' ? (_address: string, hop: number) => hop < trust : trust
@@ -154,9 +126,6 @@ declare module 'fastify' {
     trellisDatabase: number | undefined
   }
 }
-
-const unsupported = (type: string | undefined) =>
-  refusal(415, 'UNSUPPORTED_MEDIA_TYPE', `Send application/json${type ? `, not ${type.slice(0, 100)}` : ''}.`)
 
 /** Apps call from any origin, with tokens in headers; consoles only from the origins that are configured. */
 const corsFor =
@@ -170,47 +139,6 @@ const corsFor =
       exposedHeaders: ['X-Request-Id', 'Retry-After', 'ETag', 'Idempotency-Replayed'],
     })
   }
-
-const send = (reply: FastifyReply, answer: Answer) => {
-  if (answer.headers) reply.headers(answer.headers)
-  return reply.status(answer.status).type('application/json; charset=utf-8').send(answer.body)
-}
-
-export const envelopeOf = (error: ApiError): string =>
-  JSON.stringify({
-    error: { code: error.code, message: error.message, ...(error.details ? { details: error.details } : {}) },
-  })
-
-/** What a thrown error means to whoever called. A 500 says nothing of the inside. */
-const answerOf = (
-  error: unknown,
-  request: FastifyRequest,
-  services: Services,
-  route?: Route,
-  area?: Area,
-): ApiError => {
-  if (error instanceof ApiError) return error
-  const code = (error as FastifyError).code
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return refusal(413, 'PAYLOAD_TOO_LARGE', 'The body has more than 1 MB.')
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return unsupported(request.headers['content-type'])
-  if ((error as FastifyError).statusCode === 400) {
-    return refusal(400, area && route ? invalidBodyCode(area, route) : 'INVALID_INPUT', 'The request cannot be read.')
-  }
-  if (failureOf(error).kind === 'unavailable') {
-    const isTenant = request.trellisProject !== undefined
-    return refusal(
-      503,
-      isTenant ? 'TENANT_UNAVAILABLE' : 'SERVICE_UNAVAILABLE',
-      'The database is not available at the moment.',
-      null,
-      {
-        'Retry-After': '2',
-      },
-    )
-  }
-  services.log.error({ request: request.id, error: String((error as Error)?.stack ?? error) }, 'a request failed')
-  return refusal(500, route?.failure ?? 'INTERNAL_ERROR', 'Something went wrong here. The request id helps us find it.')
-}
 
 const sendError = (error: unknown, request: FastifyRequest, reply: FastifyReply, services: Services) => {
   const known = (
@@ -346,77 +274,3 @@ const pageNames = ({ limit, offset, ...query }: Record<string, unknown>) => ({
   ...(limit === undefined ? {} : { page_limit: limit }),
   ...(offset === undefined ? {} : { page_offset: offset }),
 })
-
-const invalid = (code: string, field: string, reason: string, status = 400) =>
-  refusal(status, code, field ? `${field}: ${reason}` : reason, { field, reason })
-
-const check = (
-  schema: z.ZodType,
-  value: unknown,
-  code: string,
-  area: Area,
-  route: Route,
-  part: string,
-): Record<string, unknown> => {
-  const parsed = schema.safeParse(value)
-  if (parsed.success) return parsed.data as Record<string, unknown>
-  const [issue] = parsed.error.issues
-  const field = issue?.path.map(String).join('.') ?? ''
-  const reason = reasonOf(issue)
-  if (part === 'params') {
-    // a malformed id names nothing: 404 in the contract's areas, INVALID_ID in the supplement's
-    const source = route.source ?? area.source
-    throw source === 'contract'
-      ? refusal(404, 'NOT_FOUND', 'There is nothing under this id.')
-      : invalid('INVALID_ID', field, reason)
-  }
-  throw invalid(code, field, reason)
-}
-
-const reasonOf = (issue: z.core.$ZodIssue | undefined): string => {
-  if (!issue) return 'is not valid'
-  if (issue.code === 'invalid_type' && issue.input === undefined) return 'is required'
-  return issue.message.replace(/^Invalid input: /, '').replace(/^Too (big|small): /, '')
-}
-
-const readInput = (area: Area, route: Route, request: FastifyRequest): Input => {
-  const sentParams = request.params as Record<string, unknown>
-  const params = route.params
-    ? { ...sentParams, ...check(z.object(route.params), sentParams, '', area, route, 'params') }
-    : sentParams
-  const query = route.query
-    ? check(
-        z.object(route.query),
-        plainQuery(request.query, route.query),
-        invalidCode(area, route, 'query'),
-        area,
-        route,
-        'query',
-      )
-    : {}
-  return { params, query, body: readBody(area, route, request) }
-}
-
-/** A parameter that was sent twice is a list; where one value is wanted, that is a mistake worth naming. */
-const plainQuery = (query: unknown, shape: Readonly<Record<string, z.ZodType>>) =>
-  Object.fromEntries(Object.entries(query as Record<string, unknown>).filter(([name]) => name in shape))
-
-const readBody = (area: Area, route: Route, request: FastifyRequest): Record<string, unknown> => {
-  if (!route.body) return {}
-  const text = typeof request.body === 'string' ? request.body : ''
-  if (text === '') {
-    const type = request.headers['content-type']
-    if (type && !/^application\/json\b/i.test(type)) throw unsupported(type)
-    return check(route.body, {}, invalidCode(area, route, 'body'), area, route, 'body')
-  }
-  const parsed = parseJson(text)
-  if (parsed.kind === 'broken')
-    throw refusal(400, invalidBodyCode(area, route), parsed.reason, { field: '', reason: parsed.reason })
-  if (typeof parsed.value !== 'object' || parsed.value === null || Array.isArray(parsed.value)) {
-    throw refusal(400, invalidBodyCode(area, route), 'The body must be a JSON object.', {
-      field: '',
-      reason: 'must be a JSON object',
-    })
-  }
-  return check(route.body, parsed.value, invalidCode(area, route, 'body'), area, route, 'body')
-}
