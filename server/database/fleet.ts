@@ -23,8 +23,10 @@ export type Fleet = {
   provision(projectId: string): Promise<void>
   /** Brings one tenant to this program; a failure is recorded, and thrown so that the job is retried. */
   migrate(projectId: string): Promise<void>
-  /** Queues the making of a database again, for the sweep. */
-  queueProvisioning(projectId: string): Promise<void>
+  /** Removes a deleted project's database, then its rows in control; safe to run again. */
+  remove(projectId: string): Promise<void>
+  /** Queues the making or the removing of a database again, for the sweep. */
+  queueAgain(task: 'provision' | 'remove', projectId: string): Promise<void>
   /** Queues a job for each tenant that runs another program. Answers how many. */
   queueMigrations(): Promise<number>
 }
@@ -180,10 +182,24 @@ export const createFleet = (options: FleetOptions): Fleet => {
         content_hash: programs.tenant.contentHash,
       })
     },
-    async queueProvisioning(projectId) {
+    async remove(projectId) {
+      const row = await asWorker<Pick<TenantRow, 'cluster_id' | 'database_name'> | null>('removal_begin', {
+        project_id: projectId,
+      })
+      if (!row) return
+      if (row.database_name) {
+        const cluster = await clusterOf(row.cluster_id)
+        if (!cluster) throw new Error('the cluster of this project is not known to this server')
+        await database.pools.forget(`${cluster.id}/${row.database_name}`)
+        // other servers may have connections open; nothing that comes through them is wanted any more
+        await asAdmin(cluster, (admin) => admin.query(`drop database if exists "${row.database_name}" with (force)`))
+      }
+      await asWorker('removal_end', { project_id: projectId })
+    },
+    async queueAgain(task, projectId) {
       await options.jobs.query(
-        `select graphile_worker.add_job('tenant__provision', json_build_object('project_id', $1::text), job_key := 'provision ' || $1)`,
-        [projectId],
+        `select graphile_worker.add_job('tenant__' || $1, json_build_object('project_id', $2::text), job_key := $1 || ' ' || $2)`,
+        [task, projectId],
       )
     },
     async queueMigrations() {

@@ -9,9 +9,8 @@ const ask = async <T>(services: Services, name: string, args: Record<string, unk
 const sweep = async (services: Services, all: boolean) => {
   const ids = await ask<string[]>(services, 'fleet_to_sweep', { all_tenants: all })
   for (const id of ids) services.waker.wake(id, new Date().toISOString())
-  for (const id of await ask<string[]>(services, 'provision_stalled')) {
-    await services.fleet.queueProvisioning(id)
-  }
+  for (const id of await ask<string[]>(services, 'provision_stalled')) await services.fleet.queueAgain('provision', id)
+  for (const id of await ask<string[]>(services, 'removals_left')) await services.fleet.queueAgain('remove', id)
 }
 
 /** Every minute, over tenants written to lately. */
