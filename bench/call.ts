@@ -12,17 +12,20 @@ import { postgresCpu, requireProc } from './support/cpu.ts'
 import { asAdmin, type Installation, install, type Story, tell } from './support/installation.ts'
 import { figure, medianOf, medianRatio, table } from './support/numbers.ts'
 import { findPgbench, runPgbench, type Script, writeScript } from './support/pgbench.ts'
+import { functionsDuring, type Profile, summarize, timeFunctions, writesNote } from './support/profile.ts'
 import { type Aim, aimLine, circumstances, publish, say } from './support/results.ts'
 
 const isShort = process.argv.includes('--short')
 const concurrencies = [1, 8, 32]
 /** Short turns and many of them: what else the machine does lasts longer than a turn. */
-const [rounds, seconds] = isShort ? [2, 1] : [15, 1]
+const [rounds, seconds] = isShort ? [2, 1] : [11, 1]
 
-type Round = { readonly perSecond: number; readonly node: number; readonly postgres: number }
+type Round = { readonly perSecond: number; readonly client: number; readonly postgres: number }
 type Contestant = {
   readonly name: string
   readonly subject: string
+  /** How the Node process makes it, where that makes it. */
+  readonly way?: Way
   run(concurrency: number): Promise<{ perSecond: number; calls: number; cpu: number }>
 }
 
@@ -53,16 +56,14 @@ const setupOf = (text: string, story: Story): Statement => {
 const nodeContestant = (name: string, subject: string, way: Way, child: Child): Contestant => ({
   name,
   subject,
+  way,
   run: (concurrency) => child.ask<Called>({ kind: 'run', way, concurrency, seconds } satisfies CallerCommand),
 })
 
 const pgbenchContestant = (name: string, subject: string, script: Script, login: Target): Contestant => ({
   name,
   subject,
-  run: async (concurrency) => ({
-    ...(await runPgbench(login, script, concurrency, seconds)),
-    cpu: Number.NaN,
-  }),
+  run: (concurrency) => runPgbench(login, script, concurrency, seconds),
 })
 
 /** `$n` becomes pgbench's variable, and a parameter of the same prepared statement again; it knows no empty variables. */
@@ -153,7 +154,7 @@ const measure = async (contestants: readonly Contestant[], postmaster: number): 
         const { perSecond, calls, cpu } = await contestant.run(concurrency)
         const postgres = (postgresCpu(postmaster) - before) / calls
         const key = keyOf(contestant, concurrency)
-        if (round > 0) figures.set(key, [...(figures.get(key) ?? []), { perSecond, node: cpu, postgres }])
+        if (round > 0) figures.set(key, [...(figures.get(key) ?? []), { perSecond, client: cpu, postgres }])
       }
     }
     say(`round ${round} of ${rounds}`)
@@ -178,7 +179,7 @@ const report = (contestants: readonly Contestant[], figures: Map<string, Round[]
         figure(rate(contestant.name, concurrency)),
         figure(ratio(contestant.name, names.sequence, concurrency)),
       ]),
-      ...(['node', 'postgres'] as const).map((part) =>
+      ...(['client', 'postgres'] as const).map((part) =>
         figure(medianOf(figures.get(keyOf(contestant, 8)) ?? [], (round) => round[part])),
       ),
     ])
@@ -192,10 +193,32 @@ const report = (contestants: readonly Contestant[], figures: Map<string, Round[]
       text: `${subject}: ${figure(share)} of pgbench's one-trip role-switched figure at 8 (aim: at least 0.7)`,
       isMet: Number.isNaN(share) ? null : share >= 0.7,
     })
-    const head = ['calls a second', ...concurrencies.flatMap((c) => [`c=${c}`, 'ratio']), 'Node us', 'Postgres us']
+    const head = ['calls a second', ...concurrencies.flatMap((c) => [`c=${c}`, 'ratio']), 'client us', 'Postgres us']
     return `### ${subject}\n\n${table(head, rows)}`
   })
   return { text: parts.join('\n\n'), aims }
+}
+
+/** Where the time of our own ways goes at 8: in the Node process, and in the functions of Postgres. */
+const profilesOf = async (contestants: readonly Contestant[], { cluster }: Installation, story: Story) => {
+  await timeFunctions(cluster, story.database)
+  const child = await story.caller()
+  const parts: string[] = []
+  try {
+    for (const { name, subject, way } of contestants) {
+      if (!way || name !== names.oneSync) continue
+      const turn = { way, concurrency: 8, seconds: isShort ? 1 : 5 }
+      const profile = await child.ask<Profile>({ kind: 'profile', ...turn } satisfies CallerCommand)
+      const functions = await functionsDuring(cluster, story.database, async () => {
+        const { calls } = await child.ask<Called>({ kind: 'run', ...turn } satisfies CallerCommand)
+        return calls
+      })
+      parts.push(`#### Profile of ${subject}, ${name}, at 8\n\n${writesNote}\n\n${summarize(profile)}\n\n${functions}`)
+    }
+  } finally {
+    await child.end()
+  }
+  return parts
 }
 
 const main = async () => {
@@ -211,11 +234,14 @@ const main = async () => {
     const login = pgbench ? await makePgbenchLogin(installation, story) : null
     const contestants = await contestantsOf(story, child, folder, login)
     const { text, aims } = report(contestants, await measure(contestants, installation.postmaster))
+    const isMissed = aims.some(({ isMet }) => isMet === false)
+    const profiles = isMissed ? await profilesOf(contestants, installation, story) : []
     const versions = { Postgres: installation.postgresVersion, pgbench: pgbench ?? 'not installed' }
     const missing = pgbench
       ? ''
       : '\nThe rows of pgbench are left out: it is not on the PATH of this machine (Debian: `apt install postgresql-contrib`).\n'
-    const notes = `Ratios are to the sequence, round by round, and their median. CPU microseconds for each call are those at c=8. \`pg\` and our pools hold at most 10 connections,
+    const notes = `Ratios are to the sequence, round by round, and their median. CPU microseconds for each
+call are those at c=8; the client is the Node process, or pgbench. \`pg\` and our pools hold at most 10 connections,
 pgbench one for each of c. Without the switch, role and user are settings of the connection.`
     const parts = [
       '## bench:call',
@@ -223,6 +249,7 @@ pgbench one for each of c. Without the switch, role and user are settings of the
       `${notes}\n${missing}`,
       text,
       aims.map(aimLine).join('\n'),
+      ...profiles,
     ]
     await publish({ name: 'bench:call', isShort, text: parts.join('\n\n') })
   } finally {

@@ -1,4 +1,5 @@
 // The database call without HTTP: from the pools of the program, and in sequence as most backends make it.
+import { Session } from 'node:inspector/promises'
 import pg from 'pg'
 import { pino } from 'pino'
 import { type Claims, runOneSync, type Statement } from '#server/database/call.ts'
@@ -8,6 +9,7 @@ import type { Target } from '#server/database/pools.ts'
 import { createSecrets } from '#server/secrets.ts'
 import { answer } from './child.ts'
 import { percentile } from './numbers.ts'
+import type { Profile } from './profile.ts'
 
 export type Way =
   /** database.call: an api function in one Sync. */
@@ -27,7 +29,13 @@ export type CallerCommand =
       readonly users: readonly { readonly userId: string; readonly sessionId: string }[]
     }
   | { readonly kind: 'statements' }
-  | { readonly kind: 'run'; readonly way: Way; readonly concurrency: number; readonly seconds: number }
+  /** `profile` answers where the time of this process went instead of how much it did. */
+  | {
+      readonly kind: 'run' | 'profile'
+      readonly way: Way
+      readonly concurrency: number
+      readonly seconds: number
+    }
 
 export type Called = {
   readonly calls: number
@@ -139,6 +147,17 @@ const statements = async ({ database, place, target, claims }: Ready): Promise<R
   }
 }
 
+const profile = async (work: () => Promise<unknown>): Promise<Profile> => {
+  const session = new Session()
+  session.connect()
+  await session.post('Profiler.enable')
+  await session.post('Profiler.start')
+  await work()
+  const { profile } = await session.post('Profiler.stop')
+  session.disconnect()
+  return profile as Profile
+}
+
 let ready: Ready | undefined
 
 answer(async (command: CallerCommand) => {
@@ -148,5 +167,7 @@ answer(async (command: CallerCommand) => {
   }
   if (!ready) throw new Error('not begun')
   if (command.kind === 'statements') return statements(ready)
-  return run(command.way, command.concurrency, command.seconds, ready)
+  const { kind, way, concurrency, seconds } = command
+  if (kind === 'run') return run(way, concurrency, seconds, ready)
+  return profile(() => run(way, concurrency, seconds, ready as Ready))
 })

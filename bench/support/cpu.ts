@@ -27,6 +27,9 @@ const childrenOf = (pid: number): number[] =>
 /** Microseconds of CPU that this process has used so far. */
 export const processCpu = (pid: number): number => timesOf(pid)?.own ?? 0
 
+/** Microseconds of CPU of the programs that this process has run and that have ended. */
+export const endedCpu = (): number => timesOf(process.pid)?.ended ?? 0
+
 /** Microseconds of CPU of Postgres so far: the postmaster, its processes, and those of them that have ended. */
 export const postgresCpu = (postmaster: number): number => {
   const children = childrenOf(postmaster).reduce((sum, pid) => sum + (timesOf(pid)?.own ?? 0), 0)

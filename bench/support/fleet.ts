@@ -58,7 +58,7 @@ export const createTenants = async (
   return made
 }
 
-const pattern = 'trellis\\_' + '_'.repeat(32)
+const pattern = `trellis\\_${'_'.repeat(32)}`
 
 /** Bytes on disk of a folder, in whole blocks as `du` counts, and its files. */
 const diskOf = async (folder: string): Promise<{ bytes: number; files: number }> => {

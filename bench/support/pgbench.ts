@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Target } from '#server/database/pools.ts'
+import { endedCpu } from './cpu.ts'
 
 const exec = promisify(execFile)
 
@@ -35,7 +36,8 @@ export const writeScript = async (
   return { file, ...rest }
 }
 
-export type Measured = { readonly perSecond: number; readonly calls: number }
+/** `cpu`: microseconds of pgbench itself for each call. */
+export type Measured = { readonly perSecond: number; readonly calls: number; readonly cpu: number }
 
 /** One thread, as the Node process has one. */
 export const runPgbench = async (
@@ -46,6 +48,7 @@ export const runPgbench = async (
 ): Promise<Measured> => {
   const options = Object.entries(script.session).map(([name, value]) => `-c ${name}=${value}`)
   const variables = Object.entries(script.values).flatMap(([name, value]) => ['-D', `${name}=${value}`])
+  const before = endedCpu()
   const { stdout } = await exec(
     'pgbench',
     [
@@ -56,8 +59,6 @@ export const runPgbench = async (
     { env: { PATH: process.env['PATH'], PGPASSWORD: target.password, PGOPTIONS: options.join(' ') } },
   )
   const found = (pattern: RegExp) => Number(pattern.exec(stdout)?.[1] ?? Number.NaN)
-  return {
-    perSecond: found(/^tps = ([\d.]+)/m),
-    calls: found(/^number of transactions actually processed: (\d+)/m),
-  }
+  const calls = found(/^number of transactions actually processed: (\d+)/m)
+  return { perSecond: found(/^tps = ([\d.]+)/m), calls, cpu: (endedCpu() - before) / calls }
 }

@@ -1,8 +1,11 @@
 // Where the time of a Node process goes, as its own profiler tells it.
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Cluster } from '#server/database/cluster.ts'
+import { asAdmin } from './installation.ts'
 import { figure, table } from './numbers.ts'
 
 type Frame = { readonly functionName: string; readonly url: string; readonly lineNumber: number }
-type Profile = {
+export type Profile = {
   readonly nodes: readonly { readonly id: number; readonly callFrame: Frame }[]
   readonly samples: readonly number[]
   readonly timeDeltas: readonly number[]
@@ -52,6 +55,10 @@ const homeOf = ({ url, functionName }: Frame): string => {
   return ours ?? (url.startsWith('node:') ? url : url === '' ? 'native code' : url.split('/').slice(-2).join('/'))
 }
 
+/** A sampling profiler goes by the clock. */
+export const writesNote =
+  'Of a write, the profile of Node counts also the time for which the process that it wakes takes the core.'
+
 const waiting = new Set(['(idle)', '(root)'])
 
 /** Self time by package or file, and by function, as shares of the time that the process was busy. */
@@ -70,6 +77,7 @@ export const summarize = (profile: Profile, most = 10): string => {
     homes.set(home, (homes.get(home) ?? 0) + time)
     functions.set(name, (functions.get(name) ?? 0) + time)
   }
+  if (busy === 0) throw new Error('the profile is empty')
   const top = (title: string, sums: Map<string, number>) =>
     table(
       [title, 'self time, %'],
@@ -80,3 +88,29 @@ export const summarize = (profile: Profile, most = 10): string => {
     )
   return `${top('package or file', homes)}\n\n${top('function', functions)}`
 }
+
+/** Which functions of a database take Postgres's time while `work` goes on; sessions begun before it are not seen. */
+export const functionsDuring = async (
+  cluster: Cluster,
+  database: string,
+  work: () => Promise<number>,
+): Promise<string> => {
+  await asAdmin(cluster, database, 'select pg_stat_reset()')
+  const calls = await work()
+  await sleep(1500)
+  const rows = await asAdmin<{ name: string; calls: number; self: number }>(
+    cluster,
+    database,
+    `select schemaname || '.' || funcname as name, calls::int, self_time * 1000 as self
+       from pg_stat_user_functions order by self_time desc limit 10`,
+  )
+  if (rows.length === 0) return 'No function of Postgres takes part.'
+  return table(
+    ['function of Postgres', 'calls a request', 'self us a request'],
+    rows.map(({ name, calls: made, self }) => [name, figure(made / calls), figure(self / calls)]),
+  )
+}
+
+/** Makes Postgres time the functions of this database from its next connections on. */
+export const timeFunctions = (cluster: Cluster, database: string): Promise<unknown> =>
+  asAdmin(cluster, database, `alter database "${database}" set track_functions = 'all'`)
