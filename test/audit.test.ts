@@ -59,27 +59,29 @@ describe('the audit trail', () => {
     expect(JSON.stringify(await trail())).not.toContain(config_sealed)
   })
 
+  const claims = { 'app.caller': 'developer', 'app.developer_id': project.developer.id }
+  const change = (sql: string, id: string) => project.as('app_admin', claims, sql, [id])
+
   test('shows of an update only what it changed, and nothing of what changed nothing', async () => {
-    const made = await project.admin.post('/streaks', { key: 'daily', name: 'Daily', qualifying_event: 'ran' })
+    const { data } = await project.admin.post('/webhooks', {
+      event_name: 'ran',
+      target_url: 'https://1.1.1.1/',
+      description: 'a',
+    })
     const before = (await trail()).length
-    await project.admin.patch(`/streaks/${made.data.id}`, { name: 'Daily' })
+    await change(`update app.webhooks set description = 'a', updated_at = now() where id = $1`, data.id)
     expect(await trail()).toHaveLength(before)
-    await project.admin.patch(`/streaks/${made.data.id}`, { name: 'Every day' })
-    expect(await newest()).toMatchObject({ action: 'streaks.update', changes: { name: ['Daily', 'Every day'] } })
-    expect(Object.keys((await newest()).changes)).toEqual(['name'])
+    await change(`update app.webhooks set description = 'b', updated_at = now() where id = $1`, data.id)
+    expect(await newest()).toMatchObject({ action: 'webhooks.update', changes: { description: ['a', 'b'] } })
+    expect(Object.keys((await newest()).changes)).toEqual(['description'])
   })
 
   test('is written with the change or not at all', async () => {
+    const { data } = await project.admin.post('/webhooks', { event_name: 'ran', target_url: 'https://1.1.1.1/' })
     const before = (await trail()).length
-    const same = await project.admin.post('/streaks', { key: 'daily', name: 'Again', qualifying_event: 'ran' })
-    expect(same.status).toBe(409)
-    const claims = { 'app.caller': 'developer', 'app.developer_id': project.developer.id }
-    const undone = project.as(
-      'app_admin',
-      claims,
-      `
-      with gone as (delete from app.streak_definitions where key = 'daily' returning 1)
-      select 1 / (count(*) - 1) from gone`,
+    const undone = change(
+      'with gone as (delete from app.webhooks where id = $1 returning 1) select 1 / (count(*) - 1) from gone',
+      data.id,
     )
     await expect(undone).rejects.toThrow(/division/)
     expect(await trail()).toHaveLength(before)
@@ -95,7 +97,6 @@ describe('the audit trail', () => {
   })
 
   test('is one chain: a change waits for one that is under way, and follows it', async () => {
-    const claims = { 'app.caller': 'developer', 'app.developer_id': project.developer.id }
     const open = await openTransaction(project, 'app_admin', claims)
     await open.query(`select api.integration_put('fcm', 'sealed', 'v1', 'https://example.org')`)
     const other = project.admin.post('/integrations', { provider: 'payments', config: { secret_key: 'k' } })
@@ -109,7 +110,7 @@ describe('the audit trail', () => {
   test('is one chain, also when twenty change at once; whatever is altered or taken out breaks it', async () => {
     await Promise.all(
       Array.from({ length: 20 }, (_, n) =>
-        project.admin.post('/streaks', { key: `chain_${n}`, name: 'x', qualifying_event: 'ran' }),
+        project.admin.post('/webhooks', { event_name: `chain_${n}`, target_url: 'https://1.1.1.1/' }),
       ),
     )
     const rows = await trail()

@@ -192,43 +192,6 @@ describe('a batch', () => {
 })
 
 describe('effects', () => {
-  test('of one event, and of a batch when asked for, say what moved, summed to the last word', async () => {
-    await project.admin.post('/streaks', { key: 'daily', name: 'Daily', qualifying_event: 'practised' })
-    const user = await project.user()
-    const server = project.onBehalfOf(user.id)
-    const days = ['2026-11-19', '2026-11-20', '2026-11-21']
-    harness.setTime('2026-11-21T12:00:00Z')
-    const single = await server.post('/client/events', { event_name: 'practised', occurred_at: days[0] })
-    expect(single.data.effects).toEqual({})
-    const silent = await batch(server, [{ event_name: 'practised', occurred_at: days[1] }])
-    expect(silent.data).not.toHaveProperty('effects')
-    const loud = await batch(server, [{ event_name: 'practised' }, { event_name: 'other' }], { include_effects: true })
-    expect(loud.data.effects).toEqual({
-      streaks: [{ key: 'daily', status: 'active', current_count: 3, change: 'extended' }],
-    })
-    const again = await server.post('/client/events', { event_name: 'practised' })
-    expect(again.data.effects).toEqual({})
-  })
-
-  test('of a batch over several users name the user of each entry', async () => {
-    await project.admin.post('/streaks', { key: 'many', name: 'Many', qualifying_event: 'ran' })
-    const users = [await project.user(), await project.user()]
-    const events = users.map(({ id }) => ({ event_name: 'ran', app_user_id: id }))
-    const { data } = await batch(project.server, events, { include_effects: true })
-    expect(data.effects.streaks).toHaveLength(2)
-    expect(data.effects.streaks).toEqual(
-      expect.arrayContaining(
-        users.map(({ id }) => ({
-          app_user_id: id,
-          key: 'many',
-          status: 'active',
-          current_count: 1,
-          change: 'started',
-        })),
-      ),
-    )
-  })
-
   test('include_effects that is not a boolean: 400', async () => {
     const { status, error } = await batch(await project.user(), opened(1), { include_effects: 'yes' })
     expect([status, error?.code, error?.details.field]).toEqual([400, 'VALIDATION_ERROR', 'include_effects'])
