@@ -1,0 +1,351 @@
+-- Feeding streaks: acts become counts of periods, and counts become chains. Everything that changes a user's streak comes
+-- through here, under the lock of its row in app.user_streaks; rows are locked in the order of user and definition.
+
+create or replace function internal.streak_join(app_user_id uuid, definition app.streak_definitions) returns app.user_streaks
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  streak app.user_streaks;
+begin
+  insert into app.user_streaks (app_user_id, streak_definition_id, freezes_initial, freezes)
+  values (streak_join.app_user_id, (streak_join.definition).id,
+          (streak_join.definition).freezes_initial, (streak_join.definition).freezes_initial)
+  on conflict on constraint user_streaks_pkey do nothing;
+  select s.* into streak
+    from app.user_streaks s
+   where (s.app_user_id, s.streak_definition_id) = (streak_join.app_user_id, (streak_join.definition).id)
+     for no key update;
+  return streak;
+end $$;
+comment on function internal.streak_join is
+  'A user''s row of a streak, made if it is missing, and locked. It shows only once a period has qualified. Granted to nobody.';
+
+create or replace function internal.streak_refold(app_user_id uuid, definition app.streak_definitions) returns app.user_streaks
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  d constant app.streak_definitions := streak_refold.definition;
+  zone constant text := internal.streak_zone_of(d, streak_refold.app_user_id);
+  streak app.user_streaks;
+  folded record;
+begin
+  select s.* into streak
+    from app.user_streaks s
+   where (s.app_user_id, s.streak_definition_id) = (streak_refold.app_user_id, d.id);
+
+  select f.* into folded
+    from internal.streak_fold(
+           d, zone, streak.freezes_initial,
+           (select array_agg(r) from app.streak_periods r where (r.app_user_id, r.streak_definition_id) = (streak.app_user_id, d.id)),
+           (select array_agg(r) from app.streak_pauses r where (r.app_user_id, r.streak_definition_id) = (streak.app_user_id, d.id)),
+           (select array_agg(r) from app.streak_freezes r where (r.app_user_id, r.streak_definition_id) = (streak.app_user_id, d.id))) f;
+
+  with covered as (
+    select internal.period_date(d.period, d.week_starts_on, v.number) as starts_on, v.source
+      from unnest(folded.numbers, folded.sources) as v (number, source)
+  )
+  insert into app.streak_periods as r (app_user_id, streak_definition_id, starts_on, source, needed, earn_every, freezes_max, qualified_at)
+  select streak.app_user_id, d.id, c.starts_on, c.source, d.min_count, d.freeze_earn_every, d.freezes_max,
+         case when c.source = 'event' then internal.now() end
+    from covered c
+   where not exists (select from app.streak_periods known
+                      where (known.app_user_id, known.streak_definition_id, known.starts_on) = (streak.app_user_id, d.id, c.starts_on)
+                        and known.source = c.source)
+  on conflict on constraint streak_periods_pkey do update
+     set source = excluded.source, qualified_at = coalesce(r.qualified_at, excluded.qualified_at);
+
+  update app.streak_periods r
+     set taken = f.taken
+    from unnest(folded.fed_at, folded.taken) as f (number, taken)
+   where (r.app_user_id, r.streak_definition_id) = (streak.app_user_id, d.id)
+     and r.starts_on = internal.period_date(d.period, d.week_starts_on, f.number)
+     and r.taken <> f.taken;
+
+  -- covered before, and by nothing now
+  update app.streak_periods r
+     set source = null
+   where (r.app_user_id, r.streak_definition_id) = (streak.app_user_id, d.id)
+     and r.source is not null
+     and not internal.period_number(d.period, d.week_starts_on, r.starts_on) = any (folded.numbers);
+  delete from app.streak_periods r
+   where (r.app_user_id, r.streak_definition_id) = (streak.app_user_id, d.id)
+     and r.source is null and r.count = 0;
+
+  update app.user_streaks s
+     set current_count = (folded.chain).current_count,
+         longest_count = (folded.chain).longest_count,
+         started_on = internal.period_date(d.period, d.week_starts_on, (folded.chain).started_on),
+         last_period = internal.period_date(d.period, d.week_starts_on, (folded.chain).last_period),
+         covered_through = internal.period_date(d.period, d.week_starts_on, (folded.chain).covered_through),
+         freezes = (folded.chain).freezes,
+         lapsed_count = (folded.chain).lapsed_count,
+         lapsed_through = internal.period_date(d.period, d.week_starts_on, (folded.chain).lapsed_through),
+         first_qualified_at = case when (folded.chain).last_period is not null then coalesce(s.first_qualified_at, internal.now()) end,
+         last_qualified_at = (select r.qualified_at
+                                from app.streak_periods r
+                               where (r.app_user_id, r.streak_definition_id) = (streak.app_user_id, d.id)
+                                 and r.starts_on = internal.period_date(d.period, d.week_starts_on, (folded.chain).last_period)),
+         updated_at = internal.now()
+   where (s.app_user_id, s.streak_definition_id) = (streak.app_user_id, d.id)
+  returning s.* into streak;
+  return streak;
+end $$;
+comment on function internal.streak_refold is
+  'Folds all that is stored about one streak of one user anew, and stores what it comes to. For whatever is not simply the next
+   period: late events, grace, gaps, gifts, pauses, restores. The row must be locked. Granted to nobody.';
+
+create or replace function internal.streaks_store(acts internal.streak_act[]) returns setof internal.streak_fed
+language plpgsql volatile security definer set search_path = '' rows 500 as $$
+begin
+  insert into app.user_streaks (app_user_id, streak_definition_id, freezes_initial, freezes)
+  select distinct a.app_user_id, d.id, d.freezes_initial, d.freezes_initial
+    from unnest(streaks_store.acts) a
+    join app.streak_definitions d on d.id = a.streak_definition_id
+   where not exists (select from app.user_streaks s where (s.app_user_id, s.streak_definition_id) = (a.app_user_id, d.id))
+   order by 1, 2
+  on conflict on constraint user_streaks_pkey do nothing;
+  perform from app.user_streaks s
+    where (s.app_user_id, s.streak_definition_id) in (select a.app_user_id, a.streak_definition_id from unnest(streaks_store.acts) a)
+    order by s.app_user_id, s.streak_definition_id
+      for no key update;
+
+  return query
+  with people as (
+    select u.id, coalesce(t.name, 'UTC') as zone,
+           (select array_agg(m order by m.moved_at) from app.streak_timezones m where m.app_user_id = u.id) as moves
+      from app.users u
+      left join app.timezones t on t.name = u.timezone
+     where u.id in (select a.app_user_id from unnest(streaks_store.acts) a)
+  ), lived as (
+    select a.app_user_id, a.occurred_at, d,
+           case when d.timezone_mode = 'fixed' then d.timezone else u.zone end as zone,
+           case when d.timezone_mode = 'user' then u.moves end as moves
+      from unnest(streaks_store.acts) a
+      join app.streak_definitions d on d.id = a.streak_definition_id
+      join people u on u.id = a.app_user_id
+  ), placed as (
+    select l.app_user_id, (l.d).id, internal.period_date((l.d).period, (l.d).week_starts_on, p.number) as starts_on,
+           count(*)::int as count, (count(*) filter (where p.reach >= 1))::int as open_1,
+           (count(*) filter (where p.reach >= 2))::int as open_2, (count(*) filter (where p.reach >= 3))::int as open_3,
+           max(l.occurred_at) as latest,
+           bool_or(internal.period_number((l.d).period, (l.d).week_starts_on, (internal.now() at time zone l.zone)::date) = p.number) as is_under_way,
+           (l.d).min_count, (l.d).freeze_earn_every, (l.d).freezes_max
+      from lived l
+     cross join lateral (
+       select internal.period_number((l.d).period, (l.d).week_starts_on, (l.occurred_at at time zone l.zone)::date) as number, 0 as reach
+        where (l.d).grace_hours = 0 and l.moves is null
+        union all
+       select w.number, w.reach
+         from internal.streak_place(l.d, l.zone, l.moves, l.occurred_at) w
+        where (l.d).grace_hours > 0 or l.moves is not null
+     ) p
+     group by 1, 2, 3, 10, 11, 12
+     order by 1, 2, 3
+  ), stored as (
+    insert into app.streak_periods as r
+      (app_user_id, streak_definition_id, starts_on, count, open_1, open_2, open_3, needed, earn_every, freezes_max, qualified_at)
+    select p.app_user_id, p.id, p.starts_on, p.count, p.open_1, p.open_2, p.open_3, p.min_count, p.freeze_earn_every, p.freezes_max, p.latest
+      from placed p
+    on conflict on constraint streak_periods_pkey do update
+       set count = r.count + excluded.count,
+           open_1 = r.open_1 + excluded.open_1,
+           open_2 = r.open_2 + excluded.open_2,
+           open_3 = r.open_3 + excluded.open_3,
+           -- rules may change under a period until it has reached them
+           needed = case when r.count >= r.needed then r.needed else excluded.needed end,
+           earn_every = case when r.count >= r.needed then r.earn_every else excluded.earn_every end,
+           freezes_max = case when r.count >= r.needed then r.freezes_max else excluded.freezes_max end,
+           qualified_at = case when r.source in ('event', 'manual', 'restore') then r.qualified_at else excluded.qualified_at end
+    returning r.app_user_id, r.streak_definition_id, r.starts_on, r.source, r.count, r.open_1, r.open_2, r.open_3, r.taken, r.needed,
+              r.earn_every, r.freezes_max, r.qualified_at
+  )
+  select s.app_user_id, s.streak_definition_id, s.starts_on, s.source, s.count, s.count - p.count, s.open_1, s.open_2, s.open_3, s.taken,
+         s.needed, s.earn_every, s.freezes_max, s.qualified_at, p.is_under_way
+    from stored s
+    join placed p on (p.app_user_id, p.id, p.starts_on) = (s.app_user_id, s.streak_definition_id, s.starts_on);
+end $$;
+comment on function internal.streaks_store is
+  'Counts acts into the periods that they fall in, and answers those periods. Locks the rows of app.user_streaks in the order of
+   user and definition. Granted to nobody.';
+
+create or replace function internal.streaks_step(fed internal.streak_fed[], is_historical boolean) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  moved record;
+  change text;
+begin
+  for moved in
+    with ready as (
+      select f.app_user_id, f.streak_definition_id, f.starts_on, f.is_under_way, f.qualified_at, d, s as was,
+             s.current_count + 1 as current_count,
+             -- every n-th qualified period of a chain earns a freeze
+             case when f.earn_every > 0 and (s.current_count + 1) % f.earn_every = 0
+                  then greatest(s.freezes, least(s.freezes + 1, f.freezes_max)) else s.freezes end as freezes
+        from unnest(streaks_step.fed) f
+        join app.user_streaks s on (s.app_user_id, s.streak_definition_id) = (f.app_user_id, f.streak_definition_id)
+        join app.streak_definitions d on d.id = f.streak_definition_id
+       where f.count - f.taken >= f.needed
+    ), covered as (
+      update app.streak_periods r
+         set source = 'event'
+        from ready y
+       where (r.app_user_id, r.streak_definition_id, r.starts_on) = (y.app_user_id, y.streak_definition_id, y.starts_on)
+    ), extended as (
+      update app.user_streaks u
+         set current_count = y.current_count,
+             longest_count = greatest(u.longest_count, y.current_count),
+             started_on = coalesce(u.started_on, y.starts_on),
+             last_period = y.starts_on,
+             covered_through = internal.streak_reach(y.d, u, y.starts_on, y.freezes),
+             freezes = y.freezes,
+             first_qualified_at = coalesce(u.first_qualified_at, internal.now()),
+             last_qualified_at = y.qualified_at,
+             updated_at = internal.now()
+        from ready y
+       where (u.app_user_id, u.streak_definition_id) = (y.app_user_id, y.streak_definition_id)
+      returning y.d, y.was, u as now, y.is_under_way
+    )
+    select e.d, e.was, e.now, e.is_under_way,
+           (e.d).milestones @> jsonb_build_array(jsonb_build_object('count', (e.now).current_count)) as is_milestone
+      from extended e
+     order by (e.now).app_user_id, (e.now).streak_definition_id
+  loop
+    if moved.is_under_way and not moved.is_milestone then
+      -- the period under way: the chain was alive if there was one, and is now
+      change := case when (moved.was).last_period is null then 'started' else 'extended' end;
+      if not streaks_step.is_historical then
+        perform internal.streak_emit(moved.d, moved.now, change);
+      end if;
+      perform internal.streak_effect(moved.d, moved.now, 'active', change);
+    else
+      perform internal.streak_moved(moved.d, moved.was, moved.now, streaks_step.is_historical);
+    end if;
+  end loop;
+end $$;
+comment on function internal.streaks_step is
+  'The step that the fold would take for a newest period right after the last qualified one, for many users at once; periods that
+   are fed too seldom yet are left alone. The rows of app.user_streaks must be locked. Granted to nobody.';
+
+create or replace function internal.streak_reach(definition app.streak_definitions, streak app.user_streaks, last_period date, freezes int)
+returns date
+language plpgsql stable as $$
+declare
+  d constant app.streak_definitions := streak_reach.definition;
+  number constant int := internal.period_number(d.period, d.week_starts_on, streak_reach.last_period);
+begin
+  return internal.period_date(d.period, d.week_starts_on, (internal.streak_walk(
+    d, internal.streak_zone_of(d, (streak_reach.streak).app_user_id), number, streak_reach.freezes,
+    internal.paused_periods(d, (
+      select array_agg(p)
+        from app.streak_pauses p
+       where (p.app_user_id, p.streak_definition_id) = ((streak_reach.streak).app_user_id, d.id)
+         and p.ends_on > streak_reach.last_period)),
+    null, number + 2000)).covered_through);
+end $$;
+comment on function internal.streak_reach is
+  'How far a chain lasts on freezes and pauses after a newest qualified period; gifts of freezes still to come are not seen.';
+
+create or replace function internal.streaks_count(acts internal.streak_act[]) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  is_historical constant boolean := (select bool_and(a.is_historical) from unnest(streaks_count.acts) a);
+  fed internal.streak_fed[];
+  steps internal.streak_fed[];
+  folds internal.streak_act[];
+  fold internal.streak_act;
+  definition app.streak_definitions;
+  before app.user_streaks;
+begin
+  -- a statement of its own: the next one must see the rows that this one makes
+  select array_agg(f) into fed from internal.streaks_store(streaks_count.acts) f;
+  with fed as (
+    select f as period, f.*, count(*) over (partition by f.app_user_id, f.streak_definition_id) as periods
+      from unnest(fed) f
+  ), judged as (
+    select f.*,
+           -- not qualified by events of its own before: nothing, a freeze or later events covered it
+           f.source is null or f.source in ('freeze', 'pause') or f.source = 'event' and f.count_before - f.taken < f.needed as is_open,
+           -- what came while an earlier period was open may fill that one
+           f.open_1 > 0 and internal.streak_gap_before(d, f.period) as may_fill_earlier,
+           -- by far the commonest: the newest period, right after the newest qualified one
+           f.source is null and f.periods = 1
+           and coalesce(internal.period_number(d.period, d.week_starts_on, f.starts_on)
+                        = internal.period_number(d.period, d.week_starts_on, s.last_period) + 1, s.last_period is null)
+           and not exists (
+             select from app.streak_periods r
+              where (r.app_user_id, r.streak_definition_id) = (f.app_user_id, f.streak_definition_id)
+                and case when s.last_period is null then r.starts_on <> f.starts_on else r.starts_on > f.starts_on end)
+           and not exists (
+             select from app.streak_freezes g
+              where (g.app_user_id, g.streak_definition_id) = (f.app_user_id, f.streak_definition_id)
+                and (g.applies_from > s.last_period or s.last_period is null)) as is_next
+      from fed f
+      join app.user_streaks s on (s.app_user_id, s.streak_definition_id) = (f.app_user_id, f.streak_definition_id)
+      join app.streak_definitions d on d.id = f.streak_definition_id
+     where f.source is distinct from 'event' or f.count_before - f.taken < f.needed or f.open_1 > 0
+  )
+  select array_agg(j.period order by j.app_user_id, j.streak_definition_id) filter (where j.is_next and not j.may_fill_earlier),
+         array_agg(distinct (j.app_user_id, j.streak_definition_id, null, null)::internal.streak_act)
+           filter (where (j.is_open or j.may_fill_earlier) and not (j.is_next and not j.may_fill_earlier))
+    into steps, folds
+    from judged j;
+
+  if steps is not null then
+    perform internal.streaks_step(steps, is_historical);
+  end if;
+  -- in the order of the locks: distinct has sorted them
+  foreach fold in array coalesce(folds, '{}') loop
+    select d.* into definition from app.streak_definitions d where d.id = fold.streak_definition_id;
+    select s.* into before
+      from app.user_streaks s
+     where (s.app_user_id, s.streak_definition_id) = (fold.app_user_id, fold.streak_definition_id);
+    perform internal.streak_moved(definition, before, internal.streak_refold(fold.app_user_id, definition), is_historical);
+  end loop;
+end $$;
+comment on function internal.streaks_count is
+  'Counts acts into periods and brings the chains of their users up to date, step by step where a step is enough, else by the fold.
+   Granted to nobody.';
+
+create or replace function internal.streak_gap_before(definition app.streak_definitions, fed internal.streak_fed) returns boolean
+language plpgsql stable as $$
+declare
+  d constant app.streak_definitions := streak_gap_before.definition;
+  reach constant int := case when (streak_gap_before.fed).open_3 > 0 then 3 when (streak_gap_before.fed).open_2 > 0 then 2 else 1 end;
+begin
+  return reach > (
+    select count(*)
+      from app.streak_periods r
+     where (r.app_user_id, r.streak_definition_id) = ((streak_gap_before.fed).app_user_id, d.id)
+       and r.source in ('event', 'manual', 'restore')
+       and r.starts_on < (streak_gap_before.fed).starts_on
+       and r.starts_on >= internal.period_date(d.period, d.week_starts_on,
+                            internal.period_number(d.period, d.week_starts_on, (streak_gap_before.fed).starts_on) - reach));
+end $$;
+comment on function internal.streak_gap_before is
+  'Whether any of the periods that were still open when this one was fed has not qualified.';
+
+create or replace function internal.tg_engagement_events__20_streaks() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  acts internal.streak_act[];
+begin
+  -- most events feed no streak: one look at their names, then nothing
+  if not internal.hooks_may_run()
+     or not exists (select from app.streak_definitions d
+                     where d.is_active and d.qualifying_event in (select i.event_name from inserted i)) then
+    return null;
+  end if;
+  select array_agg((i.app_user_id, d.id, i.occurred_at, i.is_historical)::internal.streak_act)
+    into acts
+    from inserted i
+    join app.streak_definitions d on d.qualifying_event = i.event_name and d.is_active
+   where d.event_filter is null or internal.filter_truth(d.event_filter, i.properties);
+  if acts is not null then
+    perform internal.streaks_count(acts);
+  end if;
+  return null;
+end $$;
+comment on function internal.tg_engagement_events__20_streaks is 'Events feed the streaks that their names qualify.';
+
+create or replace trigger tg_engagement_events__20_streaks
+  after insert on app.engagement_events
+  referencing new table as inserted
+  for each statement execute function internal.tg_engagement_events__20_streaks();

@@ -1,0 +1,200 @@
+-- Definitions of streaks, as administrators write them.
+comment on constraint streak_definitions_key_unique on app.streak_definitions is '409 CONFLICT key: A streak with this key exists.';
+comment on constraint streak_definitions_key_form on app.streak_definitions is '400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.';
+comment on constraint streak_definitions_name_1_to_200 on app.streak_definitions is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
+comment on constraint streak_definitions_description_at_most_2000 on app.streak_definitions is
+  '400 VALIDATION_ERROR description: must have at most 2000 characters.';
+comment on constraint streak_definitions_qualifying_event_form on app.streak_definitions is
+  '400 VALIDATION_ERROR qualifying_event: must have 1 to 255 characters, no white space at either end.';
+comment on constraint streak_definitions_period_known on app.streak_definitions is '400 VALIDATION_ERROR period: must be day, week or month.';
+comment on constraint streak_definitions_min_count_1_to_10000 on app.streak_definitions is '400 VALIDATION_ERROR min_count: must be 1 to 10000.';
+comment on constraint streak_definitions_week_starts_on_0_to_7 on app.streak_definitions is
+  '400 VALIDATION_ERROR week_starts_on: must be 1 (Monday) to 7 (Sunday); 0 is Sunday too.';
+comment on constraint streak_definitions_timezone_mode_known on app.streak_definitions is '400 VALIDATION_ERROR timezone_mode: must be user or fixed.';
+comment on constraint streak_definitions_timezone_when_fixed on app.streak_definitions is
+  '400 VALIDATION_ERROR timezone: is required when timezone_mode is fixed, and must be left out otherwise.';
+comment on constraint streak_definitions_grace_hours_0_to_48 on app.streak_definitions is '400 VALIDATION_ERROR grace_hours: must be 0 to 48.';
+comment on constraint streak_definitions_freezes_initial_0_to_100 on app.streak_definitions is '400 VALIDATION_ERROR freezes_initial: must be 0 to 100.';
+comment on constraint streak_definitions_freezes_max_0_to_100 on app.streak_definitions is '400 VALIDATION_ERROR freezes_max: must be 0 to 100.';
+comment on constraint streak_definitions_initial_within_max on app.streak_definitions is
+  '400 VALIDATION_ERROR freezes_initial: must be at most freezes_max.';
+comment on constraint streak_definitions_freeze_earn_every_0_to_1000 on app.streak_definitions is
+  '400 VALIDATION_ERROR freeze_earn_every: must be 0 to 1000.';
+comment on constraint streak_definitions_at_risk_hours_0_to_1000 on app.streak_definitions is '400 VALIDATION_ERROR at_risk_hours: must be 0 to 1000.';
+comment on constraint streak_definitions_restore_window_hours_0_to_8760 on app.streak_definitions is
+  '400 VALIDATION_ERROR restore_window_hours: must be 0 to 8760.';
+
+create or replace function internal.streak_definition_json(d app.streak_definitions) returns json
+language sql stable as $$
+  select json_build_object(
+    'id', (streak_definition_json.d).id, 'key', (streak_definition_json.d).key, 'name', (streak_definition_json.d).name,
+    'description', (streak_definition_json.d).description, 'qualifying_event', (streak_definition_json.d).qualifying_event,
+    'event_filter', (streak_definition_json.d).event_filter, 'period', (streak_definition_json.d).period,
+    'min_count', (streak_definition_json.d).min_count, 'week_starts_on', (streak_definition_json.d).week_starts_on,
+    'timezone_mode', (streak_definition_json.d).timezone_mode, 'timezone', (streak_definition_json.d).timezone,
+    'grace_hours', (streak_definition_json.d).grace_hours, 'freezes_initial', (streak_definition_json.d).freezes_initial,
+    'freezes_max', (streak_definition_json.d).freezes_max, 'freeze_earn_every', (streak_definition_json.d).freeze_earn_every,
+    'at_risk_hours', internal.streak_at_risk_hours(streak_definition_json.d),
+    'restore_window_hours', (streak_definition_json.d).restore_window_hours, 'milestones', (streak_definition_json.d).milestones,
+    'allow_client_qualify', (streak_definition_json.d).allow_client_qualify, 'is_active', (streak_definition_json.d).is_active,
+    'created_at', internal.iso((streak_definition_json.d).created_at), 'updated_at', internal.iso((streak_definition_json.d).updated_at))
+$$;
+comment on function internal.streak_definition_json is 'A definition as every answer shows it, with the hours at risk that hold.';
+
+create or replace function internal.streak_definition_check(d app.streak_definitions) returns void
+language plpgsql stable as $$
+declare
+  problem text := case when (streak_definition_check.d).event_filter is not null
+                       then internal.filter_problem((streak_definition_check.d).event_filter::json) end;
+  missing text;
+begin
+  select c.field into missing
+    from jsonb_each(to_jsonb(streak_definition_check.d)) as c (field, value)
+   where c.value = 'null' and c.field not in ('description', 'event_filter', 'timezone', 'at_risk_hours')
+   limit 1;
+  if missing is not null then
+    perform internal.invalid(missing, 'must not be null');
+  end if;
+  if problem is not null then
+    perform internal.invalid('event_filter', problem);
+  end if;
+  if (streak_definition_check.d).timezone is not null and not internal.is_timezone((streak_definition_check.d).timezone) then
+    perform internal.invalid('timezone', 'must be the name of an IANA time zone');
+  end if;
+  if jsonb_typeof((streak_definition_check.d).milestones) <> 'array' or jsonb_array_length((streak_definition_check.d).milestones) > 100 then
+    perform internal.invalid('milestones', 'must be a list of at most 100');
+  end if;
+  select case
+           when jsonb_typeof(m.value) <> 'object' then 'must be objects {count, reward}'
+           when not coalesce(jsonb_typeof(m.value -> 'count') = 'number' and m.value ->> 'count' ~ '^[1-9][0-9]{0,5}$', false)
+             then 'must have a whole count of 1 to 999999'
+           when not coalesce(jsonb_typeof(m.value -> 'reward') = 'object', false) then 'must have a reward, an object'
+           when exists (select from jsonb_array_elements((streak_definition_check.d).milestones) o
+                         group by o.value ->> 'count' having count(*) > 1) then 'must have different counts'
+         end
+    into problem
+    from jsonb_array_elements((streak_definition_check.d).milestones) with ordinality as m (value, n)
+   order by 1 nulls last
+   limit 1;
+  if problem is not null then
+    perform internal.invalid('milestones', problem);
+  end if;
+end $$;
+comment on function internal.streak_definition_check is
+  'What the checks of app.streak_definitions cannot say: the filter''s form, the zone''s name, the milestones. Refuses 400 VALIDATION_ERROR.';
+
+create or replace function internal.streak_definition_with(d app.streak_definitions, changes jsonb) returns app.streak_definitions
+language plpgsql stable as $$
+declare
+  changed app.streak_definitions;
+begin
+  begin
+    changed := jsonb_populate_record(streak_definition_with.d, (
+      select coalesce(jsonb_object_agg(c.key, c.value), '{}')
+        from jsonb_each(streak_definition_with.changes) c
+       where c.key in ('name', 'description', 'qualifying_event', 'event_filter', 'period', 'min_count', 'week_starts_on', 'timezone_mode',
+                       'timezone', 'grace_hours', 'freezes_initial', 'freezes_max', 'freeze_earn_every', 'at_risk_hours',
+                       'restore_window_hours', 'milestones', 'allow_client_qualify', 'is_active')));
+  exception when data_exception then
+    perform internal.invalid('body', 'has a value of the wrong type');
+  end;
+  -- a zone is of use to a fixed streak only
+  if changed.timezone_mode = 'user' and not coalesce(streak_definition_with.changes ? 'timezone', false) then
+    changed.timezone := null;
+  end if;
+  perform internal.streak_definition_check(changed);
+  return changed;
+end $$;
+comment on function internal.streak_definition_with is
+  'A definition with some fields changed; fields that cannot be changed, or are not known, are ignored. Refuses 400 VALIDATION_ERROR.';
+
+create or replace function api.streak_define(
+  key text, name text, qualifying_event text, description text default null, event_filter json default null, period text default 'day',
+  min_count int default 1, week_starts_on int default 1, timezone_mode text default 'user', timezone text default null,
+  grace_hours int default 0, freezes_initial int default 0, freezes_max int default 2, freeze_earn_every int default 0,
+  at_risk_hours int default null, restore_window_hours int default 48, milestones json default '[]',
+  allow_client_qualify boolean default true, is_active boolean default true)
+returns api.reply
+language plpgsql volatile as $$
+declare
+  made app.streak_definitions;
+begin
+  made := (internal.new_id(), streak_define.key, streak_define.name, streak_define.description, streak_define.qualifying_event,
+           streak_define.event_filter, streak_define.period, streak_define.min_count, streak_define.week_starts_on,
+           streak_define.timezone_mode, streak_define.timezone, streak_define.grace_hours, streak_define.freezes_initial,
+           streak_define.freezes_max, streak_define.freeze_earn_every, streak_define.at_risk_hours, streak_define.restore_window_hours,
+           streak_define.milestones, streak_define.allow_client_qualify, streak_define.is_active, internal.now(), internal.now());
+  perform internal.streak_definition_check(made);
+  -- taken before the count, so that two at once cannot pass the limit together
+  perform pg_advisory_xact_lock(7305441006);
+  if (select count(*) from app.streak_definitions) >= 50 then
+    perform internal.fail(409, 'LIMIT_REACHED', 'A project has at most 50 streaks.', '{"limit": 50}');
+  end if;
+  insert into app.streak_definitions select made.*;
+  return internal.reply(201, internal.streak_definition_json(made));
+end $$;
+comment on function api.streak_define is
+  'A new streak, 201. Refuses 400 VALIDATION_ERROR, 409 CONFLICT (the key is taken), 409 LIMIT_REACHED (50). Supplement D1.';
+
+create or replace function api.streak_definitions(page_offset int default 0, page_limit int default 50) returns api.reply
+language sql stable as $$
+  select internal.reply_page(
+    (select json_agg(internal.streak_definition_json(d) order by d.created_at desc, d.id desc)
+       from (select l.* from app.streak_definitions l order by l.created_at desc, l.id desc
+             limit streak_definitions.page_limit offset streak_definitions.page_offset) d),
+    (select count(*) from app.streak_definitions), streak_definitions.page_offset, streak_definitions.page_limit)
+$$;
+comment on function api.streak_definitions is 'Definitions, newest first. At most 50 exist, so the list needs no index.';
+
+create or replace function api.streak_definition_get(id_or_key text) returns api.reply
+language sql stable as $$
+  select internal.reply(200, internal.streak_definition_json(internal.streak_find(streak_definition_get.id_or_key)))
+$$;
+comment on function api.streak_definition_get is 'A definition. Refuses 404 STREAK_NOT_FOUND.';
+
+create or replace function api.streak_update(id_or_key text, patch jsonb) returns api.reply
+language plpgsql volatile as $$
+declare
+  was app.streak_definitions := internal.streak_find(streak_update.id_or_key);
+  wished app.streak_definitions;
+begin
+  -- a user who starts meanwhile holds the row, so the period cannot change under the first one
+  select d.* into was from app.streak_definitions d where d.id = was.id for update;
+  wished := internal.streak_definition_with(was, streak_update.patch);
+  if (wished.period, case when wished.period = 'week' then wished.week_starts_on end)
+       is distinct from (was.period, case when was.period = 'week' then was.week_starts_on end)
+     and exists (select from app.user_streaks s where s.streak_definition_id = was.id) then
+    perform internal.fail(409, 'PERIOD_IMMUTABLE', 'The period cannot change any more: users have this streak.',
+                          json_build_object('field', case when wished.period = was.period then 'week_starts_on' else 'period' end));
+  end if;
+  if wished is distinct from was then
+    update app.streak_definitions d
+       set name = wished.name, description = wished.description, qualifying_event = wished.qualifying_event,
+           event_filter = wished.event_filter, period = wished.period, min_count = wished.min_count,
+           week_starts_on = wished.week_starts_on, timezone_mode = wished.timezone_mode, timezone = wished.timezone,
+           grace_hours = wished.grace_hours, freezes_initial = wished.freezes_initial, freezes_max = wished.freezes_max,
+           freeze_earn_every = wished.freeze_earn_every, at_risk_hours = wished.at_risk_hours,
+           restore_window_hours = wished.restore_window_hours, milestones = wished.milestones,
+           allow_client_qualify = wished.allow_client_qualify, is_active = wished.is_active, updated_at = internal.now()
+     where d.id = was.id
+    returning d.* into wished;
+  end if;
+  return internal.reply(200, internal.streak_definition_json(wished));
+end $$;
+comment on function api.streak_update is
+  'Changes a definition; what has been counted keeps the rules that it was counted under. Refuses 404 STREAK_NOT_FOUND,
+   400 VALIDATION_ERROR, 409 PERIOD_IMMUTABLE once users have it. Locks the definition.';
+
+create or replace function api.streak_delete(id_or_key text) returns api.reply
+language plpgsql volatile as $$
+declare
+  doomed constant app.streak_definitions := internal.streak_find(streak_delete.id_or_key);
+begin
+  delete from app.streak_definitions d where d.id = doomed.id;
+  return internal.reply(200, '{"deleted": true}');
+end $$;
+comment on function api.streak_delete is 'Deletes a definition with all that users have of it. Refuses 404 STREAK_NOT_FOUND.';
+
+create or replace trigger tg_streak_definitions__audit
+  after insert or update or delete on app.streak_definitions
+  for each row execute function internal.tg_audit('streaks');

@@ -1,0 +1,151 @@
+-- What becomes of a streak that moved: milestones and their rewards, system events, and what the app is told. Freezes as a reward.
+
+create or replace function internal.streak_milestones_reached(definition app.streak_definitions, before app.user_streaks, after app.user_streaks,
+                                                              is_historical boolean)
+returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  -- the same chain, longer, starts from its former count; another one from nothing
+  is_same constant boolean := coalesce((streak_milestones_reached.before).last_period >= (streak_milestones_reached.after).started_on, false);
+  already constant int := case when is_same then (streak_milestones_reached.before).current_count else 0 end;
+  d constant app.streak_definitions := streak_milestones_reached.definition;
+  s constant app.user_streaks := streak_milestones_reached.after;
+  milestone record;
+  reached uuid;
+begin
+  for milestone in
+    select (m.value ->> 'count')::int as count, m.value -> 'reward' as reward
+      from jsonb_array_elements(d.milestones) m
+     where (m.value ->> 'count')::int > already and (m.value ->> 'count')::int <= s.current_count
+     order by 1
+  loop
+    reached := null;
+    insert into app.streak_milestones (app_user_id, streak_definition_id, count, reached_on, reached_at)
+    select s.app_user_id, d.id, milestone.count, s.last_period, internal.now()
+     where not exists (select from app.streak_milestones m
+                        where (m.app_user_id, m.streak_definition_id, m.count) = (s.app_user_id, d.id, milestone.count)
+                          and m.reached_on between s.started_on and s.last_period)
+    returning id into reached;
+    continue when reached is null;
+    perform internal.grant_reward(s.app_user_id, milestone.reward, 'streak_milestone', reached::text);
+    if not streak_milestones_reached.is_historical then
+      perform internal.emit(s.app_user_id, 'svc.streak.milestone', jsonb_build_object(
+        'streak_definition_id', d.id, 'key', d.key, 'name', d.name, 'count', milestone.count, 'reward', milestone.reward));
+    end if;
+  end loop;
+end $$;
+comment on function internal.streak_milestones_reached is
+  'Rewards the milestones that a chain passed between two states of its row, each once per chain. Granted to nobody.';
+
+create or replace function internal.streak_moved(definition app.streak_definitions, before app.user_streaks, after app.user_streaks,
+                                                 is_historical boolean)
+returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  d constant app.streak_definitions := streak_moved.definition;
+  b constant app.user_streaks := streak_moved.before;
+  s constant app.user_streaks := streak_moved.after;
+  zone constant text := internal.streak_zone_of(d, s.app_user_id);
+  moves constant app.streak_timezones[] := internal.streak_moves_of(d, s.app_user_id);
+  clock record;
+  was_alive boolean;
+  status text := 'active';
+  change text;
+begin
+  if s.last_period is null or (b.current_count, b.started_on, b.last_period, b.covered_through)
+                              is not distinct from (s.current_count, s.started_on, s.last_period, s.covered_through) then
+    return;
+  end if;
+  perform internal.streak_milestones_reached(d, b, s, streak_moved.is_historical);
+
+  select internal.period_date(d.period, d.week_starts_on, c.passed) as passed,
+         internal.period_date(d.period, d.week_starts_on, c.current) as current
+    into clock
+    from internal.streak_clock(d, zone, moves, internal.now()) c;
+  was_alive := coalesce(b.covered_through >= clock.passed, false);
+  if s.covered_through < clock.passed or was_alive and s.current_count <= b.current_count then
+    return;
+  end if;
+  change := case
+    -- a chain that had ended is part of this one: whole again
+    when coalesce(case when was_alive then b.lapsed_through else b.last_period end >= s.started_on, false) then 'restored'
+    when was_alive then 'extended'
+    else 'started'
+  end;
+  if not streak_moved.is_historical then
+    perform internal.streak_emit(d, s, change);
+  end if;
+  if s.last_period < clock.current then
+    status := (internal.streak_now(d, s)).status;
+  end if;
+  perform internal.streak_effect(d, s, status, change);
+end $$;
+comment on function internal.streak_moved is
+  'Tells what became of a streak between two states of its row: milestones, svc.streak.started, extended or restored, and the
+   effect that the app is answered. What is broken before and after is no news; imported history makes no events. Granted to nobody.';
+
+create or replace function internal.streak_emit(definition app.streak_definitions, streak app.user_streaks, change text) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform internal.emit((streak_emit.streak).app_user_id, 'svc.streak.' || streak_emit.change, jsonb_build_object(
+    'streak_definition_id', (streak_emit.definition).id, 'key', (streak_emit.definition).key, 'name', (streak_emit.definition).name,
+    'current_count', (streak_emit.streak).current_count, 'longest_count', (streak_emit.streak).longest_count));
+end $$;
+comment on function internal.streak_emit is 'svc.streak.started, extended or restored. Granted to nobody.';
+
+create or replace function internal.streak_effect(definition app.streak_definitions, streak app.user_streaks, status text, change text)
+returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform internal.add_effect('streaks', json_build_object(
+    'app_user_id', (streak_effect.streak).app_user_id, 'key', (streak_effect.definition).key, 'status', streak_effect.status,
+    'current_count', (streak_effect.streak).current_count, 'change', streak_effect.change));
+end $$;
+comment on function internal.streak_effect is 'What the app is told that an event did to a streak. Granted to nobody.';
+
+create or replace function internal.reward__freezes(app_user_id uuid, part jsonb, source_type text, source_id text) returns jsonb
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  item record;
+  definition app.streak_definitions;
+  gifts jsonb := '[]';
+begin
+  for item in
+    select p.value ->> 'streak_key' as key, (p.value ->> 'amount')::int as amount
+      from jsonb_array_elements(reward__freezes.part) p
+     order by 1
+  loop
+    select d.* into definition from app.streak_definitions d where d.key = item.key;
+    gifts := gifts || case
+      when definition.id is null then jsonb_build_object('streak_key', item.key, 'given', 0, 'reason', 'there is no such streak')
+      else jsonb_build_object('streak_key', item.key, 'given', internal.streak_give_freezes(
+             reward__freezes.app_user_id, definition, item.amount, reward__freezes.source_type, reward__freezes.source_id))
+    end;
+  end loop;
+  return jsonb_build_object('given', jsonb_path_exists(gifts, '$[*] ? (@.given > 0)'), 'freezes', gifts);
+end $$;
+comment on function internal.reward__freezes is
+  'The freezes of a reward, [{streak_key, amount}], each up to its streak''s freezes_max; answers how many of each took effect. Granted to nobody.';
+
+create or replace function internal.streak_give_freezes(app_user_id uuid, definition app.streak_definitions, amount int,
+                                                        source_type text, source_id text)
+returns int
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  d constant app.streak_definitions := streak_give_freezes.definition;
+  streak constant app.user_streaks := internal.streak_join(streak_give_freezes.app_user_id, d);
+  state constant internal.streak_state := internal.streak_now(d, streak);
+  given constant int := greatest(0, least(streak_give_freezes.amount, d.freezes_max - state.freezes_remaining));
+begin
+  if given > 0 then
+    insert into app.streak_freezes
+      (app_user_id, streak_definition_id, applies_from, amount, freezes_max, source_type, source_id, granted_at)
+    values (streak.app_user_id, d.id, internal.period_date(d.period, d.week_starts_on, state.passed + 1), given, d.freezes_max,
+            streak_give_freezes.source_type, streak_give_freezes.source_id, internal.now());
+    perform internal.streak_refold(streak.app_user_id, d);
+  end if;
+  return given;
+end $$;
+comment on function internal.streak_give_freezes is
+  'Gives freezes, up to freezes_max, and answers how many. They cover periods from the oldest that is still open. Locks the
+   user''s row of the streak. Granted to nobody.';

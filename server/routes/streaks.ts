@@ -1,0 +1,302 @@
+import { z } from 'zod'
+import { administrator, endUser } from '#server/http/callers.ts'
+import { area, route } from '#server/http/route.ts'
+import { Deleted, data, JsonObject, Key, Limit, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+
+const Status = z.enum(['active', 'at_risk', 'frozen', 'broken'])
+const CalendarDate = z.iso.date('must be a date such as 2026-10-03')
+const between = (least: number, most: number) =>
+  z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
+
+const Streak = z.strictObject({
+  id: Uuid,
+  streak_definition_id: Uuid,
+  key: z.string(),
+  name: z.string(),
+  qualifying_event: z.string(),
+  status: z.enum([...Status.options, 'none']),
+  current_count: z.int(),
+  longest_count: z.int(),
+  started_on: CalendarDate.nullable(),
+  last_qualified_at: Time.nullable(),
+  freezes_remaining: z.int(),
+  period: z.strictObject({ key: z.string(), start: Time, end: Time, deadline: Time, qualified: z.boolean() }),
+  pauses: z.array(z.strictObject({ start: CalendarDate, end: CalendarDate })),
+  updated_at: Time,
+})
+
+const History = z.array(
+  z.strictObject({
+    period_key: z.string(),
+    start: Time,
+    end: Time,
+    status: z.enum(['qualified', 'frozen', 'paused', 'missed']),
+    count: z.int(),
+  }),
+)
+
+const UserOfStreak = Streak.extend({
+  app_user_id: Uuid,
+  app_users: z.strictObject({ id: Uuid, display_name: z.string(), avatar_url: z.string().nullable() }),
+})
+
+const Milestone = z.object({ count: between(1, 999_999), reward: JsonObject })
+
+/** What an administrator may set, and change later. */
+const Rules = {
+  name: Text(200, 1),
+  description: Text(2000).nullable(),
+  qualifying_event: Text(255, 1),
+  event_filter: JsonObject.nullable(),
+  period: z.enum(['day', 'week', 'month'], 'must be day, week or month'),
+  min_count: between(1, 10_000),
+  week_starts_on: between(0, 7),
+  timezone_mode: z.enum(['user', 'fixed'], 'must be user or fixed'),
+  timezone: z.string().max(100).nullable(),
+  grace_hours: between(0, 48),
+  freezes_initial: between(0, 100),
+  freezes_max: between(0, 100),
+  freeze_earn_every: between(0, 1000),
+  at_risk_hours: between(0, 1000).nullable(),
+  restore_window_hours: between(0, 8760),
+  milestones: z.array(Milestone).max(100),
+  allow_client_qualify: z.boolean(),
+  is_active: z.boolean(),
+}
+const { name, qualifying_event, ...optional } = Rules
+const NewDefinition = z.object({ key: Key, name, qualifying_event, ...z.object(optional).partial().shape })
+const Changes = z.object(Rules).partial()
+
+const Definition = z.strictObject({
+  id: Uuid,
+  key: Key,
+  ...Rules,
+  at_risk_hours: z.int(),
+  milestones: z.array(z.looseObject(Milestone.shape)),
+  created_at: Time,
+  updated_at: Time,
+})
+
+const Stats = z.strictObject({
+  active: z.int(),
+  at_risk: z.int(),
+  frozen: z.int(),
+  broken_7d: z.int(),
+  distribution: z.array(z.strictObject({ bucket: z.string(), users: z.int() })),
+  freezes_used_7d: z.int(),
+  saved_by_freeze: z.int(),
+})
+
+const Simulation = z.strictObject({
+  users: z.int(),
+  broken_before: z.int(),
+  broken_after: z.int(),
+  median_length_before: z.number().nullable(),
+  median_length_after: z.number().nullable(),
+})
+
+const Pause = z.object({ start: CalendarDate, end: CalendarDate })
+const idOrKey = { idOrKey: z.string() }
+const ofUser = { ...idOrKey, userId: Uuid }
+const notFound = { 404: ['STREAK_NOT_FOUND'] }
+const invalidBody = { 400: ['VALIDATION_ERROR', 'INVALID_BODY'] }
+const ofUserRefusals = {
+  400: ['INVALID_ID', 'VALIDATION_ERROR', 'INVALID_BODY'],
+  404: ['STREAK_NOT_FOUND', 'NOT_FOUND'],
+}
+
+export const streaks = area({
+  stem: 'streaks',
+  title: 'Streaks',
+  source: 'supplement',
+  routes: [
+    route('GET /client/streaks', {
+      caller: endUser,
+      source: 'contract',
+      summary: "The caller's streaks",
+      description: '`include=all` adds those that the caller never started, with status `none`.',
+      query: { include: z.literal('all', 'must be all').optional() },
+      call: 'streaks_list',
+      replies: { 200: data(z.array(Streak)) },
+      failure: 'LIST_FAILED',
+    }),
+    route('GET /client/streaks/:idOrKey', {
+      caller: endUser,
+      summary: "One of the caller's streaks with its newest periods, newest first",
+      params: idOrKey,
+      query: { history: Limit(366, 30) },
+      call: 'streak_get',
+      replies: { 200: data(Streak.extend({ history: History })) },
+      refusals: notFound,
+      failure: 'FETCH_FAILED',
+    }),
+    route('POST /client/streaks/:idOrKey/qualify', {
+      caller: endUser,
+      source: 'contract',
+      summary: "Feed one of the caller's streaks once, now",
+      description: '201 when it is the first qualification of this streak ever, 200 otherwise.',
+      params: idOrKey,
+      call: 'streak_qualify',
+      replies: { 200: data(Streak), 201: data(Streak) },
+      refusals: { 403: ['QUALIFY_NOT_ALLOWED'], ...notFound },
+      failure: 'QUALIFY_FAILED',
+    }),
+    route('PUT /client/streaks/:idOrKey/pause', {
+      caller: endUser,
+      summary: "Pause one of the caller's streaks, both dates included",
+      description:
+        'At most 30 days at once and 60 in a calendar year, not in the past. The same pause again changes nothing.',
+      params: idOrKey,
+      body: Pause,
+      example: { start: '2026-12-24', end: '2027-01-02' },
+      call: 'streak_pause',
+      replies: { 200: data(Streak) },
+      refusals: { ...invalidBody, ...notFound, 409: ['PAUSE_OVERLAP'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('DELETE /client/streaks/:idOrKey/pause', {
+      caller: endUser,
+      summary: 'End the pause under way, and take back those to come',
+      params: idOrKey,
+      call: 'streak_resume',
+      replies: { 200: Deleted },
+      refusals: { 404: ['STREAK_NOT_FOUND', 'NOT_FOUND'] },
+      failure: 'DELETE_FAILED',
+    }),
+
+    route('POST /admin/projects/:projectId/streaks', {
+      caller: administrator,
+      summary: 'Define a streak; at most 50',
+      body: NewDefinition,
+      example: {
+        key: 'daily',
+        name: 'Daily lesson',
+        qualifying_event: 'lesson_completed',
+        freezes_initial: 1,
+        freeze_earn_every: 7,
+        milestones: [{ count: 30, reward: { freezes: [{ streak_key: 'daily', amount: 2 }] } }],
+      },
+      call: 'streak_define',
+      replies: { 201: data(Definition) },
+      refusals: { ...invalidBody, 409: ['CONFLICT', 'LIMIT_REACHED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/streaks', {
+      caller: administrator,
+      summary: 'Definitions, newest first',
+      query: Page,
+      call: 'streak_definitions',
+      replies: { 200: page(Definition) },
+      refusals: { 400: ['INVALID_INPUT'] },
+      failure: 'LIST_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/streaks/:idOrKey', {
+      caller: administrator,
+      summary: 'A definition',
+      params: idOrKey,
+      call: 'streak_definition_get',
+      replies: { 200: data(Definition) },
+      refusals: notFound,
+      failure: 'FETCH_FAILED',
+    }),
+    route('PATCH /admin/projects/:projectId/streaks/:idOrKey', {
+      caller: administrator,
+      summary: 'Change a definition; what was counted keeps the rules that it was counted under',
+      params: idOrKey,
+      body: Changes,
+      patch: true,
+      example: { grace_hours: 3 },
+      call: 'streak_update',
+      replies: { 200: data(Definition) },
+      refusals: { ...invalidBody, ...notFound, 409: ['PERIOD_IMMUTABLE'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('DELETE /admin/projects/:projectId/streaks/:idOrKey', {
+      caller: administrator,
+      summary: 'Delete a definition with all that users have of it',
+      params: idOrKey,
+      call: 'streak_delete',
+      replies: { 200: Deleted },
+      refusals: notFound,
+      failure: 'DELETE_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/streaks/:idOrKey/users', {
+      caller: administrator,
+      summary: 'Users who have a streak, newest first, all or those of one status',
+      params: idOrKey,
+      query: { ...Page, status: Status.optional() },
+      call: 'streak_users',
+      replies: { 200: page(UserOfStreak) },
+      refusals: { 400: ['INVALID_INPUT'], ...notFound },
+      failure: 'LIST_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/streaks/:idOrKey/users/:userId/freezes', {
+      caller: administrator,
+      summary: "Give a user freezes, up to the streak's freezes_max",
+      params: ofUser,
+      body: z.object({ amount: between(1, 100) }),
+      example: { amount: 2 },
+      call: 'streak_user_freezes',
+      replies: { 200: data(Streak) },
+      refusals: ofUserRefusals,
+      failure: 'UPDATE_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/streaks/:idOrKey/users/:userId/pause', {
+      caller: administrator,
+      summary: "Pause a user's streak, under the rules that hold for users",
+      params: ofUser,
+      body: Pause,
+      example: { start: '2026-12-24', end: '2027-01-02' },
+      call: 'streak_user_pause',
+      replies: { 200: data(Streak) },
+      refusals: { ...ofUserRefusals, 409: ['PAUSE_OVERLAP'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/streaks/:idOrKey/users/:userId/restore', {
+      caller: administrator,
+      summary: "Make a user's broken streak whole, within its restore window",
+      description:
+        '`count`: what it shall count then, at least what the whole streak counts; the rest is added before its beginning.',
+      params: ofUser,
+      body: z.object({ count: between(1, 10_000).optional() }),
+      example: { count: 120 },
+      call: 'streak_user_restore',
+      replies: { 200: data(Streak) },
+      refusals: { ...ofUserRefusals, 409: ['NOTHING_TO_RESTORE'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/streaks/:idOrKey/users/:userId/qualify', {
+      caller: administrator,
+      summary: "Qualify a period of a user's streak, the one under way if none is named",
+      params: ofUser,
+      body: z.object({ period_key: z.string().max(20).optional() }),
+      example: { period_key: '2026-10-03' },
+      call: 'streak_user_qualify',
+      replies: { 200: data(Streak), 201: data(Streak) },
+      refusals: ofUserRefusals,
+      failure: 'QUALIFY_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/streaks/:idOrKey/stats', {
+      caller: administrator,
+      summary: 'How a streak is doing',
+      params: idOrKey,
+      call: 'streak_stats',
+      replies: { 200: data(Stats) },
+      refusals: notFound,
+      failure: 'FETCH_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/streaks/:idOrKey/simulate', {
+      caller: administrator,
+      summary: 'Replay real events under other rules, writing nothing',
+      description: '`since`: at most 366 days ago, 30 days by default. Lengths are of the longest chain of each user.',
+      params: idOrKey,
+      body: z.object({ definition: Changes.optional(), since: z.iso.datetime({ offset: true }).optional() }),
+      example: { definition: { min_count: 2 }, since: '2026-10-01T00:00:00Z' },
+      call: 'streak_simulate',
+      readOnly: true,
+      replies: { 200: data(Simulation) },
+      refusals: { ...invalidBody, ...notFound },
+      failure: 'FETCH_FAILED',
+    }),
+  ],
+})
