@@ -97,7 +97,7 @@ describe('a start', () => {
     const socket = { url: `${cold.url}&host=${encodeURIComponent(cold.socketDirectory!)}` }
     expect(await query(socket, 'select inet_client_addr()')).toEqual([{ inet_client_addr: null }])
     await cold.stop()
-    expect(isAlive(cold.pid)).toBe(false)
+    await expect.poll(() => isAlive(cold.pid)).toBe(false)
     const warm = await start(dataDir)
     expect(await query(warm, 'select lower(word) from kept')).toEqual([{ lower: 'àé αβγ' }])
     expect(warm.port).toBe(cold.port)
