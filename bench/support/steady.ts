@@ -1,7 +1,6 @@
 // Open load: so many requests a second whatever the answers take. A latency counts from the moment that was due.
 import { Agent, request } from 'undici'
 import { answer } from './child.ts'
-import { percentile } from './numbers.ts'
 
 export type Target = {
   readonly url: string
@@ -15,12 +14,8 @@ export type SteadyCommand =
   | { readonly kind: 'end' }
 
 export type Steady = {
-  readonly requests: number
-  readonly perSecond: number
-  /** Milliseconds. */
-  readonly p50: number
-  readonly p99: number
-  readonly longest: number
+  /** Milliseconds, one for each request. */
+  readonly latencies: readonly number[]
   /** Answers by status; `failed` are those that never came. */
   readonly statuses: Readonly<Record<string, number>>
 }
@@ -57,14 +52,7 @@ const start = (targets: readonly Target[], perSecond: number) => {
   return async (): Promise<Steady> => {
     clearInterval(timer)
     await Promise.all(running)
-    return {
-      requests: latencies.length,
-      perSecond: (latencies.length * 1000) / (performance.now() - began),
-      p50: percentile(latencies, 0.5),
-      p99: percentile(latencies, 0.99),
-      longest: Math.max(...latencies),
-      statuses,
-    }
+    return { latencies, statuses }
   }
 }
 
