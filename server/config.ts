@@ -55,6 +55,13 @@ export const environment = z.object({
     .enum(['open'], 'must be open: invite-only and closed sign-up are not there yet')
     .default('open')
     .describe('Who may sign up as a developer.'),
+  SMTP_URL: optional.describe(
+    'Server that sends mail: `smtp://user:password@host:587` (STARTTLS) or `smtps://…:465`; `?tls=off` for one that speaks no TLS. Without it mail is written to DATA_DIR/mail, one .eml file each.',
+  ),
+  MAIL_FROM: z
+    .string()
+    .default('Trellis <no-reply@localhost.localdomain>')
+    .describe('Sender of mail that has none of its own: an address, or `Name <address>`.'),
   WEBHOOK_ALLOWED_CIDRS: z
     .string()
     .optional()

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import pg from 'pg'
 import { type Logger, pino } from 'pino'
 import type { Config } from '#server/config.ts'
@@ -17,6 +18,7 @@ import { createEdges, type Edge } from '#server/http/edges.ts'
 import type { Area, Route } from '#server/http/route.ts'
 import { createTokens } from '#server/http/tokens.ts'
 import { parseAllowedCidrs } from '#server/providers/addresses.ts'
+import { createMail } from '#server/providers/mail.ts'
 import { createOutbound } from '#server/providers/outbound.ts'
 import { createSecrets, loadSecretsKey, type Secrets } from '#server/secrets.ts'
 import type { Services } from '#server/services.ts'
@@ -190,6 +192,14 @@ export const assemble = async (
     ...(config.WEBHOOK_CA_FILE ? { caFile: config.WEBHOOK_CA_FILE } : {}),
   })
 
+  const mail = createMail({
+    smtpUrl: config.SMTP_URL,
+    from: config.MAIL_FROM,
+    folder: join(config.DATA_DIR, 'mail'),
+    now,
+    log,
+  })
+
   const areaByRoute = new Map<Route, Area>(areas.flatMap((area) => area.routes.map((route) => [route, area] as const)))
   const areaOf = (route: Route): Area => {
     const found = areaByRoute.get(route)
@@ -223,6 +233,7 @@ export const assemble = async (
     tokens: createTokens(secrets, now),
     ceilings: createCeilings(config.GENERAL_RATE_LIMITS),
     outbound,
+    mail,
     waker,
     notifier,
     now,
@@ -255,6 +266,7 @@ export const assemble = async (
       await waker.close()
       await notifier.close()
       await outbound.close()
+      mail.close()
       await database.close()
       await jobs.end()
     },
