@@ -164,6 +164,7 @@ export const startHarness = async (options: HarnessOptions = {}): Promise<Harnes
     LOG_LEVEL: 'warn',
     TRUST_PROXY: 'true',
     GENERAL_RATE_LIMITS: 'off',
+    DATABASE_STATEMENTS: process.env['DATABASE_STATEMENTS'],
     ...options.env,
   })
   const secrets = createSecrets(secretsKey)
