@@ -9,7 +9,6 @@ import { controlName } from '#server/database/prepare.ts'
 import { StartError } from '#server/errors.ts'
 import { createInvite, inviteHash } from '#server/http/invites.ts'
 import { uuidPattern } from '#server/http/schemas.ts'
-import { createLog, lay } from '#server/start.ts'
 
 const usage = `npm run admin -- <chore>
 
@@ -52,6 +51,8 @@ const runOn =
 
 const onControl = async (work: (run: Run) => Promise<void>): Promise<void> => {
   const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
+  // the whole server is behind this import: a mistyped chore need not wait for it
+  const { createLog, lay } = await import('#server/start.ts')
   const { postgres } = await lay(config, createLog(config))
   try {
     const cluster: Cluster = { id: '', dsn: postgres.dsn, socketDirectory: postgres.socketDirectory }

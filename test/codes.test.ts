@@ -6,12 +6,13 @@ import { type Answer, freshEmail, startHarness } from '#test/support/harness.ts'
 import { startMailServer } from '#test/support/smtp.ts'
 
 const mail = await startMailServer()
+// before the harness's own, which runs first then: a server keeps its connection to us for a while
+afterAll(() => mail.stop())
 const harness = await startHarness({ env: { SMTP_URL: mail.url } })
 const { anyone } = harness
 const { secrets } = harness.running.services
 
 afterEach(() => harness.setTime(null))
-afterAll(() => mail.stop())
 
 const request = (email: string) => anyone.post('/auth/developer/otp/request', { email })
 const verify = (email: string, code: unknown) => anyone.post('/auth/developer/otp/verify', { email, code })
