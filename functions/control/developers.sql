@@ -295,6 +295,8 @@ create or replace trigger tg_developer_sessions__audit
 create or replace function internal.tg_projects__account_state() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
+  -- two projects that change at once: the later one sees what the earlier did
+  perform from app.developers d where d.id = new.developer_id for no key update;
   update app.developers d
      set account_state = w.account_state, updated_at = internal.now()
     from (select case when exists (select from app.projects p
