@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import type { Claims } from '#server/database/call.ts'
 import type { Role } from '#server/database/cluster.ts'
 import type { Arguments, CallSettings, Place, Reply } from '#server/database/database.ts'
+import type { DeveloperCredential } from '#server/http/credentials.ts'
 import type { Edge } from '#server/http/edges.ts'
 import type { Services } from '#server/services.ts'
 
@@ -15,8 +16,8 @@ export type Resolved = {
   readonly role: Role
   readonly claims: Omit<Claims, 'role'>
   readonly edge: Edge | null
-  /** When the developer's token ends, in Unix seconds. */
-  readonly expiresAt?: number
+  /** Whose Bearer it is, where it is a developer's. */
+  readonly developer?: DeveloperCredential
 }
 
 /** A kind of caller: how its credentials are read, how the document describes them, what they may be refused with. */
@@ -24,6 +25,8 @@ export type Caller = {
   readonly name: string
   readonly security: readonly Readonly<Record<string, readonly string[]>>[]
   readonly refusals: Readonly<Record<number, readonly string[]>>
+  /** A developer's Bearer, which may be a personal access token. */
+  readonly takesTokens?: boolean
   readonly resolve: (request: FastifyRequest, services: Services, route: Route) => Promise<Resolved>
 }
 
@@ -80,7 +83,12 @@ export type Declaration = {
   /** Code of broken JSON and of a body that is not an object; by default the area's. */
   readonly invalidBody?: string
   readonly source?: 'contract' | 'supplement'
+  /** Writes nothing: true for a POST that only reads, which then needs a token's read scope only. */
   readonly readOnly?: boolean
+  /** Scope that a personal access token needs, where it is not the area's `:read` or `:write`; null: any token will do. */
+  readonly scope?: `${string}:${'read' | 'write'}` | null
+  /** Personal access tokens are refused with 403 SESSION_REQUIRED. */
+  readonly sessionOnly?: boolean
   /** Whose budget the general ceilings take: events have one of their own. */
   readonly ceiling?: 'general' | 'events' | 'none'
 }
@@ -103,6 +111,8 @@ export type Area = {
   readonly unversioned?: boolean
   /** Status of a tenant that cannot be reached; the users administration has 502. */
   readonly unavailable?: 502 | 503
+  /** How scopes of tokens name the area; by default its stem. */
+  readonly scopeArea?: string
   readonly routes: readonly Route[]
 }
 
