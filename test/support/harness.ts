@@ -190,8 +190,9 @@ export const startHarness = async (options: HarnessOptions = {}): Promise<Harnes
       area: Parameters<typeof problemOf>[1],
       status: number,
       body: string,
+      headers: Record<string, unknown>,
     ) => {
-      const problem = problemOf(route, area, status, body)
+      const problem = problemOf(route, area, status, body, headers)
       if (problem) violations.push(problem)
       const code = route.replies[status] ? '-' : (JSON.parse(body) as { error: { code: string } }).error.code
       appendFileSync(seenFile, `${JSON.stringify({ route: `${route.method} ${route.path}`, status, code })}\n`)
