@@ -1,11 +1,10 @@
 import { connect, type Socket } from 'node:net'
 import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Reply } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { type Column, cellText, csvHead, csvRow } from '#server/http/csv.ts'
 import { envelopeOf, send } from '#server/http/errors.ts'
-import { type StreamFormat, streamRows } from '#server/http/stream.ts'
+import { type Batch, type StreamFormat, streamRows } from '#server/http/stream.ts'
 
 /** The stream by itself, on a bare server: what each test reads from is `source`. */
 const app = Fastify({ forceCloseConnections: true })
@@ -15,13 +14,11 @@ let reads = 0
 let columns: Column[] = ['id']
 
 /** Batch after batch under cursors 0, 1, 2, ...; an empty list ends it. */
-const read = async (cursor: string | null): Promise<Reply> => {
+const read = async (cursor: string | null): Promise<Batch> => {
   reads += 1
   const rows = source(cursor)
   if (rows instanceof Error) throw rows
-  const next_cursor = rows.length > 0 ? String(Number(cursor ?? -1) + 1) : null
-  const body = JSON.stringify({ data: { rows, next_cursor } })
-  return { status: 200, body, headers: null, dueAt: null, changed: [], milliseconds: 0 }
+  return { rows, next_cursor: rows.length > 0 ? String(Number(cursor ?? -1) + 1) : null }
 }
 const batches = (...given: (string[] | Error)[]) => {
   reads = 0

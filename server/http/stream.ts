@@ -1,13 +1,12 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
-import { dataOf, type Reply } from '#server/database/database.ts'
 import { type Column, csvHead, csvRow } from '#server/http/csv.ts'
 import type { Answer } from '#server/http/route.ts'
 
 export type StreamFormat = 'csv' | 'ndjson'
 
-/** What one call of an export's function answers as `data`: rows as JSON texts, and where to go on, null after the last. */
+/** Some rows as JSON texts, and where to go on, null after the last: what the function of an export answers as `data`. */
 export type Batch = { readonly rows: readonly string[]; readonly next_cursor: string | null }
 
 /** How many rows the functions of exports answer at most, as the contract says. */
@@ -19,8 +18,8 @@ export type StreamOptions = {
   readonly filename: string
   /** Columns of CSV; NDJSON has the rows as they are. */
   readonly columns: readonly Column[]
-  /** The function's call for the batch after `cursor`, as the request's own caller. */
-  readonly read: (cursor: string | null) => Promise<Reply>
+  /** The batch after `cursor`: one call, as the request's own caller. */
+  readonly read: (cursor: string | null) => Promise<Batch>
 }
 
 const contentTypes: Readonly<Record<StreamFormat, string>> = {
@@ -37,7 +36,7 @@ const stalledMs = 60_000
  * it refuses is an ordinary refusal; a later failure breaks the connection off, and what arrived never looks whole.
  */
 export const streamRows = async (options: StreamOptions): Promise<Answer> => {
-  const first = await readBatch(options, null)
+  const first = await options.read(null)
   return {
     status: 200,
     headers: {
@@ -48,13 +47,10 @@ export const streamRows = async (options: StreamOptions): Promise<Answer> => {
   }
 }
 
-const readBatch = async (options: StreamOptions, cursor: string | null): Promise<Batch> =>
-  dataOf<Batch>(await options.read(cursor))
-
 async function* chunks(options: StreamOptions, first: Batch): AsyncGenerator<Buffer> {
   const write = options.format === 'csv' ? (row: string) => csvRow(options.columns, row) : ndjsonRow
   if (options.format === 'csv') yield Buffer.from(csvHead(options.columns))
-  for (let batch = first; ; batch = await readBatch(options, batch.next_cursor)) {
+  for (let batch = first; ; batch = await options.read(batch.next_cursor)) {
     // an empty chunk would end the stream
     if (batch.rows.length > 0) yield Buffer.from(batch.rows.map(write).join(''))
     if (batch.next_cursor === null) return
