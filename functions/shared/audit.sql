@@ -46,7 +46,7 @@ begin
      set last_hash = excluded.last_hash, last_position = excluded.last_position, last_at = excluded.last_at;
 end $$;
 comment on function internal.audit is
-  'Writes one audit row, chained to the one before of its scope by its hash. Who acted comes from the call''s claims; status is what the API answers. Serialises the callers of a scope.';
+  'Writes one audit row, chained to the one before of its scope by its hash. Who acted comes from the call''s claims; status is 201 where something was made, 202 where work was begun, else 200. Serialises the callers of a scope.';
 
 create or replace function internal.tg_audit() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$

@@ -27,12 +27,14 @@ end $$;
 comment on function internal.streak_may_administer is
   'Lets administrators act on any user''s streak, and nobody else. Refuses 404 NOT_FOUND for a user that is not there.';
 
-create or replace function internal.streak_audit(verb text, app_user_id uuid, definition app.streak_definitions, changes json default '{}') returns void
+create or replace function internal.streak_audit(verb text, app_user_id uuid, definition app.streak_definitions, changes json, status int default 200)
+returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   if internal.caller() = 'developer' then
     perform internal.audit('streaks.' || streak_audit.verb, 'users', streak_audit.app_user_id::text, internal.json_merge(
-      json_build_object('streak', json_build_array((streak_audit.definition).key, (streak_audit.definition).key)), streak_audit.changes));
+      json_build_object('streak', json_build_array((streak_audit.definition).key, (streak_audit.definition).key)), streak_audit.changes),
+      streak_audit.status);
   end if;
 end $$;
 comment on function internal.streak_audit is
@@ -242,7 +244,8 @@ begin
     from app.user_streaks s
    where (s.app_user_id, s.streak_definition_id) = (before.app_user_id, d.id);
   perform internal.streak_audit('qualify', before.app_user_id, d, json_build_object(
-    'current_count', json_build_array(before.current_count, after.current_count)));
+    'current_count', json_build_array(before.current_count, after.current_count)),
+    case when before.first_qualified_at is null then 201 else 200 end);
   return internal.reply(case when before.first_qualified_at is null then 201 else 200 end, internal.streak_json(d, after));
 end $$;
 comment on function internal.streak_qualify_for is
