@@ -1,4 +1,6 @@
 -- migrate:up
+-- the function's file makes it anew with more parameters; the trigger function beside it must not be dropped with it
+drop function if exists internal.audit(text, text, text, json);
 -- the trail becomes partitioned by month, so that old months can be dropped, with a chain of hashes for each scope
 drop function if exists internal.audit_hash(text, app.audit_events);
 alter table app.audit_events rename to audit_events_before;
@@ -85,6 +87,7 @@ drop table app.audit_events_before;
 
 -- migrate:down
 drop function if exists internal.audit_hash(text, app.audit_events);
+drop function if exists internal.audit(text, text, text, json, int, uuid);
 drop function if exists internal.audit_json(app.audit_events);
 drop function if exists internal.audit_key(app.audit_events);
 drop table app.audit_events;
