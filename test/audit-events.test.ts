@@ -230,6 +230,12 @@ describe('the export', () => {
     expect(answer.text.split('\r\n')).toHaveLength(1203 + 3 + 2)
   })
 
+  test('stands in the document with its types', async () => {
+    const document: any = await (await fetch(`${harness.url}/openapi.json`)).json()
+    const { get: operation } = document.paths['/v1/admin/projects/{projectId}/audit-events/export']
+    expect(Object.keys(operation.responses['200'].content)).toEqual(['application/x-ndjson', 'text/csv'])
+  })
+
   test('takes bounds, and is empty outside of them', async () => {
     const answer = await get('since=2100-01-01T00:00:00Z')
     expect([answer.status, answer.text]).toEqual([200, ''])

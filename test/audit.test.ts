@@ -13,7 +13,7 @@ const broken = async (sql = project.sql) =>
   (
     await sql(`
       select c.action, c.target_id
-        from (select e.*, internal.audit_hash(lag(e.hash) over (order by e.position), e) as must from app.audit_events e) c
+        from (select e.*, internal.audit_hash(lag(e.hash) over (partition by e.scope order by e.position), e) as must from app.audit_events e) c
        where c.hash <> c.must order by c.position limit 1`)
   )[0]
 

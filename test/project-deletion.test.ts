@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { refusal } from '#server/errors.ts'
 import type { BilledProject } from '#server/providers/billing.ts'
 import type { FileLocation } from '#server/providers/project_files.ts'
 import { type Project, startHarness } from '#test/support/harness.ts'
@@ -163,6 +164,12 @@ describe('a deletion that cannot be done', () => {
     const answer = await remove(project)
     expect(answer).toMatchObject({ status: 502, error: { code: 'BILLING_CANCEL_FAILED' } })
     expect(answer.text).not.toContain('4711')
+    await expectAlive(project)
+    // an end that is no time is no answer either
+    world.subscription = new Date(Number.NaN)
+    expect(await remove(project)).toMatchObject({ status: 502, error: { code: 'BILLING_CANCEL_FAILED' } })
+    world.subscription = refusal(409, 'BILLING_NOT_CONFIGURED', 'none of ours')
+    expect(await remove(project)).toMatchObject({ status: 502, error: { code: 'BILLING_CANCEL_FAILED' } })
     await expectAlive(project)
     world.subscription = new Date('2027-01-01T00:00:00Z')
     expect((await remove(project)).data).toMatchObject({ deleted: true, file_purge: { locations: 1 } })

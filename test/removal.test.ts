@@ -14,7 +14,7 @@ const harness = await startHarness({
   providers: {
     files: {
       locations: async (projectId) => (store.stored.has(projectId) ? [{ kind: 'media', path: projectId }] : []),
-      async purge({ path }) {
+      async purge(_projectId, { path }) {
         store.purged.push(path)
         if (store.isDown) throw new Error('no route to host')
         store.stored.delete(path)
@@ -280,6 +280,11 @@ describe('the files of a deleted project', () => {
     store.stored.set(project.id, ['a'])
     await task('fleet__sweep_all')
     await task('fleet__maintain')
+    const [{ id }] = await harness.control(
+      `insert into app.file_purges (project_id, location) values ($1, json_build_object('kind', 'media', 'path', $1::text)) returning id`,
+      [project.id],
+    )
+    await task('files__purge', { purge_id: id })
     expect(store.purged).toEqual([])
   })
 })
@@ -297,13 +302,14 @@ describe('files on our own disk', () => {
     }
     const [location] = await files.locations(project ?? '')
     expect(location).toEqual({ kind: 'media', path: project })
-    await files.purge(location as FileLocation)
-    await files.purge(location as FileLocation)
+    await files.purge(project ?? '', location as FileLocation)
+    await files.purge(project ?? '', location as FileLocation)
     expect(existsSync(join(media, project ?? ''))).toBe(false)
     expect(existsSync(join(media, other ?? '', 'user', 'u1', 'file.png'))).toBe(true)
     expect(await files.locations(project ?? '')).toEqual([])
-    for (const path of ['', '.', '..', `../media/${other}`, `${other}/..`, '/'])
-      await expect(files.purge({ kind: 'media', path })).rejects.toThrow(/not a folder/)
+    for (const path of ['', '.', '..', `../media/${other}`, `${other}/..`, '/', other ?? ''])
+      await expect(files.purge(project ?? '', { kind: 'media', path })).rejects.toThrow(/not the folder/)
+    await expect(files.purge('..', { kind: 'media', path: '..' })).rejects.toThrow(/not the folder/)
     expect(existsSync(join(media, other ?? ''))).toBe(true)
     // what stands in its way is an error, never "nothing stored"
     await writeFile(join(media, '0b0e7a52-0000-4000-8000-000000000003'), 'a file')

@@ -108,9 +108,10 @@ language sql stable as $$
   select internal.reply(200, (
     select json_build_object('project_id', f.project_id, 'location', f.location)
       from app.file_purges f
-     where f.id = file_purge_begin.purge_id and f.due_at <= internal.now()))
+     where f.id = file_purge_begin.purge_id and f.due_at <= internal.now()
+       and not exists (select from app.projects p where p.id = f.project_id and p.deleted_at is null)))
 $$;
-comment on function api.file_purge_begin is 'What to delete, or null when that is not due, or over.';
+comment on function api.file_purge_begin is 'What to delete, or null when that is not due, or over; never of a project that lives.';
 
 create or replace function api.file_purge_end(purge_id uuid, error text default null) returns api.reply
 language plpgsql volatile as $$

@@ -10,7 +10,7 @@ export type ProjectFiles = {
   /** The places that hold something of the project now; none when nothing was ever stored. */
   locations(projectId: string): Promise<readonly FileLocation[]>
   /** Deletes all that is at a place. Done when nothing is left; safe to do twice, and again when it was broken off. */
-  purge(location: FileLocation): Promise<void>
+  purge(projectId: string, location: FileLocation): Promise<void>
 }
 
 /** Files under DATA_DIR/media, in a folder for each project. */
@@ -22,9 +22,9 @@ export const createProjectFiles = (folder: string): ProjectFiles => ({
     })
     return found.length > 0 ? [{ kind: 'media', path: projectId }] : []
   },
-  async purge({ path }) {
-    // a path comes out of the database: whatever it says, only a project's folder is ever deleted
-    if (!uuidPattern.test(path)) throw new Error('not a folder of a project')
+  async purge(projectId, { path }) {
+    // a path comes out of the database: whatever it says, only this project's folder is ever deleted
+    if (path !== projectId || !uuidPattern.test(path)) throw new Error('not the folder of this project')
     await rm(join(folder, path), { recursive: true, force: true })
   },
 })

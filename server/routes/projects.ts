@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { tenantName } from '#server/database/prepare.ts'
-import { ApiError, refusal } from '#server/errors.ts'
+import { refusal } from '#server/errors.ts'
 import { developer, projectOwner } from '#server/http/callers.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { data, Email, Text, Time, Uuid } from '#server/http/schemas.ts'
@@ -137,7 +137,6 @@ const before = async <T>(services: Services, code: string, message: string, work
   try {
     return await work()
   } catch (error) {
-    if (error instanceof ApiError) throw error
     services.log.error({ error: (error as Error).message }, message)
     throw refusal(502, code, message)
   }
@@ -152,7 +151,10 @@ const remove = async ({ call, params, services }: HandlerContext) => {
     services,
     'BILLING_CANCEL_FAILED',
     'The subscription could not be cancelled; nothing was deleted.',
-    () => services.billing.cancelAtPeriodEnd(project),
+    async () => {
+      const ending = await services.billing.cancelAtPeriodEnd(project)
+      return ending && { ends_at: ending.endsAt.toISOString() }
+    },
   )
   const locations = await before(
     services,
@@ -161,8 +163,7 @@ const remove = async ({ call, params, services }: HandlerContext) => {
     () => services.files.locations(project.id),
   )
   const reply = await call('project_delete', { project_id: project.id, locations })
-  const ended = { subscription: subscription && { ends_at: subscription.endsAt.toISOString() } }
-  return { status: 200, body: JSON.stringify({ data: { ...dataOf<object>(reply), ...ended } }) }
+  return { status: 200, body: JSON.stringify({ data: { ...dataOf<object>(reply), subscription } }) }
 }
 
 const projectId = ({ params }: { params: Record<string, unknown> }) => ({ project_id: params['projectId'] })

@@ -11,7 +11,7 @@ export const filesPurge = job('files__purge', async ({ database, control, files,
     database.call(control, 'control_worker', { caller: 'worker' }, name, { purge_id, ...args })
   const purge = dataOf<{ project_id: string; location: FileLocation } | null>(await call('file_purge_begin', {}))
   if (!purge) return
-  const error = await files.purge(purge.location).then(
+  const error = await files.purge(purge.project_id, purge.location).then(
     () => null,
     (failed: Error) => failed.message.slice(0, 1000),
   )
