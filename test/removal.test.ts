@@ -281,7 +281,7 @@ describe('the files of a deleted project', () => {
     await task('fleet__sweep_all')
     await task('fleet__maintain')
     const [{ id }] = await harness.control(
-      `insert into app.file_purges (project_id, location) values ($1, json_build_object('kind', 'media', 'path', $1::text)) returning id`,
+      `insert into app.file_purges (project_id, location) values ($1::uuid, json_build_object('kind', 'media', 'path', $1::uuid)) returning id`,
       [project.id],
     )
     await task('files__purge', { purge_id: id })
