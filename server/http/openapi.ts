@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type Area, invalidBodyCode, invalidCode, type Route } from '#server/http/route.ts'
 import { ErrorEnvelope } from '#server/http/schemas.ts'
 import { scopeOf, tokenRefusals } from '#server/http/scopes.ts'
+import { streamedTypes } from '#server/http/stream.ts'
 
 /** A part of the path that takes any text, such as an id or a key, is never malformed. */
 const mayRefuse = (schema: z.ZodType) => !schema.safeParse('~ no id ~').success
@@ -76,11 +77,13 @@ const codesText = (codes: ReadonlySet<string>) =>
 const responses = (area: Area, route: Route) => {
   const found: Record<string, object> = {}
   const declared = declaredCodes(area, route)
+  const text = (types: readonly string[]) =>
+    Object.fromEntries(types.map((type) => [type, { schema: { type: 'string' } }]))
   const json = (schema: object) => ({ 'application/json': { schema } })
   for (const [status, schema] of Object.entries(route.replies)) {
     found[status] = {
       description: Number(status) < 300 ? 'Success' : 'As described',
-      content: json(schemaOf(schema, 'output')),
+      content: streamedTypes(schema) ? text(streamedTypes(schema) ?? []) : json(schemaOf(schema, 'output')),
     }
   }
   for (const [status, codes] of declared) {

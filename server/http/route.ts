@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import type { Claims } from '#server/database/call.ts'
@@ -33,10 +34,10 @@ export type Caller = {
 /** Counted in the database, exactly: one attempt against each of these, or against none. */
 export type Limit = { readonly key: string; readonly max: number; readonly seconds: number }
 
-/** What a route answers with: an envelope as text, or data to be put into one. */
+/** What a route answers with: an envelope as text, or a stream that `streamRows` of server/http/stream.ts makes. */
 export type Answer = {
   readonly status: number
-  readonly body: string
+  readonly body: string | Readable
   readonly headers?: Record<string, string> | null
 }
 
