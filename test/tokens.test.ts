@@ -365,15 +365,17 @@ test('the audit trail has what tokens do, and what is done to them, without thei
   const actor = { type: 'pat', id, label: name }
   const own = { type: 'developer', id: project.developer.id, label: null }
   const rows = await harness.control(
-    'select actor, action, target_id, changes from app.audit_events order by position desc limit 4',
+    `select actor, action, target_id, changes from app.audit_events
+      where target_id = any ($1) and action <> 'projects.create' order by id`,
+    [[id, project.id]],
   )
-  expect(rows.reverse().map(({ actor, action, target_id }) => ({ actor, action, target_id }))).toEqual([
+  expect(rows.map(({ actor, action, target_id }) => ({ actor, action, target_id }))).toEqual([
     { actor: own, action: 'tokens.create', target_id: id },
     { actor, action: 'projects.update', target_id: project.id },
     { actor: own, action: 'tokens.update', target_id: id },
     { actor: own, action: 'tokens.update', target_id: id },
   ])
-  const inTenant = await project.sql('select actor, action from app.audit_events order by position desc limit 1')
+  const inTenant = await project.sql('select actor, action from app.audit_events order by id desc limit 1')
   expect(inTenant).toEqual([{ actor, action: 'streaks.create' }])
   expect(JSON.stringify(rows)).not.toContain(sha256(token))
 })

@@ -242,6 +242,7 @@ export const projects = area({
     }),
     route('DELETE /admin/projects/:projectId', {
       caller: projectOwner,
+      sessionOnly: true,
       summary: 'Delete a project: its keys stop at once, its database and files go in the background',
       handle: remove,
       replies: {
