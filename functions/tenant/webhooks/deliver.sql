@@ -142,7 +142,7 @@ begin
   return internal.reply(200, json_build_object(
     'id', delivery_id, 'event_id', event_id, 'event_name', 'svc.webhook.test',
     'payload', internal.webhook_body(
-      delivery_id, 'svc.webhook.test',
+      delivery_id, 'svc.webhook.test', internal.setting('project_id') #>> '{}',
       internal.webhook_event_json(event_id, 'svc.webhook.test', '{}', internal.now(), 'system', null), null),
     'attempt', 1, 'target_url', hook.target_url, 'secret_sealed', sealed,
     'idempotency_key', internal.uuid5(hook.id, event_id::text),

@@ -8,11 +8,11 @@ language sql immutable parallel safe as $$
 $$;
 comment on function internal.uuid5 is 'The name-based UUID of a name within a namespace.';
 
-create or replace function internal.webhook_body(id uuid, type text, event json, "user" json) returns text
+create or replace function internal.webhook_body(id uuid, type text, project_id text, event json, "user" json) returns text
 language sql stable
 return json_build_object(
   'id', webhook_body.id, 'type', webhook_body.type, 'api_version', '1.0.0', 'created_at', internal.iso(internal.now()),
-  'project_id', internal.setting('project_id') #>> '{}',
+  'project_id', webhook_body.project_id,
   'data', json_build_object('event', webhook_body.event, 'user', webhook_body."user"))::text;
 comment on function internal.webhook_body is 'What is posted: built once, stored, and the same to the byte ever after. Supplement F4.';
 
@@ -28,27 +28,35 @@ comment on function internal.webhook_event_json is 'data.event of a body.';
 
 create or replace function internal.tg_engagement_events__90_webhooks() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
+declare
+  has_degraded boolean;
+  held uuid[] := '{}';
+  project_id text;
 begin
   -- most projects watch few names: one look at the names of the batch, then nothing
-  if not exists (select from app.webhooks w
-                  where w.status <> 'disabled' and w.event_name in (select i.event_name from inserted i)) then
+  select bool_or(w.status = 'degraded') into has_degraded
+    from app.webhooks w
+   where w.status <> 'disabled' and w.event_name in (select i.event_name from inserted i);
+  if has_degraded is null then
     return null;
   end if;
+  if has_degraded then
+    -- kept degraded until the event is there, or what is held now would miss its release
+    held := array(
+      select w.id from app.webhooks w
+       where w.status = 'degraded' and w.event_name in (select i.event_name from inserted i)
+       order by w.id
+         for share);
+  end if;
+  project_id := internal.setting('project_id') #>> '{}';
   with watching as materialized (
     -- kept from being deleted until the delivery that leans on it is there
-    select w.id, w.event_name, w.secret_id, w.filter, w.include_user, w.status
+    select w.id, w.event_name, w.secret_id, w.filter, w.include_user
       from app.webhooks w
      where w.status <> 'disabled' and w.event_name in (select i.event_name from inserted i)
        for key share
-  ), holding as materialized (
-    -- kept degraded until then, or what is held now would miss its release
-    select w.id
-      from watching g
-      join app.webhooks w on w.id = g.id
-     where g.status = 'degraded' and w.status = 'degraded'
-       for share of w
   ), matching as materialized (
-    select internal.new_id() as id, w.id as webhook_id, w.secret_id, w.include_user, w.id in (select h.id from holding h) as is_held,
+    select internal.new_id() as id, w.id as webhook_id, w.secret_id, w.include_user, w.id = any (held) as is_held,
            i.id as event_id, i.app_user_id, i.event_name, i.properties, i.occurred_at, i.source, i.session_id
       from inserted i
       join watching w on w.event_name = i.event_name
@@ -58,7 +66,7 @@ begin
     insert into app.webhook_deliveries (id, webhook_id, secret_id, event_id, event_name, payload, next_attempt_at, held_until, created_at)
     select m.id, m.webhook_id, m.secret_id, m.event_id, m.event_name,
            internal.webhook_body(
-             m.id, m.event_name,
+             m.id, m.event_name, project_id,
              internal.webhook_event_json(m.event_id, m.event_name, m.properties, m.occurred_at, m.source, m.session_id),
              case when m.include_user then (
                select json_build_object('id', u.id, 'external_id', u.external_id, 'email', u.email,
