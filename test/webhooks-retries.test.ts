@@ -26,6 +26,7 @@ afterEach(async () => {
   harness.setTime(null)
   receiver.requests.splice(0)
   await project.sql('delete from app.webhooks')
+  await project.sql('delete from app.webhook_deliveries')
   await project.sql('delete from app.outbox')
 })
 

@@ -20,7 +20,7 @@ create policy "workers read signing secrets" on app.webhook_secrets for select t
 create policy "workers forget replaced secrets" on app.webhook_secrets for delete to app_worker using (replaced_at is not null);
 create policy "workers read deliveries" on app.webhook_deliveries for select to app_worker using (true);
 create policy "workers settle deliveries" on app.webhook_deliveries for update to app_worker using (true) with check (true);
-create policy "workers forget old deliveries" on app.webhook_deliveries for delete to app_worker using (true);
+create policy "workers forget deliveries" on app.webhook_deliveries for delete to app_worker using (true);
 create policy "workers log attempts" on app.webhook_attempts for insert to app_worker with check (true);
 create policy "workers read attempts" on app.webhook_attempts for select to app_worker using (true);
 create policy "workers read breakers" on app.webhook_breakers for select to app_worker using (true);
@@ -51,5 +51,5 @@ grant execute on function internal.webhook_attempts_json, internal.webhook_deliv
   to app_admin;
 grant execute on function internal.webhook_body, internal.webhook_event_json, internal.webhook_sendable_json, internal.webhook_retry_seconds,
   internal.webhook_retry_at, internal.webhook_held_for, internal.webhook_probe_every, internal.webhook_note, api.webhook_delivery_begin,
-  api.webhook_attempt_record, api.webhook_test, api.webhook_probe_begin, api.webhook_release, api.webhook_replay_batch
+  api.webhook_attempt_record, api.webhook_test, api.webhook_probe_begin, api.webhook_release, api.webhook_replay_batch, api.webhook_purge
   to app_worker;

@@ -48,6 +48,7 @@ export const startWebhooks = async (env: Record<string, string> = {}) => {
     harness.setTime(start)
     receiver.requests.splice(0)
     await project.sql('delete from app.webhooks')
+    await project.sql('delete from app.webhook_deliveries')
     await project.sql('delete from app.outbox')
   })
 

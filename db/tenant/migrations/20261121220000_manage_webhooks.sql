@@ -1,6 +1,14 @@
 -- migrate:up
 alter table app.webhook_secrets add column replaced_at timestamptz;
-comment on column app.webhook_secrets.replaced_at is 'When another took its place. It is kept while a delivery was queued with it.';
+comment on column app.webhook_secrets.replaced_at is 'When another took its place. It is kept as long as deliveries that were queued with it.';
+
+-- deleting a subscription must not wait for a million deliveries, with every event that it watches waiting behind: they outlive it for a
+-- moment, and nobody sees them. A secret outlives what was queued with it.
+alter table app.webhook_deliveries drop constraint webhook_deliveries_webhook_id_fkey;
+alter table app.webhook_deliveries drop constraint webhook_deliveries_secret_id_fkey;
+drop index app.webhook_deliveries_secret;
+comment on table app.webhook_deliveries is
+  'One per subscription and event. payload is the body, built once: retries and replays are the same to the byte. attempts counts all; series_attempts those since the last replay. Those of a deleted subscription are removed by a worker.';
 
 alter table app.webhook_deliveries add column held_until timestamptz;
 alter table app.webhook_deliveries add column failed_reason text
@@ -35,6 +43,12 @@ comment on column app.webhook_breakers.probed_at is 'When it was last tried whil
 
 -- migrate:down
 drop table app.webhook_breakers;
+delete from app.webhook_deliveries d
+ where not exists (select from app.webhooks w where w.id = d.webhook_id)
+    or not exists (select from app.webhook_secrets s where s.id = d.secret_id);
+create index webhook_deliveries_secret on app.webhook_deliveries (secret_id);
+alter table app.webhook_deliveries add foreign key (webhook_id) references app.webhooks on delete cascade;
+alter table app.webhook_deliveries add foreign key (secret_id) references app.webhook_secrets on delete cascade;
 drop index app.webhook_attempts_recent;
 alter table app.webhook_attempts drop column webhook_id;
 drop index app.webhook_deliveries_held;

@@ -137,7 +137,6 @@ declare
   state text;
   let_go int;
 begin
-  -- before its deliveries, as a deletion locks them
   select w.status into state from app.webhooks w where w.id = webhook_release.webhook_id for key share;
   if state is null or state = 'degraded' then
     return internal.reply(200, 'false');
@@ -163,4 +162,4 @@ begin
 end $$;
 comment on function api.webhook_release is
   'Lets up to 500 held deliveries of a subscription go that is degraded no more: out, or into failed when it was switched off. Answers whether
-   there may be more. Locks them, and the subscription against deletion.';
+   there may be more. Locks them, the subscription against deletion before.';

@@ -81,9 +81,14 @@ declare
   watched constant uuid := (select d.webhook_id from app.webhook_deliveries d where d.id = webhook_attempt_record.delivery_id);
   state text;
 begin
-  -- the subscription before its delivery, as a deletion locks them. Where all goes well there is nothing to count, and nothing to lock
-  if not is_delivered or exists (select from app.webhook_breakers b where b.webhook_id = watched and b.failed_in_row > 0) then
+  -- where all goes well there is nothing to count, and nothing to lock; else the subscription comes before its deliveries, everywhere
+  if is_delivered and not exists (select from app.webhook_breakers b where b.webhook_id = watched and b.failed_in_row > 0) then
+    perform from app.webhooks w where w.id = watched;
+  else
     select w.status into state from app.webhooks w where w.id = watched for no key update;
+  end if;
+  if not found then
+    return internal.reply(200, json_build_object('next_attempt_at', null));
   end if;
   select d.* into delivery from app.webhook_deliveries d where d.id = webhook_attempt_record.delivery_id for update;
   if delivery.id is null or delivery.status <> 'pending' then

@@ -175,7 +175,36 @@ begin
   end if;
   return internal.reply(200, '{"deleted": true}');
 end $$;
-comment on function api.webhook_delete is 'Deletes a subscription with its deliveries; what is being sent finds its row gone. Refuses 404 NOT_FOUND.';
+comment on function api.webhook_delete is
+  'Deletes a subscription; nobody sees its deliveries from now on, and a worker removes them. Refuses 404 NOT_FOUND.';
+
+create or replace function internal.tg_webhooks__purge() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if exists (select from app.webhook_deliveries d where d.webhook_id = old.id) then
+    perform internal.enqueue('webhooks__purge', old.id::text);
+  end if;
+  return null;
+end $$;
+comment on function internal.tg_webhooks__purge is 'A deleted subscription leaves its deliveries to a worker.';
+
+create or replace trigger tg_webhooks__purge
+  after delete on app.webhooks
+  for each row execute function internal.tg_webhooks__purge();
+
+create or replace function api.webhook_purge(webhook_id uuid) returns api.reply
+language plpgsql volatile as $$
+declare
+  removed int;
+begin
+  delete from app.webhook_deliveries d
+   where d.id in (select c.id from app.webhook_deliveries c where c.webhook_id = webhook_purge.webhook_id limit 1000)
+     and not exists (select from app.webhooks w where w.id = webhook_purge.webhook_id);
+  get diagnostics removed = row_count;
+  return internal.reply(200, to_json(removed = 1000));
+end $$;
+comment on function api.webhook_purge is
+  'Removes up to 1,000 deliveries of a deleted subscription with their attempts. Answers whether there may be more.';
 
 create or replace trigger tg_webhooks__audit
   after insert or update or delete on app.webhooks

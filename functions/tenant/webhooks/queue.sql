@@ -50,7 +50,7 @@ begin
   end if;
   project_id := internal.setting('project_id') #>> '{}';
   with watching as materialized (
-    -- kept from being deleted until the delivery that leans on it is there
+    -- kept from being deleted until the delivery is there, for its purge to find
     select w.id, w.event_name, w.secret_id, w.filter, w.include_user
       from app.webhooks w
      where w.status <> 'disabled' and w.event_name in (select i.event_name from inserted i)

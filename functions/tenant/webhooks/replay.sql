@@ -100,7 +100,10 @@ language plpgsql stable as $$
 declare
   delivery app.webhook_deliveries;
 begin
-  select d.* into delivery from app.webhook_deliveries d where d.id = webhook_delivery_get.delivery_id;
+  select d.* into delivery
+    from app.webhook_deliveries d
+   where d.id = webhook_delivery_get.delivery_id
+     and exists (select from app.webhooks w where w.id = d.webhook_id);
   if delivery.id is null then
     perform internal.webhook_delivery_not_found();
   end if;
@@ -129,7 +132,6 @@ language plpgsql volatile as $$
 declare
   delivery app.webhook_deliveries;
 begin
-  -- the subscription before its delivery, as a deletion locks them
   perform from app.webhooks w
     where w.id = (select d.webhook_id from app.webhook_deliveries d where d.id = webhook_delivery_replay.delivery_id)
       for key share;
