@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
-import { verifySignature } from '#server/providers/outbound.ts'
+import { parseAllowedCidrs } from '#server/providers/addresses.ts'
+import { createOutbound, verifySignature } from '#server/providers/outbound.ts'
+import { sendDelivery } from '#server/providers/webhooks.ts'
 import { startHarness } from '#test/support/harness.ts'
 import { type ReceivedRequest, startHttpsReceiver } from '#test/support/https.ts'
 import { startSecond } from '#test/support/second.ts'
@@ -344,6 +346,22 @@ describe('many deliveries', () => {
     await project.drain()
     expect(receiver.requests).toHaveLength(1)
     expect(await delivery()).toMatchObject({ status: 'delivered', attempts: 1 })
+  })
+
+  test('a worker that ends while it waits for an answer counts nothing against the receiver', async () => {
+    await watch()
+    await fire()
+    const allowedCidrs = parseAllowedCidrs('127.0.0.0/8')
+    const outbound = createOutbound({ allowedCidrs, caFile: receiver.caFile })
+    handle = () => new Promise(() => undefined)
+    const [{ id }] = await project.sql('select id from app.webhook_deliveries')
+    const [begun] = await project.as('app_worker', {}, 'select r.body from api.webhook_delivery_begin($1) r', [id])
+    const sending = sendDelivery({ outbound, secrets: harness.running.services.secrets }, begun.body.data.delivery)
+    const ended = expect(sending).rejects.toThrow('this process ends')
+    await expect.poll(() => receiver.requests).toHaveLength(1)
+    await outbound.close()
+    await ended
+    expect(await attempts()).toEqual([])
   })
 
   test('are kept for 30 days, and their attempts with them', async () => {

@@ -99,7 +99,7 @@ begin
     select d.id
       from app.webhook_deliveries d
      where d.webhook_id = webhook_probe_begin.webhook_id and d.held_until <= internal.now()
-     order by d.held_until
+     order by d.held_until, d.id
      limit 500
        for update
   )
