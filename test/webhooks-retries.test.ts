@@ -2,9 +2,14 @@ import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
-import { verifySignature } from '#server/providers/outbound.ts'
+import { parseAllowedCidrs } from '#server/providers/addresses.ts'
+import { createOutbound, verifySignature } from '#server/providers/outbound.ts'
+import { sendDelivery } from '#server/providers/webhooks.ts'
 import { startHarness } from '#test/support/harness.ts'
 import { type ReceivedRequest, startHttpsReceiver } from '#test/support/https.ts'
+import { startSecond } from '#test/support/second.ts'
+import { drainTenant } from '#workers/drain.ts'
+import { loadTasks } from '#workers/task.ts'
 
 type Handler = (response: ServerResponse, request: ReceivedRequest) => unknown
 const ok: Handler = (response) => response.end('ok')
@@ -13,6 +18,7 @@ const receiver = await startHttpsReceiver({ handler: (request, response) => hand
 const harness = await startHarness({
   env: { WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8', WEBHOOK_CA_FILE: receiver.caFile },
 })
+const second = await startSecond(harness)
 const project = await harness.project()
 const { id: userId } = await project.user()
 const server = project.onBehalfOf(userId)
@@ -22,6 +28,7 @@ afterEach(async () => {
   harness.setTime(null)
   receiver.requests.splice(0)
   await project.sql('delete from app.webhooks')
+  await project.sql('delete from app.webhook_deliveries')
   await project.sql('delete from app.outbox')
 })
 
@@ -277,7 +284,7 @@ describe('a delivery that is over at once', () => {
 })
 
 describe('many deliveries', () => {
-  test('1,000 to one receiver, by two workers: each arrives, under a key of its own, at most ten at a time', {
+  test('1,000 to one receiver, by workers of two servers: each arrives, under a key of its own, at most ten at a time', {
     timeout: 90_000,
   }, async () => {
     await watch()
@@ -293,7 +300,8 @@ describe('many deliveries', () => {
     const ids = Array.from({ length: 1000 }, () => randomUUID())
     const { status } = await server.post('/client/events', { events: ids.map((id) => ({ id, event_name: 'paid' })) })
     expect(status).toBe(201)
-    await Promise.all([project.drain(), project.drain()])
+    const { outbox: tasks } = await loadTasks()
+    await Promise.all([project.drain(), project.drain(), drainTenant(second.running.services, tasks, project.id)])
     await project.drain()
     expect(new Set(receiver.requests.map(({ headers }) => headers['x-service-event-id']))).toEqual(new Set(ids))
     expect(receiver.requests).toHaveLength(1000)
@@ -338,6 +346,22 @@ describe('many deliveries', () => {
     await project.drain()
     expect(receiver.requests).toHaveLength(1)
     expect(await delivery()).toMatchObject({ status: 'delivered', attempts: 1 })
+  })
+
+  test('a worker that ends while it waits for an answer counts nothing against the receiver', async () => {
+    await watch()
+    await fire()
+    const allowedCidrs = parseAllowedCidrs('127.0.0.0/8')
+    const outbound = createOutbound({ allowedCidrs, caFile: receiver.caFile })
+    handle = () => new Promise(() => undefined)
+    const [{ id }] = await project.sql('select id from app.webhook_deliveries')
+    const [begun] = await project.as('app_worker', {}, 'select r.body from api.webhook_delivery_begin($1) r', [id])
+    const sending = sendDelivery({ outbound, secrets: harness.running.services.secrets }, begun.body.data.delivery)
+    const ended = expect(sending).rejects.toThrow('this process ends')
+    await expect.poll(() => receiver.requests).toHaveLength(1)
+    await outbound.close()
+    await ended
+    expect(await attempts()).toEqual([])
   })
 
   test('are kept for 30 days, and their attempts with them', async () => {

@@ -14,6 +14,8 @@ afterEach(async () => {
   harness.setTime(null)
   receiver.requests.splice(0)
   await project.sql('delete from app.webhooks')
+  await project.sql('delete from app.webhook_deliveries')
+  await project.sql('delete from app.outbox')
 })
 
 const watch = async (fields: object = {}) => {
@@ -346,13 +348,26 @@ test('workers deliver within two seconds of the event', async () => {
 
 test('nobody but workers reads secrets or what was sent, and workers change nothing else', async () => {
   await watch()
-  for (const role of ['app_user', 'app_server', 'app_anon'] as const)
-    for (const table of ['webhooks', 'webhook_secrets', 'webhook_deliveries', 'webhook_attempts', 'outbox'])
+  const tables = ['webhooks', 'webhook_secrets', 'webhook_deliveries', 'webhook_attempts', 'webhook_breakers', 'outbox']
+  for (const role of ['app_user', 'app_server', 'app_anon', 'app_auth', 'app_dashboard'] as const)
+    for (const table of tables)
       await expect(project.as(role, {}, `select from app.${table}`)).rejects.toThrow(/permission denied/)
   await expect(project.as('app_admin', {}, 'select from app.webhook_secrets')).rejects.toThrow(/permission denied/)
-  for (const change of [`target_url = 'https://evil.example'`, `event_name = 'other'`])
-    await expect(project.as('app_worker', {}, `update app.webhooks set ${change}`)).rejects.toThrow(/permission denied/)
-  await expect(project.as('app_worker', {}, `update app.webhook_deliveries set payload = ''`)).rejects.toThrow(
-    /permission denied/,
-  )
+  const denied = (role: 'app_admin' | 'app_worker', text: string) =>
+    expect(project.as(role, {}, text)).rejects.toThrow(/permission denied|row-level security/)
+  for (const change of [`target_url = 'https://evil.example'`, `event_name = 'other'`, `status = 'active'`])
+    await denied('app_worker', `update app.webhooks set ${change}`)
+  await denied('app_worker', `update app.webhook_deliveries set payload = ''`)
+  // administrators replay, and do nothing else to what was sent
+  await (await project.user()).post('/client/events', { event_name: 'paid' })
+  for (const change of [`payload = ''`, 'attempts = 0', `status = 'delivered'`, 'held_until = null'])
+    await denied('app_admin', `update app.webhook_deliveries set ${change}`)
+  for (const text of [
+    'delete from app.webhook_deliveries',
+    'delete from app.webhook_attempts',
+    'select from app.webhook_breakers',
+  ])
+    await denied('app_admin', text)
+  await denied('app_admin', 'select api.webhook_test(gen_random_uuid())')
+  await denied('app_worker', 'select api.webhook_delete(gen_random_uuid())')
 })

@@ -2,6 +2,7 @@ alter table app.webhooks enable row level security;
 alter table app.webhook_secrets enable row level security;
 alter table app.webhook_deliveries enable row level security;
 alter table app.webhook_attempts enable row level security;
+alter table app.webhook_breakers enable row level security;
 
 create policy "administrators read webhooks" on app.webhooks for select to app_admin using (true);
 create policy "administrators add webhooks" on app.webhooks for insert to app_admin with check (true);
@@ -9,24 +10,46 @@ create policy "administrators change webhooks" on app.webhooks for update to app
 create policy "administrators delete webhooks" on app.webhooks for delete to app_admin using (true);
 create policy "administrators store signing secrets" on app.webhook_secrets for insert to app_admin with check (true);
 create policy "administrators read deliveries" on app.webhook_deliveries for select to app_admin using (true);
+create policy "administrators replay deliveries" on app.webhook_deliveries for update to app_admin using (true)
+  with check (status = 'pending');
 create policy "administrators read attempts" on app.webhook_attempts for select to app_admin using (true);
 
 create policy "workers read webhooks" on app.webhooks for select to app_worker using (true);
-create policy "workers switch webhooks off" on app.webhooks for update to app_worker using (true) with check (true);
+create policy "workers switch webhooks off" on app.webhooks for update to app_worker using (true) with check (status <> 'active');
 create policy "workers read signing secrets" on app.webhook_secrets for select to app_worker using (true);
+create policy "workers forget replaced secrets" on app.webhook_secrets for delete to app_worker using (replaced_at is not null);
 create policy "workers read deliveries" on app.webhook_deliveries for select to app_worker using (true);
 create policy "workers settle deliveries" on app.webhook_deliveries for update to app_worker using (true) with check (true);
-create policy "workers forget old deliveries" on app.webhook_deliveries for delete to app_worker using (true);
+create policy "workers forget deliveries" on app.webhook_deliveries for delete to app_worker using (true);
 create policy "workers log attempts" on app.webhook_attempts for insert to app_worker with check (true);
 create policy "workers read attempts" on app.webhook_attempts for select to app_worker using (true);
+create policy "workers read breakers" on app.webhook_breakers for select to app_worker using (true);
+create policy "workers begin to count" on app.webhook_breakers for insert to app_worker with check (true);
+create policy "workers count" on app.webhook_breakers for update to app_worker using (true) with check (true);
 
-grant select, insert, update, delete on app.webhooks to app_admin;
-grant insert on app.webhook_secrets to app_admin;
-grant select on app.webhook_deliveries, app.webhook_attempts to app_admin;
+grant select, insert, delete, update (event_name, target_url, status, description, filter, secret_id, updated_at) on app.webhooks to app_admin;
+grant insert (id, webhook_id, secret_sealed) on app.webhook_secrets to app_admin;
+grant select, update (status, series_attempts, failed_reason, settled_at, next_attempt_at, secret_id) on app.webhook_deliveries to app_admin;
+grant select on app.webhook_attempts to app_admin;
+
 grant select, update (status, updated_at) on app.webhooks to app_worker;
-grant select on app.webhook_secrets to app_worker;
-grant select, delete, update (attempts, series_attempts, status, next_attempt_at, settled_at) on app.webhook_deliveries to app_worker;
+grant select, delete on app.webhook_secrets to app_worker;
+grant select, delete,
+      update (attempts, series_attempts, status, failed_reason, next_attempt_at, held_until, settled_at, secret_id)
+   on app.webhook_deliveries to app_worker;
 grant select, insert on app.webhook_attempts to app_worker;
-grant execute on function internal.webhook_json, api.webhook_create, api.webhook_list, api.webhook_delete to app_admin;
-grant execute on function internal.uuid5, internal.webhook_retry_seconds, api.webhook_delivery_begin, api.webhook_attempt_record
+grant select, insert, update on app.webhook_breakers to app_worker;
+
+grant execute on function internal.webhook_not_found to app_admin, app_worker;
+grant execute on function internal.webhook_json, internal.webhook_filter_check, internal.webhook_stats_json, api.webhook_create, api.webhook_list,
+  api.webhook_get, api.webhook_update, api.webhook_rotate_secret, api.webhook_delete
+  to app_admin;
+grant execute on function internal.uuid5, internal.webhook_requeue to app_admin, app_worker;
+grant execute on function internal.as_time to app_admin;
+grant execute on function internal.webhook_attempts_json, internal.webhook_delivery_json, internal.webhook_cursor,
+  internal.webhook_delivery_not_found, api.webhook_delivery_list, api.webhook_delivery_get, api.webhook_delivery_replay, api.webhook_replay_check
+  to app_admin;
+grant execute on function internal.webhook_body, internal.webhook_event_json, internal.webhook_sendable_json, internal.webhook_retry_seconds,
+  internal.webhook_retry_at, internal.webhook_held_for, internal.webhook_probe_every, internal.webhook_note, api.webhook_delivery_begin,
+  api.webhook_attempt_record, api.webhook_test, api.webhook_probe_begin, api.webhook_release, api.webhook_replay_batch, api.webhook_purge
   to app_worker;

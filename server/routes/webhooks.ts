@@ -4,7 +4,8 @@ import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { administrator } from '#server/http/callers.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { Deleted, data, JsonObject, Page, page, Time, Uuid } from '#server/http/schemas.ts'
+import { cursorPage, Deleted, data, JsonObject, Limit, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { isAcknowledged, type Sendable, sealSecret, sendDelivery } from '#server/providers/webhooks.ts'
 
 const Webhook = z.strictObject({
   id: Uuid,
@@ -17,61 +18,280 @@ const Webhook = z.strictObject({
   created_at: Time,
   updated_at: Time,
 })
+const Secret = z.string().regex(/^[0-9a-f]{64}$/)
+const Stats = z.strictObject({
+  delivered_24h: z.int(),
+  failed_24h: z.int(),
+  p95_ms: z.int().nullable(),
+  pending: z.int(),
+})
+
+const EventName = z.string().regex(/^[a-z][a-z0-9_.-]{0,127}$/, 'must match ^[a-z][a-z0-9_.-]{0,127}$')
+const TargetUrl = z.string().min(1, 'is required').max(2048, 'must have at most 2048 characters')
+const Description = Text(1000).nullable().optional()
+const Filter = JsonObject.nullable().optional()
+
+const DeliveryStatus = z.enum(['pending', 'delivered', 'failed', 'dlq'])
+const Attempt = z.strictObject({
+  n: z.int(),
+  at: Time,
+  status_code: z.int().nullable(),
+  error: z.string().nullable(),
+  duration_ms: z.int(),
+})
+const Delivery = z.strictObject({
+  id: Uuid,
+  webhook_id: Uuid,
+  event_id: Uuid,
+  event_name: z.string(),
+  idempotency_key: Uuid,
+  status: DeliveryStatus,
+  failed_reason: z
+    .enum(['attempts_exhausted', 'held_too_long', 'gone', 'target_not_allowed', 'subscription_disabled'])
+    .nullable(),
+  attempt_count: z.int(),
+  next_attempt_at: Time.nullable(),
+  held_until: Time.nullable(),
+  created_at: Time,
+  settled_at: Time.nullable(),
+  attempts: z.array(Attempt),
+})
+const DeliveryDetail = Delivery.extend({
+  attempts: z.array(Attempt.extend({ response_excerpt: z.string().nullable() })),
+  payload: JsonObject,
+})
+const Replay = z.strictObject({
+  operation_id: Uuid,
+  type: z.literal('webhooks.replay'),
+  status: z.string(),
+  progress: z.strictObject({ done: z.int(), total: z.int() }).nullable(),
+})
+
+const addressRefusals = ['TARGET_URL_NOT_ALLOWED', 'TARGET_URL_NOT_HTTPS']
+const webhookId = { webhookId: Uuid }
+const deliveryId = { deliveryId: Uuid }
+
+const checkTarget = async ({ services }: HandlerContext, url: unknown): Promise<void> => {
+  const problem = await services.outbound.checkUrl(String(url))
+  if (problem) throw refusal(400, problem.code, problem.message, { field: 'target_url', reason: problem.message })
+}
+
+/** 32 random bytes, in the form that is shown and the form that is stored. */
+const newSecret = ({ services }: HandlerContext) => {
+  const secret = randomBytes(32).toString('hex')
+  return { secret, secret_sealed: sealSecret(services.secrets, secret) }
+}
 
 /** The secret is made and shown here, once, and stored sealed. */
 const create = async (context: HandlerContext) => {
-  const { services, body } = context
-  const problem = await services.outbound.checkUrl(String(body['target_url']))
-  if (problem) throw refusal(400, problem.code, problem.message, { field: 'target_url', reason: problem.message })
-  const secret = randomBytes(32).toString('hex')
-  const reply = await context.call('webhook_create', {
-    ...body,
-    secret_sealed: services.secrets.encrypt('webhook secret', secret),
-  })
+  await checkTarget(context, context.body['target_url'])
+  const { secret, secret_sealed } = newSecret(context)
+  const reply = await context.call('webhook_create', { ...context.body, secret_sealed })
   return { status: reply.status, body: JSON.stringify({ data: { ...dataOf<object>(reply), secret } }) }
 }
+
+const update = async (context: HandlerContext) => {
+  const { body, params } = context
+  if (body['target_url'] !== undefined) await checkTarget(context, body['target_url'])
+  return context.call('webhook_update', { webhook_id: params['webhookId'], patch: body })
+}
+
+const rotateSecret = async (context: HandlerContext) => {
+  const { secret, secret_sealed } = newSecret(context)
+  const reply = await context.call('webhook_rotate_secret', { webhook_id: context.params['webhookId'], secret_sealed })
+  return { status: reply.status, body: JSON.stringify({ data: { secret } }) }
+}
+
+/** Sends a synthetic delivery now, as workers send real ones. Only they may read secrets, so it is asked for in their role. */
+const test = async (context: HandlerContext) => {
+  const asked = await context.call(
+    'webhook_test',
+    { webhook_id: context.params['webhookId'] },
+    { role: 'app_worker', readOnly: true },
+  )
+  const delivery = dataOf<Sendable>(asked)
+  await checkTarget(context, delivery.target_url)
+  const outcome = await sendDelivery(context.services, delivery)
+  const answer = {
+    status_code: outcome.statusCode,
+    error: outcome.error,
+    duration_ms: outcome.durationMs,
+    response_excerpt: outcome.responseExcerpt,
+    delivered: isAcknowledged(outcome),
+  }
+  return { status: 200, body: JSON.stringify({ data: answer }) }
+}
+
+/** The range is checked where the deliveries are; the operation that replays it is control's. */
+const replayRange = async (context: HandlerContext) => {
+  const { services, resolved, params, body } = context
+  const { statuses = ['dlq', 'failed'], ...range } = body
+  const webhook_id = params['webhookId']
+  const checked = dataOf<object>(
+    await context.call('webhook_replay_check', { webhook_id, ...range }, { readOnly: true }),
+  )
+  const reply = await services.database.call(
+    services.control,
+    'control_developer',
+    resolved.claims,
+    'webhook_replay_start',
+    { project_id: resolved.edge?.projectId, input: { webhook_id, statuses, ...checked } },
+    { failure: 'UPDATE_FAILED' },
+  )
+  const { operation_id, type, status, progress } = dataOf<z.infer<typeof Replay>>(reply)
+  return { status: reply.status, body: JSON.stringify({ data: { operation_id, type, status, progress } }) }
+}
+
+const subscriptions = [
+  route('POST /admin/projects/:projectId/webhooks', {
+    caller: administrator,
+    summary: 'Watch an event and send it on, signed; the secret is shown once',
+    body: z.object({
+      event_name: EventName,
+      target_url: TargetUrl,
+      description: Description,
+      filter: Filter,
+      include_user: z.boolean().optional(),
+    }),
+    example: { event_name: 'lesson_completed', target_url: 'https://1.1.1.1/hook' },
+    handle: create,
+    replies: { 201: data(Webhook.extend({ secret: Secret })) },
+    refusals: { 400: ['VALIDATION_ERROR', 'INVALID_BODY', ...addressRefusals], 409: ['LIMIT_REACHED'] },
+    failure: 'CREATE_FAILED',
+  }),
+  route('GET /admin/projects/:projectId/webhooks', {
+    caller: administrator,
+    summary: 'Subscriptions, newest first',
+    query: Page,
+    call: 'webhook_list',
+    replies: { 200: page(Webhook) },
+    refusals: { 400: ['INVALID_INPUT'] },
+    failure: 'LIST_FAILED',
+  }),
+  route('GET /admin/projects/:projectId/webhooks/:webhookId', {
+    caller: administrator,
+    summary: 'A subscription with figures of the last 24 hours',
+    params: webhookId,
+    call: 'webhook_get',
+    replies: { 200: data(Webhook.extend({ stats: Stats })) },
+    refusals: { 400: ['INVALID_ID'] },
+    failure: 'FETCH_FAILED',
+  }),
+  route('PATCH /admin/projects/:projectId/webhooks/:webhookId', {
+    caller: administrator,
+    summary: 'Change a subscription, switch it off, or switch a degraded one on again',
+    params: webhookId,
+    body: z.object({
+      event_name: EventName.optional(),
+      target_url: TargetUrl.optional(),
+      status: z.enum(['active', 'disabled'], 'must be active or disabled').optional(),
+      description: Description,
+      filter: Filter,
+    }),
+    example: { status: 'active' },
+    handle: update,
+    replies: { 200: data(Webhook) },
+    refusals: { 400: ['INVALID_ID', 'VALIDATION_ERROR', 'INVALID_BODY', ...addressRefusals] },
+    failure: 'UPDATE_FAILED',
+  }),
+  route('DELETE /admin/projects/:projectId/webhooks/:webhookId', {
+    caller: administrator,
+    summary: 'Delete a subscription with its deliveries',
+    params: webhookId,
+    call: 'webhook_delete',
+    replies: { 200: Deleted },
+    refusals: { 400: ['INVALID_ID'] },
+    failure: 'DELETE_FAILED',
+  }),
+  route('POST /admin/projects/:projectId/webhooks/:webhookId/rotate-secret', {
+    caller: administrator,
+    summary: 'Another secret for what is queued from now on, shown once',
+    params: webhookId,
+    handle: rotateSecret,
+    replies: { 200: data(z.strictObject({ secret: Secret })) },
+    refusals: { 400: ['INVALID_ID'] },
+    failure: 'UPDATE_FAILED',
+  }),
+  route('POST /admin/projects/:projectId/webhooks/:webhookId/test', {
+    caller: administrator,
+    summary: 'Send a synthetic svc.webhook.test now and see what the receiver answers',
+    params: webhookId,
+    handle: test,
+    replies: {
+      200: data(
+        z.strictObject({
+          status_code: z.int().nullable(),
+          error: z.string().nullable(),
+          duration_ms: z.int(),
+          response_excerpt: z.string(),
+          delivered: z.boolean(),
+        }),
+      ),
+    },
+    refusals: { 400: ['INVALID_ID', ...addressRefusals] },
+    failure: 'CREATE_FAILED',
+  }),
+]
+
+const deliveries = [
+  route('GET /admin/projects/:projectId/webhooks/:webhookId/deliveries', {
+    caller: administrator,
+    summary: 'Deliveries of a subscription, newest first, with their attempt logs',
+    params: webhookId,
+    query: {
+      limit: Limit(),
+      cursor: z.string().optional(),
+      status: DeliveryStatus.optional(),
+      since: z.string().meta({ format: 'date-time' }).optional(),
+    },
+    call: 'webhook_delivery_list',
+    replies: { 200: cursorPage(Delivery) },
+    refusals: { 400: ['INVALID_ID', 'INVALID_INPUT'] },
+    failure: 'LIST_FAILED',
+  }),
+  route('GET /admin/projects/:projectId/webhooks/deliveries/:deliveryId', {
+    caller: administrator,
+    summary: 'A delivery: what was sent, and what each attempt came to',
+    params: deliveryId,
+    call: 'webhook_delivery_get',
+    replies: { 200: data(DeliveryDetail) },
+    refusals: { 400: ['INVALID_ID'] },
+    failure: 'FETCH_FAILED',
+  }),
+  route('POST /admin/projects/:projectId/webhooks/deliveries/:deliveryId/replay', {
+    caller: administrator,
+    summary: 'Send a failed delivery again: same payload, same idempotency key',
+    params: deliveryId,
+    call: 'webhook_delivery_replay',
+    replies: { 202: data(Delivery) },
+    refusals: { 400: ['INVALID_ID'], 409: ['DELIVERY_NOT_REPLAYABLE'] },
+    failure: 'UPDATE_FAILED',
+  }),
+  route('POST /admin/projects/:projectId/webhooks/:webhookId/replay', {
+    caller: administrator,
+    summary: 'Send all failed deliveries of a range again, as an operation',
+    description:
+      'Both ends are included and count by when a delivery was queued; without them, all that is kept. Poll the operation for its progress.',
+    params: webhookId,
+    body: z.object({
+      since: z.string().meta({ format: 'date-time' }).nullish(),
+      until: z.string().meta({ format: 'date-time' }).nullish(),
+      statuses: z
+        .array(z.enum(['dlq', 'failed'], 'must be dlq or failed'))
+        .min(1, 'must name dlq, failed or both')
+        .optional(),
+    }),
+    example: { since: '2026-11-20T00:00:00Z', statuses: ['dlq'] },
+    handle: replayRange,
+    replies: { 202: data(Replay) },
+    refusals: { 400: ['INVALID_ID', 'VALIDATION_ERROR', 'INVALID_BODY'] },
+    failure: 'UPDATE_FAILED',
+  }),
+]
 
 export const webhooks = area({
   stem: 'webhooks',
   title: 'Outbound webhooks',
   source: 'supplement',
-  routes: [
-    route('POST /admin/projects/:projectId/webhooks', {
-      caller: administrator,
-      summary: 'Watch an event and send it on, signed; the secret is shown once',
-      body: z.object({
-        event_name: z.string().regex(/^[a-z][a-z0-9_.-]{0,127}$/, 'must match ^[a-z][a-z0-9_.-]{0,127}$'),
-        target_url: z.string().min(1, 'is required').max(2048, 'must have at most 2048 characters'),
-        description: z.string().max(1000, 'must have at most 1000 characters').nullable().optional(),
-        filter: JsonObject.nullable().optional(),
-        include_user: z.boolean().optional(),
-      }),
-      example: { event_name: 'lesson_completed', target_url: 'https://1.1.1.1/hook' },
-      handle: create,
-      replies: { 201: data(Webhook.extend({ secret: z.string().regex(/^[0-9a-f]{64}$/) })) },
-      refusals: {
-        400: ['VALIDATION_ERROR', 'INVALID_BODY', 'TARGET_URL_NOT_ALLOWED', 'TARGET_URL_NOT_HTTPS'],
-        409: ['LIMIT_REACHED'],
-      },
-      failure: 'CREATE_FAILED',
-    }),
-    route('GET /admin/projects/:projectId/webhooks', {
-      caller: administrator,
-      summary: 'Subscriptions, newest first',
-      query: Page,
-      call: 'webhook_list',
-      replies: { 200: page(Webhook) },
-      refusals: { 400: ['INVALID_INPUT'] },
-      failure: 'LIST_FAILED',
-    }),
-    route('DELETE /admin/projects/:projectId/webhooks/:webhookId', {
-      caller: administrator,
-      summary: 'Delete a subscription with its deliveries',
-      params: { webhookId: Uuid },
-      call: 'webhook_delete',
-      replies: { 200: Deleted },
-      refusals: { 400: ['INVALID_ID'] },
-      failure: 'DELETE_FAILED',
-    }),
-  ],
+  routes: [...subscriptions, ...deliveries],
 })

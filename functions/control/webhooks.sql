@@ -1,0 +1,41 @@
+-- What control has to do with a project's webhooks: replays of a range are operations, and the owner is told by mail.
+create or replace function internal.webhook_replay_operation(project_id uuid, input jsonb) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  -- refuses projects of others
+  started constant uuid := internal.operation_start(webhook_replay_operation.project_id, 'webhooks.replay', 'webhooks__replay',
+                                                    webhook_replay_operation.input);
+begin
+  return (select internal.operation_json(o) from app.operations o where o.id = started);
+end $$;
+comment on function internal.webhook_replay_operation is 'Starts the operation of a replay, with its job, in this transaction, and answers it.';
+
+create or replace function api.webhook_replay_start(project_id uuid, input jsonb) returns api.reply
+language plpgsql volatile as $$
+declare
+  project constant app.projects := internal.own_project(webhook_replay_start.project_id);
+begin
+  return internal.reply(202, internal.webhook_replay_operation(project.id, webhook_replay_start.input));
+end $$;
+comment on function api.webhook_replay_start is
+  'A replay of a range, 202 with its operation. input is {webhook_id, since, until, statuses, as_of}. Refuses 404 NOT_FOUND.';
+
+create or replace function internal.webhook_owner_json(project_id uuid) returns json
+language plpgsql stable security definer set search_path = '' as $$
+begin
+  if internal.caller() <> 'worker' then
+    raise exception 'only workers ask whom to tell';
+  end if;
+  return (
+    select json_build_object('email', d.email, 'project_name', p.name)
+      from app.projects p
+      join app.developers d on d.id = p.developer_id
+     where p.id = webhook_owner_json.project_id and p.deleted_at is null);
+end $$;
+comment on function internal.webhook_owner_json is 'The address of a project''s owner, for workers; null when the project is deleted.';
+
+create or replace function api.webhook_owner(project_id uuid) returns api.reply
+language sql stable as $$
+  select internal.reply(200, internal.webhook_owner_json(webhook_owner.project_id))
+$$;
+comment on function api.webhook_owner is 'Whom to tell that a webhook degraded: {email, project_name}, or null.';

@@ -1,0 +1,157 @@
+-- One attempt: what to send, and what its outcome means.
+create or replace function internal.webhook_sendable_json(delivery_id uuid) returns json
+language sql stable as $$
+  select json_build_object(
+           'id', d.id, 'event_id', d.event_id, 'event_name', d.event_name, 'payload', d.payload,
+           'attempt', d.attempts + 1, 'target_url', w.target_url, 'secret_sealed', s.secret_sealed,
+           'idempotency_key', internal.uuid5(d.webhook_id, d.event_id::text),
+           'sent_at', floor(extract(epoch from internal.now()))::bigint)
+    from app.webhook_deliveries d
+    join app.webhooks w on w.id = d.webhook_id
+    join app.webhook_secrets s on s.id = d.secret_id
+   where d.id = webhook_sendable_json.delivery_id and d.status = 'pending'
+$$;
+comment on function internal.webhook_sendable_json is 'All that a worker needs for one attempt of a pending delivery; null when it was settled or deleted.';
+
+create or replace function api.webhook_delivery_begin(delivery_id uuid) returns api.reply
+language plpgsql volatile as $$
+declare
+  watched uuid;
+  state text;
+  due timestamptz;
+begin
+  select d.webhook_id, d.next_attempt_at, w.status
+    into watched, due, state
+    from app.webhook_deliveries d
+    join app.webhooks w on w.id = d.webhook_id
+   where d.id = webhook_delivery_begin.delivery_id and d.status = 'pending';
+  if state <> 'active' then
+    -- asked again under a lock: whoever switches it on waits until this delivery is held, and so finds it
+    select w.status into state from app.webhooks w where w.id = watched for share;
+  end if;
+  if state = 'degraded' then
+    update app.webhook_deliveries d
+       set next_attempt_at = null, held_until = coalesce(d.held_until, internal.now() + internal.webhook_held_for())
+     where d.id = webhook_delivery_begin.delivery_id and d.status = 'pending';
+  elsif state = 'disabled' then
+    -- it failed, so that a person can replay it
+    update app.webhook_deliveries d
+       set status = 'failed', failed_reason = 'subscription_disabled', next_attempt_at = null, held_until = null,
+           settled_at = internal.now()
+     where d.id = webhook_delivery_begin.delivery_id and d.status = 'pending';
+  elsif due > internal.now() then
+    return internal.reply(200, json_build_object('due_at', internal.iso(due)));
+  elsif state = 'active' and due is not null then
+    return internal.reply(200, json_build_object('delivery', internal.webhook_sendable_json(webhook_delivery_begin.delivery_id)));
+  end if;
+  return internal.reply(200, null);
+end $$;
+comment on function api.webhook_delivery_begin is
+  '{delivery} to send now, {due_at} when it is too early, or null when there is nothing to do. A delivery of a degraded subscription is held
+   from here on, that of a disabled one becomes failed; both lock the subscription against changes.';
+
+create or replace function internal.webhook_retry_seconds(attempt int) returns int
+language sql immutable parallel safe as $$
+  -- after the first try: 5 s, 30 s, 2 min, 10 min, 30 min, 2 h, 6 h, 12 h; then no more
+  select (array[5, 30, 120, 600, 1800, 7200, 21600, 43200])[webhook_retry_seconds.attempt]
+$$;
+comment on function internal.webhook_retry_seconds is 'Seconds to wait after the n-th failed attempt of a series; null when it was the last.';
+
+create or replace function internal.webhook_retry_at(attempt int, retry_after int) returns timestamptz
+language sql volatile as $$
+  -- up to ten per cent earlier or later, so that many do not come back at one moment; in whole milliseconds, as the outbox is told it
+  select date_trunc('milliseconds', internal.now() + make_interval(secs => greatest(
+           w.seconds * (0.9 + 0.2 * random()), least(coalesce(webhook_retry_at.retry_after, 0), 3600))))
+    from (select internal.webhook_retry_seconds(webhook_retry_at.attempt) as seconds) w
+   where w.seconds is not null
+$$;
+comment on function internal.webhook_retry_at is
+  'When to try again after the n-th failed attempt of a series, never before the receiver wishes, up to an hour; null when it was the last.';
+
+create or replace function api.webhook_attempt_record(
+  delivery_id uuid, status_code int, error text, duration_ms int, response_excerpt text, retry_after int default null,
+  is_refused boolean default false, is_probe boolean default false)
+returns api.reply
+language plpgsql volatile as $$
+declare
+  delivery app.webhook_deliveries;
+  is_delivered constant boolean := coalesce(webhook_attempt_record.status_code between 200 and 299, false)
+                                   and webhook_attempt_record.error is null;
+  is_gone constant boolean := coalesce(webhook_attempt_record.status_code = 410, false);
+  watched constant uuid := (select d.webhook_id from app.webhook_deliveries d where d.id = webhook_attempt_record.delivery_id);
+  state text;
+begin
+  -- where all goes well there is nothing to count, and nothing to lock; else the subscription comes before its deliveries, everywhere
+  if is_delivered and not exists (select from app.webhook_breakers b where b.webhook_id = watched and b.failed_in_row > 0) then
+    perform from app.webhooks w where w.id = watched;
+  else
+    select w.status into state from app.webhooks w where w.id = watched for no key update;
+  end if;
+  if not found then
+    return internal.reply(200, json_build_object('next_attempt_at', null));
+  end if;
+  select d.* into delivery from app.webhook_deliveries d where d.id = webhook_attempt_record.delivery_id for update;
+  if delivery.id is null or delivery.status <> 'pending' then
+    return internal.reply(200, json_build_object('next_attempt_at', null));
+  end if;
+  delivery.attempts := delivery.attempts + 1;
+  insert into app.webhook_attempts (delivery_id, webhook_id, n, at, status_code, error, duration_ms, response_excerpt)
+  values (delivery.id, delivery.webhook_id, delivery.attempts, internal.now(), webhook_attempt_record.status_code,
+          webhook_attempt_record.error, webhook_attempt_record.duration_ms, webhook_attempt_record.response_excerpt);
+
+  if is_delivered then
+    delivery.status := 'delivered';
+  elsif webhook_attempt_record.is_refused or is_gone then
+    delivery.status := 'failed';
+    delivery.failed_reason := case when webhook_attempt_record.is_refused then 'target_not_allowed' else 'gone' end;
+  -- a probe uses none of the series up: what is held stays held
+  elsif not webhook_attempt_record.is_probe and delivery.held_until is null then
+    delivery.series_attempts := delivery.series_attempts + 1;
+    delivery.next_attempt_at := internal.webhook_retry_at(delivery.series_attempts, webhook_attempt_record.retry_after);
+    if delivery.next_attempt_at is null then
+      delivery.status := 'dlq';
+      delivery.failed_reason := 'attempts_exhausted';
+    end if;
+  end if;
+  if delivery.status <> 'pending' then
+    delivery.next_attempt_at := null;
+    delivery.held_until := null;
+    delivery.settled_at := internal.now();
+  end if;
+  update app.webhook_deliveries d
+     set attempts = delivery.attempts, series_attempts = delivery.series_attempts, status = delivery.status,
+         failed_reason = delivery.failed_reason, next_attempt_at = delivery.next_attempt_at, held_until = delivery.held_until,
+         settled_at = delivery.settled_at
+   where d.id = delivery.id;
+  perform internal.webhook_note(delivery.webhook_id, state, is_delivered, is_gone, delivery.status = 'dlq');
+  return internal.reply(200, json_build_object('next_attempt_at', internal.iso(delivery.next_attempt_at)));
+end $$;
+comment on function api.webhook_attempt_record is
+  'Logs an attempt and decides: delivered on 2xx; failed at once when the address is refused or on 410, which also switches the subscription off;
+   else pending until the schedule is exhausted, then dlq. A probe''s failure leaves its delivery held. Answers when to try again, or null.
+   Locks the subscription unless all is well, then the delivery.';
+
+create or replace function api.webhook_test(webhook_id uuid) returns api.reply
+language plpgsql stable as $$
+declare
+  hook app.webhooks;
+  sealed text;
+  event_id constant uuid := internal.new_id();
+  delivery_id constant uuid := internal.new_id();
+begin
+  select w.* into hook from app.webhooks w where w.id = webhook_test.webhook_id;
+  if hook.id is null then
+    perform internal.webhook_not_found();
+  end if;
+  select s.secret_sealed into sealed from app.webhook_secrets s where s.id = hook.secret_id;
+  return internal.reply(200, json_build_object(
+    'id', delivery_id, 'event_id', event_id, 'event_name', 'svc.webhook.test',
+    'payload', internal.webhook_body(
+      delivery_id, 'svc.webhook.test', internal.setting('project_id') #>> '{}',
+      internal.webhook_event_json(event_id, 'svc.webhook.test', '{}', internal.now(), 'system', null), null),
+    'attempt', 1, 'target_url', hook.target_url, 'secret_sealed', sealed,
+    'idempotency_key', internal.uuid5(hook.id, event_id::text),
+    'sent_at', floor(extract(epoch from internal.now()))::bigint));
+end $$;
+comment on function api.webhook_test is
+  'A synthetic delivery for the server to send: it is stored nowhere, so neither breaker nor stats see it. Refuses 404 NOT_FOUND.';

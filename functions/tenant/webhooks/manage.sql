@@ -1,0 +1,211 @@
+-- Outbound webhooks: subscriptions, as administrators keep them. What becomes of each delivery stands beside this: queue, deliver,
+-- breaker, replay. The worker only carries: it asks what to send, sends it, and tells what came back.
+comment on constraint webhooks_event_name_form on app.webhooks is
+  '400 VALIDATION_ERROR event_name: must match ^[a-z][a-z0-9_.-]{0,127}$.';
+
+create or replace function internal.webhook_json(w app.webhooks) returns json
+language sql stable as $$
+  select json_build_object(
+    'id', (webhook_json.w).id, 'event_name', (webhook_json.w).event_name, 'target_url', (webhook_json.w).target_url,
+    'description', (webhook_json.w).description, 'filter', (webhook_json.w).filter,
+    'include_user', (webhook_json.w).include_user, 'status', (webhook_json.w).status,
+    'created_at', internal.iso((webhook_json.w).created_at), 'updated_at', internal.iso((webhook_json.w).updated_at))
+$$;
+comment on function internal.webhook_json is 'A subscription as every answer shows it; a secret is shown once, by the server that made it.';
+
+create or replace function internal.webhook_not_found() returns void
+language sql volatile
+return internal.fail(404, 'NOT_FOUND', 'There is no such webhook.');
+comment on function internal.webhook_not_found is 'Refuses 404 NOT_FOUND.';
+
+create or replace function internal.webhook_filter_check(filter json) returns void
+language plpgsql volatile as $$
+declare
+  problem constant text := case when webhook_filter_check.filter is not null then internal.filter_problem(webhook_filter_check.filter) end;
+begin
+  if problem is not null then
+    perform internal.invalid('filter', problem);
+  end if;
+end $$;
+comment on function internal.webhook_filter_check is 'Refuses a filter that is none: 400 VALIDATION_ERROR. Null is no filter.';
+
+create or replace function api.webhook_create(event_name text, target_url text, secret_sealed text, description text default null,
+                                              filter json default null, include_user boolean default true)
+returns api.reply
+language plpgsql volatile as $$
+declare
+  made app.webhooks;
+begin
+  perform internal.webhook_filter_check(webhook_create.filter);
+  -- taken before the count, so that two at once cannot pass the limit together
+  perform pg_advisory_xact_lock(7305441005);
+  if (select count(*) from app.webhooks) >= 50 then
+    perform internal.fail(409, 'LIMIT_REACHED', 'A project has at most 50 webhook subscriptions.', '{"limit": 50}');
+  end if;
+  insert into app.webhooks (event_name, target_url, description, filter, include_user, secret_id)
+  values (webhook_create.event_name, webhook_create.target_url, webhook_create.description, webhook_create.filter::jsonb,
+          webhook_create.include_user, internal.new_id())
+  returning * into made;
+  insert into app.webhook_secrets (id, webhook_id, secret_sealed) values (made.secret_id, made.id, webhook_create.secret_sealed);
+  return internal.reply(201, internal.webhook_json(made));
+end $$;
+comment on function api.webhook_create is
+  'A new subscription; the server adds the secret to the answer, once. Refuses 400 VALIDATION_ERROR, 409 LIMIT_REACHED (50). Supplement F4.';
+
+create or replace function api.webhook_list(page_offset int default 0, page_limit int default 50) returns api.reply
+language sql stable as $$
+  select internal.reply_page(
+    (select json_agg(internal.webhook_json(w) order by w.created_at desc, w.id desc)
+       from (select l.* from app.webhooks l order by l.created_at desc, l.id desc
+             limit webhook_list.page_limit offset webhook_list.page_offset) w),
+    (select count(*) from app.webhooks), webhook_list.page_offset, webhook_list.page_limit)
+$$;
+comment on function api.webhook_list is 'Subscriptions, newest first. At most 50 exist, so the list needs no index.';
+
+create or replace function internal.webhook_stats_json(webhook_id uuid) returns json
+language sql stable as $$
+  with day as (
+    -- webhook_deliveries_settled alone: no row is looked at
+    select count(*) filter (where d.status = 'delivered') as delivered, count(*) filter (where d.status in ('failed', 'dlq')) as failed
+      from app.webhook_deliveries d
+     where d.webhook_id = webhook_stats_json.webhook_id and d.settled_at > internal.now() - interval '24 hours'
+  ), durations as (
+    -- webhook_attempts_recent alone; the newest thousand tell as much as a million, and cost always the same
+    select a.duration_ms
+      from app.webhook_attempts a
+     where a.webhook_id = webhook_stats_json.webhook_id and a.at > internal.now() - interval '24 hours'
+     order by a.at desc
+     limit 1000
+  )
+  select json_build_object(
+    'delivered_24h', y.delivered, 'failed_24h', y.failed,
+    'p95_ms', (select percentile_disc(0.95) within group (order by t.duration_ms) from durations t),
+    'pending', (select count(*) from app.webhook_deliveries d
+                 where d.webhook_id = webhook_stats_json.webhook_id and d.status = 'pending'))
+    from day y
+$$;
+comment on function internal.webhook_stats_json is
+  'How a subscription fares: deliveries settled within a day, as they stand now; p95_ms of its newest attempts within a day, at most 1,000,
+   null when there is none; pending now, by webhook_deliveries_by_status.';
+
+create or replace function api.webhook_get(webhook_id uuid) returns api.reply
+language plpgsql stable as $$
+declare
+  hook app.webhooks;
+begin
+  select w.* into hook from app.webhooks w where w.id = webhook_get.webhook_id;
+  if hook.id is null then
+    perform internal.webhook_not_found();
+  end if;
+  return internal.reply(200, internal.json_merge(internal.webhook_json(hook),
+                                                 json_build_object('stats', internal.webhook_stats_json(hook.id))));
+end $$;
+comment on function api.webhook_get is 'A subscription with its stats. Refuses 404 NOT_FOUND.';
+
+create or replace function api.webhook_update(webhook_id uuid, patch jsonb) returns api.reply
+language plpgsql volatile as $$
+declare
+  was app.webhooks;
+  wished app.webhooks;
+begin
+  -- what is counted against it meanwhile waits: a breaker that trips comes before this or after
+  select w.* into was from app.webhooks w where w.id = webhook_update.webhook_id for no key update;
+  if was.id is null then
+    perform internal.webhook_not_found();
+  end if;
+  wished := was;
+  wished.event_name := case when webhook_update.patch ? 'event_name' then webhook_update.patch ->> 'event_name' else was.event_name end;
+  wished.target_url := case when webhook_update.patch ? 'target_url' then webhook_update.patch ->> 'target_url' else was.target_url end;
+  wished.status := case when webhook_update.patch ? 'status' then webhook_update.patch ->> 'status' else was.status end;
+  wished.description := case when webhook_update.patch ? 'description' then webhook_update.patch ->> 'description' else was.description end;
+  wished.filter := case when webhook_update.patch ? 'filter' then nullif(webhook_update.patch -> 'filter', 'null') else was.filter end;
+  perform internal.webhook_filter_check(wished.filter::json);
+  if wished is distinct from was then
+    update app.webhooks w
+       set event_name = wished.event_name, target_url = wished.target_url, status = wished.status,
+           description = wished.description, filter = wished.filter, updated_at = internal.now()
+     where w.id = was.id
+    returning w.* into wished;
+  end if;
+  return internal.reply(200, internal.webhook_json(wished));
+end $$;
+comment on function api.webhook_update is
+  'Changes the fields that are present; null clears description and filter. active closes the breaker of a degraded one, and what was
+   held goes out. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR. Locks the subscription.';
+
+create or replace function api.webhook_rotate_secret(webhook_id uuid, secret_sealed text) returns api.reply
+language plpgsql volatile as $$
+declare
+  hook app.webhooks;
+begin
+  update app.webhooks w
+     set secret_id = internal.new_id(), updated_at = internal.now()
+   where w.id = webhook_rotate_secret.webhook_id
+  returning w.* into hook;
+  if hook.id is null then
+    perform internal.webhook_not_found();
+  end if;
+  insert into app.webhook_secrets (id, webhook_id, secret_sealed)
+  values (hook.secret_id, hook.id, webhook_rotate_secret.secret_sealed);
+  return internal.reply(200, '{}');
+end $$;
+comment on function api.webhook_rotate_secret is
+  'Another secret for what is queued from now on; the server answers it, once. Deliveries keep the one that they were queued with.
+   Refuses 404 NOT_FOUND. Locks the subscription.';
+
+create or replace function internal.tg_webhooks__secret() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  update app.webhook_secrets s set replaced_at = internal.now() where s.id = old.secret_id;
+  return null;
+end $$;
+comment on function internal.tg_webhooks__secret is 'Notes when a secret was replaced, so that it is forgotten when nothing needs it any more.';
+
+create or replace trigger tg_webhooks__secret
+  after update of secret_id on app.webhooks
+  for each row when (old.secret_id is distinct from new.secret_id)
+  execute function internal.tg_webhooks__secret();
+
+create or replace function api.webhook_delete(webhook_id uuid) returns api.reply
+language plpgsql volatile as $$
+begin
+  delete from app.webhooks w where w.id = webhook_delete.webhook_id;
+  if not found then
+    perform internal.webhook_not_found();
+  end if;
+  return internal.reply(200, '{"deleted": true}');
+end $$;
+comment on function api.webhook_delete is
+  'Deletes a subscription; nobody sees its deliveries from now on, and a worker removes them. Refuses 404 NOT_FOUND.';
+
+create or replace function internal.tg_webhooks__purge() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if exists (select from app.webhook_deliveries d where d.webhook_id = old.id) then
+    perform internal.enqueue('webhooks__purge', old.id::text);
+  end if;
+  return null;
+end $$;
+comment on function internal.tg_webhooks__purge is 'A deleted subscription leaves its deliveries to a worker.';
+
+create or replace trigger tg_webhooks__purge
+  after delete on app.webhooks
+  for each row execute function internal.tg_webhooks__purge();
+
+create or replace function api.webhook_purge(webhook_id uuid) returns api.reply
+language plpgsql volatile as $$
+declare
+  removed int;
+begin
+  delete from app.webhook_deliveries d
+   where d.id in (select c.id from app.webhook_deliveries c where c.webhook_id = webhook_purge.webhook_id limit 1000)
+     and not exists (select from app.webhooks w where w.id = webhook_purge.webhook_id);
+  get diagnostics removed = row_count;
+  return internal.reply(200, to_json(removed = 1000));
+end $$;
+comment on function api.webhook_purge is
+  'Removes up to 1,000 deliveries of a deleted subscription with their attempts. Answers whether there may be more.';
+
+create or replace trigger tg_webhooks__audit
+  after insert or update or delete on app.webhooks
+  for each row execute function internal.tg_audit('webhooks', 'secret_id');

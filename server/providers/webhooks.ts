@@ -1,0 +1,58 @@
+import { type Outbound, type Outcome, signature } from '#server/providers/outbound.ts'
+import type { Secrets } from '#server/secrets.ts'
+
+/** One attempt as SQL hands it out: `payload` is the body, and `sent_at` the Unix time that is signed. */
+export type Sendable = {
+  readonly id: string
+  readonly event_id: string
+  readonly event_name: string
+  readonly payload: string
+  readonly attempt: number
+  readonly target_url: string
+  readonly secret_sealed: string
+  readonly idempotency_key: string
+  readonly sent_at: number
+}
+
+const purpose = 'webhook secret'
+
+/** How signing secrets are stored. */
+export const sealSecret = (secrets: Secrets, secret: string): string => secrets.encrypt(purpose, secret)
+
+/** Signs and posts one delivery. Throws only when this process ends before there is an outcome. Contract "Outbound webhooks". */
+export const sendDelivery = async (
+  { outbound, secrets }: { readonly outbound: Outbound; readonly secrets: Secrets },
+  delivery: Sendable,
+): Promise<Outcome> => {
+  const secret = secrets.decrypt(purpose, delivery.secret_sealed)
+  const outcome = await outbound.post({
+    url: delivery.target_url,
+    body: delivery.payload,
+    headers: {
+      'x-service-signature': signature(secret, delivery.sent_at, delivery.payload),
+      'x-service-idempotency-key': delivery.idempotency_key,
+      'x-service-event-name': delivery.event_name,
+      'x-service-event-id': delivery.event_id,
+      'x-service-attempt': String(delivery.attempt),
+    },
+  })
+  // we hung up, not the receiver: nothing that may be counted against it
+  if (outcome.error === 'closed') throw new Error('this process ends')
+  return outcome
+}
+
+export const isAcknowledged = ({ statusCode, error }: Outcome): boolean =>
+  error === null && statusCode !== null && statusCode >= 200 && statusCode < 300
+
+/** An outcome as `api.webhook_attempt_record` takes it. */
+export const recordArguments = (deliveryId: string, outcome: Outcome, isProbe = false) => ({
+  delivery_id: deliveryId,
+  status_code: outcome.statusCode,
+  error: outcome.error,
+  duration_ms: Math.round(outcome.durationMs),
+  response_excerpt: outcome.responseExcerpt,
+  // more than an hour is an hour there
+  retry_after: outcome.retryAfter === null ? null : Math.min(Math.round(outcome.retryAfter), 86_400),
+  is_refused: outcome.refused,
+  is_probe: isProbe,
+})

@@ -1,0 +1,16 @@
+import { dataOf } from '#server/database/database.ts'
+import { recordArguments, type Sendable, sendDelivery } from '#server/providers/webhooks.ts'
+import { outboxTask } from '#workers/task.ts'
+
+type Begun = { readonly delivery: Sendable | null; readonly due_at: string } | null
+
+/** Tries a degraded subscription with its oldest delivery, now and then, until it is degraded no more. */
+export const webhooksProbe = outboxTask('webhooks__probe', async ({ services, call }, row) => {
+  const begun = dataOf<Begun>(await call('webhook_probe_begin', { webhook_id: row.key }))
+  if (!begun) return null
+  if (begun.delivery) {
+    const outcome = await sendDelivery(services, begun.delivery)
+    await call('webhook_attempt_record', recordArguments(begun.delivery.id, outcome, true))
+  }
+  return new Date(begun.due_at)
+})
