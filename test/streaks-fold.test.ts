@@ -3,7 +3,6 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
 import {
-  addDays,
   type Drawn,
   day,
   drawn,
