@@ -5,6 +5,7 @@ declare
   one record;
   before app.user_streaks;
   after app.user_streaks;
+  figures jsonb;
   differences jsonb := '[]';
 begin
   for one in
@@ -18,12 +19,17 @@ begin
      order by a.app_user_id, d.id
   loop
     before := internal.streak_join(one.app_user_id, one.d);
+    figures := internal.streak_figures(one.d, before);
     after := internal.streak_raise(before, one.d, one.periods);
     continue when after is null;
     perform internal.streak_moved(one.d, before, after, true);
+    -- a milestone may have given freezes
+    select s.* into after
+      from app.user_streaks s
+     where (s.app_user_id, s.streak_definition_id) = (one.app_user_id, (one.d).id);
     differences := differences || jsonb_build_object(
       'app_user_id', one.app_user_id, 'streak_definition_id', (one.d).id, 'key', (one.d).key,
-      'before', internal.streak_figures(one.d, before), 'after', internal.streak_figures(one.d, after));
+      'before', figures, 'after', internal.streak_figures(one.d, after));
   end loop;
   return differences;
 end $$;
