@@ -8,7 +8,6 @@ import {
   Deleted,
   data,
   Flag,
-  Json,
   JsonObject,
   Limit,
   Page,
@@ -155,7 +154,7 @@ const Name = z.strictObject({
   first_seen: Time,
   last_seen: Time,
   status: Status,
-  properties: z.array(z.strictObject({ path: z.string(), types: z.array(z.string()), sample: Json })),
+  properties: z.array(z.strictObject({ path: z.string(), types: z.array(z.string()), sample: z.unknown() })),
 })
 const Moment = z.string().max(40, 'must be an ISO 8601 time').meta({ format: 'date-time' })
 
