@@ -1,6 +1,8 @@
 alter table app.engagement_events enable row level security;
 alter table app.event_ids enable row level security;
 alter table app.user_event_counters enable row level security;
+alter table app.event_definitions enable row level security;
+alter table app.event_replays enable row level security;
 
 create policy "users read their own events"
   on app.engagement_events for select to app_user
@@ -14,22 +16,40 @@ create policy "users read their own counters"
   using (app_user_id = (select internal.user_id()));
 create policy "administrators read every counter" on app.user_event_counters for select to app_admin using (true);
 
+create policy "administrators read definitions of events" on app.event_definitions for select to app_admin using (true);
+create policy "administrators add definitions of events" on app.event_definitions for insert to app_admin with check (true);
+create policy "administrators change definitions of events" on app.event_definitions for update to app_admin using (true) with check (true);
+create policy "administrators delete definitions of events" on app.event_definitions for delete to app_admin using (true);
+
 grant select on app.engagement_events to app_user, app_server, app_admin;
 grant select on app.user_event_counters to app_user, app_admin;
 grant select, delete on app.event_ids to app_worker;
 grant execute on function api.events_post, internal.events_single, internal.events_batch, internal.ingest_events,
   internal.event_source, internal.is_historical, internal.event_by_id, internal.event_json, internal.effects_json
   to app_user, app_server, app_admin;
-grant execute on function api.events_maintain, internal.make_event_partition to app_worker;
+grant execute on function api.events_maintain, internal.make_event_partition, internal.events_forget to app_worker;
+
+grant select, delete, insert (event_name, description, status, schema, sample_rate), update (description, status, schema, sample_rate, updated_at)
+  on app.event_definitions to app_admin;
+grant execute on function internal.event_definition_json, internal.schema_problem, internal.event_full_json, internal.cursor_text,
+  internal.cursor_place, internal.time_parameter, internal.events_newest, internal.event_caused, internal.event_caused__events,
+  internal.event_caused__webhook_deliveries, internal.event_names, internal.planned_rows, internal.property_paths, internal.event_name_json,
+  internal.replay_targets, internal.as_time,
+  api.event_define, api.event_definitions, api.event_definition_get, api.event_definition_delete, api.events_list, api.event_get,
+  api.event_names, api.events_delete_check, api.events_replay_check
+  to app_admin;
+grant execute on function api.events_delete_step, internal.events_delete, api.events_count, internal.events_number, api.events_replay_step,
+  internal.replay_step, api.events_replay_total, internal.replay_total, api.events_replay_result, internal.replay_result
+  to app_worker;
 
 insert into internal.user_data
-  (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
+  (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
 values
   ('app.engagement_events', 'app_user_id', 'engagement_events',
    array['id', 'app_user_id', 'event_name', 'properties', 'occurred_at', 'received_at', 'source', 'session_id', 'is_historical',
          'clock_adjusted', 'schema_violation'],
-   'events', 'move', 'cascade', null, current_setting('trellis.file')),
-  ('app.event_ids', 'app_user_id', 'event_ids', null, 'events', 'move', 'cascade',
+   array['transaction_id'], 'events', 'move', 'cascade', null, current_setting('trellis.file')),
+  ('app.event_ids', 'app_user_id', 'event_ids', null, '{}', 'events', 'move', 'cascade',
    'ids of events that the events section holds', current_setting('trellis.file')),
   ('app.user_event_counters', 'app_user_id', 'event_counters',
-   array['app_user_id', 'event_name', 'day', 'count'], 'events', 'add', 'cascade', null, current_setting('trellis.file'));
+   array['app_user_id', 'event_name', 'day', 'count'], '{}', 'events', 'add', 'cascade', null, current_setting('trellis.file'));

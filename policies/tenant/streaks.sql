@@ -51,17 +51,19 @@ grant execute on function internal.streak_feed, internal.streak_pause_clear, api
   to app_user;
 grant execute on function internal.streak_definition_json, internal.streak_definition_check, internal.streak_definition_with,
   internal.streak_statuses, internal.count_within, internal.streak_of_user, internal.streak_replay, internal.streak_gift, internal.streak_restore,
-  internal.streak_qualify_for, internal.user_streaks_json,
+  internal.streak_qualify_for, internal.user_streaks_json, internal.streak_clocks_of,
   api.streak_define, api.streak_definitions, api.streak_definition_get, api.streak_update, api.streak_delete, api.streak_users,
   api.streak_stats, api.streak_simulate, api.streak_user_freezes, api.streak_user_pause, api.streak_user_restore, api.streak_user_qualify
   to app_admin;
+grant execute on function api.streaks_tick, internal.streaks_tick to app_worker;
 
 insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
 values
   ('app.user_streaks', 'app_user_id', 'streaks',
    array['app_user_id', 'streak_definition_id', 'freezes_initial', 'current_count', 'longest_count', 'started_on', 'last_period',
-         'covered_through', 'freezes', 'lapsed_count', 'lapsed_through', 'first_qualified_at', 'last_qualified_at', 'created_at', 'updated_at'],
+         'covered_through', 'freezes', 'lapsed_count', 'lapsed_through', 'first_qualified_at', 'last_qualified_at', 'created_at', 'updated_at',
+         'next_check_at', 'risk_told', 'lapse_told'],
    'streaks', 'keep longer', 'cascade', null, current_setting('trellis.file')),
   ('app.streak_periods', 'app_user_id', 'streak_periods',
    array['app_user_id', 'streak_definition_id', 'starts_on', 'source', 'count', 'open_1', 'open_2', 'open_3', 'taken', 'needed',

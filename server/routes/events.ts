@@ -1,8 +1,21 @@
 import { z } from 'zod'
+import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
-import { endUserOrServer } from '#server/http/callers.ts'
+import { administrator, endUserOrServer } from '#server/http/callers.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { data, JsonObject, Time, Uuid } from '#server/http/schemas.ts'
+import {
+  cursorPage,
+  Deleted,
+  data,
+  Flag,
+  JsonObject,
+  Limit,
+  Page,
+  page,
+  Text,
+  Time,
+  Uuid,
+} from '#server/http/schemas.ts'
 import { sha256 } from '#server/secrets.ts'
 
 const Event = z.strictObject({
@@ -25,7 +38,12 @@ const Effects = z.strictObject({
   league: JsonObject.optional(),
   currencies: z.array(JsonObject).optional(),
 })
-const Single = z.strictObject({ event: Event, clock_adjusted: z.literal(true).optional(), effects: Effects })
+const Single = z.strictObject({
+  event: Event,
+  clock_adjusted: z.literal(true).optional(),
+  schema_violation: z.literal(true).optional(),
+  effects: Effects,
+})
 const Batch = z.strictObject({
   accepted: z.int(),
   duplicates: z.int(),
@@ -36,6 +54,7 @@ const Batch = z.strictObject({
       id: Uuid.optional(),
       status: z.enum(['accepted', 'duplicate', 'rejected']),
       clock_adjusted: z.literal(true).optional(),
+      schema_violation: z.literal(true).optional(),
       code: z.string().optional(),
       message: z.string().optional(),
     }),
@@ -74,6 +93,71 @@ const keyOf = ({ request }: HandlerContext): string | undefined => {
   return key
 }
 
+/** As it was sent: a number that JavaScript cannot hold arrives whole, and nothing is written out again. */
+const post = (context: HandlerContext) => {
+  const key = keyOf(context)
+  const body = String(context.request.body ?? '') || '{}'
+  return context.call('events_post', {
+    body,
+    idempotency_key: key,
+    body_hash: key === undefined ? undefined : sha256(body),
+  })
+}
+const postRefusals = {
+  400: ['VALIDATION_ERROR', 'INVALID_BODY', 'BATCH_TOO_LARGE', 'EVENT_TOO_OLD', 'RESERVED_EVENT_NAME', 'EVENT_BLOCKED'],
+  409: ['EVENT_ID_CONFLICT', 'IDEMPOTENCY_CONFLICT'],
+}
+
+/** The project's database checks what is asked for, control keeps the operation: its job does the work. */
+const operation =
+  (
+    type: 'events.delete' | 'events.replay',
+    check: string,
+    argsOf: (context: HandlerContext) => Record<string, unknown>,
+  ) =>
+  async (context: HandlerContext) => {
+    const { services, resolved } = context
+    const checked = await context.call(check, argsOf(context), { readOnly: true })
+    return services.database.call(
+      services.control,
+      'control_developer',
+      resolved.claims,
+      'events_operation_start',
+      { project_id: resolved.edge?.projectId, type, input: dataOf<object>(checked) },
+      { failure: type === 'events.delete' ? 'DELETE_FAILED' : 'CREATE_FAILED' },
+    )
+  }
+const Started = data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') }))
+
+const FullEvent = Event.extend({
+  received_at: Time,
+  is_historical: z.boolean(),
+  clock_adjusted: z.boolean(),
+  schema_violation: z.boolean(),
+})
+const Status = z.enum(['active', 'blocked', 'deprecated'], 'must be active, blocked or deprecated')
+const Definition = z.strictObject({
+  event_name: z.string(),
+  description: z.string().nullable(),
+  status: Status,
+  schema: z.union([JsonObject, z.boolean()]).nullable(),
+  sample_rate: z.number(),
+  created_at: Time,
+  updated_at: Time,
+})
+const Name = z.strictObject({
+  event_name: z.string(),
+  count_24h: z.int(),
+  count_30d: z.int(),
+  users_30d: z.int(),
+  is_estimated: z.boolean(),
+  first_seen: Time,
+  last_seen: Time,
+  status: Status,
+  properties: z.array(z.strictObject({ path: z.string(), types: z.array(z.string()), sample: z.unknown() })),
+})
+const Moment = z.string().max(40, 'must be an ISO 8601 time').meta({ format: 'date-time' })
+
 export const events = area({
   stem: 'events',
   title: 'Events',
@@ -86,23 +170,156 @@ export const events = area({
       body: z.looseObject({}),
       documentedBody: Documented,
       example: { event_name: 'lesson_completed', properties: { lesson: 3 } },
-      handle: (context) => {
-        const key = keyOf(context)
-        // as it was sent: a number that JavaScript cannot hold arrives whole, and nothing is written out again
-        const body = String(context.request.body ?? '') || '{}'
-        return context.call('events_post', {
-          body,
-          idempotency_key: key,
-          body_hash: key === undefined ? undefined : sha256(body),
-        })
-      },
+      handle: post,
       replies: { 200: Answer, 201: Answer },
-      refusals: {
-        400: ['VALIDATION_ERROR', 'INVALID_BODY', 'BATCH_TOO_LARGE', 'EVENT_TOO_OLD', 'RESERVED_EVENT_NAME'],
-        409: ['EVENT_ID_CONFLICT', 'IDEMPOTENCY_CONFLICT'],
-      },
+      refusals: postRefusals,
       ceiling: 'events',
       failure: 'CREATE_FAILED',
+    }),
+
+    route('GET /admin/projects/:projectId/events', {
+      caller: administrator,
+      summary: 'Events of all users, newest first',
+      description:
+        'By `occurred_at`, from `since` and before `until`. `where` is a filter on properties, as JSON. System events (`svc.*`) are shown with ' +
+        '`include_system=true`, or when they are asked for by name or source. A page looks at 10,000 events at most, so under a filter it may be ' +
+        'short, or empty, with a cursor to go on.',
+      query: {
+        event_name: z.string().optional(),
+        user_id: Uuid.optional(),
+        since: Moment.optional(),
+        until: Moment.optional(),
+        source: z
+          .enum(['client', 'server', 'webhook', 'system'], 'must be client, server, webhook or system')
+          .optional(),
+        where: z.string().max(8000, 'must have at most 8000 characters').optional(),
+        include_system: Flag(),
+        cursor: z.string().max(200, 'must be a next_cursor of this list').optional(),
+        limit: Limit(),
+      },
+      call: 'events_list',
+      replies: { 200: cursorPage(FullEvent) },
+      refusals: { 400: ['INVALID_INPUT'] },
+      failure: 'LIST_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/events', {
+      caller: administrator,
+      summary: 'Record one event, or a batch, for users',
+      description: 'As `POST /client/events` with a server key: each event names its `app_user_id`.',
+      body: z.looseObject({}),
+      documentedBody: Documented,
+      example: { event_name: 'lesson_completed', app_user_id: '0190a1b2-0000-7000-8000-000000000000' },
+      handle: post,
+      replies: { 200: Answer, 201: Answer },
+      refusals: { ...postRefusals, 404: ['USER_NOT_FOUND'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('DELETE /admin/projects/:projectId/events', {
+      caller: administrator,
+      summary: 'Delete the events of a user, of a name, or both, before a time',
+      description:
+        'An operation. What the events moved stays: counters, streaks, rewards. Their ids stay known, so none of them comes twice.',
+      query: { user_id: Uuid.optional(), event_name: z.string().optional(), before: Moment.optional() },
+      handle: operation('events.delete', 'events_delete_check', ({ query }) => query),
+      replies: { 202: Started },
+      refusals: { 400: ['INVALID_INPUT'] },
+      failure: 'DELETE_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/events/names', {
+      caller: administrator,
+      summary: 'The names of events, with counts and property paths',
+      description:
+        'Each name is counted on its newest 10,000 events of 30 days. Where there are more, `is_estimated` is true: the counts are then the ' +
+        "database's estimate, and `users_30d` are the users of the newest 10,000. Paths come from the newest 200 events.",
+      query: { include_system: Flag(), ...Page },
+      call: 'event_names',
+      replies: { 200: page(Name) },
+      refusals: { 400: ['INVALID_INPUT'] },
+      failure: 'LIST_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/events/definitions', {
+      caller: administrator,
+      summary: 'Definitions of events, by name',
+      query: Page,
+      call: 'event_definitions',
+      replies: { 200: page(Definition) },
+      refusals: { 400: ['INVALID_INPUT'] },
+      failure: 'LIST_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/events/definitions/:eventName', {
+      caller: administrator,
+      summary: 'The definition of an event',
+      params: { eventName: z.string() },
+      call: 'event_definition_get',
+      replies: { 200: data(Definition) },
+      failure: 'FETCH_FAILED',
+    }),
+    route('PUT /admin/projects/:projectId/events/definitions/:eventName', {
+      caller: administrator,
+      summary: 'Define an event: block or deprecate it, give it a schema, thin it out',
+      description:
+        'Replaces the former definition whole. A schema that does not accept an event marks it, `schema_violation: true`; the event is stored. ' +
+        'Keywords of JSON Schema that are not evaluated are refused by name. `sample_rate` is the share of the events that stay in the log; all ' +
+        'of them are counted and move what they move.',
+      params: { eventName: z.string() },
+      body: z.object({
+        description: Text(2000).nullable().optional(),
+        status: Status.optional(),
+        schema: z
+          .union([JsonObject, z.boolean()], 'must be a schema: an object, or true or false')
+          .nullable()
+          .optional(),
+        sample_rate: z.number('must be a number from 0 to 1').min(0).max(1).optional(),
+      }),
+      example: {
+        status: 'active',
+        schema: { type: 'object', required: ['lesson'], properties: { lesson: { type: 'integer' } } },
+      },
+      call: 'event_define',
+      replies: { 200: data(Definition), 201: data(Definition) },
+      refusals: { 400: ['VALIDATION_ERROR', 'INVALID_BODY', 'RESERVED_EVENT_NAME'], 409: ['LIMIT_REACHED'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('DELETE /admin/projects/:projectId/events/definitions/:eventName', {
+      caller: administrator,
+      summary: 'Take the definition of an event away',
+      params: { eventName: z.string() },
+      call: 'event_definition_delete',
+      replies: { 200: Deleted },
+      failure: 'DELETE_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/events/replay', {
+      caller: administrator,
+      summary: 'Let stored events move what they should have moved',
+      description:
+        'An operation. Its `result` lists, for each target, what differs: `{dry_run, targets: {streaks: {users, changes, differences, truncated}}}`. ' +
+        'A dry run, the default, writes nothing. Replay adds and never takes away; rewards that were given are not given again.',
+      body: z.object({
+        since: Moment,
+        until: Moment.nullable().optional(),
+        targets: z.array(z.string().max(64)).min(1, 'must have at least 1 item').max(20).nullable().optional(),
+        user_ids: z
+          .array(Uuid)
+          .min(1, 'must have 1 to 1000 items')
+          .max(1000, 'must have 1 to 1000 items')
+          .nullable()
+          .optional(),
+        dry_run: z.boolean().optional(),
+      }),
+      example: { since: '2026-10-01T00:00:00Z', targets: ['streaks'] },
+      handle: operation('events.replay', 'events_replay_check', ({ body }) => body),
+      replies: { 202: Started },
+      refusals: { 400: ['VALIDATION_ERROR', 'INVALID_BODY'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/events/:eventId', {
+      caller: administrator,
+      summary: 'An event, with links to what it caused',
+      params: { eventId: Uuid },
+      call: 'event_get',
+      replies: { 200: data(FullEvent.extend({ effects: z.record(z.string(), z.array(JsonObject)) })) },
+      refusals: { 400: ['INVALID_ID'] },
+      failure: 'FETCH_FAILED',
     }),
   ],
 })

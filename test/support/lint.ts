@@ -146,7 +146,7 @@ export const rules: readonly Rule[] = [
     only: 'tenant',
     find: `select p.oid::regprocedure || ' ' || a.grantee::regrole as offender from pg_proc p
             cross join lateral aclexplode(p.proacl) a
-            where p.proname in ('enqueue', 'wake', 'grant_reward', 'emit', 'add_effect', 'set_setting', 'audit', 'add_job')
+            where p.proname in ('enqueue', 'wake', 'grant_reward', 'emit', 'emit_many', 'add_effect', 'add_effects', 'lock_users', 'set_setting', 'audit', 'add_job')
               and p.pronamespace = 'internal'::regnamespace and a.grantee <> p.proowner`,
     bad: 'grant execute on function internal.grant_reward to login_lint',
   },

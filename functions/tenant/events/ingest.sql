@@ -81,6 +81,7 @@ language sql stable as $$
            when v.session_text is not null and v.session_id is null then 'VALIDATION_ERROR session_id: must be a uuid'
            when v.occurred_at is null then 'VALIDATION_ERROR occurred_at: must be an ISO 8601 time'
            when v.app_user_id is null and v.is_user_named then 'VALIDATION_ERROR app_user_id: must be a uuid'
+           when v.app_user_id is null and internal.caller() = 'developer' then 'VALIDATION_ERROR app_user_id: is required'
            when v.app_user_id is null then 'INVALID_INPUT app_user_id: a server key must name a user'
            when v.event_name like 'svc.%' then 'RESERVED_EVENT_NAME event_name: names that begin with svc. are ours'
            when v.occurred_at < v.now - interval '30 days' and not (v.is_server and judge_events.historical)
@@ -91,12 +92,13 @@ $$;
 comment on function internal.judge_events is
   'The items of POST events against the rules of form and time. problem is null for a good one, else "CODE field: reason". Supplement C7.';
 
-create or replace function internal.ingest_events(items json, historical boolean, source text) returns internal.judged_event[]
+create or replace function internal.ingest_events(items json, historical boolean, source text,
+                                                 out judged internal.judged_event[], out violating uuid[])
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  judged internal.judged_event[];
   known uuid[];
   fresh uuid[];
+  has_rules boolean;
 begin
   if internal.caller() not in ('user', 'server_key', 'server_key_user', 'developer') then
     raise exception 'events come from users, server keys and developers, not from %', internal.caller();
@@ -106,13 +108,13 @@ begin
     into judged
     from internal.judge_events(ingest_events.items, ingest_events.historical) j;
 
-  -- users first and in order: two requests that move the same users' rows, whatever rows these are, wait here and nowhere else
-  select array_agg(u.id) into known
-    from (select l.id
-            from app.users l
-           where l.id in (select e.app_user_id from unnest(judged) e where e.problem is null)
-           order by l.id
-             for no key update) u;
+  -- most projects define nothing: one look at an empty table
+  has_rules := exists (select from app.event_definitions);
+  if has_rules then
+    judged := internal.judge_blocked(judged);
+  end if;
+
+  known := internal.lock_users(array(select e.app_user_id from unnest(judged) e where e.problem is null));
   if exists (select from unnest(judged) e where e.problem is null and e.app_user_id <> all (coalesce(known, '{}'))) then
     select array_agg(case when e.problem is null and e.app_user_id <> all (coalesce(known, '{}'))
                           then internal.judged_as(e, 'USER_NOT_FOUND app_user_id: there is no such user') else e end order by e.index)
@@ -136,24 +138,33 @@ begin
     end if;
   end if;
 
+  if has_rules then
+    violating := internal.events_violating(judged);
+  end if;
+  if ingest_events.historical then
+    perform set_config('app.is_history', 'true', true);
+  end if;
   insert into app.engagement_events
-    (id, app_user_id, event_name, properties, occurred_at, received_at, source, session_id, is_historical, clock_adjusted)
+    (id, app_user_id, event_name, properties, occurred_at, received_at, source, session_id, is_historical, clock_adjusted, schema_violation)
   select e.id, e.app_user_id, e.event_name, e.properties, e.occurred_at, internal.now(), ingest_events.source, e.session_id,
-         ingest_events.historical, e.clock_adjusted
+         ingest_events.historical, e.clock_adjusted, coalesce(e.id = any (violating), false)
     from unnest(judged) e
    where e.problem is null
    order by e.app_user_id, e.occurred_at, e.index;
+  if has_rules then
+    perform internal.events_thin(judged);
+  end if;
 
   update app.users u
      set last_seen_at = internal.now()
    where u.id = any (known)
      and u.last_seen_at < internal.now() - interval '1 minute'
      and u.id in (select e.app_user_id from unnest(judged) e where e.problem is null);
-  return judged;
 end $$;
 comment on function internal.ingest_events is
   'Stores the good items of a request, once per client-chosen id, and answers every item judged, in order: problem is null (accepted), DUPLICATE,
-   or the code of its rejection with field and reason. The pipeline runs in the triggers of the one insert. Locks the users, then ids, each in order.';
+   or the code of its rejection with field and reason; and the ids of those that their schema does not accept. The pipeline runs in the triggers
+   of the one insert. Locks the users, then ids, each in order.';
 
 create or replace function internal.judged_as(event internal.judged_event, problem text) returns internal.judged_event
 language sql immutable as $$

@@ -53,7 +53,7 @@ begin
 end $$;
 comment on function api.events_post is
   'Records one event, 201 {event, effects}, or a batch, 201 {accepted, duplicates, rejected, results, effects?}; 200 when all came before.
-   Refuses: 400 VALIDATION_ERROR, BATCH_TOO_LARGE, EVENT_TOO_OLD, RESERVED_EVENT_NAME, INVALID_INPUT (no user named), 404 USER_NOT_FOUND,
+   Refuses: 400 VALIDATION_ERROR, BATCH_TOO_LARGE, EVENT_TOO_OLD, RESERVED_EVENT_NAME, EVENT_BLOCKED, INVALID_INPUT (no user named), 404 USER_NOT_FOUND,
    409 EVENT_ID_CONFLICT, IDEMPOTENCY_CONFLICT. Supplement C7.';
 
 create or replace function internal.event_source() returns text
@@ -71,10 +71,13 @@ comment on function internal.is_historical is 'Whether a request may import even
 create or replace function internal.events_single(body json) returns api.reply
 language plpgsql volatile as $$
 declare
+  ingested record;
   judged internal.judged_event;
   stored app.engagement_events;
+  answer json;
 begin
-  judged := (internal.ingest_events(json_build_array(events_single.body), internal.is_historical(events_single.body), internal.event_source()))[1];
+  ingested := internal.ingest_events(json_build_array(events_single.body), internal.is_historical(events_single.body), internal.event_source());
+  judged := ingested.judged[1];
   if judged.problem is not null and judged.problem not like 'DUPLICATE %' then
     perform internal.fail(
       case split_part(judged.problem, ' ', 1) when 'USER_NOT_FOUND' then 404 when 'EVENT_ID_CONFLICT' then 409 else 400 end,
@@ -84,7 +87,10 @@ begin
   end if;
   if judged.problem is not null then
     select e.* into stored from internal.event_by_id(judged.id, judged.app_user_id) e;
-    return internal.reply(200, json_build_object('event', internal.event_json(stored), 'effects', json_build_object()));
+    if stored.id is not null then
+      return internal.reply(200, json_build_object('event', internal.event_json(stored), 'effects', json_build_object()));
+    end if;
+    -- its id is remembered, and the log has it no more: deleted, or left out by its sample_rate
   end if;
   stored.id := judged.id;
   stored.app_user_id := judged.app_user_id;
@@ -93,12 +99,20 @@ begin
   stored.occurred_at := judged.occurred_at;
   stored.source := internal.event_source();
   stored.session_id := judged.session_id;
-  return internal.reply(201,
-    case when judged.clock_adjusted
-         then json_build_object('event', internal.event_json(stored), 'clock_adjusted', true, 'effects', internal.effects_json(judged.app_user_id))
-         else json_build_object('event', internal.event_json(stored), 'effects', internal.effects_json(judged.app_user_id)) end);
+  if judged.problem is not null then
+    return internal.reply(200, json_build_object('event', internal.event_json(stored), 'effects', json_build_object()));
+  end if;
+  answer := json_build_object('event', internal.event_json(stored));
+  if judged.clock_adjusted then
+    answer := internal.json_merge(answer, '{"clock_adjusted": true}');
+  end if;
+  if ingested.violating is not null then
+    answer := internal.json_merge(answer, '{"schema_violation": true}');
+  end if;
+  return internal.reply(201, internal.json_merge(answer, json_build_object('effects', internal.effects_json(judged.app_user_id))));
 end $$;
-comment on function internal.events_single is 'One event and what it moved. A known id of the same user answers the stored event with 200 and moves nothing.';
+comment on function internal.events_single is
+  'One event and what it moved. A known id of the same user answers the stored event with 200 and moves nothing; when the log has it no more, as it was sent now.';
 
 create or replace function internal.event_by_id(id uuid, app_user_id uuid) returns setof app.engagement_events
 language sql stable security definer set search_path = '' rows 1 as $$
@@ -116,6 +130,7 @@ comment on function internal.event_by_id is
 create or replace function internal.events_batch(body json, items json) returns api.reply
 language plpgsql volatile as $$
 declare
+  ingested record;
   judged internal.judged_event[];
   results json;
   accepted int;
@@ -124,10 +139,14 @@ declare
   only_user uuid;
   problem text;
 begin
-  judged := internal.ingest_events(events_batch.items, internal.is_historical(events_batch.body), internal.event_source());
+  ingested := internal.ingest_events(events_batch.items, internal.is_historical(events_batch.body), internal.event_source());
+  judged := ingested.judged;
   select json_agg(case
-           when j.problem is null and not j.clock_adjusted then json_build_object('index', j.index, 'id', j.id, 'status', 'accepted')
-           when j.problem is null then json_build_object('index', j.index, 'id', j.id, 'status', 'accepted', 'clock_adjusted', true)
+           when j.problem is null and not j.clock_adjusted and ingested.violating is null
+             then json_build_object('index', j.index, 'id', j.id, 'status', 'accepted')
+           when j.problem is null then json_strip_nulls(json_build_object(
+             'index', j.index, 'id', j.id, 'status', 'accepted', 'clock_adjusted', case when j.clock_adjusted then true end,
+             'schema_violation', case when j.id = any (ingested.violating) then true end))
            when j.problem like 'DUPLICATE %' then json_build_object('index', j.index, 'id', j.id, 'status', 'duplicate')
            else json_strip_nulls(json_build_object(
              'index', j.index, 'id', case when j.is_client_id then j.id end, 'status', 'rejected', 'code', split_part(j.problem, ' ', 1),

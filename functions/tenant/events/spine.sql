@@ -31,9 +31,16 @@ begin
   for months in 0..2 loop
     perform internal.make_event_partition(((internal.now() at time zone 'UTC') + make_interval(months => months))::date);
   end loop;
+  perform internal.events_forget();
   return internal.reply(200, 'true');
 end $$;
-comment on function api.events_maintain is 'Daily, and when a tenant is made: partitions for this month and the next two.';
+comment on function api.events_maintain is 'Daily, and when a tenant is made: partitions for this month and the next two; replays of long ago are forgotten.';
+
+create or replace function internal.events_forget() returns void
+language sql volatile security definer set search_path = '' as $$
+  delete from app.event_replays r where r.created_at < internal.now() - interval '90 days'
+$$;
+comment on function internal.events_forget is 'Forgets replays when their operations are.';
 
 create or replace function internal.add_effect(part text, effect json) returns void
 language sql volatile as $$
@@ -43,6 +50,15 @@ language sql volatile as $$
 $$;
 comment on function internal.add_effect is
   'Tells the app what an event moved: part is streaks, xp, achievements, ..., effect one entry of it with app_user_id. An event that changes nothing has no entry.';
+
+create or replace function internal.add_effects(part text, effects json[]) returns void
+language sql volatile as $$
+  select set_config('app.effects',
+                    concat_ws(e'\n', nullif(current_setting('app.effects', true), ''),
+                              string_agg(json_build_object('part', add_effects.part, 'effect', e.effect)::text, e'\n' order by e.n)), true)
+    from unnest(add_effects.effects) with ordinality as e (effect, n)
+$$;
+comment on function internal.add_effects is 'Many effects of one part at once, in their order.';
 
 create or replace function internal.effects_json(app_user_id uuid default null) returns json
 language plpgsql stable as $$
@@ -85,14 +101,55 @@ language sql stable as $$
 $$;
 comment on function internal.event_json is 'An event as every answer shows it.';
 
-create or replace function internal.emit(app_user_id uuid, event_name text, properties jsonb default '{}') returns void
+create or replace function internal.is_history() returns boolean
+language sql stable as $$
+  select coalesce(current_setting('app.is_history', true), '') = 'true'
+$$;
+comment on function internal.is_history is 'Whether this transaction imports history: what its events cause is history too, and is not sent to anybody.';
+
+create or replace function internal.emit_many(app_user_ids uuid[], event_names text[], properties jsonb[], occurred_at timestamptz[] default null,
+                                              is_historical boolean default null)
+returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  insert into app.engagement_events (id, app_user_id, event_name, properties, occurred_at, received_at, source)
-  values (internal.new_id(), emit.app_user_id, emit.event_name, emit.properties, internal.now(), internal.now(), 'system');
+  if emit_many.app_user_ids is null then
+    return;
+  end if;
+  -- in one statement: its hooks run once for all, and take users in their order
+  insert into app.engagement_events (id, app_user_id, event_name, properties, occurred_at, received_at, source, is_historical)
+  select internal.new_id(), e.app_user_id, e.event_name, coalesce(e.properties, '{}'), coalesce(e.occurred_at, internal.now()), internal.now(),
+         'system', coalesce(emit_many.is_historical, internal.is_history())
+    from unnest(emit_many.app_user_ids, emit_many.event_names, emit_many.properties, emit_many.occurred_at) with ordinality
+           as e (app_user_id, event_name, properties, occurred_at, n)
+   order by e.app_user_id, e.occurred_at, e.n;
 end $$;
+comment on function internal.emit_many is
+  'System events, svc.<area>.<verb>, in the transaction of their causes: they move what any event moves, all of them in one run of the hooks.
+   The lists go together; occurred_at is now unless it is given. The users must be locked. Granted to nobody.';
+
+create or replace function internal.emit(app_user_id uuid, event_name text, properties jsonb default '{}') returns void
+language sql volatile security definer set search_path = '' as $$
+  select internal.emit_many(array[emit.app_user_id], array[emit.event_name], array[emit.properties])
+$$;
 comment on function internal.emit is
-  'A system event, svc.<area>.<verb>, in the transaction of its cause: it moves what any event moves. Granted to nobody.';
+  'One system event. For many, internal.emit_many: each call runs the whole pipeline. Granted to nobody.';
+
+create or replace function internal.lock_users(app_user_ids uuid[]) returns uuid[]
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  known uuid[];
+begin
+  select array_agg(u.id) into known
+    from (select l.id
+            from app.users l
+           where l.id = any (lock_users.app_user_ids)
+           order by l.id
+             for no key update) u;
+  return known;
+end $$;
+comment on function internal.lock_users is
+  'Locks users, in the one order that everybody keeps, and answers those that exist, or null. Whatever moves rows of users, several or one, begins
+   here: so two such transactions wait for each other here and nowhere else. Granted to nobody.';
 
 create or replace function internal.hooks_may_run() returns boolean
 language sql stable as $$

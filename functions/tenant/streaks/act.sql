@@ -57,6 +57,7 @@ declare
   streak app.user_streaks;
 begin
   perform internal.streak_may_act(streak_started.app_user_id);
+  perform internal.lock_users(array[streak_started.app_user_id]);
   select s.* into streak
     from app.user_streaks s
    where (s.app_user_id, s.streak_definition_id) = (streak_started.app_user_id, streak_started.definition_id)
@@ -65,7 +66,7 @@ begin
   if not found then
     perform internal.streak_not_found('This user has not started the streak yet.');
   end if;
-  return streak;
+  return internal.streak_caught_up(streak);
 end $$;
 comment on function internal.streak_started is 'A user''s row of a streak, locked. Refuses 404 STREAK_NOT_FOUND before its first qualification.';
 
@@ -265,10 +266,12 @@ declare
   longer int;
 begin
   perform internal.streak_may_administer(streak_restore.app_user_id);
+  perform internal.lock_users(array[streak_restore.app_user_id]);
   select s.* into before
     from app.user_streaks s
    where (s.app_user_id, s.streak_definition_id) = (streak_restore.app_user_id, d.id)
      for no key update;
+  before := internal.streak_caught_up(before);
   state := internal.streak_now(d, before);
   zone := internal.streak_zone_of(d, before.app_user_id);
   if state.status = 'broken' then
@@ -387,12 +390,19 @@ declare
   theirs app.user_streaks;
   moved int := 0;
 begin
+  perform internal.lock_users(array[streaks_merge.survivor, streaks_merge.other]);
+  perform from app.user_streaks s
+    where s.app_user_id in (streaks_merge.survivor, streaks_merge.other)
+    order by s.app_user_id, s.streak_definition_id
+      for update;
+  perform internal.streaks_clock(array_agg(s.app_user_id), array_agg(s.streak_definition_id))
+     from app.user_streaks s
+    where s.app_user_id in (streaks_merge.survivor, streaks_merge.other);
   for theirs in
     select s.*
       from app.user_streaks s
      where s.app_user_id in (streaks_merge.survivor, streaks_merge.other)
      order by s.app_user_id, s.streak_definition_id
-       for update
   loop
     continue when theirs.app_user_id <> streaks_merge.other;
     d := internal.streak_definition(theirs.streak_definition_id);
@@ -405,7 +415,10 @@ begin
     delete from app.user_streaks s where (s.app_user_id, s.streak_definition_id) = (streaks_merge.survivor, d.id);
     update app.user_streaks s
        set app_user_id = streaks_merge.survivor
-     where (s.app_user_id, s.streak_definition_id) = (streaks_merge.other, d.id);
+     where (s.app_user_id, s.streak_definition_id) = (streaks_merge.other, d.id)
+    returning s.* into mine;
+    -- under the zone of another
+    perform internal.streak_wind(mine, d);
     moved := moved + 1;
   end loop;
   return moved;

@@ -229,6 +229,12 @@ begin
   if not exists (select from app.user_streaks s where s.app_user_id = new.id) then
     return null;
   end if;
+  perform from app.user_streaks s where s.app_user_id = new.id order by s.streak_definition_id for no key update;
+  -- what the clock has to tell until now, it tells by the zone that is left
+  perform internal.streaks_clock(array_agg(s.app_user_id), array_agg(s.streak_definition_id),
+                                 coalesce((select t.name from app.timezones t where t.name = old.timezone), 'UTC'))
+     from app.user_streaks s
+    where s.app_user_id = new.id;
   insert into app.streak_timezones as moved (app_user_id, moved_at, from_zone, to_zone)
   select new.id, internal.now(), coalesce(f.name, 'UTC'), coalesce(t.name, 'UTC')
     from (values (1)) as one (x)
@@ -239,6 +245,9 @@ begin
   delete from app.streak_timezones m
    where m.app_user_id = new.id
      and m.moved_at < (select k.moved_at from app.streak_timezones k where k.app_user_id = new.id order by k.moved_at desc offset 49 limit 1);
+  update app.user_streaks s set next_check_at = internal.now()
+   where s.app_user_id = new.id and s.last_period is not null;
+  perform internal.streaks_wake(internal.now());
   return null;
 end $$;
 comment on function internal.tg_users__streak_timezones is 'Remembers when a user with streaks changes zone.';

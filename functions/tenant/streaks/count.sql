@@ -6,6 +6,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   streak app.user_streaks;
 begin
+  perform internal.lock_users(array[streak_join.app_user_id]);
   insert into app.user_streaks (app_user_id, streak_definition_id, freezes_initial, freezes)
   values (streak_join.app_user_id, (streak_join.definition).id,
           (streak_join.definition).freezes_initial, (streak_join.definition).freezes_initial)
@@ -14,10 +15,26 @@ begin
     from app.user_streaks s
    where (s.app_user_id, s.streak_definition_id) = (streak_join.app_user_id, (streak_join.definition).id)
      for no key update;
-  return streak;
+  return internal.streak_caught_up(streak);
 end $$;
 comment on function internal.streak_join is
-  'A user''s row of a streak, made if it is missing, and locked. It shows only once a period has qualified. Granted to nobody.';
+  'A user''s row of a streak, made if it is missing, and locked, after the user. It shows only once a period has qualified. Granted to nobody.';
+
+create or replace function internal.streak_caught_up(streak app.user_streaks) returns app.user_streaks
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  s app.user_streaks := streak_caught_up.streak;
+begin
+  if s.next_check_at <= internal.now() then
+    perform internal.streaks_clock(array[s.app_user_id], array[s.streak_definition_id]);
+    select u.* into s
+      from app.user_streaks u
+     where (u.app_user_id, u.streak_definition_id) = (s.app_user_id, s.streak_definition_id);
+  end if;
+  return s;
+end $$;
+comment on function internal.streak_caught_up is
+  'A locked row of a streak that is about to change, after the clock has told what was to be told until now. Granted to nobody.';
 
 create or replace function internal.streak_refold(app_user_id uuid, definition app.streak_definitions) returns app.user_streaks
 language plpgsql volatile security definer set search_path = '' as $$
@@ -86,7 +103,7 @@ begin
          updated_at = internal.now()
    where (s.app_user_id, s.streak_definition_id) = (streak.app_user_id, d.id)
   returning s.* into streak;
-  return streak;
+  return internal.streak_wind(streak, d);
 end $$;
 comment on function internal.streak_refold is
   'Folds all that is stored about one streak of one user anew, and stores what it comes to. For whatever is not simply the next
@@ -94,6 +111,9 @@ comment on function internal.streak_refold is
 
 create or replace function internal.streaks_store(acts internal.streak_act[]) returns setof internal.streak_fed
 language plpgsql volatile security definer set search_path = '' rows 500 as $$
+declare
+  due_users uuid[];
+  due_definitions uuid[];
 begin
   insert into app.user_streaks (app_user_id, streak_definition_id, freezes_initial, freezes)
   select distinct a.app_user_id, d.id, d.freezes_initial, d.freezes_initial
@@ -102,10 +122,15 @@ begin
    where not exists (select from app.user_streaks s where (s.app_user_id, s.streak_definition_id) = (a.app_user_id, d.id))
    order by 1, 2
   on conflict on constraint user_streaks_pkey do nothing;
-  perform from app.user_streaks s
-    where (s.app_user_id, s.streak_definition_id) in (select a.app_user_id, a.streak_definition_id from unnest(streaks_store.acts) a)
-    order by s.app_user_id, s.streak_definition_id
-      for no key update;
+  select array_agg(l.app_user_id) filter (where l.next_check_at <= internal.now()),
+         array_agg(l.streak_definition_id) filter (where l.next_check_at <= internal.now())
+    into due_users, due_definitions
+    from (select s.app_user_id, s.streak_definition_id, s.next_check_at
+            from app.user_streaks s
+           where (s.app_user_id, s.streak_definition_id) in (select a.app_user_id, a.streak_definition_id from unnest(streaks_store.acts) a)
+           order by s.app_user_id, s.streak_definition_id
+             for no key update) l;
+  perform internal.streaks_clock(due_users, due_definitions);
 
   return query
   with people as (
@@ -169,79 +194,103 @@ comment on function internal.streaks_store is
 create or replace function internal.streaks_step(fed internal.streak_fed[], is_historical boolean) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  moved record;
-  change text;
+  told_to uuid[];
+  told_names text[];
+  told_properties jsonb[];
+  effects json[];
+  others_before app.user_streaks[];
+  others_now app.user_streaks[];
+  wake_at timestamptz;
 begin
-  for moved in
-    with ready as (
-      select f.app_user_id, f.streak_definition_id, f.starts_on, f.is_under_way, f.qualified_at, d, s as was,
-             s.current_count + 1 as current_count,
-             -- every n-th qualified period of a chain earns a freeze
-             case when f.earn_every > 0 and (s.current_count + 1) % f.earn_every = 0
-                  then greatest(s.freezes, least(s.freezes + 1, f.freezes_max)) else s.freezes end as freezes
-        from unnest(streaks_step.fed) f
-        join app.user_streaks s on (s.app_user_id, s.streak_definition_id) = (f.app_user_id, f.streak_definition_id)
-        join app.streak_definitions d on d.id = f.streak_definition_id
-       where f.count - f.taken >= f.needed
-    ), covered as (
-      update app.streak_periods r
-         set source = 'event'
-        from ready y
-       where (r.app_user_id, r.streak_definition_id, r.starts_on) = (y.app_user_id, y.streak_definition_id, y.starts_on)
-    ), extended as (
-      update app.user_streaks u
-         set current_count = y.current_count,
-             longest_count = greatest(u.longest_count, y.current_count),
-             started_on = coalesce(u.started_on, y.starts_on),
-             last_period = y.starts_on,
-             covered_through = internal.streak_reach(y.d, u, y.starts_on, y.freezes),
-             freezes = y.freezes,
-             first_qualified_at = coalesce(u.first_qualified_at, internal.now()),
-             last_qualified_at = y.qualified_at,
-             updated_at = internal.now()
-        from ready y
-       where (u.app_user_id, u.streak_definition_id) = (y.app_user_id, y.streak_definition_id)
-      returning y.d, y.was, u as now, y.is_under_way
-    )
-    select e.d, e.was, e.now, e.is_under_way,
-           (e.d).milestones @> jsonb_build_array(jsonb_build_object('count', (e.now).current_count)) as is_milestone
-      from extended e
-     order by (e.now).app_user_id, (e.now).streak_definition_id
-  loop
-    if moved.is_under_way and not moved.is_milestone then
-      -- the period under way: the chain was alive if there was one, and is now
-      change := case when (moved.was).last_period is null then 'started' else 'extended' end;
-      if not streaks_step.is_historical then
-        perform internal.streak_emit(moved.d, moved.now, change);
-      end if;
-      perform internal.streak_effect(moved.d, moved.now, 'active', change);
-    else
-      perform internal.streak_moved(moved.d, moved.was, moved.now, streaks_step.is_historical);
+  with ready as (
+    select f.app_user_id, f.streak_definition_id, f.starts_on, f.is_under_way, f.qualified_at, d, s as was,
+           s.current_count + 1 as current_count,
+           -- every n-th qualified period of a chain earns a freeze
+           case when f.earn_every > 0 and (s.current_count + 1) % f.earn_every = 0
+                then greatest(s.freezes, least(s.freezes + 1, f.freezes_max)) else s.freezes end as freezes,
+           internal.period_number(d.period, d.week_starts_on, f.starts_on) as number,
+           case when d.timezone_mode = 'fixed' then d.timezone else coalesce(t.name, 'UTC') end as zone,
+           case when d.timezone_mode = 'user'
+                then (select array_agg(m order by m.moved_at) from app.streak_timezones m where m.app_user_id = f.app_user_id) end as moves,
+           internal.paused_periods(d, (
+             select array_agg(p)
+               from app.streak_pauses p
+              where (p.app_user_id, p.streak_definition_id) = (f.app_user_id, f.streak_definition_id) and p.ends_on > f.starts_on)) as paused
+      from unnest(streaks_step.fed) f
+      join app.user_streaks s on (s.app_user_id, s.streak_definition_id) = (f.app_user_id, f.streak_definition_id)
+      join app.streak_definitions d on d.id = f.streak_definition_id
+      join app.users u on u.id = f.app_user_id
+      left join app.timezones t on t.name = u.timezone
+     where f.count - f.taken >= f.needed
+  ), reaching as (
+    -- gifts of freezes still to come are not seen: a streak that has any is folded
+    select y.*, w.covered_through
+      from ready y
+     cross join lateral internal.streak_walk(y.d, y.zone, y.number, y.freezes, y.paused, null, y.number + 2000) w
+  ), wound as materialized (
+    select r.*, o.next_check_at, o.news_kinds, o.news_numbers
+      from reaching r
+     cross join lateral internal.streak_outlook(
+       r.d, r.zone, r.moves, r.paused, r.number, r.covered_through, r.freezes, null,
+       internal.period_number((r.d).period, (r.d).week_starts_on, (r.was).risk_told),
+       internal.period_number((r.d).period, (r.d).week_starts_on, (r.was).lapse_told), internal.now()) o
+  ), covered as (
+    update app.streak_periods r
+       set source = 'event'
+      from wound y
+     where (r.app_user_id, r.streak_definition_id, r.starts_on) = (y.app_user_id, y.streak_definition_id, y.starts_on)
+  ), extended as (
+    update app.user_streaks u
+       set current_count = y.current_count,
+           longest_count = greatest(u.longest_count, y.current_count),
+           started_on = coalesce(u.started_on, y.starts_on),
+           last_period = y.starts_on,
+           covered_through = internal.period_date((y.d).period, (y.d).week_starts_on, y.covered_through),
+           freezes = y.freezes,
+           first_qualified_at = coalesce(u.first_qualified_at, internal.now()),
+           last_qualified_at = y.qualified_at,
+           updated_at = internal.now(),
+           next_check_at = case when (y.d).is_active then y.next_check_at end,
+           -- what a late event makes of the past is no news of the clock
+           risk_told = case when y.news_kinds is null then u.risk_told
+                            else greatest(u.risk_told, internal.told_through(y.d, y.news_kinds, y.news_numbers, true)) end,
+           lapse_told = case when y.news_kinds is null then u.lapse_told
+                             else greatest(u.lapse_told, internal.told_through(y.d, y.news_kinds, y.news_numbers, false)) end
+      from wound y
+     where (u.app_user_id, u.streak_definition_id) = (y.app_user_id, y.streak_definition_id)
+    returning y.d, y.was, u as now,
+              -- the period under way: the chain was alive if there was one, and is now
+              case when y.is_under_way
+                    and not (y.d).milestones @> jsonb_build_array(jsonb_build_object('count', u.current_count))
+                   then case when (y.was).last_period is null then 'started' else 'extended' end end as change
+  )
+  select array_agg((e.now).app_user_id order by (e.now).app_user_id, (e.now).streak_definition_id) filter (where e.change is not null),
+         array_agg('svc.streak.' || e.change order by (e.now).app_user_id, (e.now).streak_definition_id) filter (where e.change is not null),
+         array_agg(internal.streak_properties(e.d, e.now) order by (e.now).app_user_id, (e.now).streak_definition_id)
+           filter (where e.change is not null),
+         array_agg(internal.streak_effect_json(e.d, e.now, 'active', e.change) order by (e.now).app_user_id, (e.now).streak_definition_id)
+           filter (where e.change is not null),
+         array_agg(e.was order by (e.now).app_user_id, (e.now).streak_definition_id) filter (where e.change is null),
+         array_agg(e.now order by (e.now).app_user_id, (e.now).streak_definition_id) filter (where e.change is null),
+         min((e.now).next_check_at)
+    into told_to, told_names, told_properties, effects, others_before, others_now, wake_at
+    from extended e;
+
+  perform internal.streaks_wake(wake_at);
+  if told_to is not null then
+    perform internal.add_effects('streaks', effects);
+    if not streaks_step.is_historical then
+      perform internal.emit_many(told_to, told_names, told_properties);
     end if;
+  end if;
+  for i in 1 .. coalesce(cardinality(others_now), 0) loop
+    perform internal.streak_moved(internal.streak_definition((others_now[i]).streak_definition_id), others_before[i], others_now[i],
+                                  streaks_step.is_historical);
   end loop;
 end $$;
 comment on function internal.streaks_step is
   'The step that the fold would take for a newest period right after the last qualified one, for many users at once; periods that
    are fed too seldom yet are left alone. The rows of app.user_streaks must be locked. Granted to nobody.';
-
-create or replace function internal.streak_reach(definition app.streak_definitions, streak app.user_streaks, last_period date, freezes int)
-returns date
-language plpgsql stable as $$
-declare
-  d constant app.streak_definitions := streak_reach.definition;
-  number constant int := internal.period_number(d.period, d.week_starts_on, streak_reach.last_period);
-begin
-  return internal.period_date(d.period, d.week_starts_on, (internal.streak_walk(
-    d, internal.streak_zone_of(d, (streak_reach.streak).app_user_id), number, streak_reach.freezes,
-    internal.paused_periods(d, (
-      select array_agg(p)
-        from app.streak_pauses p
-       where (p.app_user_id, p.streak_definition_id) = ((streak_reach.streak).app_user_id, d.id)
-         and p.ends_on > streak_reach.last_period)),
-    null, number + 2000)).covered_through);
-end $$;
-comment on function internal.streak_reach is
-  'How far a chain lasts on freezes and pauses after a newest qualified period; gifts of freezes still to come are not seen.';
 
 create or replace function internal.streaks_count(acts internal.streak_act[]) returns void
 language plpgsql volatile security definer set search_path = '' as $$

@@ -158,8 +158,14 @@ declare
   was app.streak_definitions := internal.streak_find(streak_update.id_or_key);
   wished app.streak_definitions;
 begin
-  -- a user who starts meanwhile holds the row, so the period cannot change under the first one
-  select d.* into was from app.streak_definitions d where d.id = was.id for update;
+  -- users before definitions, as events lock them
+  perform internal.streak_clocks_of(was.id, false);
+  if streak_update.patch ?| array['period', 'week_starts_on'] then
+    -- a user who starts meanwhile holds the row, so the period cannot change under the first one
+    select d.* into was from app.streak_definitions d where d.id = was.id for update;
+  else
+    select d.* into was from app.streak_definitions d where d.id = was.id for no key update;
+  end if;
   wished := internal.streak_definition_with(was, streak_update.patch);
   if (wished.period, case when wished.period = 'week' then wished.week_starts_on end)
        is distinct from (was.period, case when was.period = 'week' then was.week_starts_on end)
@@ -178,12 +184,47 @@ begin
            allow_client_qualify = wished.allow_client_qualify, is_active = wished.is_active, updated_at = internal.now()
      where d.id = was.id
     returning d.* into wished;
+    if (wished.is_active, wished.timezone_mode, wished.timezone, wished.grace_hours, internal.streak_at_risk_hours(wished))
+       is distinct from (was.is_active, was.timezone_mode, was.timezone, was.grace_hours, internal.streak_at_risk_hours(was)) then
+      perform internal.streak_clocks_of(was.id, true);
+    end if;
   end if;
   return internal.reply(200, internal.streak_definition_json(wished));
 end $$;
 comment on function api.streak_update is
   'Changes a definition; what has been counted keeps the rules that it was counted under. Refuses 404 STREAK_NOT_FOUND,
    400 VALIDATION_ERROR, 409 PERIOD_IMMUTABLE once users have it. Locks the definition.';
+
+create or replace function internal.streak_clocks_of(definition_id uuid, is_changed boolean) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  due_users uuid[];
+begin
+  if internal.caller() <> 'developer' then
+    raise exception 'only administrators change the rules of streaks, not %', internal.caller();
+  elsif streak_clocks_of.is_changed then
+    perform from app.user_streaks s
+      where s.streak_definition_id = streak_clocks_of.definition_id
+      order by s.app_user_id
+        for no key update;
+    update app.user_streaks s
+       set next_check_at = case when (internal.streak_definition(s.streak_definition_id)).is_active then internal.now() end
+     where s.streak_definition_id = streak_clocks_of.definition_id and s.last_period is not null;
+    perform internal.streaks_wake(internal.now());
+  else
+    due_users := internal.lock_users(array(
+      select s.app_user_id from app.user_streaks s
+       where s.streak_definition_id = streak_clocks_of.definition_id and s.next_check_at <= internal.now()));
+    perform from app.user_streaks s
+      where s.streak_definition_id = streak_clocks_of.definition_id and s.app_user_id = any (due_users)
+      order by s.app_user_id
+        for no key update;
+    perform internal.streaks_clock(due_users, array(select streak_clocks_of.definition_id from unnest(due_users)));
+  end if;
+end $$;
+comment on function internal.streak_clocks_of is
+  'Before the rules of a streak change: what its clock has to tell by the old ones, is told. After it: everybody''s clock is looked at anew.
+   Locks the users concerned, and their streaks.';
 
 create or replace function api.streak_delete(id_or_key text) returns api.reply
 language plpgsql volatile as $$

@@ -101,11 +101,20 @@ comment on function internal.streak_json is
   'A user''s streak as every answer shows it. id is the definition''s: the user''s row has none of its own. Pauses that are over are left out.';
 
 create or replace function internal.streak_none(definition app.streak_definitions, app_user_id uuid) returns app.user_streaks
-language sql stable as $$
-  select (streak_none.app_user_id, (streak_none.definition).id, (streak_none.definition).freezes_initial, 0, 0, null, null, null,
-          (streak_none.definition).freezes_initial, null, null, null, null,
-          (streak_none.definition).created_at, (streak_none.definition).updated_at)::app.user_streaks
-$$;
+language plpgsql stable as $$
+declare
+  streak app.user_streaks;
+begin
+  streak.app_user_id := streak_none.app_user_id;
+  streak.streak_definition_id := (streak_none.definition).id;
+  streak.freezes_initial := (streak_none.definition).freezes_initial;
+  streak.current_count := 0;
+  streak.longest_count := 0;
+  streak.freezes := (streak_none.definition).freezes_initial;
+  streak.created_at := (streak_none.definition).created_at;
+  streak.updated_at := (streak_none.definition).updated_at;
+  return streak;
+end $$;
 comment on function internal.streak_none is 'The row of a streak that a user never fed, for answers.';
 
 create or replace function internal.streak_today(definition app.streak_definitions, app_user_id uuid) returns date

@@ -73,35 +73,33 @@ begin
     else 'started'
   end;
   if not streak_moved.is_historical then
-    perform internal.streak_emit(d, s, change);
+    perform internal.emit(s.app_user_id, 'svc.streak.' || change, internal.streak_properties(d, s));
   end if;
   if s.last_period < clock.current then
     status := (internal.streak_now(d, s)).status;
   end if;
-  perform internal.streak_effect(d, s, status, change);
+  perform internal.add_effect('streaks', internal.streak_effect_json(d, s, status, change));
 end $$;
 comment on function internal.streak_moved is
   'Tells what became of a streak between two states of its row: milestones, svc.streak.started, extended or restored, and the
    effect that the app is answered. What is broken before and after is no news; imported history makes no events. Granted to nobody.';
 
-create or replace function internal.streak_emit(definition app.streak_definitions, streak app.user_streaks, change text) returns void
-language plpgsql volatile security definer set search_path = '' as $$
-begin
-  perform internal.emit((streak_emit.streak).app_user_id, 'svc.streak.' || streak_emit.change, jsonb_build_object(
-    'streak_definition_id', (streak_emit.definition).id, 'key', (streak_emit.definition).key, 'name', (streak_emit.definition).name,
-    'current_count', (streak_emit.streak).current_count, 'longest_count', (streak_emit.streak).longest_count));
-end $$;
-comment on function internal.streak_emit is 'svc.streak.started, extended or restored. Granted to nobody.';
+create or replace function internal.streak_properties(definition app.streak_definitions, streak app.user_streaks) returns jsonb
+language sql stable as $$
+  select jsonb_build_object(
+    'streak_definition_id', (streak_properties.definition).id, 'key', (streak_properties.definition).key, 'name', (streak_properties.definition).name,
+    'current_count', (streak_properties.streak).current_count, 'longest_count', (streak_properties.streak).longest_count)
+$$;
+comment on function internal.streak_properties is 'What svc.streak.started, extended and restored say.';
 
-create or replace function internal.streak_effect(definition app.streak_definitions, streak app.user_streaks, status text, change text)
-returns void
-language plpgsql volatile security definer set search_path = '' as $$
-begin
-  perform internal.add_effect('streaks', json_build_object(
-    'app_user_id', (streak_effect.streak).app_user_id, 'key', (streak_effect.definition).key, 'status', streak_effect.status,
-    'current_count', (streak_effect.streak).current_count, 'change', streak_effect.change));
-end $$;
-comment on function internal.streak_effect is 'What the app is told that an event did to a streak. Granted to nobody.';
+create or replace function internal.streak_effect_json(definition app.streak_definitions, streak app.user_streaks, status text, change text)
+returns json
+language sql stable as $$
+  select json_build_object(
+    'app_user_id', (streak_effect_json.streak).app_user_id, 'key', (streak_effect_json.definition).key, 'status', streak_effect_json.status,
+    'current_count', (streak_effect_json.streak).current_count, 'change', streak_effect_json.change)
+$$;
+comment on function internal.streak_effect_json is 'What the app is told that an event did to a streak.';
 
 create or replace function internal.reward__freezes(app_user_id uuid, part jsonb, source_type text, source_id text) returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$

@@ -1,0 +1,208 @@
+-- What administrators see of all events: the log, one event with what it caused, and the names that there are. The log grows without end, so each
+-- of these looks at a bounded number of rows.
+
+create or replace function internal.event_full_json(event app.engagement_events) returns json
+language sql stable as $$
+  select internal.json_merge(internal.event_json(event_full_json.event), json_build_object(
+    'received_at', internal.iso((event_full_json.event).received_at), 'is_historical', (event_full_json.event).is_historical,
+    'clock_adjusted', (event_full_json.event).clock_adjusted, 'schema_violation', (event_full_json.event).schema_violation))
+$$;
+comment on function internal.event_full_json is 'An event as administrators see it.';
+
+create or replace function internal.cursor_text(at timestamptz, id uuid) returns text
+language sql stable parallel safe as $$
+  -- microseconds, or events of one millisecond would come twice or never
+  select translate(encode(convert_to((extract(epoch from cursor_text.at) * 1000000)::bigint || ' ' || cursor_text.id, 'UTF8'), 'base64'), e'+/=\n', '-_')
+$$;
+comment on function internal.cursor_text is 'Where a list by time and id goes on, as an opaque word.';
+
+create or replace function internal.cursor_place(cursor text, out at timestamptz, out id uuid)
+language plpgsql stable parallel safe as $$
+declare
+  word constant text := translate(cursor_place.cursor, '-_', '+/');
+  place text;
+begin
+  if cursor_place.cursor is null then
+    return;
+  end if;
+  begin
+    place := convert_from(decode(rpad(word, (length(word) + 3) / 4 * 4, '='), 'base64'), 'UTF8');
+    if place ~ '^-?\d{1,18} [0-9a-f-]{36}$' then
+      at := timestamptz 'epoch' + make_interval(secs => 0) + split_part(place, ' ', 1)::bigint * interval '1 microsecond';
+      id := internal.as_uuid(split_part(place, ' ', 2));
+    end if;
+  exception when data_exception then
+    null;
+  end;
+  if at is null or id is null then
+    perform internal.invalid('cursor', 'must be a next_cursor of this list', 'INVALID_INPUT');
+  end if;
+end $$;
+comment on function internal.cursor_place is 'The place that internal.cursor_text wrote down; nulls for null. Refuses 400 INVALID_INPUT for anything else.';
+
+create or replace function internal.time_parameter(name text, value text) returns timestamptz
+language plpgsql stable as $$
+declare
+  at constant timestamptz := internal.as_time(time_parameter.value);
+begin
+  if time_parameter.value is not null and at is null then
+    perform internal.invalid(time_parameter.name, 'must be an ISO 8601 time', 'INVALID_INPUT');
+  end if;
+  return at;
+end $$;
+comment on function internal.time_parameter is 'A time of the query string. Refuses 400 INVALID_INPUT.';
+
+create or replace function internal.events_newest(event_name text, app_user_id uuid, since timestamptz, until timestamptz,
+                                                  before_at timestamptz, before_id uuid, most int)
+returns refcursor
+language plpgsql stable as $$
+declare
+  events refcursor;
+begin
+  -- one statement for each index; before is a place in the order, until a time
+  if events_newest.app_user_id is not null then
+    open events for
+      select e.* from app.engagement_events e
+       where e.app_user_id = events_newest.app_user_id
+         and (events_newest.event_name is null or e.event_name = events_newest.event_name)
+         and e.occurred_at >= events_newest.since and e.occurred_at < events_newest.until
+         and (e.occurred_at, e.id) < (events_newest.before_at, events_newest.before_id)
+       order by e.occurred_at desc, e.id desc limit events_newest.most;
+  elsif events_newest.event_name is not null then
+    open events for
+      select e.* from app.engagement_events e
+       where e.event_name = events_newest.event_name
+         and e.occurred_at >= events_newest.since and e.occurred_at < events_newest.until
+         and (e.occurred_at, e.id) < (events_newest.before_at, events_newest.before_id)
+       order by e.occurred_at desc, e.id desc limit events_newest.most;
+  else
+    open events for
+      select e.* from app.engagement_events e
+       where e.occurred_at >= events_newest.since and e.occurred_at < events_newest.until
+         and (e.occurred_at, e.id) < (events_newest.before_at, events_newest.before_id)
+       order by e.occurred_at desc, e.id desc limit events_newest.most;
+  end if;
+  return events;
+end $$;
+comment on function internal.events_newest is 'A cursor over events, newest first, at most so many, by the index that serves the request.';
+
+create or replace function api.events_list(
+  event_name text default null, user_id uuid default null, since text default null, until text default null, source text default null,
+  "where" text default null, include_system boolean default false, cursor text default null, page_limit int default 50)
+returns api.reply
+language plpgsql stable as $$
+declare
+  -- a filter that fits nothing must not read the whole log: a page looks at so many events, and the cursor goes on from there
+  most constant int := 10000;
+  since_at constant timestamptz := coalesce(internal.time_parameter('since', events_list.since), '-infinity');
+  until_at constant timestamptz := coalesce(internal.time_parameter('until', events_list.until), 'infinity');
+  with_system constant boolean := coalesce(events_list.include_system or events_list.source = 'system' or events_list.event_name like 'svc.%', false);
+  filter jsonb;
+  problem text;
+  place record;
+  events refcursor;
+  event app.engagement_events;
+  last_shown app.engagement_events;
+  shown json[] := '{}';
+  seen int := 0;
+  next_cursor text;
+begin
+  if events_list."where" is not null then
+    begin
+      problem := internal.filter_problem(events_list."where"::json);
+      filter := case when problem is null then events_list."where"::jsonb end;
+    exception when data_exception or program_limit_exceeded then
+      problem := 'must be JSON';
+    end;
+    if problem is not null then
+      perform internal.invalid('where', problem, 'INVALID_INPUT');
+    end if;
+  end if;
+  select c.at, c.id into place from internal.cursor_place(events_list.cursor) c;
+
+  events := internal.events_newest(events_list.event_name, events_list.user_id, since_at, until_at, coalesce(place.at, 'infinity'),
+                                   coalesce(place.id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'), most);
+  loop
+    fetch events into event;
+    exit when not found;
+    seen := seen + 1;
+    if (with_system or event.source <> 'system')
+       and (events_list.source is null or event.source = events_list.source)
+       and (filter is null or internal.filter_truth(filter, event.properties)) then
+      if cardinality(shown) = events_list.page_limit then
+        next_cursor := internal.cursor_text(last_shown.occurred_at, last_shown.id);
+        exit;
+      end if;
+      shown := shown || internal.event_full_json(event);
+      last_shown := event;
+    end if;
+    if seen = most then
+      next_cursor := internal.cursor_text(event.occurred_at, event.id);
+    end if;
+  end loop;
+  close events;
+  return internal.reply_cursor(array_to_json(shown), next_cursor);
+end $$;
+comment on function api.events_list is
+  'Events, newest first by occurred_at and id, from since and before until. System events only with include_system, or when they are asked for by
+   name or source. A page looks at 10,000 events at most: under a filter it may be short, even empty, with a cursor to go on. Refuses 400 INVALID_INPUT.';
+
+create or replace function internal.event_caused(event app.engagement_events) returns json
+language plpgsql stable as $$
+declare
+  part text;
+  caused json;
+  parts json := '{}';
+begin
+  -- an area says what an event caused there in a function internal.event_caused__<part>: no list to keep
+  for part in
+    select substr(p.proname, length('event_caused__') + 1)
+      from pg_catalog.pg_proc p
+     where p.pronamespace = 'internal'::regnamespace and p.proname like 'event\_caused\_\_%'
+     order by p.proname
+  loop
+    execute format('select internal.%I($1)', 'event_caused__' || part) into caused using event_caused.event;
+    if json_array_length(caused) > 0 then
+      parts := internal.json_merge(parts, json_build_object(part, caused));
+    end if;
+  end loop;
+  return parts;
+end $$;
+comment on function internal.event_caused is 'What an event caused, a list of links for each part that has any.';
+
+create or replace function internal.event_caused__events(event app.engagement_events) returns json
+language sql stable as $$
+  -- what hooks emit has the time and the transaction of its cause
+  select json_agg(json_build_object('id', e.id, 'event_name', e.event_name, 'properties', e.properties) order by e.id)
+    from app.engagement_events e
+   where (event_caused__events.event).source <> 'system'
+     and e.app_user_id = (event_caused__events.event).app_user_id
+     and e.occurred_at = (event_caused__events.event).received_at
+     and e.received_at = (event_caused__events.event).received_at
+     and e.transaction_id = (event_caused__events.event).transaction_id
+     and e.source = 'system'
+$$;
+comment on function internal.event_caused__events is
+  'System events that the transaction of an event made for its user; a batch of several events of one user shares them.';
+
+create or replace function internal.event_caused__webhook_deliveries(event app.engagement_events) returns json
+language sql stable security definer set search_path = '' as $$
+  select json_agg(json_build_object('id', d.id, 'webhook_id', d.webhook_id, 'status', d.status) order by d.id)
+    from app.webhooks w
+    join app.webhook_deliveries d on (d.webhook_id, d.event_id) = (w.id, (event_caused__webhook_deliveries.event).id)
+$$;
+comment on function internal.event_caused__webhook_deliveries is 'Deliveries of an event to subscriptions, while they are kept.';
+
+create or replace function api.event_get(event_id uuid) returns api.reply
+language plpgsql stable as $$
+declare
+  event app.engagement_events;
+begin
+  select e.* into event from app.engagement_events e where e.id = event_get.event_id limit 1;
+  if not found then
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such event.');
+  end if;
+  return internal.reply(200, internal.json_merge(internal.event_full_json(event), json_build_object('effects', internal.event_caused(event))));
+end $$;
+comment on function api.event_get is
+  'An event with links to what it caused. Refuses 404 NOT_FOUND. The primary keys of the partitions, each begins with the id, serve it.';

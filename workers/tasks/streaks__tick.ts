@@ -1,0 +1,18 @@
+import { dataOf } from '#server/database/database.ts'
+import { outboxTask } from '#workers/task.ts'
+
+type Tick = { streaks: number; is_over: boolean; next_at: string | null }
+
+const batch = 500
+/** Well within the lease, so that nobody else begins the same look. */
+const longestMs = 15_000
+
+/** Tells what the clock has to tell of a project's streaks, some users at a time, and comes back when the next is due. */
+export const streaksTick = outboxTask('streaks__tick', async ({ services, call }) => {
+  const until = performance.now() + longestMs
+  for (;;) {
+    const { is_over, next_at } = dataOf<Tick>(await call('streaks_tick', { batch }))
+    if (is_over) return next_at === null ? null : new Date(next_at)
+    if (performance.now() > until) return services.now()
+  }
+})
