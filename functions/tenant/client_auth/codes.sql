@@ -47,7 +47,7 @@ begin
   end if;
   -- what an account is deleted with goes to the account's own address, and nowhere else
   if auth_code_request.purpose = 'delete'
-     and normal is distinct from case auth_code_request.channel when 'email' then me.email else me.phone end then
+     and normal is distinct from (case auth_code_request.channel when 'email' then me.email else me.phone end) then
     return internal.reply(200, ok);
   end if;
   -- over its limit a request replaces no live code
