@@ -1,6 +1,8 @@
 import { Writable } from 'node:stream'
+import { decodeJwt } from 'jose'
 import { pino } from 'pino'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import { deletionCodeHash } from '#server/http/codes.ts'
 import { magicLinkUrl } from '#server/providers/sign_in_messages.ts'
 import { startHttpsReceiver } from '#test/support/https.ts'
 import { startSecond } from '#test/support/second.ts'
@@ -158,6 +160,37 @@ describe('email codes', () => {
     expectRefusal(await stage.verifyCode(email, code), 403, 'USER_BANNED')
     await project.sql('update app.users set is_banned = false where id = $1', [id])
     expect((await stage.verifyCode(email, code)).status).toBe(200)
+  })
+})
+
+describe('a code to delete the account', () => {
+  test('is good once, for its user and in their own session, and is locked by wrong tries', async () => {
+    const { secrets } = harness.running.services
+    const use = async (by: { id: string; token: string }, code: string, caller = 'user') => {
+      const claims = {
+        'app.caller': caller,
+        'app.user_id': by.id,
+        'app.session_id': String(decodeJwt(by.token)['sid']),
+      }
+      const hash = deletionCodeHash(secrets, project.id, by.id, code)
+      const [row] = await project.as(
+        'app_user',
+        claims,
+        'select internal.deletion_code_use($1) as used, internal.session_is_young() as young',
+        [hash],
+      )
+      return row
+    }
+    const [me, other] = [await stage.signup(newEmail()), await stage.signup(newEmail())]
+    const code = await stage.code(me.user.email, 'delete', me)
+    expect(await use(other, code)).toEqual({ used: false, young: true })
+    await expect(use(me, code, 'server_key_user')).rejects.toThrow(/own session/)
+    expect((await use(me, wrongOf(code)))?.used).toBe(false)
+    expect((await use(me, code))?.used).toBe(true)
+    expect((await use(me, code))?.used).toBe(false)
+    const next = await stage.code(me.user.email, 'delete', me)
+    for (let times = 0; times < 5; times += 1) expect((await use(me, wrongOf(next)))?.used).toBe(false)
+    expect((await use(me, next))?.used).toBe(false)
   })
 })
 

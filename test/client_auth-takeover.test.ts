@@ -344,6 +344,41 @@ describe('raced', () => {
   })
 })
 
+test('everything at once on one account: nobody fails, nobody waits in a circle, and one proved owner is left', async () => {
+  for (let round = 0; round < 3; round += 1) {
+    const { email, device: holder, elsewhere, google } = await attack()
+    const code = await stage.code(email)
+    const tokens = [await stage.magicToken(email), await stage.magicToken(email)]
+    const linkCode = await stage.code(email, 'link', holder)
+    const guest = await stage.anonymous()
+    const proved = { sub: randomUUID(), email, email_verified: true }
+    const links = await Promise.all([0, 1, 2].map(() => stage.socialToken('apple', {})))
+    const both = [holder, elsewhere]
+    const answers = await Promise.all([
+      stage.verifyCode(email, code),
+      ...tokens.map((token) => stage.verifyLink(token)),
+      stage.social('google', proved),
+      stage.social('google', google),
+      stage.login(email),
+      ...links.map((id_token) => holder.post('/client/auth/link', { provider: 'apple', id_token })),
+      holder.post('/client/auth/link', { provider: 'email', email, code: linkCode }),
+      ...both.map((by) => by.post('/client/auth/unlink', { provider: 'google' })),
+      ...both.map((by) => by.post('/client/auth/unlink', { provider: 'phone' })),
+      ...both.map((by) => by.post('/client/auth/password', { password: 'another passphrase' })),
+      ...both.map((by) => by.post('/client/auth/merge', { from_session_token: guest.token })),
+      ...both.map((by) => app.post('/client/auth/refresh', { refresh_token: by.refresh })),
+      ...both.map((by) => by.post('/client/events', { event_name: 'played' })),
+      elsewhere.post('/client/auth/logout', { refresh_token: elsewhere.refresh, all: true }),
+    ])
+    for (const { status, text } of answers) expect(status, text).toBeLessThan(500)
+    const owners = await project.sql('select id, email_verified from app.users where email = $1', [email])
+    expect(owners).toEqual([{ id: holder.id, email_verified: true }])
+    // either the holder proved it in time and keeps what they had, or somebody else did and nothing of it is left
+    const taken = (await probed(holder.id)).length > 0
+    if (taken) expectRefusal(await stage.me(holder), 401, 'UNAUTHORIZED')
+  }
+})
+
 test('only a proof takes an account back: no other caller may', async () => {
   const { device: holder } = await attack()
   const attempt = (caller: string) =>

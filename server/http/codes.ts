@@ -31,5 +31,9 @@ export const codeHash = (secrets: Secrets, scope: CodeScope, code: string): stri
   return secrets.mac('client code', JSON.stringify([projectId, purpose, where, userId, code]))
 }
 
+/** For the code that deletes an account, whichever way it came. */
+export const deletionCodeHash = (secrets: Secrets, projectId: string, userId: string, code: string): string =>
+  codeHash(secrets, { projectId, purpose: 'delete', channel: 'email', address: '', userId }, code)
+
 /** Under what a message waits for the worker, encrypted: nobody can put one row's into another. */
 export const sealPurpose = (projectId: string, id: string) => `client message ${projectId} ${id}`

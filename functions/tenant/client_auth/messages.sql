@@ -2,7 +2,9 @@
 create or replace function internal.tg_user_codes__send() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform internal.enqueue(case new.channel when 'email' then 'client_auth__mail' else 'client_auth__sms' end, new.id::text);
+  -- in lanes of their own, so that a slow mail server holds up nothing else
+  perform internal.enqueue(case new.channel when 'email' then 'client_auth__mail' else 'client_auth__sms' end, new.id::text,
+                           lane => 'client_auth ' || new.channel);
   return null;
 end $$;
 comment on function internal.tg_user_codes__send is 'Queues the message of a new code or link; its id alone, for the rest is sealed in the row.';

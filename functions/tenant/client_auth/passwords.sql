@@ -83,8 +83,7 @@ declare
 begin
   return internal.reply(200, json_build_object(
     'password_hash', (select p.password_hash from app.user_passwords p where p.app_user_id = me.id),
-    -- from the sign-in, never from a refresh
-    'is_young', (select s.signed_in_at > internal.now() - interval '10 minutes' from app.user_sessions s where s.id = internal.session_id())));
+    'is_young', internal.session_is_young()));
 end $$;
 comment on function api.auth_password_state is
   'For the server alone: the caller''s password hash, null when there is none, and whether the session is younger than 10 minutes. Refuses 401 UNAUTHORIZED.';

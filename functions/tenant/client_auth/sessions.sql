@@ -90,6 +90,15 @@ end $$;
 comment on function internal.session_holder is
   'The user whose session calls, their row locked. Refuses 401 UNAUTHORIZED where the session does not live any more.';
 
+create or replace function internal.session_is_young() returns boolean
+language sql stable security definer set search_path = '' as $$
+  -- from the sign-in, never from a refresh
+  select exists (select from app.user_sessions s
+                  where s.id = internal.session_id() and s.app_user_id = internal.user_id()
+                    and s.signed_in_at > internal.now() - interval '10 minutes')
+$$;
+comment on function internal.session_is_young is 'Whether the caller signed in less than 10 minutes ago: then they need not prove themselves again.';
+
 create or replace function api.auth_refresh(sid uuid, presented_hash text, next_hash text, device jsonb default null) returns api.reply
 language plpgsql volatile as $$
 declare
