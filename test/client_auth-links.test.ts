@@ -372,6 +372,22 @@ describe('unlinking', () => {
     }
   })
 
+  test('against a sign-in with the very identity: what is unlinked does not come back', async () => {
+    for (let round = 0; round < 8; round += 1) {
+      const me = await stage.signup(newEmail())
+      const sub = randomUUID()
+      await linkSocial(me, 'google', { sub })
+      const [gone, ...signedIn] = await Promise.all([
+        unlink(me, { provider: 'google' }),
+        ...Array.from({ length: 4 }, () => stage.social('google', { sub })),
+      ])
+      expect(gone?.status).toBe(200)
+      for (const answer of signedIn) expect([200, 201]).toContain(answer?.status)
+      expect(await stage.identities(me.id)).toEqual([`email ${me.user.email}`])
+      expect((await stage.social('google', { sub })).data.user.id).not.toBe(me.id)
+    }
+  })
+
   test('an address that an administrator changes takes its link along', async () => {
     const [email, next] = [newEmail(), newEmail()]
     const me = await stage.signup(email)

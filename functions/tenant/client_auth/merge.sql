@@ -39,6 +39,7 @@ declare
   data internal.user_data;
   moved int;
   merged jsonb := '{}';
+  handled text[] := '{}';
 begin
   if internal.caller() <> 'user' or internal.user_id() <> users_merge.survivor then
     raise exception 'users are merged by the survivor''s own session, not by %', internal.caller();
@@ -49,7 +50,10 @@ begin
   for data in
     select d.* from internal.user_data d where d.table_name <> 'app.users' order by d.table_name, d.user_column
   loop
+    -- a table that names users in two columns is registered twice, and merged once
+    continue when data.section = any (handled);
     if to_regprocedure(format('internal.%I(uuid,uuid)', 'merge__' || data.section)) is not null then
+      handled := handled || data.section;
       execute format('select internal.%I($1, $2)', 'merge__' || data.section) into moved using users_merge.survivor, users_merge.other;
     elsif data.on_merge in ('move', 'union by source') then
       moved := internal.merge_rows(data.table_name, data.user_column, users_merge.survivor, users_merge.other);
@@ -66,7 +70,11 @@ begin
                         jsonb_build_object('from_user_id', users_merge.other, 'merged', merged));
   perform internal.changed('session:' || s.id) from app.user_sessions s where s.app_user_id = users_merge.other and s.ended_at is null;
   perform internal.changed('user:' || users_merge.other);
-  delete from app.users u where u.id = users_merge.other;
+  if to_regprocedure('internal.user_delete(uuid)') is not null then
+    execute 'select internal.user_delete($1)' using users_merge.other;
+  else
+    delete from app.users u where u.id = users_merge.other;
+  end if;
   return merged;
 end $$;
 comment on function internal.users_merge is
