@@ -10,6 +10,7 @@ import type { Edge, Edges } from '#server/http/edges.ts'
 import type { Area, Route } from '#server/http/route.ts'
 import type { Tokens } from '#server/http/tokens.ts'
 import type { BillingProvider } from '#server/providers/billing.ts'
+import type { IdentityProviders } from '#server/providers/identity.ts'
 import type { Mail } from '#server/providers/mail.ts'
 import type { Outbound } from '#server/providers/outbound.ts'
 import type { ProjectFiles } from '#server/providers/project_files.ts'
@@ -32,6 +33,7 @@ export type Services = {
   readonly mail: Mail
   readonly billing: BillingProvider
   readonly files: ProjectFiles
+  readonly identity: IdentityProviders
   readonly waker: Waker
   readonly notifier: Notifier
   /** The clock: real, or the one that a test harness passes. */

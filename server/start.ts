@@ -19,6 +19,7 @@ import type { Area, Route } from '#server/http/route.ts'
 import { createTokens } from '#server/http/tokens.ts'
 import { parseAllowedCidrs } from '#server/providers/addresses.ts'
 import { type BillingProvider, createNoBilling } from '#server/providers/billing.ts'
+import { createIdentityProviders } from '#server/providers/identity.ts'
 import { createMail } from '#server/providers/mail.ts'
 import { createOutbound } from '#server/providers/outbound.ts'
 import { createProjectFiles, type ProjectFiles } from '#server/providers/project_files.ts'
@@ -204,6 +205,13 @@ export const assemble = async (
     log,
   })
 
+  const identity = createIdentityProviders({
+    apple: { jwksUrl: config.APPLE_JWKS_URL, issuer: config.APPLE_ISSUER },
+    google: { jwksUrl: config.GOOGLE_JWKS_URL, issuer: config.GOOGLE_ISSUER },
+    now,
+    log,
+  })
+
   const areaByRoute = new Map<Route, Area>(areas.flatMap((area) => area.routes.map((route) => [route, area] as const)))
   const areaOf = (route: Route): Area => {
     const found = areaByRoute.get(route)
@@ -240,6 +248,7 @@ export const assemble = async (
     mail,
     billing: harness.billing ?? createNoBilling(),
     files: harness.files ?? createProjectFiles(join(config.DATA_DIR, 'media')),
+    identity,
     waker,
     notifier,
     now,

@@ -8,8 +8,11 @@ begin
   delete from app.webhook_deliveries d where d.created_at < internal.now() - interval '30 days';
   -- a day after the last delivery that was queued with it
   delete from app.webhook_secrets s where s.replaced_at < internal.now() - interval '31 days';
+  delete from app.user_codes c where c.expires_at < internal.now() - interval '1 day';
+  delete from app.user_sessions s where least(s.expires_at, s.ended_at) < internal.now() - interval '30 days';
   return internal.reply(200, 'true');
 end $$;
 comment on function api.tenant_forget is
   'Forgets ids that clients chose after 90 days, answers under an Idempotency-Key after 24 hours, limits'' windows after two days, deliveries with
-   their attempts after 30 days, and signing secrets 31 days after they were replaced.';
+   their attempts after 30 days, and signing secrets 31 days after they were replaced; codes and links a day after they expired, sessions 30 days
+   after their end.';
