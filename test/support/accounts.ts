@@ -66,3 +66,22 @@ export const developerWith = async (harness: Harness, provisioning: 'on' | 'off'
   await harness.control('select internal.operator_developer_set($1, $2)', [developer.email, provisioning])
   return developer
 }
+
+/**
+ * Calls that really meet: whoever is about to write to the table waits a moment, having read whatever it reads before, and all go on
+ * together.
+ */
+export const meetingAt = async <T>(
+  harness: Harness,
+  table: string,
+  calls: () => readonly Promise<T>[],
+  seconds = 0.7,
+): Promise<T[]> => {
+  const held = harness.control(`begin; lock table ${table} in share mode; select pg_sleep(${seconds}); commit`)
+  const locked = () =>
+    harness.control(`select 1 from pg_locks where mode = 'ShareLock' and relation = '${table}'::regclass and granted`)
+  await expect.poll(async () => (await locked()).length, { interval: 5 }).toBe(1)
+  const answers = await Promise.all(calls())
+  await held
+  return answers
+}
