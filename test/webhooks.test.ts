@@ -368,6 +368,8 @@ test('nobody but workers reads secrets or what was sent, and workers change noth
     'select from app.webhook_breakers',
   ])
     await denied('app_admin', text)
+  await project.as('app_worker', {}, 'delete from app.webhook_secrets')
+  expect(await project.sql('select from app.webhook_secrets')).toHaveLength(1)
   await denied('app_admin', 'select api.webhook_test(gen_random_uuid())')
   await denied('app_worker', 'select api.webhook_delete(gen_random_uuid())')
 })

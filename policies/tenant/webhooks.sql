@@ -17,7 +17,8 @@ create policy "administrators read attempts" on app.webhook_attempts for select 
 create policy "workers read webhooks" on app.webhooks for select to app_worker using (true);
 create policy "workers switch webhooks off" on app.webhooks for update to app_worker using (true) with check (status <> 'active');
 create policy "workers read signing secrets" on app.webhook_secrets for select to app_worker using (true);
-create policy "workers forget replaced secrets" on app.webhook_secrets for delete to app_worker using (replaced_at is not null);
+create policy "workers forget secrets that are not in use" on app.webhook_secrets for delete to app_worker
+  using (id not in (select w.secret_id from app.webhooks w));
 create policy "workers read deliveries" on app.webhook_deliveries for select to app_worker using (true);
 create policy "workers settle deliveries" on app.webhook_deliveries for update to app_worker using (true) with check (true);
 create policy "workers forget deliveries" on app.webhook_deliveries for delete to app_worker using (true);
