@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
-import type { Client } from '#test/support/harness.ts'
+import type { Answer, Client } from '#test/support/harness.ts'
 import { anonymousId, type Device, expectRefusal, newEmail, startStage } from '#test/support/sign_in.ts'
 
 const stage = await startStage()
@@ -225,6 +225,21 @@ describe('raced', () => {
         expect([linked.status, isThere]).toEqual([200, 1])
       }
     }
+  })
+
+  test('whoever waits for a merge finds nobody; a merge that waits for a link refuses', async () => {
+    const id_token = () => stage.socialToken('google', {})
+    const [survivor, guest] = [await stage.signup(newEmail()), await stage.anonymous()]
+    const token = await id_token()
+    const link = (by: Device, text: string) => () =>
+      by.post('/client/auth/link', { provider: 'google', id_token: text })
+    const [merged, linked] = await stage.queued(guest.id, [() => merge(survivor, guest), link(guest, token)])
+    expect(merged?.status).toBe(200)
+    expectRefusal(linked as Answer, 401, 'UNAUTHORIZED')
+    const other = await stage.anonymous()
+    const [first, second] = await stage.queued(other.id, [link(other, await id_token()), () => merge(survivor, other)])
+    expect(first?.status).toBe(200)
+    expectRefusal(second as Answer, 409, 'MERGE_NOT_ALLOWED')
   })
 
   test('two guests into each other: one is left', async () => {

@@ -278,6 +278,42 @@ describe('raced', () => {
     }
   })
 
+  test('a password that was right when the take-over began is wrong when it is done', async () => {
+    const email = newEmail()
+    const made = await stage.signup(email)
+    const code = await stage.code(email)
+    const [proved, login] = await stage.queued(made.id, [() => stage.verifyCode(email, code), () => stage.login(email)])
+    expect(proved?.status).toBe(200)
+    expectRefusal(login as Answer, 401, 'UNAUTHORIZED')
+    // and the other way round: whoever came first is put out
+    const other = newEmail()
+    const second = await stage.signup(other)
+    const token = await stage.magicToken(other)
+    const [first, taken] = await stage.queued(second.id, [() => stage.login(other), () => stage.verifyLink(token)])
+    expect([first?.status, taken?.status]).toEqual([200, 200])
+    expectRefusal(await stage.me(device(first as Answer)), 401, 'UNAUTHORIZED')
+    expect((await stage.me(device(taken as Answer))).status).toBe(200)
+  })
+
+  test('a link that waits for the take-over links nothing; one that came first is detached', async () => {
+    const sub = randomUUID()
+    for (const linkFirst of [true, false]) {
+      const email = newEmail()
+      const made = await stage.signup(email)
+      const code = await stage.code(email)
+      const id_token = await stage.socialToken('google', { sub })
+      const calls = [
+        () => made.post('/client/auth/link', { provider: 'google', id_token }),
+        () => stage.verifyCode(email, code),
+      ]
+      const answers = await stage.queued(made.id, linkFirst ? calls : calls.reverse())
+      const linked = linkFirst ? answers[0] : answers[1]
+      if (linkFirst) expect(linked?.status).toBe(200)
+      else expectRefusal(linked as Answer, 401, 'UNAUTHORIZED')
+      expect(await stage.identities(made.id)).toEqual([`email ${email}`])
+    }
+  })
+
   test('a link against take-over: nothing that the attacker links meanwhile stays', async () => {
     for (let round = 0; round < 4; round += 1) {
       const email = newEmail()

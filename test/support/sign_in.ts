@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, expect } from 'vitest'
+import pg from 'pg'
+import { afterAll, expect, inject } from 'vitest'
 import {
   type Answer,
   type Client,
@@ -53,6 +54,14 @@ export type Stage = {
   socialToken(provider: 'apple' | 'google', claims: Record<string, unknown>): Promise<string>
   me(device: Pick<Device, 'token'>): Promise<Answer>
   identities(userId: string): Promise<string[]>
+  /** Holds the user's row until every call waits for it, one behind the other in this order: the race, as it is worst. */
+  queued(userId: string, calls: (() => Promise<Answer>)[]): Promise<Answer[]>
+}
+
+const ownerUrl = (project: Project): string => {
+  const url = new URL(inject('dsn'))
+  url.pathname = `/${project.database}`
+  return url.href
 }
 
 export const startStage = async (options: HarnessOptions = {}): Promise<Stage> => {
@@ -132,6 +141,32 @@ export const startStage = async (options: HarnessOptions = {}): Promise<Stage> =
       app.post('/client/auth/social', { provider, id_token: await socialToken(provider, claims), ...more }),
     socialToken,
     me: ({ token }) => app.get('/client/users/me', { authorization: `Bearer ${token}` }),
+    async queued(userId, calls) {
+      const waiting = async () =>
+        Number(
+          (
+            await project.sql(
+              `select count(distinct l.pid) as n from pg_locks l join pg_stat_activity a on a.pid = l.pid
+                where a.datname = current_database() and not l.granted`,
+            )
+          )[0].n,
+        )
+      const holder = new pg.Client({ connectionString: ownerUrl(project), options: '-c role=trellis_owner' })
+      await holder.connect()
+      try {
+        await holder.query('begin')
+        await holder.query('select from app.users where id = $1 for update', [userId])
+        const answers: Promise<Answer>[] = []
+        for (const call of calls) {
+          answers.push(call())
+          await expect.poll(waiting, { interval: 5, timeout: 5000 }).toBe(answers.length)
+        }
+        await holder.query('commit')
+        return await Promise.all(answers)
+      } finally {
+        await holder.end()
+      }
+    },
     identities: async (userId) =>
       (
         await project.sql(
