@@ -1,6 +1,7 @@
+import { z } from 'zod'
 import { endUser } from '#server/http/callers.ts'
-import { area, route } from '#server/http/route.ts'
-import { data } from '#server/http/schemas.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { data, JsonObject, Limit, Text, Uuid } from '#server/http/schemas.ts'
 import { User } from '#server/routes/client_auth.ts'
 
 /** The headers' wishes, the brand's first; nothing when neither was sent, so that most reads write nothing. */
@@ -8,6 +9,19 @@ const zones = (headers: Record<string, string | string[] | undefined>) => {
   const wished = [headers['x-service-timezone'], headers['time-zone']].flat().filter((zone) => typeof zone === 'string')
   return wished.length > 0 ? wished : undefined
 }
+
+/** `?confirm=` is for clients that drop the bodies of DELETE. */
+const deleteAccount = ({ body, query, call }: HandlerContext) => {
+  const confirm = body['confirm'] ?? query['confirm']
+  return call(
+    'me_delete',
+    { confirm: typeof confirm === 'string' ? confirm : undefined },
+    { readOnly: false, timeoutMs: 60_000 },
+  )
+}
+
+/** Properties of `properties.public` stand beside these. */
+const Profile = z.looseObject({ id: Uuid, display_name: z.string(), avatar_url: z.string().nullable() })
 
 export const users = area({
   stem: 'users',
@@ -26,6 +40,65 @@ export const users = area({
       },
       replies: { 200: data(User) },
       refusals: { 404: ['NOT_FOUND'] },
+      failure: 'FETCH_FAILED',
+    }),
+    route('PATCH /client/users/me', {
+      caller: endUser,
+      summary: "Change the caller's profile",
+      description:
+        'Only `display_name`, `avatar_url`, `properties` and `timezone` are honoured. `properties` are merged at the top level; a null removes its key.',
+      body: z.looseObject({}),
+      documentedBody: z.object({
+        display_name: Text(100, 1).optional(),
+        avatar_url: Text(2048, 1).nullable().optional(),
+        properties: JsonObject.optional(),
+        timezone: z.string().optional(),
+      }),
+      example: { display_name: 'Ada', properties: { level: 3 }, timezone: 'Europe/Berlin' },
+      patch: true,
+      call: 'me_update',
+      replies: { 200: data(User) },
+      refusals: { 400: ['INVALID_TIMEZONE'], 404: ['NOT_FOUND'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('DELETE /client/users/me', {
+      caller: endUser,
+      source: 'supplement',
+      summary: "Delete the caller's account with everything that belongs to it",
+      description:
+        'Needs `confirm: "DELETE"` in the body or the query. Who has an identity must have signed in less than 10 minutes ago.',
+      query: { confirm: z.string().optional() },
+      body: z.looseObject({ confirm: z.unknown().optional() }),
+      documentedBody: z.object({ confirm: z.literal('DELETE').optional() }),
+      example: { confirm: 'DELETE' },
+      handle: deleteAccount,
+      replies: { 200: data(z.strictObject({ deleted: z.literal(true) })) },
+      refusals: {
+        400: ['CONFIRMATION_REQUIRED'],
+        401: ['REAUTH_REQUIRED'],
+        403: ['SESSION_REQUIRED'],
+        404: ['NOT_FOUND'],
+      },
+      failure: 'DELETE_FAILED',
+    }),
+    route('GET /client/users/search', {
+      caller: endUser,
+      source: 'supplement',
+      summary: 'Users by the beginning of their name, where the project allows it',
+      query: { q: Text(100), limit: Limit(50, 20) },
+      call: 'users_search',
+      replies: { 200: data(z.array(Profile)) },
+      refusals: { 403: ['FORBIDDEN'] },
+      failure: 'LIST_FAILED',
+    }),
+    route('GET /client/users/:userId', {
+      caller: endUser,
+      source: 'supplement',
+      summary: "A user's public profile",
+      params: { userId: Uuid },
+      call: 'user_profile',
+      replies: { 200: data(Profile) },
+      refusals: { 404: ['USER_NOT_FOUND'] },
       failure: 'FETCH_FAILED',
     }),
   ],
