@@ -66,3 +66,12 @@ begin
   return internal.reply(200, '{"unregistered": true}');
 end $$;
 comment on function api.push_token_unregister is 'Switches a device off. Always 200: whether the token was the caller''s stays untold.';
+
+create or replace function internal.take_back__push_tokens(app_user_id uuid) returns void
+language sql volatile security definer set search_path = '' as $$
+  update app.push_tokens p
+     set is_active = false, updated_at = internal.now()
+   where p.app_user_id = take_back__push_tokens.app_user_id and p.is_active
+$$;
+comment on function internal.take_back__push_tokens is
+  'Switches off the devices of an account that its rightful owner takes back. Called by sign-in; granted to nobody.';

@@ -23,6 +23,6 @@ values
    array['user_a', 'user_b', 'status', 'requested_by', 'requested_at', 'responded_at', 'metadata_b'], array['metadata_a'],
    'friends', 'one row per pair', 'cascade', null, current_setting('trellis.file')),
   ('app.blocks', 'blocker', 'blocks', array['blocker', 'blocked', 'created_at'], '{}',
-   'friends', 'one row per pair', 'cascade', null, current_setting('trellis.file')),
+   'friends', 'move', 'cascade', null, current_setting('trellis.file')),
   ('app.blocks', 'blocked', 'blocks', null, '{}',
-   null, 'one row per pair', 'cascade', 'who blocked a user is the other''s to know', current_setting('trellis.file'));
+   null, 'move', 'cascade', 'who blocked a user is the other''s to know', current_setting('trellis.file'));

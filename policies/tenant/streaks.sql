@@ -59,7 +59,7 @@ grant execute on function internal.streak_definition_json, internal.streak_defin
 insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
 values
-  ('app.user_streaks', 'app_user_id', 'user_streaks',
+  ('app.user_streaks', 'app_user_id', 'streaks',
    array['app_user_id', 'streak_definition_id', 'freezes_initial', 'current_count', 'longest_count', 'started_on', 'last_period',
          'covered_through', 'freezes', 'lapsed_count', 'lapsed_through', 'first_qualified_at', 'last_qualified_at', 'created_at', 'updated_at'],
    'streaks', 'keep longer', 'cascade', null, current_setting('trellis.file')),

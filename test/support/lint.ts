@@ -179,21 +179,20 @@ export const rules: readonly Rule[] = [
     bad: 'alter table app.user_identities add column lint_bad text',
   },
   {
-    name: 'the registry of user data says what is: sections are named as their tables, resets are known, deletes are those of the foreign keys',
+    name: 'the registry of user data says what is: resets are known, deletes are those of the foreign keys',
     only: 'tenant',
     find: `select d.table_name || '.' || d.user_column as offender
              from internal.user_data d
             where to_regclass(d.table_name) is null
-               or d.table_name not like 'collections.%' and d.section <> split_part(d.table_name, '.', 2)
                or d.reset_section is not null and d.reset_section <> all (internal.reset_sections())
                or (d.on_delete = 'delete') = exists (
                     select from pg_constraint k
                       join pg_attribute a on a.attrelid = k.conrelid and a.attname = d.user_column and a.attnum = any (k.conkey)
-                     where k.contype = 'f' and k.conrelid = to_regclass(d.table_name) and k.confrelid = 'app.users'::regclass)
+                     where k.contype = 'f' and k.conrelid = to_regclass(d.table_name))
                or d.on_delete in ('cascade', 'set null') and not exists (
                     select from pg_constraint k
                       join pg_attribute a on a.attrelid = k.conrelid and a.attname = d.user_column and a.attnum = any (k.conkey)
-                     where k.contype = 'f' and k.conrelid = to_regclass(d.table_name) and k.confrelid = 'app.users'::regclass
+                     where k.contype = 'f' and k.conrelid = to_regclass(d.table_name)
                        and k.confdeltype = case d.on_delete when 'cascade' then 'c' else 'n' end)
                or d.on_delete not in ('delete', 'cascade', 'set null')`,
     bad: `update internal.user_data set reset_section = 'nothing' where table_name = 'app.user_identities'`,

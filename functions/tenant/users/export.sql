@@ -99,10 +99,11 @@ comment on function api.user_events_export is
   'A batch of a user''s events, oldest first, occurred at since or later and before until; our own (svc.*) only with include_system.
    Refuses 400 INVALID_USER_ID, INVALID_SINCE, INVALID_UNTIL, 404 NOT_FOUND.';
 
-create or replace function internal.bundle_query(section text, table_name text, user_column text, export_columns text[], export_order text[]) returns text
+create or replace function internal.bundle_query(table_name text, user_column text, export_columns text[], export_order text[]) returns text
 language plpgsql stable security definer set search_path = '' as $$
 declare
   place constant regclass := bundle_query.table_name::regclass;
+  -- a section is named as its table; the developer's own tables are one section
   is_collection constant boolean := split_part(bundle_query.table_name, '.', 1) = 'collections';
   fields text;
   keys text[];
@@ -131,8 +132,8 @@ begin
         where t.%I = $1 and ($2 is null or (%s) > (%s))
         order by %s
         limit $3) x',
-    format('''section'', %L::text', bundle_query.section)
-      || case when is_collection then format(', ''collection'', %L::text', split_part(bundle_query.table_name, '.', 2)) else '' end,
+    format(case when is_collection then '''section'', ''collections'', ''collection'', %L::text' else '''section'', %L::text' end,
+           split_part(bundle_query.table_name, '.', 2)),
     fields,
     (select string_agg(format('t.%s::text', k), ', ') from unnest(keys) as k),
     place, bundle_query.user_column,
@@ -172,7 +173,7 @@ begin
     after_key := case when (place.table_name, place.user_column) = (state ->> 'table', state ->> 'column') then state -> 'after' end;
     before := cardinality(lines);
     for row_read in
-      execute internal.bundle_query(place.section, place.table_name, place.user_column, place.export_columns, place.export_order)
+      execute internal.bundle_query(place.table_name, place.user_column, place.export_columns, place.export_order)
         using user_bundle.user_id, after_key, 500 - before
     loop
       lines := lines || row_read.line;

@@ -41,7 +41,7 @@ create or replace function internal.already_exists(constraint_name text) returns
 language sql immutable as $$
   select json_build_object('field', case already_exists.constraint_name
     when 'users_email_unique' then 'email' when 'users_phone_unique' then 'phone' when 'users_external_id_unique' then 'external_id'
-    when 'users_anonymous_id_unique' then 'anonymous_id' when 'user_identities_unique' then 'email' end)
+    when 'users_anonymous_id_unique' then 'anonymous_id' end)
 $$;
 comment on function internal.already_exists is 'Details of 409 USER_ALREADY_EXISTS: the field that another user has.';
 

@@ -207,28 +207,6 @@ create or replace trigger tg_users__keep
   for each row when (old.* is distinct from new.*)
   execute function internal.tg_users__keep();
 
-create or replace function internal.tg_users__identities() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
-begin
-  -- an address that a user gave up must not stand in the way of its next owner
-  if old.email is distinct from new.email then
-    delete from app.user_identities i where i.app_user_id = new.id and i.provider = 'email' and new.email is null;
-    update app.user_identities i set provider_id = new.email where i.app_user_id = new.id and i.provider = 'email';
-  end if;
-  if old.phone is distinct from new.phone then
-    delete from app.user_identities i where i.app_user_id = new.id and i.provider = 'phone' and new.phone is null;
-    update app.user_identities i set provider_id = new.phone where i.app_user_id = new.id and i.provider = 'phone';
-  end if;
-  return null;
-end $$;
-comment on function internal.tg_users__identities is
-  'When an administrator changes an address or a number, the identity of that kind follows. Sign-in keeps its identities itself.';
-
-create or replace trigger tg_users__identities
-  after update of email, phone on app.users
-  for each row when (internal.caller() = 'developer' and (old.email is distinct from new.email or old.phone is distinct from new.phone))
-  execute function internal.tg_users__identities();
-
 create or replace function internal.tg_users__credentials() returns trigger
 language plpgsql volatile as $$
 begin
