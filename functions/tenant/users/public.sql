@@ -49,7 +49,7 @@ begin
             from app.users n
            -- bounds that the index knows, whatever plan is kept; no pattern, so nothing has to be escaped
            where lower(n.display_name) operator(pg_catalog.~>=~) wanted
-             and lower(n.display_name) operator(pg_catalog.~<=~) wanted || chr(1114111)
+             and lower(n.display_name) operator(pg_catalog.~<=~) (wanted || chr(1114111))
              and starts_with(lower(n.display_name), wanted)
              and not n.is_banned
              and n.id <> all (array(select internal.blocked_ids()))
