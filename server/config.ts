@@ -62,6 +62,17 @@ export const environment = z.object({
     .string()
     .default('Trellis <no-reply@localhost.localdomain>')
     .describe('Sender of mail that has none of its own: an address, or `Name <address>`.'),
+  APPLE_JWKS_URL: z.url().default('https://appleid.apple.com/auth/keys').describe("Where Apple's public keys are."),
+  APPLE_ISSUER: z.string().min(1).default('https://appleid.apple.com').describe('Issuer of identity tokens of Apple.'),
+  GOOGLE_JWKS_URL: z
+    .url()
+    .default('https://www.googleapis.com/oauth2/v3/certs')
+    .describe("Where Google's public keys are."),
+  GOOGLE_ISSUER: z
+    .string()
+    .min(1)
+    .default('https://accounts.google.com')
+    .describe('Issuer of identity tokens of Google, taken with and without https://.'),
   WEBHOOK_ALLOWED_CIDRS: z
     .string()
     .optional()

@@ -9,6 +9,7 @@ import type { Ceilings } from '#server/http/ceilings.ts'
 import type { Edge, Edges } from '#server/http/edges.ts'
 import type { Area, Route } from '#server/http/route.ts'
 import type { Tokens } from '#server/http/tokens.ts'
+import type { IdentityProviders } from '#server/providers/identity.ts'
 import type { Mail } from '#server/providers/mail.ts'
 import type { Outbound } from '#server/providers/outbound.ts'
 import type { Secrets } from '#server/secrets.ts'
@@ -28,6 +29,7 @@ export type Services = {
   readonly ceilings: Ceilings
   readonly outbound: Outbound
   readonly mail: Mail
+  readonly identity: IdentityProviders
   readonly waker: Waker
   readonly notifier: Notifier
   /** The clock: real, or the one that a test harness passes. */

@@ -18,6 +18,7 @@ import { createEdges, type Edge } from '#server/http/edges.ts'
 import type { Area, Route } from '#server/http/route.ts'
 import { createTokens } from '#server/http/tokens.ts'
 import { parseAllowedCidrs } from '#server/providers/addresses.ts'
+import { createIdentityProviders } from '#server/providers/identity.ts'
 import { createMail } from '#server/providers/mail.ts'
 import { createOutbound } from '#server/providers/outbound.ts'
 import { createSecrets, loadSecretsKey, type Secrets } from '#server/secrets.ts'
@@ -200,6 +201,13 @@ export const assemble = async (
     log,
   })
 
+  const identity = createIdentityProviders({
+    apple: { jwksUrl: config.APPLE_JWKS_URL, issuer: config.APPLE_ISSUER },
+    google: { jwksUrl: config.GOOGLE_JWKS_URL, issuer: config.GOOGLE_ISSUER },
+    now,
+    log,
+  })
+
   const areaByRoute = new Map<Route, Area>(areas.flatMap((area) => area.routes.map((route) => [route, area] as const)))
   const areaOf = (route: Route): Area => {
     const found = areaByRoute.get(route)
@@ -234,6 +242,7 @@ export const assemble = async (
     ceilings: createCeilings(config.GENERAL_RATE_LIMITS),
     outbound,
     mail,
+    identity,
     waker,
     notifier,
     now,

@@ -35,7 +35,7 @@ describe.each(of('projectOwner', 'administrator'))('$name', ({ route }) => {
   })
 })
 
-const keyed = of('appKey', 'endUser', 'endUserOrServer')
+const keyed = of('appKey', 'endUser', 'sessionUser', 'endUserOrServer')
 describe.each(keyed)('$name', ({ route }) => {
   test('needs a key of the project', async () => {
     const session = { authorization: user.headers['authorization'] ?? '' }
@@ -50,7 +50,7 @@ describe.each(keyed)('$name', ({ route }) => {
   })
 })
 
-describe.each(of('endUser', 'endUserOrServer'))('$name', ({ route }) => {
+describe.each(of('endUser', 'sessionUser', 'endUserOrServer'))('$name', ({ route }) => {
   test('needs a live session of the same project, signed by us', async () => {
     const key = { 'x-api-key': project.clientKey }
     for (const token of ['x', other.user.sessionToken, user.refreshToken, cast.developer.accessToken]) {
@@ -65,7 +65,22 @@ describe.each(of('endUser', 'endUserOrServer'))('$name', ({ route }) => {
     expect(await callRoute(route, cast)).toMatchObject({ status: 401, error: { code: 'TOKEN_EXPIRED' } })
     harness.setTime(null)
   })
+})
 
+describe.each(of('sessionUser'))('$name', ({ route }) => {
+  test('is not for a server key, whoever it acts for, and with no Bearer beside it', async () => {
+    for (const id of [user.id, randomUUID(), 'x']) {
+      expect(await callRoute(route, cast, project.onBehalfOf(id))).toMatchObject({
+        status: 403,
+        error: { code: 'SESSION_REQUIRED' },
+      })
+    }
+    const both = project.onBehalfOf(user.id).with({ authorization: user.headers['authorization'] ?? '' })
+    expect(await callRoute(route, cast, both)).toMatchObject({ status: 400, error: { code: 'INVALID_INPUT' } })
+  })
+})
+
+describe.each(of('endUser', 'endUserOrServer'))('$name', ({ route }) => {
   test('a server key acts for a user who is there, and with no Bearer beside it', async () => {
     for (const id of [randomUUID(), other.user.id, 'x']) {
       expect(await callRoute(route, cast, project.onBehalfOf(id))).toMatchObject({

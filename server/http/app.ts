@@ -235,15 +235,15 @@ const callAs =
   async (
     name: string,
     args: Record<string, unknown>,
-    settings: { role?: Resolved['role']; readOnly?: boolean } = {},
+    settings: { role?: Resolved['role']; as?: Resolved; readOnly?: boolean } = {},
   ) => {
-    const { role = resolved.role, ...others } = settings
+    const { as = resolved, role = as.role, ...others } = settings
     const { edge } = resolved
     const isTenant = resolved.place.kind === 'tenant' && edge
     const readOnly = settings.readOnly ?? route.readOnly ?? route.method === 'GET'
     if (isTenant && !readOnly) services.waker.written(edge.projectId)
     try {
-      const reply = await services.database.call(resolved.place, role, resolved.claims, name, args, {
+      const reply = await services.database.call(resolved.place, role, as.claims, name, args, {
         readOnly,
         ...(route.failure ? { failure: route.failure } : {}),
         invalid: invalidCode(area, route, 'body'),

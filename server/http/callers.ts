@@ -150,14 +150,18 @@ const liveSession = async (
   return claims
 }
 
+/** With a server key the header decides; a Bearer beside it might mean another user. */
+const refuseBearer = (request: FastifyRequest): void => {
+  if (!request.headers.authorization || bearer(request) === request.headers['x-api-key']) return
+  throw refusal(400, 'INVALID_INPUT', 'With a server key X-On-Behalf-Of decides: send no Bearer beside it.', {
+    field: 'Authorization',
+    reason: 'must not be sent with X-On-Behalf-Of',
+  })
+}
+
 const onBehalfOf = async (request: FastifyRequest, services: Services, edge: Edge, route: Route): Promise<string> => {
   const userId = request.headers['x-on-behalf-of']
-  if (request.headers.authorization && bearer(request) !== request.headers['x-api-key']) {
-    throw refusal(400, 'INVALID_INPUT', 'With a server key X-On-Behalf-Of decides: send no Bearer beside it.', {
-      field: 'Authorization',
-      reason: 'must not be sent with X-On-Behalf-Of',
-    })
-  }
+  refuseBearer(request)
   const unknown = () => refusal(404, 'USER_NOT_FOUND', 'There is no such user.')
   if (typeof userId !== 'string' || !uuidPattern.test(userId)) throw unknown()
   const place = tenantPlace(services, edge, route)
@@ -307,6 +311,27 @@ export const endUser: Caller = {
         claims: { caller: 'server_key_user', userId, projectId: edge.projectId },
         edge,
       }
+    }
+    const claims = await liveSession(request, services, edge, route)
+    return asUser(tenantPlace(services, edge, route), edge, claims)
+  },
+}
+
+/** A signed-in end user in person: what belongs to the session no server key may do for them. */
+export const sessionUser: Caller = {
+  name: 'sessionUser',
+  security: [session],
+  refusals: {
+    ...keyRefusals,
+    400: ['INVALID_INPUT'],
+    401: ['UNAUTHORIZED', 'TOKEN_EXPIRED'],
+    403: ['SESSION_REQUIRED'],
+  },
+  async resolve(request, services, route) {
+    const { keyType, edge } = await keyOf(request, services)
+    if (keyType === 'server' && request.headers['x-on-behalf-of'] !== undefined) {
+      refuseBearer(request)
+      throw refusal(403, 'SESSION_REQUIRED', "This needs the user's own session: a server key cannot do it for them.")
     }
     const claims = await liveSession(request, services, edge, route)
     return asUser(tenantPlace(services, edge, route), edge, claims)

@@ -48,8 +48,12 @@ export type HandlerContext = Input & {
   readonly request: FastifyRequest
   readonly services: Services
   readonly resolved: Resolved
-  /** The route's call as this caller, or another function of the same place. */
-  readonly call: (name: string, args: Arguments, settings?: CallSettings & { role?: Role }) => Promise<Reply>
+  /** The route's call as this caller, or another function of the same place; `as` for who the body asks to be taken for. */
+  readonly call: (
+    name: string,
+    args: Arguments,
+    settings?: CallSettings & { role?: Role; as?: Resolved },
+  ) => Promise<Reply>
 }
 
 export type Declaration = {

@@ -1,61 +1,15 @@
-import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { dataOf, type Reply } from '#server/database/database.ts'
+import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { appKey } from '#server/http/callers.ts'
-import type { Edge } from '#server/http/edges.ts'
 import { perIp, perSubject, takeLimits } from '#server/http/limits.ts'
 import { checkPassword, hashPassword, NewPassword, Password, refuseWeak } from '#server/http/passwords.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { data, Email, JsonObject, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { Deleted, data, Email, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { AuthResult, deviceOf, edgeOf, holder, newcomers, Success, signIn } from '#server/routes/client_auth/result.ts'
 import { sha256 } from '#server/secrets.ts'
 
-export const User = z.strictObject({
-  id: Uuid,
-  email: z.string().nullable(),
-  phone: z.string().nullable(),
-  display_name: z.string(),
-  avatar_url: z.string().nullable(),
-  external_id: z.string().nullable(),
-  anonymous_id: z.string().nullable(),
-  auth_providers: z.array(z.strictObject({ provider: z.string(), provider_id: z.string() })),
-  properties: JsonObject,
-  timezone: z.string().nullable(),
-  email_verified: z.boolean(),
-  phone_verified: z.boolean(),
-  first_seen_at: Time,
-  last_seen_at: Time,
-})
-
-const AuthResult = data(
-  z.strictObject({ session_token: z.string(), refresh_token: z.string(), user: User, is_new_user: z.boolean() }),
-)
-
-const edgeOf = ({ resolved }: HandlerContext): Edge => {
-  if (!resolved.edge) throw new Error('this route needs an API key')
-  return resolved.edge
-}
-
-type SignedIn = { user: { id: string; anonymous_id: string | null }; is_new_user: boolean }
-
-/** Makes the tokens of a session whose refresh hash the function stores with it. */
-const signIn = async (context: HandlerContext, name: string, args: Record<string, unknown>) => {
-  const { tokens } = context.services
-  const edge = edgeOf(context)
-  const sid = randomUUID()
-  const refresh = await tokens.clientRefresh(edge, sid)
-  const reply: Reply = await context.call(name, { sid, refresh_hash: refresh.hash, ...args })
-  const { user, is_new_user } = dataOf<SignedIn>(reply)
-  const session_token = await tokens.session(edge, { userId: user.id, sid, anon: user.anonymous_id })
-  return {
-    status: reply.status,
-    body: JSON.stringify({ data: { session_token, refresh_token: refresh.token, user, is_new_user } }),
-  }
-}
-
-/** readings.md: anonymous, social and sign-up together, per address. */
-const newcomers = (context: HandlerContext) =>
-  takeLimits(context, perIp('client signup', context.request.ip, [30, 'minute'], [500, 'day']), 'RATE_LIMITED')
+export { User } from '#server/routes/client_auth/result.ts'
 
 const anonymous = async (context: HandlerContext) => {
   await newcomers(context)
@@ -72,7 +26,7 @@ const emailSignup = async (context: HandlerContext) => {
 /** Contract, Limits: per IP, per account, per app; successes count too. */
 const emailLogin = async (context: HandlerContext) => {
   const { email, password } = context.body as { email: string; password: string }
-  const perMinute = edgeOf(context).effectiveTier === 'free' ? 60 : 600
+  const perMinute = edgeOf(context.resolved).effectiveTier === 'free' ? 60 : 600
   const known = dataOf<{ email: string; user_id: string | null; password_hash: string | null }>(
     await context.call('auth_email_password', { email }, { readOnly: true }),
   )
@@ -89,29 +43,47 @@ const emailLogin = async (context: HandlerContext) => {
 
 const refresh = async (context: HandlerContext) => {
   const { tokens } = context.services
-  const edge = edgeOf(context)
+  const edge = edgeOf(context.resolved)
   const token = context.body['refresh_token'] as string
   const verified = await tokens.verifyClientRefresh(edge, token)
   if (verified.kind !== 'valid') throw refusal(401, 'INVALID_TOKEN', 'The refresh token is not valid any more.')
   const { sid } = verified.claims
   const next = await tokens.clientRefresh(edge, sid)
-  const reply = await context.call('auth_refresh', { sid, presented_hash: sha256(token), next_hash: next.hash })
+  const reply = await context.call('auth_refresh', {
+    sid,
+    presented_hash: sha256(token),
+    next_hash: next.hash,
+    device: deviceOf(context),
+  })
   if (reply.status !== 200) return reply
   const { user_id, anonymous_id } = dataOf<{ user_id: string; anonymous_id: string | null }>(reply)
   const session_token = await tokens.session(edge, { userId: user_id, sid, anon: anonymous_id })
   return { status: 200, body: JSON.stringify({ data: { session_token, refresh_token: next.token } }) }
 }
 
+/** A dead or unknown token is no mistake; every session at once ends only for who holds one of them. */
 const logout = async (context: HandlerContext) => {
-  const verified = await context.services.tokens.verifyClientRefresh(
-    edgeOf(context),
-    context.body['refresh_token'] as string,
-  )
-  if (verified.kind !== 'valid') return { status: 200, body: '{"data":{"success":true}}' }
-  return context.call('auth_logout', { sid: verified.claims.sid })
+  const { request, services, body, resolved } = context
+  const { refresh_token, all } = body as { refresh_token: string; all: boolean }
+  const as = all ? await holder.resolve(request, services, logoutRoute) : resolved
+  const verified = await services.tokens.verifyClientRefresh(edgeOf(resolved), refresh_token)
+  const sid = verified.kind === 'valid' ? verified.claims.sid : null
+  if (!all && sid === null) return { status: 200, body: '{"data":{"success":true}}' }
+  return context.call('auth_logout', { sid, all }, { as })
 }
 
 const RefreshToken = z.string().min(1, 'is required').max(4096, 'is too long')
+
+const logoutRoute = route('POST /client/auth/logout', {
+  caller: appKey,
+  summary: 'End a session, or with the session itself every one of its user',
+  body: z.object({ refresh_token: RefreshToken, all: z.boolean().default(false) }),
+  example: { refresh_token: 'eyJ…' },
+  handle: logout,
+  replies: { 200: Success },
+  refusals: { 400: ['INVALID_INPUT'], 401: ['UNAUTHORIZED', 'TOKEN_EXPIRED'], 403: ['SESSION_REQUIRED'] },
+  failure: 'LOGOUT_FAILED',
+})
 
 export const clientAuth = area({
   stem: 'client_auth',
@@ -167,22 +139,45 @@ export const clientAuth = area({
       refusals: { 400: ['INVALID_INPUT'], 401: ['INVALID_TOKEN', 'REFRESH_TOKEN_REUSED'], 403: ['USER_BANNED'] },
       failure: 'REFRESH_FAILED',
     }),
-    route('POST /client/auth/logout', {
-      caller: appKey,
-      summary: 'End a session',
-      body: z.object({ refresh_token: RefreshToken }),
-      example: { refresh_token: 'eyJ…' },
-      handle: logout,
-      replies: { 200: data(z.strictObject({ success: z.literal(true) })) },
+    logoutRoute,
+    route('GET /client/auth/sessions', {
+      caller: holder,
+      summary: "The user's live sessions, newest first",
+      query: Page,
+      call: 'auth_sessions',
+      replies: {
+        200: page(
+          z.strictObject({
+            id: Uuid,
+            created_at: Time,
+            last_used_at: Time,
+            platform: z.string().nullable(),
+            app_version: z.string().nullable(),
+            ip_country: z.string().nullable(),
+            current: z.boolean(),
+          }),
+        ),
+      },
       refusals: { 400: ['INVALID_INPUT'] },
-      failure: 'LOGOUT_FAILED',
+      source: 'supplement',
+      failure: 'LIST_FAILED',
+    }),
+    route('DELETE /client/auth/sessions/:sessionId', {
+      caller: holder,
+      summary: "End one of the user's sessions",
+      params: { sessionId: Uuid },
+      call: 'auth_session_end',
+      replies: { 200: Deleted },
+      refusals: { 400: ['INVALID_ID'], 404: ['NOT_FOUND'] },
+      source: 'supplement',
+      failure: 'DELETE_FAILED',
     }),
     route('GET /client/auth/jwks', {
       caller: appKey,
       summary: "Public keys of the project's session tokens",
-      handle: async (context) => ({
+      handle: async ({ resolved }) => ({
         status: 200,
-        body: JSON.stringify({ data: { keys: [edgeOf(context).signing.publicJwk] } }),
+        body: JSON.stringify({ data: { keys: [edgeOf(resolved).signing.publicJwk] } }),
         headers: { 'cache-control': 'private, max-age=300' },
       }),
       replies: { 200: data(z.strictObject({ keys: z.array(z.record(z.string(), z.string())) })) },

@@ -1,0 +1,243 @@
+-- Passwordless sign-in: six-digit codes by mail and phone, magic links. A request looks no account up, so that neither its answer
+-- nor its time tells whether there is one. Codes and tokens are made by the server; here are only their hashes.
+create or replace function internal.has_provider(provider text) returns boolean
+language sql stable security definer set search_path = '' as $$
+  select exists (select from app.integrations i where i.provider = has_provider.provider and i.is_active)
+$$;
+comment on function internal.has_provider is 'Whether a provider is connected and switched on; nothing of its config.';
+
+create or replace function internal.may_send(what text, address text, hourly int, daily int) returns boolean
+language sql volatile as $$
+  select internal.take_limits(json_build_array(
+           json_build_object('key', k.key || ' hour', 'max', may_send.hourly, 'seconds', 3600),
+           json_build_object('key', k.key || ' day', 'max', may_send.daily, 'seconds', 86400))) is null
+    from (select 'client ' || may_send.what || ' address ' || encode(sha256(convert_to(may_send.address, 'UTF8')), 'hex') as key) k
+$$;
+comment on function internal.may_send is
+  'Counts one message against what an address gets in an hour and a day; false, and nothing counted, when either is full.';
+
+create or replace function internal.put_code(id uuid, app_user_id uuid, channel text, address text, purpose text, secret_hash text, sealed text)
+returns void
+language sql volatile as $$
+  insert into app.user_codes as code (id, app_user_id, kind, channel, address, purpose, secret_hash, sealed, expires_at)
+  values (put_code.id, put_code.app_user_id, 'code', put_code.channel, put_code.address, put_code.purpose, put_code.secret_hash,
+          put_code.sealed, internal.now() + interval '10 minutes')
+  on conflict (channel, address, purpose, app_user_id) where kind = 'code' and used_at is null do update
+     set id = excluded.id, secret_hash = excluded.secret_hash, sealed = excluded.sealed, attempts = 0, sent_at = null,
+         created_at = excluded.created_at, expires_at = excluded.expires_at
+$$;
+comment on function internal.put_code is 'Stores a code for 10 minutes, in the place of the one that is out for the same purpose, address and user.';
+
+create or replace function api.auth_code_request(id uuid, channel text, address text, purpose text, secret_hash text, sealed text)
+returns api.reply
+language plpgsql volatile as $$
+declare
+  ok constant json := '{"ok": true}';
+  normal constant text := internal.email_normal(auth_code_request.address);
+  me app.users;
+begin
+  if auth_code_request.channel = 'email' and not internal.is_email(normal) then
+    perform internal.invalid('email', 'must be a mail address', 'INVALID_INPUT');
+  end if;
+  if auth_code_request.channel = 'phone' and not internal.has_provider('sms') then
+    perform internal.fail(400, 'PROVIDER_NOT_CONFIGURED', 'This project has no provider of text messages.');
+  end if;
+  if auth_code_request.purpose <> 'sign_in' then
+    me := internal.session_holder();
+  end if;
+  -- what an account is deleted with goes to the account's own address, and nowhere else
+  if auth_code_request.purpose = 'delete'
+     and normal is distinct from (case auth_code_request.channel when 'email' then me.email else me.phone end) then
+    return internal.reply(200, ok);
+  end if;
+  -- over its limit a request replaces no live code
+  if not internal.may_send(case auth_code_request.channel when 'email' then 'code' else 'phone code' end, normal,
+                           case auth_code_request.channel when 'email' then 5 else 3 end, 20) then
+    return internal.reply(200, ok);
+  end if;
+  perform internal.put_code(auth_code_request.id, me.id, auth_code_request.channel, normal, auth_code_request.purpose,
+                            auth_code_request.secret_hash, auth_code_request.sealed);
+  return internal.reply(200, ok);
+end $$;
+comment on function api.auth_code_request is
+  'A new code for an address, 10 minutes, in the place of the one that is out; a trigger has it sent. 200 whatever comes of it: 5 an hour (phone: 3)
+   and 20 a day for each address, above that nothing happens. Refuses 400 INVALID_INPUT, PROVIDER_NOT_CONFIGURED; 401 UNAUTHORIZED for the
+   purposes of a session. Supplement B1.';
+
+create or replace function internal.code_use(purpose text, channel text, address text, app_user_id uuid, secret_hash text) returns boolean
+language plpgsql volatile as $$
+declare
+  code app.user_codes;
+begin
+  select c.* into code
+    from app.user_codes c
+   where c.kind = 'code' and c.used_at is null
+     and (c.channel, c.address, c.purpose) = (code_use.channel, code_use.address, code_use.purpose)
+     and c.app_user_id is not distinct from code_use.app_user_id
+     for update;
+  if code.id is null or code.attempts >= 5 or code.expires_at <= internal.now() then
+    return false;
+  end if;
+  if code.secret_hash <> code_use.secret_hash then
+    update app.user_codes c set attempts = c.attempts + 1 where c.id = code.id;
+    return false;
+  end if;
+  update app.user_codes c set used_at = internal.now(), sealed = null where c.id = code.id;
+  return true;
+end $$;
+comment on function internal.code_use is
+  'Uses a code up: true once, for the purpose, address and user that it was made for. A wrong try counts, and the fifth locks the code; so after
+   false the caller must return, not raise. Locks the code.';
+
+create or replace function internal.deletion_code_use(secret_hash text) returns boolean
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  address record;
+  is_used boolean := false;
+begin
+  if internal.caller() <> 'user' then
+    raise exception 'an account is deleted by its own session, not by %', internal.caller();
+  end if;
+  for address in
+    select c.channel, c.address
+      from app.user_codes c
+     where c.app_user_id = internal.user_id() and c.kind = 'code' and c.purpose = 'delete' and c.used_at is null
+     order by c.channel, c.address
+  loop
+    is_used := internal.code_use('delete', address.channel, address.address, internal.user_id(), deletion_code_use.secret_hash) or is_used;
+  end loop;
+  return is_used;
+end $$;
+comment on function internal.deletion_code_use is
+  'Uses a code up that the caller asked for to delete their account, by mail or phone. After false return, do not raise: the wrong try counts.';
+
+create or replace function internal.wrong_code() returns api.reply
+language sql immutable
+return internal.refuse(401, 'OTP_INVALID', 'The code is wrong, used, locked or too old.');
+comment on function internal.wrong_code is '401 OTP_INVALID, returned so that the wrong try is counted.';
+
+create or replace function internal.sign_in_by_email(email text, method text, sid uuid, refresh_hash text, device jsonb) returns api.reply
+language plpgsql volatile as $$
+declare
+  them app.users;
+  is_new boolean;
+begin
+  insert into app.users (email, email_verified, display_name)
+  values (sign_in_by_email.email, true, internal.generated_name())
+  on conflict on constraint users_email_unique do nothing
+  returning * into them;
+  is_new := them.id is not null;
+  if not is_new then
+    select u.* into them from app.users u where u.email = sign_in_by_email.email for update;
+    if not found then
+      -- deleted, or given another address, in this very moment
+      perform internal.fail(401, 'UNAUTHORIZED', 'The account has just changed: try again.');
+    end if;
+    if not them.email_verified then
+      perform internal.email_proved_elsewhere(them);
+    end if;
+  end if;
+  insert into app.user_identities (app_user_id, provider, provider_id)
+  values (them.id, 'email', them.email)
+  on conflict on constraint user_identities_unique do nothing;
+  return internal.sign_in(them.id, is_new, sign_in_by_email.method, sign_in_by_email.sid, sign_in_by_email.refresh_hash,
+                          sign_in_by_email.device);
+end $$;
+comment on function internal.sign_in_by_email is
+  'Signs in whoever has just proved an address: its user, or a new one, verified. Takes an unproved account back. Wants the address locked.';
+
+create or replace function internal.sign_in_by_phone(phone text, sid uuid, refresh_hash text, device jsonb) returns api.reply
+language plpgsql volatile as $$
+declare
+  them app.users;
+  is_new boolean;
+begin
+  insert into app.users (phone, phone_verified, display_name)
+  values (sign_in_by_phone.phone, true, internal.generated_name())
+  on conflict on constraint users_phone_unique do nothing
+  returning * into them;
+  is_new := them.id is not null;
+  if not is_new then
+    -- only an administrator sets a phone that nobody has proved
+    update app.users u
+       set phone_verified = true
+     where u.phone = sign_in_by_phone.phone
+    returning u.* into them;
+    if not found then
+      perform internal.fail(401, 'UNAUTHORIZED', 'The account has just changed: try again.');
+    end if;
+  end if;
+  insert into app.user_identities (app_user_id, provider, provider_id)
+  values (them.id, 'phone', them.phone)
+  on conflict on constraint user_identities_unique do nothing;
+  return internal.sign_in(them.id, is_new, 'phone', sign_in_by_phone.sid, sign_in_by_phone.refresh_hash, sign_in_by_phone.device);
+end $$;
+comment on function internal.sign_in_by_phone is 'Signs in whoever has just proved a number: its user, or a new one. Wants the address locked.';
+
+create or replace function api.auth_code_sign_in(channel text, address text, secret_hash text, sid uuid, refresh_hash text, device jsonb default null)
+returns api.reply
+language plpgsql volatile as $$
+declare
+  normal constant text := internal.email_normal(auth_code_sign_in.address);
+  reply api.reply;
+begin
+  if auth_code_sign_in.channel = 'phone' and not internal.has_provider('sms') then
+    perform internal.fail(400, 'PROVIDER_NOT_CONFIGURED', 'This project has no provider of text messages.');
+  end if;
+  perform internal.lock_address(auth_code_sign_in.channel, normal);
+  if not internal.code_use('sign_in', auth_code_sign_in.channel, normal, null, auth_code_sign_in.secret_hash) then
+    return internal.wrong_code();
+  end if;
+  if auth_code_sign_in.channel = 'email' then
+    reply := internal.sign_in_by_email(normal, 'email_code', auth_code_sign_in.sid, auth_code_sign_in.refresh_hash, auth_code_sign_in.device);
+  else
+    reply := internal.sign_in_by_phone(normal, auth_code_sign_in.sid, auth_code_sign_in.refresh_hash, auth_code_sign_in.device);
+  end if;
+  return reply;
+end $$;
+comment on function api.auth_code_sign_in is
+  'Signs in by a code: 200, or 201 for a new user. An account whose address nobody had proved goes to who proves it. Refuses 401 OTP_INVALID,
+   400 PROVIDER_NOT_CONFIGURED, 403 USER_BANNED. Supplement B1.';
+
+create or replace function api.auth_magic_link_request(id uuid, email text, secret_hash text, sealed text) returns api.reply
+language plpgsql volatile as $$
+declare
+  normal constant text := internal.email_normal(auth_magic_link_request.email);
+begin
+  if not internal.is_email(normal) then
+    perform internal.invalid('email', 'must be a mail address', 'INVALID_INPUT');
+  end if;
+  if internal.may_send('magic link', normal, 5, 20) then
+    insert into app.user_codes (id, kind, channel, address, purpose, secret_hash, sealed, expires_at)
+    values (auth_magic_link_request.id, 'magic_link', 'email', normal, 'sign_in', auth_magic_link_request.secret_hash,
+            auth_magic_link_request.sealed, internal.now() + interval '15 minutes');
+  end if;
+  return internal.reply(200, '{"ok": true}');
+end $$;
+comment on function api.auth_magic_link_request is
+  'A new link for an address, 15 minutes; those that are out stay good. 200 whatever comes of it: 5 an hour and 20 a day for each address, above
+   that nothing happens. Refuses 400 INVALID_INPUT.';
+
+create or replace function api.auth_magic_link_verify(token_hash text, sid uuid, refresh_hash text, device jsonb default null) returns api.reply
+language plpgsql volatile as $$
+declare
+  address text;
+begin
+  -- the address is locked before the link, as everywhere
+  select c.address into address from app.user_codes c where c.kind = 'magic_link' and c.secret_hash = auth_magic_link_verify.token_hash;
+  if address is not null then
+    perform internal.lock_address('email', address);
+    update app.user_codes c
+       set used_at = internal.now(), sealed = null
+     where c.kind = 'magic_link' and c.secret_hash = auth_magic_link_verify.token_hash
+       and c.used_at is null and c.expires_at > internal.now();
+  end if;
+  if not found or address is null then
+    perform internal.fail(401, 'INVALID_TOKEN', 'The link is not valid any more.');
+  end if;
+  return internal.sign_in_by_email(address, 'magic_link', auth_magic_link_verify.sid, auth_magic_link_verify.refresh_hash,
+                                   auth_magic_link_verify.device);
+end $$;
+comment on function api.auth_magic_link_verify is
+  'Signs in by a link, once: 200, or 201 for a new user, verified. An account whose address nobody had proved goes to who proves it. Refuses
+   401 INVALID_TOKEN, 403 USER_BANNED.';

@@ -1,0 +1,37 @@
+-- What is sent: a code or a link is queued in the transaction that makes it, and carried by workers.
+create or replace function internal.tg_user_codes__send() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  -- in lanes of their own, so that a slow mail server holds up nothing else
+  perform internal.enqueue(case new.channel when 'email' then 'client_auth__mail' else 'client_auth__sms' end, new.id::text,
+                           lane => 'client_auth ' || new.channel);
+  return null;
+end $$;
+comment on function internal.tg_user_codes__send is 'Queues the message of a new code or link; its id alone, for the rest is sealed in the row.';
+
+create or replace trigger tg_user_codes__send_new
+  after insert on app.user_codes
+  for each row execute function internal.tg_user_codes__send();
+create or replace trigger tg_user_codes__send_again
+  after update of id on app.user_codes
+  for each row when (old.id <> new.id) execute function internal.tg_user_codes__send();
+
+create or replace function api.auth_message_begin(code_id uuid) returns api.reply
+language sql stable as $$
+  select internal.reply(200, (
+    select json_build_object('id', c.id, 'kind', c.kind, 'channel', c.channel, 'address', c.address, 'purpose', c.purpose,
+                             'sealed', c.sealed,
+                             'provider_sealed', case when c.channel = 'phone' then
+                               (select i.config_sealed from app.integrations i where i.provider = 'sms' and i.is_active) end)
+      from app.user_codes c
+     where c.id = auth_message_begin.code_id and c.sealed is not null
+       and c.used_at is null and c.expires_at > internal.now()))
+$$;
+comment on function api.auth_message_begin is 'What a worker is to send, or null when it was sent, used, replaced or is too old.';
+
+create or replace function api.auth_message_sent(code_id uuid) returns api.reply
+language sql volatile as $$
+  update app.user_codes c set sealed = null, sent_at = internal.now() where c.id = auth_message_sent.code_id;
+  select internal.reply(200, 'true')
+$$;
+comment on function api.auth_message_sent is 'The message has left: what was sealed is forgotten.';

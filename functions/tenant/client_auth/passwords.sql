@@ -1,0 +1,123 @@
+-- Sign-in by what needs no proof from outside: an anonymous id, an address with a password.
+create or replace function api.auth_anonymous(sid uuid, refresh_hash text, anonymous_id text default null, device jsonb default null)
+returns api.reply
+language plpgsql volatile as $$
+declare
+  wished constant text := coalesce(auth_anonymous.anonymous_id, 'anon_' || translate(internal.new_id()::text || gen_random_uuid(), '-', ''));
+  user_id uuid;
+  is_new boolean;
+begin
+  insert into app.users (anonymous_id, display_name)
+  values (wished, internal.generated_name())
+  on conflict on constraint users_anonymous_id_unique do nothing
+  returning id into user_id;
+  is_new := user_id is not null;
+  if not is_new then
+    -- locked against new rows that refer to the user, so that an identity which is being linked is waited for and seen
+    select u.id into user_id from app.users u where u.anonymous_id = wished for update;
+    if user_id is null or internal.has_identity(user_id) then
+      perform internal.fail(401, 'UNAUTHORIZED', 'This anonymous id does not sign in any more.');
+    end if;
+  end if;
+  return internal.sign_in(user_id, is_new, 'anonymous', auth_anonymous.sid, auth_anonymous.refresh_hash, auth_anonymous.device);
+end $$;
+comment on function api.auth_anonymous is
+  'Signs in by anonymous id, 200, or makes a user, 201. Refuses 401 UNAUTHORIZED once the user has any identity. The name is always generated.';
+
+create or replace function api.auth_email_signup(sid uuid, refresh_hash text, email text, password_hash text, display_name text default null,
+                                                 device jsonb default null)
+returns api.reply
+language plpgsql volatile as $$
+declare
+  user_id uuid;
+begin
+  if not internal.is_email(btrim(auth_email_signup.email)) then
+    perform internal.invalid('email', 'must be a mail address', 'INVALID_INPUT');
+  end if;
+  insert into app.users (email, display_name)
+  values (internal.email_normal(auth_email_signup.email), coalesce(auth_email_signup.display_name, internal.generated_name()))
+  on conflict on constraint users_email_unique do nothing
+  returning id into user_id;
+  if user_id is null then
+    perform internal.fail(409, 'EMAIL_EXISTS', 'This address is in use.', '{"field": "email"}');
+  end if;
+  insert into app.user_passwords (app_user_id, password_hash) values (user_id, auth_email_signup.password_hash);
+  -- says that somebody claims the address; until it is proved, whoever proves it takes the account
+  insert into app.user_identities (app_user_id, provider, provider_id)
+  values (user_id, 'email', internal.email_normal(auth_email_signup.email));
+  return internal.sign_in(user_id, true, 'email', auth_email_signup.sid, auth_email_signup.refresh_hash, auth_email_signup.device);
+end $$;
+comment on function api.auth_email_signup is 'A new user with address and password, signed in at once, address unverified: 201. Refuses 409 EMAIL_EXISTS.';
+
+create or replace function api.auth_email_password(email text) returns api.reply
+language sql stable as $$
+  select internal.reply(200, json_build_object('email', e.email, 'user_id', u.id, 'password_hash', p.password_hash))
+    from (select internal.email_normal(auth_email_password.email) as email) e
+    left join app.users u on u.email = e.email
+    left join app.user_passwords p on p.app_user_id = u.id
+$$;
+comment on function api.auth_email_password is
+  'For the server alone: whose password to check, nulls when there is none, and the address in the form that attempts count against.';
+
+create or replace function api.auth_email_login(sid uuid, refresh_hash text, user_id uuid, password_hash text, device jsonb default null)
+returns api.reply
+language plpgsql volatile as $$
+begin
+  -- the password may have changed, or gone with an account that was taken back, while it was being checked
+  perform from app.users u where u.id = auth_email_login.user_id for update;
+  perform from app.user_passwords p
+    where p.app_user_id = auth_email_login.user_id and p.password_hash = auth_email_login.password_hash;
+  if not found then
+    perform internal.fail(401, 'UNAUTHORIZED', 'The email or the password is wrong.');
+  end if;
+  return internal.sign_in(auth_email_login.user_id, false, 'email', auth_email_login.sid, auth_email_login.refresh_hash,
+                          auth_email_login.device);
+end $$;
+comment on function api.auth_email_login is
+  'Signs in the user whose checked hash is still the stored one. Refuses 401 UNAUTHORIZED, 403 USER_BANNED. Locks the user.';
+
+create or replace function api.auth_password_state() returns api.reply
+language plpgsql volatile as $$
+declare
+  me constant app.users := internal.session_holder();
+begin
+  return internal.reply(200, json_build_object(
+    'password_hash', (select p.password_hash from app.user_passwords p where p.app_user_id = me.id),
+    'is_young', internal.session_is_young()));
+end $$;
+comment on function api.auth_password_state is
+  'For the server alone: the caller''s password hash, null when there is none, and whether the session is younger than 10 minutes. Refuses 401 UNAUTHORIZED.';
+
+create or replace function internal.set_password(me app.users, password_hash text, checked_hash text) returns void
+language plpgsql volatile as $$
+declare
+  stored constant text := (select p.password_hash from app.user_passwords p where p.app_user_id = (set_password.me).id);
+begin
+  if stored is distinct from set_password.checked_hash then
+    perform internal.fail(401, 'UNAUTHORIZED', 'The password has changed meanwhile.');
+  end if;
+  if (select u.email from app.users u where u.id = (set_password.me).id) is null then
+    -- the anonymous id would stop working, and nothing would begin to
+    perform internal.invalid('password', 'needs an email to sign in with: link one first', 'INVALID_INPUT');
+  end if;
+  insert into app.user_passwords as mine (app_user_id, password_hash, updated_at)
+  values ((set_password.me).id, set_password.password_hash, internal.now())
+  on conflict (app_user_id) do update set password_hash = excluded.password_hash, updated_at = excluded.updated_at;
+  if stored is null then
+    perform internal.told_linked((set_password.me).id, 'password');
+  end if;
+end $$;
+comment on function internal.set_password is
+  'Stores a password in the place of the one that the server checked (null: none was set). Refuses 401 UNAUTHORIZED when it is another by now, 400 INVALID_INPUT without an email.';
+
+create or replace function api.auth_password_set(password_hash text, checked_hash text default null) returns api.reply
+language plpgsql volatile as $$
+declare
+  me constant app.users := internal.session_holder();
+begin
+  perform internal.set_password(me, auth_password_set.password_hash, auth_password_set.checked_hash);
+  perform internal.end_sessions(me.id, 'password', internal.session_id());
+  return internal.reply(200, '{"success": true}');
+end $$;
+comment on function api.auth_password_set is
+  'Sets the caller''s password and ends their other sessions. Refuses 400 INVALID_INPUT, 401 UNAUTHORIZED. Locks the user. Supplement B1.';

@@ -1,0 +1,197 @@
+-- Sign-in of end users. These functions run as app_auth, the one role that reads password hashes. Tokens are made and signed
+-- by the server; only the hash of a refresh token comes here.
+--
+-- Whoever changes how a user signs in locks in this order, so that two of them never wait for each other: an identity of a
+-- provider, an address, a code, the user's row, the rest.
+
+create or replace function internal.lock_address(channel text, address text) returns void
+language sql volatile as $$
+  select pg_advisory_xact_lock(hashtextextended('address ' || lock_address.channel || ' ' || lock_address.address, 0))
+$$;
+comment on function internal.lock_address is 'One at a time proves an address, or makes a user of it. Held to the end of the transaction.';
+
+create or replace function internal.has_identity(app_user_id uuid) returns boolean
+language sql stable as $$
+  select exists (select from app.users u
+                  where u.id = has_identity.app_user_id and (u.email is not null or u.phone is not null))
+      or exists (select from app.user_passwords p where p.app_user_id = has_identity.app_user_id)
+      or exists (select from app.user_identities i where i.app_user_id = has_identity.app_user_id)
+$$;
+comment on function internal.has_identity is 'Whether a user is more than anonymous: an email, a phone, a password or a linked provider.';
+
+create or replace function internal.sign_in(app_user_id uuid, is_new boolean, method text, sid uuid, refresh_hash text, device jsonb default null)
+returns api.reply
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  them app.users;
+begin
+  if internal.caller() <> 'sign_in' then
+    raise exception 'sessions are started by sign-in routes, not by %', internal.caller();
+  end if;
+  update app.users u
+     set last_seen_at = internal.now()
+   where u.id = sign_in.app_user_id
+  returning u.* into them;
+  if them.is_banned then
+    perform internal.fail(403, 'USER_BANNED', 'This user is banned.');
+  end if;
+  insert into app.user_sessions (id, app_user_id, refresh_hash, original_anonymous_id, expires_at, platform, app_version, ip_country)
+  values (sign_in.sid, them.id, sign_in.refresh_hash, them.anonymous_id, internal.now() + interval '90 days',
+          sign_in.device ->> 'platform', sign_in.device ->> 'app_version', sign_in.device ->> 'ip_country');
+  if sign_in.is_new then
+    perform internal.emit(them.id, 'svc.user.created', jsonb_build_object('method', sign_in.method));
+  end if;
+  perform internal.emit(them.id, 'svc.user.signed_in', jsonb_build_object('method', sign_in.method));
+  return internal.reply(case when sign_in.is_new then 201 else 200 end,
+                        json_build_object('user', internal.user_json(them), 'is_new_user', sign_in.is_new));
+end $$;
+comment on function internal.sign_in is
+  'Starts a session (90 days from its last refresh) and answers {user, is_new_user}; 201 for a new user. Refuses 403 USER_BANNED. Emits svc.user.created and svc.user.signed_in.';
+
+create or replace function internal.end_sessions(app_user_id uuid, reason text, except_sid uuid default null) returns int
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  ended uuid;
+  ended_count int := 0;
+begin
+  if internal.caller() not in ('sign_in', 'user', 'developer', 'worker')
+     or internal.caller() = 'user' and internal.user_id() <> end_sessions.app_user_id then
+    raise exception 'these sessions are not to be ended by %', internal.caller();
+  end if;
+  for ended in
+    select s.id
+      from app.user_sessions s
+     where s.app_user_id = end_sessions.app_user_id and s.ended_at is null and s.id is distinct from end_sessions.except_sid
+     order by s.id
+       for update
+  loop
+    update app.user_sessions s set ended_at = internal.now(), end_reason = end_sessions.reason where s.id = ended;
+    perform internal.changed('session:' || ended);
+    ended_count := ended_count + 1;
+  end loop;
+  return ended_count;
+end $$;
+comment on function internal.end_sessions is 'Ends the sessions of a user, all but one if it is named, and tells the servers. Locks them in the order of their ids.';
+
+create or replace function internal.session_holder() returns app.users
+language plpgsql volatile as $$
+declare
+  me app.users;
+begin
+  select u.* into me from app.users u where u.id = internal.user_id() for update;
+  -- servers know a session for some seconds after it has ended: what changes an account asks again, behind the lock
+  if me.id is null or me.is_banned or not exists (
+       select from app.user_sessions s
+        where s.id = internal.session_id() and s.app_user_id = me.id and s.ended_at is null and s.expires_at > internal.now()) then
+    perform internal.fail(401, 'UNAUTHORIZED', 'The session has ended.');
+  end if;
+  return me;
+end $$;
+comment on function internal.session_holder is
+  'The user whose session calls, their row locked. Refuses 401 UNAUTHORIZED where the session does not live any more.';
+
+create or replace function internal.session_is_young() returns boolean
+language sql stable security definer set search_path = '' as $$
+  -- from the sign-in, never from a refresh
+  select exists (select from app.user_sessions s
+                  where s.id = internal.session_id() and s.app_user_id = internal.user_id()
+                    and s.signed_in_at > internal.now() - interval '10 minutes')
+$$;
+comment on function internal.session_is_young is 'Whether the caller signed in less than 10 minutes ago: then they need not prove themselves again.';
+
+create or replace function api.auth_refresh(sid uuid, presented_hash text, next_hash text, device jsonb default null) returns api.reply
+language plpgsql volatile as $$
+declare
+  session app.user_sessions;
+begin
+  select s.* into session from app.user_sessions s where s.id = auth_refresh.sid for update;
+  if session.id is null or session.ended_at is not null or session.expires_at <= internal.now() then
+    return internal.refuse(401, 'INVALID_TOKEN', 'The refresh token is not valid any more.');
+  end if;
+  if session.refresh_hash <> auth_refresh.presented_hash then
+    -- returned, not raised: the end of the session must stay
+    update app.user_sessions s set ended_at = internal.now(), end_reason = 'reuse' where s.id = session.id;
+    perform internal.changed('session:' || session.id);
+    return internal.refuse(401, 'REFRESH_TOKEN_REUSED', 'This refresh token was replaced; its session has ended.');
+  end if;
+  if exists (select from app.users u where u.id = session.app_user_id and u.is_banned) then
+    return internal.refuse(403, 'USER_BANNED', 'This user is banned.');
+  end if;
+  update app.user_sessions s
+     set refresh_hash = auth_refresh.next_hash,
+         last_used_at = internal.now(),
+         expires_at = internal.now() + interval '90 days',
+         platform = coalesce(auth_refresh.device ->> 'platform', s.platform),
+         app_version = coalesce(auth_refresh.device ->> 'app_version', s.app_version),
+         ip_country = coalesce(auth_refresh.device ->> 'ip_country', s.ip_country)
+   where s.id = session.id;
+  return internal.reply(200, json_build_object('user_id', session.app_user_id, 'anonymous_id', session.original_anonymous_id));
+end $$;
+comment on function api.auth_refresh is
+  'Replaces the refresh token within its session. Refuses 401 INVALID_TOKEN, 403 USER_BANNED; an older token of the session ends it: 401 REFRESH_TOKEN_REUSED. Locks the session.';
+
+create or replace function api.auth_logout(sid uuid default null, "all" boolean default false) returns api.reply
+language plpgsql volatile as $$
+declare
+  ended uuid;
+begin
+  if auth_logout."all" then
+    perform internal.end_sessions((internal.session_holder()).id, 'logout');
+  end if;
+  update app.user_sessions s
+     set ended_at = internal.now(), end_reason = 'logout'
+   where s.id = auth_logout.sid and s.ended_at is null
+  returning s.id into ended;
+  if ended is not null then
+    perform internal.changed('session:' || ended);
+  end if;
+  return internal.reply(200, '{"success": true}');
+end $$;
+comment on function api.auth_logout is
+  'Ends the session of a refresh token, and with all every session of the caller. Ending what is ended, or unknown, is 200 too. With all: refuses 401 UNAUTHORIZED.';
+
+create or replace function api.auth_session(sid uuid) returns api.reply
+language sql stable as $$
+  select internal.reply(200, json_build_object('is_live', exists (
+    select from app.user_sessions s
+      join app.users u on u.id = s.app_user_id
+     where s.id = auth_session.sid and s.ended_at is null and s.expires_at > internal.now() and not u.is_banned)))
+$$;
+comment on function api.auth_session is 'Whether the tokens of a session still work.';
+
+create or replace function api.auth_sessions(page_offset int default 0, page_limit int default 50) returns api.reply
+language sql stable as $$
+  select internal.reply_page(
+    (select json_agg(json_build_object(
+              'id', l.id, 'created_at', internal.iso(l.signed_in_at), 'last_used_at', internal.iso(l.last_used_at),
+              'platform', l.platform, 'app_version', l.app_version, 'ip_country', l.ip_country,
+              'current', l.id = internal.session_id())
+              order by l.signed_in_at desc, l.id desc)
+       from (select s.*
+               from app.user_sessions s
+              where s.app_user_id = internal.user_id() and s.ended_at is null and s.expires_at > internal.now()
+              order by s.signed_in_at desc, s.id desc
+              limit auth_sessions.page_limit offset auth_sessions.page_offset) l),
+    (select count(*) from app.user_sessions s
+      where s.app_user_id = internal.user_id() and s.ended_at is null and s.expires_at > internal.now()),
+    auth_sessions.page_offset, auth_sessions.page_limit)
+$$;
+comment on function api.auth_sessions is 'The caller''s live sessions, newest first. Supplement B2.';
+
+create or replace function api.auth_session_end(session_id uuid) returns api.reply
+language plpgsql volatile as $$
+declare
+  ended uuid;
+begin
+  update app.user_sessions s
+     set ended_at = internal.now(), end_reason = 'ended'
+   where s.id = auth_session_end.session_id and s.app_user_id = internal.user_id()
+     and s.ended_at is null and s.expires_at > internal.now()
+  returning s.id into ended;
+  if ended is null then
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such session.');
+  end if;
+  perform internal.changed('session:' || ended);
+  return internal.reply(200, '{"deleted": true}');
+end $$;
+comment on function api.auth_session_end is 'Ends one of the caller''s live sessions, also the one that calls. Refuses 404 NOT_FOUND. Supplement B2.';

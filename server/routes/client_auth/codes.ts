@@ -1,0 +1,156 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import { appKey } from '#server/http/callers.ts'
+import { Code, type CodeScope, codeHash, newCode, Phone, sealPurpose } from '#server/http/codes.ts'
+import { perIp, takeLimits } from '#server/http/limits.ts'
+import { area, type Declaration, type HandlerContext, type Route, route } from '#server/http/route.ts'
+import { Email } from '#server/http/schemas.ts'
+import { AuthResult, edgeOf, holder, Ok, signIn } from '#server/routes/client_auth/result.ts'
+import { sha256 } from '#server/secrets.ts'
+
+/** Per address the database counts, in the request's own transaction: over that limit nothing happens, and nothing tells. */
+const requestsPerIp = (context: HandlerContext, what: string) =>
+  takeLimits(context, perIp(`client ${what}`, context.request.ip, [10, 'minute'], [200, 'day']), 'RATE_LIMITED')
+
+type Purpose = CodeScope['purpose']
+const purpose = z.enum(['sign_in', 'link', 'delete']).default('sign_in')
+
+/** A code for an address. For the purposes of a session it is the session that asks. */
+const requestCode = async (context: HandlerContext, route: Route, channel: CodeScope['channel']) => {
+  const { services, resolved, request, body } = context
+  const { purpose } = body as { purpose: Purpose }
+  const address = body[channel] as string
+  const as = purpose === 'sign_in' ? resolved : await holder.resolve(request, services, route)
+  await requestsPerIp(context, 'code request')
+  const { projectId } = edgeOf(resolved)
+  const [id, code] = [randomUUID(), newCode()]
+  const scope = { projectId, purpose, channel, address, userId: as.claims.userId ?? null }
+  return context.call(
+    'auth_code_request',
+    {
+      id,
+      channel,
+      address,
+      purpose,
+      secret_hash: codeHash(services.secrets, scope, code),
+      sealed: services.secrets.encrypt(sealPurpose(projectId, id), code),
+    },
+    { as },
+  )
+}
+
+const verifyCode = async (context: HandlerContext, channel: CodeScope['channel']) => {
+  const address = context.body[channel] as string
+  await takeLimits(context, perIp('client code verify', context.request.ip, [20, 'minute']), 'RATE_LIMITED')
+  const { projectId } = edgeOf(context.resolved)
+  const scope = { projectId, purpose: 'sign_in', channel, address, userId: null } as const
+  return signIn(context, 'auth_code_sign_in', {
+    channel,
+    address,
+    secret_hash: codeHash(context.services.secrets, scope, context.body['code'] as string),
+  })
+}
+
+const requestMagicLink = async (context: HandlerContext) => {
+  const { services, resolved, body } = context
+  await requestsPerIp(context, 'magic link')
+  const [id, token] = [randomUUID(), randomBytes(32).toString('base64url')]
+  return context.call('auth_magic_link_request', {
+    id,
+    email: body['email'],
+    secret_hash: sha256(token),
+    sealed: services.secrets.encrypt(sealPurpose(edgeOf(resolved).projectId, id), token),
+  })
+}
+
+const sessionRefusals = { 401: ['UNAUTHORIZED', 'TOKEN_EXPIRED'], 403: ['SESSION_REQUIRED'], 429: ['RATE_LIMITED'] }
+
+/** A route whose handler needs the route itself, to resolve a session as it would. */
+const requestRoute = (
+  signature: `POST /${string}`,
+  channel: CodeScope['channel'],
+  declaration: Pick<Declaration, 'summary' | 'description' | 'body' | 'example' | 'refusals'>,
+): Route => {
+  const made: Route = route(signature, {
+    ...declaration,
+    caller: appKey,
+    handle: (context) => requestCode(context, made, channel),
+    replies: { 200: Ok },
+    failure: 'OTP_REQUEST_FAILED',
+  })
+  return made
+}
+
+const verified = { 403: ['USER_BANNED'] }
+
+export const clientAuthCodes = area({
+  stem: 'client_auth',
+  title: 'Sign-in without a password',
+  source: 'contract',
+  invalid: 'INVALID_INPUT',
+  routes: [
+    route('POST /client/auth/magic-link/request', {
+      caller: appKey,
+      summary: 'Mail a link that signs in',
+      description: 'Answers 200 whether or not the address has an account, and when it has had its mails of the hour.',
+      body: z.object({ email: Email }),
+      example: { email: 'user@example.com' },
+      handle: requestMagicLink,
+      replies: { 200: Ok },
+      refusals: { 400: ['INVALID_INPUT'], 429: ['RATE_LIMITED'] },
+      failure: 'OTP_REQUEST_FAILED',
+    }),
+    route('POST /client/auth/magic-link/verify', {
+      caller: appKey,
+      summary: 'Sign in with the token of a mailed link, once',
+      body: z.object({ token: z.string().min(1, 'is required').max(200, 'is too long') }),
+      example: { token: 'q3J…' },
+      handle: (context) =>
+        signIn(context, 'auth_magic_link_verify', { token_hash: sha256(context.body['token'] as string) }),
+      replies: { 200: AuthResult, 201: AuthResult },
+      refusals: { ...verified, 400: ['INVALID_INPUT'], 401: ['INVALID_TOKEN'] },
+      failure: 'OTP_VERIFY_FAILED',
+    }),
+    requestRoute('POST /client/auth/email/otp/request', 'email', {
+      summary: 'Mail a six-digit code',
+      description:
+        'With `purpose` `link` or `delete` it is for the session that asks, and needs its Bearer. Answers 200 whether or not a mail is sent.',
+      body: z.object({ email: Email, purpose }),
+      example: { email: 'user@example.com' },
+      refusals: { ...sessionRefusals, 400: ['INVALID_INPUT'] },
+    }),
+    route('POST /client/auth/email/otp/verify', {
+      caller: appKey,
+      summary: 'Sign in with a mailed code',
+      body: z.object({ email: Email, code: Code }),
+      example: { email: 'user@example.com', code: '123456' },
+      handle: (context) => verifyCode(context, 'email'),
+      replies: { 200: AuthResult, 201: AuthResult },
+      refusals: { ...verified, 400: ['INVALID_INPUT'], 401: ['OTP_INVALID'], 429: ['RATE_LIMITED'] },
+      failure: 'OTP_VERIFY_FAILED',
+    }),
+    requestRoute('POST /client/auth/phone/otp/request', 'phone', {
+      summary: 'Send a six-digit code as a text message',
+      description:
+        'Needs the `sms` integration. With `purpose` `link` or `delete` it needs the Bearer of the session that asks.',
+      body: z.object({ phone: Phone, purpose }),
+      example: { phone: '+4915112345678' },
+      refusals: { ...sessionRefusals, 400: ['INVALID_INPUT', 'PROVIDER_NOT_CONFIGURED'] },
+    }),
+    route('POST /client/auth/phone/otp/verify', {
+      caller: appKey,
+      summary: 'Sign in with a code from a text message',
+      body: z.object({ phone: Phone, code: Code }),
+      example: { phone: '+4915112345678', code: '123456' },
+      handle: (context) => verifyCode(context, 'phone'),
+      replies: { 200: AuthResult, 201: AuthResult },
+      refusals: {
+        ...verified,
+        400: ['INVALID_INPUT', 'PROVIDER_NOT_CONFIGURED'],
+        401: ['OTP_INVALID'],
+        429: ['RATE_LIMITED'],
+      },
+      failure: 'OTP_VERIFY_FAILED',
+    }),
+  ],
+})

@@ -1,0 +1,174 @@
+import { z } from 'zod'
+import { dataOf } from '#server/database/database.ts'
+import { refusal } from '#server/errors.ts'
+import { Code, codeHash, Phone } from '#server/http/codes.ts'
+import { perSubject, takeLimits } from '#server/http/limits.ts'
+import { checkPassword, hashPassword, NewPassword, Password, refuseWeak } from '#server/http/passwords.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { data, Email, Text } from '#server/http/schemas.ts'
+import { socialProviders } from '#server/providers/identity.ts'
+import { edgeOf, holder, Success, User } from '#server/routes/client_auth/result.ts'
+import { type IdTokenBody, identityFrom, idToken } from '#server/routes/client_auth/social.ts'
+
+const userIdOf = ({ resolved }: HandlerContext): string => resolved.claims.userId ?? ''
+
+/**
+ * The hash that the new password may take the place of: none is set, or the present one was given. A session that has just
+ * signed in may do without where `trustsYoung`: that is how a forgotten password is set anew.
+ */
+const checkedHash = async (context: HandlerContext, current: string | undefined, trustsYoung: boolean) => {
+  const { password_hash, is_young } = dataOf<{ password_hash: string | null; is_young: boolean }>(
+    await context.call('auth_password_state', {}),
+  )
+  if (password_hash === null) return null
+  if (current === undefined) {
+    if (trustsYoung && is_young) return password_hash
+    throw refusal(400, 'INVALID_INPUT', 'current_password: is required, because a password is set', {
+      field: 'current_password',
+      reason: 'is required, because a password is set',
+    })
+  }
+  // whoever found a session open must not try passwords at leisure
+  const guesses = perSubject('client current password', userIdOf(context), [10, 'quarter'], [100, 'day'])
+  await takeLimits(context, guesses, 'RATE_LIMITED')
+  if (!(await checkPassword(password_hash, current)))
+    throw refusal(401, 'UNAUTHORIZED', 'The current password is wrong.')
+  return password_hash
+}
+
+type Passwords = { readonly password: string; readonly current_password?: string }
+
+const newPassword = async (context: HandlerContext, trustsYoung: boolean) => {
+  const { password, current_password } = context.body as Passwords
+  refuseWeak(password)
+  const checked_hash = await checkedHash(context, current_password, trustsYoung)
+  return { password_hash: await hashPassword(password), checked_hash }
+}
+
+const linkHash = (context: HandlerContext, channel: 'email' | 'phone') => {
+  const address = context.body[channel] as string
+  const { projectId } = edgeOf(context.resolved)
+  const scope = { projectId, purpose: 'link', channel, address, userId: userIdOf(context) } as const
+  return codeHash(context.services.secrets, scope, context.body['code'] as string)
+}
+
+const linkEmail = async (context: HandlerContext) =>
+  context.call('auth_link_email', {
+    email: context.body['email'],
+    secret_hash: linkHash(context, 'email'),
+    ...(context.body['password'] === undefined ? {} : await newPassword(context, false)),
+  })
+
+const linkSocial = async (context: HandlerContext) => {
+  const body = context.body as IdTokenBody
+  const identity = await identityFrom(context, body, 'UPDATE_FAILED')
+  return context.call('auth_link_social', {
+    provider: body.provider,
+    provider_id: identity.providerId,
+    email: identity.email,
+  })
+}
+
+const link = async (context: HandlerContext) => {
+  await takeLimits(context, perSubject('client link', userIdOf(context), [10, 'minute']), 'RATE_LIMITED')
+  switch (context.body['provider']) {
+    case 'email':
+      return linkEmail(context)
+    case 'phone':
+      return context.call('auth_link_phone', {
+        phone: context.body['phone'],
+        secret_hash: linkHash(context, 'phone'),
+      })
+    case 'password':
+      return context.call('auth_link_password', await newPassword(context, false))
+    default:
+      return linkSocial(context)
+  }
+}
+
+/** Whose token cannot be read is nobody: SQL refuses both alike. */
+const merge = async (context: HandlerContext) => {
+  const verified = await context.services.tokens.verifySession(
+    edgeOf(context.resolved),
+    context.body['from_session_token'] as string,
+  )
+  const from = verified.kind === 'valid' ? verified.claims : null
+  return context.call('auth_merge', { from_user_id: from?.userId ?? null, from_sid: from?.sid ?? null })
+}
+
+const current_password = Password.optional()
+const Merged = data(z.strictObject({ user: User, merged: z.record(z.string(), z.int()) }))
+
+export const clientAuthLinks = area({
+  stem: 'client_auth',
+  title: 'Ways to sign in',
+  source: 'contract',
+  invalid: 'INVALID_INPUT',
+  routes: [
+    route('POST /client/auth/link', {
+      caller: holder,
+      summary: 'Link an email, a phone, Apple, Google or a password to the signed-in user',
+      description:
+        'Codes are asked for with `purpose: "link"`. `merge_available` in `IDENTITY_IN_USE` says that the caller is purely anonymous: sign in to the ' +
+        'account that has the identity, and merge this user into it.',
+      body: z.discriminatedUnion('provider', [
+        z.object({
+          provider: z.literal('email'),
+          email: Email,
+          code: Code,
+          password: NewPassword.optional(),
+          current_password,
+        }),
+        z.object({ provider: z.literal('phone'), phone: Phone, code: Code }),
+        z.object({ provider: z.literal('password'), password: NewPassword, current_password }),
+        z.object({ provider: z.enum(socialProviders), ...idToken }),
+      ]),
+      example: { provider: 'email', email: 'user@example.com', code: '123456' },
+      handle: link,
+      replies: { 200: data(User) },
+      refusals: {
+        400: ['INVALID_INPUT', 'WEAK_PASSWORD', 'AUDIENCE_NOT_CONFIGURED'],
+        401: ['OTP_INVALID', 'INVALID_TOKEN'],
+        409: ['IDENTITY_IN_USE'],
+        429: ['RATE_LIMITED'],
+      },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('POST /client/auth/unlink', {
+      caller: holder,
+      summary: 'Take a way to sign in away from the signed-in user',
+      body: z.object({
+        provider: z.enum(['email', 'phone', 'password', ...socialProviders]),
+        provider_id: Text(255, 1).optional(),
+      }),
+      example: { provider: 'google' },
+      call: 'auth_unlink',
+      replies: { 200: data(User) },
+      refusals: { 400: ['INVALID_INPUT'], 404: ['IDENTITY_NOT_FOUND'], 409: ['LAST_IDENTITY'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('POST /client/auth/password', {
+      caller: holder,
+      summary: "Set or change the signed-in user's password, and end their other sessions",
+      description:
+        '`current_password` is needed where a password is set and the session is older than 10 minutes since its sign-in: after a sign-in by code a ' +
+        'forgotten password is set anew without it.',
+      body: z.object({ password: NewPassword, current_password }),
+      example: { password: 'a long passphrase' },
+      handle: async (context) => context.call('auth_password_set', await newPassword(context, true)),
+      replies: { 200: Success },
+      refusals: { 400: ['INVALID_INPUT', 'WEAK_PASSWORD'], 401: ['UNAUTHORIZED'], 429: ['RATE_LIMITED'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('POST /client/auth/merge', {
+      caller: holder,
+      summary: 'Merge a purely anonymous user into the signed-in one',
+      body: z.object({ from_session_token: z.string().min(1, 'is required').max(4096, 'is too long') }),
+      example: { from_session_token: 'eyJ…' },
+      handle: merge,
+      replies: { 200: Merged },
+      refusals: { 400: ['INVALID_INPUT'], 401: ['INVALID_TOKEN'], 409: ['MERGE_NOT_ALLOWED'] },
+      failure: 'UPDATE_FAILED',
+    }),
+  ],
+})

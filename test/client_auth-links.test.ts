@@ -1,0 +1,513 @@
+import { randomUUID } from 'node:crypto'
+import { decodeJwt } from 'jose'
+import { afterEach, describe, expect, test } from 'vitest'
+import {
+  anonymousId,
+  type Device,
+  expectRefusal,
+  newEmail,
+  newPhone,
+  password,
+  startStage,
+} from '#test/support/sign_in.ts'
+
+const stage = await startStage()
+const { harness, project, app, device } = stage
+
+afterEach(async () => {
+  harness.setTime(null)
+  await project.sql(`delete from app.rate_limits where key like 'client login app%'`)
+})
+
+const link = (by: Device, body: object) => by.post('/client/auth/link', body)
+const unlink = (by: Device, body: object) => by.post('/client/auth/unlink', body)
+const linkEmail = async (by: Device, email: string, more: object = {}) =>
+  link(by, { provider: 'email', email, code: await stage.code(email, 'link', by), ...more })
+const linkSocial = async (by: Device, provider: 'apple' | 'google', claims: object = {}) =>
+  link(by, { provider, id_token: await stage.socialToken(provider, { ...claims }) })
+const setPassword = (by: Device, body: object) => by.post('/client/auth/password', body)
+/** A user with a phone, which messages would have proved. */
+const withPhone = async (by: Device) => {
+  const phone = newPhone()
+  await project.sql('update app.users set phone = $2, phone_verified = true where id = $1', [by.id, phone])
+  return phone
+}
+const linkedEvents = async (userId: string) =>
+  (
+    await project.sql(
+      `select properties ->> 'provider' as provider from app.engagement_events
+        where app_user_id = $1 and event_name = 'svc.user.identity_linked' order by id`,
+      [userId],
+    )
+  ).map(({ provider }) => provider)
+
+describe('linking an email', () => {
+  test('gives an anonymous user an account, and the anonymous id stops working', async () => {
+    const [wished, email] = [anonymousId(), newEmail()]
+    const me = await stage.anonymous(wished)
+    const answer = await linkEmail(me, email.toUpperCase(), { password })
+    expect(answer.status).toBe(200)
+    expect(answer.data).toMatchObject({
+      id: me.id,
+      email,
+      email_verified: true,
+      anonymous_id: wished,
+      auth_providers: [{ provider: 'email', provider_id: email }],
+    })
+    expect((await stage.me(me)).status).toBe(200)
+    expect((await stage.login(email)).data.user.id).toBe(me.id)
+    expectRefusal(await app.post('/client/auth/anonymous', { anonymous_id: wished }), 401, 'UNAUTHORIZED')
+    expect(await linkedEvents(me.id)).toEqual(['email', 'password'])
+  })
+
+  test('takes the place of a former address, which is free again', async () => {
+    const [old, email] = [newEmail(), newEmail()]
+    const me = await stage.signup(old)
+    expect((await linkEmail(me, email)).data).toMatchObject({ email, email_verified: true })
+    expect(await stage.identities(me.id)).toEqual([`email ${email}`])
+    expect((await stage.login(email)).status).toBe(200)
+    expectRefusal(await stage.login(old), 401, 'UNAUTHORIZED')
+    await stage.signup(old)
+    // once more is no change and no event
+    await linkEmail(me, email)
+    expect(await linkedEvents(me.id)).toEqual(['email'])
+  })
+
+  test('of another user is refused, and says whether a merge would do', async () => {
+    const email = newEmail()
+    await stage.signup(email)
+    const [guest, member] = [await stage.anonymous(), await stage.signup(newEmail())]
+    for (const [by, merge_available] of [
+      [guest, true],
+      [member, false],
+    ] as const) {
+      const answer = await linkEmail(by, email)
+      expectRefusal(answer, 409, 'IDENTITY_IN_USE')
+      expect(answer.error?.details).toEqual({ merge_available })
+    }
+    expect((await stage.me(guest)).data.email).toBeNull()
+  })
+
+  test('needs the right code', async () => {
+    const email = newEmail()
+    const me = await stage.anonymous()
+    const code = await stage.code(email, 'link', me)
+    const wrong = String((Number(code) + 1) % 1e6).padStart(6, '0')
+    for (let times = 0; times < 5; times += 1)
+      expectRefusal(await link(me, { provider: 'email', email, code: wrong }), 401, 'OTP_INVALID')
+    // locked
+    expectRefusal(await link(me, { provider: 'email', email, code }), 401, 'OTP_INVALID')
+    expect((await linkEmail(me, email)).status).toBe(200)
+  })
+
+  test('verify against link: of two at once for one address one has it, and nobody fails', async () => {
+    for (let round = 0; round < 4; round += 1) {
+      const email = newEmail()
+      const me = await stage.anonymous()
+      const [toLink, toSignIn] = [await stage.code(email, 'link', me), await stage.code(email)]
+      const [linked, verified] = await Promise.all([
+        link(me, { provider: 'email', email, code: toLink }),
+        stage.verifyCode(email, toSignIn),
+      ])
+      const owners = await project.sql('select id from app.users where email = $1', [email])
+      expect(owners).toHaveLength(1)
+      if (linked.status === 200) {
+        expect([owners[0].id, verified.status, verified.data.user.id]).toEqual([me.id, 200, me.id])
+      } else {
+        expectRefusal(linked, 409, 'IDENTITY_IN_USE')
+        expect([verified.status, verified.data.user.id]).toEqual([201, owners[0].id])
+      }
+    }
+  })
+
+  test('ten sessions at once for one address: one has it', async () => {
+    const email = newEmail()
+    const guests = await Promise.all(Array.from({ length: 4 }, () => stage.anonymous()))
+    const codes: string[] = []
+    for (const guest of guests) codes.push(await stage.code(email, 'link', guest))
+    const answers = await Promise.all(
+      guests.map((guest, index) => link(guest, { provider: 'email', email, code: codes[index] })),
+    )
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
+    expect(answers.filter(({ error }) => error?.code === 'IDENTITY_IN_USE')).toHaveLength(3)
+  })
+})
+
+describe('linking a provider', () => {
+  test('adds a way in; its verified address becomes the account’s where there is none', async () => {
+    const me = await stage.anonymous()
+    const claims = { sub: randomUUID(), email: newEmail(), email_verified: true }
+    const answer = await linkSocial(me, 'google', claims)
+    expect(answer.data).toMatchObject({
+      id: me.id,
+      email: claims.email,
+      email_verified: true,
+      auth_providers: [{ provider: 'google', provider_id: claims.sub }],
+    })
+    expect((await stage.social('google', claims)).data.user.id).toBe(me.id)
+    // again is no mistake, and no second event
+    expect((await linkSocial(me, 'google', claims)).status).toBe(200)
+    expect(await linkedEvents(me.id)).toEqual(['google'])
+    // an address that is another’s stays theirs, one that is unverified is nobody’s, one that is verified stays
+    const taken = newEmail()
+    const owner = await stage.signup(taken)
+    for (const [email, email_verified] of [
+      [taken, true],
+      [newEmail(), false],
+    ] as const) {
+      const guest = await stage.anonymous()
+      expect((await linkSocial(guest, 'apple', { email, email_verified })).data.email).toBeNull()
+    }
+    const kept = await linkSocial(owner, 'apple', { email: newEmail(), email_verified: true })
+    expect(kept.data).toMatchObject({ email: taken, email_verified: false })
+  })
+
+  test('of another user is refused; at once by ten, one has it', async () => {
+    const sub = randomUUID()
+    const guests = await Promise.all(Array.from({ length: 10 }, () => stage.anonymous()))
+    const answers = await Promise.all(guests.map((guest) => linkSocial(guest, 'apple', { sub })))
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
+    const refused = answers.filter(({ status }) => status !== 200)
+    for (const answer of refused) {
+      expectRefusal(answer, 409, 'IDENTITY_IN_USE')
+      expect(answer.error?.details).toEqual({ merge_available: true })
+    }
+  })
+
+  test('needs a good token, and an audience', async () => {
+    const me = await stage.anonymous()
+    expectRefusal(await link(me, { provider: 'google', id_token: 'x' }), 401, 'INVALID_TOKEN')
+    expectRefusal(await linkSocial(me, 'google', { aud: 'someone.else' }), 401, 'INVALID_TOKEN')
+    const bare = await harness.project()
+    const there = await bare.user()
+    const id_token = await stage.socialToken('apple', {})
+    expectRefusal(
+      await there.post('/client/auth/link', { provider: 'apple', id_token }),
+      400,
+      'AUDIENCE_NOT_CONFIGURED',
+    )
+  })
+})
+
+describe('link', () => {
+  test.each([
+    [{}, 'provider'],
+    [{ provider: 'facebook' }, 'provider'],
+    [{ provider: 'email', email: 'a@example.org' }, 'code'],
+    [{ provider: 'email', email: 'x', code: '123456' }, 'email'],
+    [{ provider: 'phone', phone: '0151', code: '123456' }, 'phone'],
+    [{ provider: 'google' }, 'id_token'],
+    [{ provider: 'password' }, 'password'],
+    [{ provider: 'password', password: 7 }, 'password'],
+  ])('refuses %j', async (body, field) => {
+    const answer = await link(await stage.anonymous(), body)
+    expectRefusal(answer, 400, 'INVALID_INPUT')
+    expect(answer.error?.details.field).toBe(field)
+  })
+})
+
+describe('passwords', () => {
+  test('linking one needs an email to sign in with, and 8 characters', async () => {
+    const guest = await stage.anonymous()
+    for (const answer of [
+      await link(guest, { provider: 'password', password }),
+      await setPassword(guest, { password }),
+    ]) {
+      expectRefusal(answer, 400, 'INVALID_INPUT')
+      expect(answer.error?.details.field).toBe('password')
+    }
+    const email = newEmail()
+    const me = device(await stage.verifyCode(email, await stage.code(email)))
+    for (const answer of [
+      await link(me, { provider: 'password', password: '1234567' }),
+      await setPassword(me, { password: '1234567' }),
+      await linkEmail(me, newEmail(), { password: 'short' }),
+    ])
+      expectRefusal(answer, 400, 'WEAK_PASSWORD')
+    expect((await link(me, { provider: 'password', password })).status).toBe(200)
+    expect((await stage.login(email)).data.user.id).toBe(me.id)
+    expect(await linkedEvents(me.id)).toEqual(['password'])
+  })
+
+  test('linking one where one is set needs the current one, however young the session', async () => {
+    const email = newEmail()
+    const me = await stage.signup(email)
+    const other = 'another passphrase'
+    for (const body of [
+      { provider: 'password', password: other },
+      { provider: 'email', email: newEmail(), code: '123456', password: other },
+    ]) {
+      const missing = await link(me, body)
+      expectRefusal(missing, 400, 'INVALID_INPUT')
+      expect(missing.error?.details.field).toBe('current_password')
+      expectRefusal(await link(me, { ...body, current_password: 'wrong' }), 401, 'UNAUTHORIZED')
+    }
+    expect((await link(me, { provider: 'password', password: other, current_password: password })).status).toBe(200)
+    expect((await stage.login(email, other)).status).toBe(200)
+    const next = newEmail()
+    expect((await linkEmail(me, next, { password, current_password: other })).status).toBe(200)
+    expect((await stage.login(next)).status).toBe(200)
+  })
+
+  test('changing one ends the other sessions, and keeps this one', async () => {
+    const email = newEmail()
+    const me = await stage.signup(email)
+    const elsewhere = device(await stage.login(email))
+    expect((await setPassword(me, { password: 'another passphrase', current_password: password })).data).toEqual({
+      success: true,
+    })
+    expect((await stage.me(me)).status).toBe(200)
+    expectRefusal(await stage.me(elsewhere), 401, 'UNAUTHORIZED')
+    expectRefusal(await app.post('/client/auth/refresh', { refresh_token: elsewhere.refresh }), 401, 'INVALID_TOKEN')
+    expectRefusal(await stage.login(email), 401, 'UNAUTHORIZED')
+    expect((await stage.login(email, 'another passphrase')).status).toBe(200)
+  })
+
+  test('a session younger than ten minutes may do without the current one; a refresh makes none younger', async () => {
+    harness.setTime('2026-11-22T10:00:00Z')
+    const email = newEmail()
+    const me = await stage.signup(email)
+    harness.setTime('2026-11-22T10:09:59Z')
+    expect((await setPassword(me, { password: 'second passphrase' })).status).toBe(200)
+    harness.setTime('2026-11-22T10:10:00Z')
+    const refreshed = await app.post('/client/auth/refresh', { refresh_token: me.refresh })
+    for (const token of [me.token, refreshed.data.session_token]) {
+      const answer = await app.post(
+        '/client/auth/password',
+        { password: 'third passphrase' },
+        { authorization: `Bearer ${token}` },
+      )
+      expectRefusal(answer, 400, 'INVALID_INPUT')
+      expect(answer.error?.details.field).toBe('current_password')
+    }
+    expectRefusal(
+      await setPassword(me, { password: 'third passphrase', current_password: 'wrong' }),
+      401,
+      'UNAUTHORIZED',
+    )
+    expect(
+      (await setPassword(me, { password: 'third passphrase', current_password: 'second passphrase' })).status,
+    ).toBe(200)
+    // a wrong one is wrong in a young session too
+    const young = device(await stage.login(email, 'third passphrase'))
+    expectRefusal(await setPassword(young, { password, current_password: 'wrong' }), 401, 'UNAUTHORIZED')
+    // the forgotten password: a code, then a new one, and no other way
+    const back = device(await stage.verifyCode(email, await stage.code(email)))
+    expect((await setPassword(back, { password: 'fourth passphrase' })).status).toBe(200)
+    expect((await stage.login(email, 'fourth passphrase')).data.user.id).toBe(me.id)
+  })
+
+  test('five at once with the same current one: one wins', async () => {
+    const email = newEmail()
+    const me = await stage.signup(email)
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, (_, index) =>
+        setPassword(me, { password: `passphrase number ${index}`, current_password: password }),
+      ),
+    )
+    const won = answers.flatMap(({ status }, index) => (status === 200 ? [index] : []))
+    expect(won).toHaveLength(1)
+    for (const answer of answers.filter(({ status }) => status !== 200)) expectRefusal(answer, 401, 'UNAUTHORIZED')
+    expect((await stage.login(email, `passphrase number ${won[0]}`)).status).toBe(200)
+  })
+})
+
+describe('unlinking', () => {
+  test('takes each way away, and what went with it', async () => {
+    const email = newEmail()
+    const me = await stage.signup(email)
+    const sub = randomUUID()
+    await linkSocial(me, 'google', { sub })
+    const phone = await withPhone(me)
+    expectRefusal(await unlink(me, { provider: 'apple' }), 404, 'IDENTITY_NOT_FOUND')
+    expectRefusal(await unlink(me, { provider: 'google', provider_id: 'another' }), 404, 'IDENTITY_NOT_FOUND')
+    expectRefusal(await unlink(me, { provider: 'email', provider_id: newEmail() }), 404, 'IDENTITY_NOT_FOUND')
+    expectRefusal(await unlink(me, { provider: 'phone', provider_id: newPhone() }), 404, 'IDENTITY_NOT_FOUND')
+
+    const gone = await unlink(me, { provider: 'google', provider_id: sub })
+    expect([gone.status, gone.data.auth_providers]).toEqual([200, [{ provider: 'email', provider_id: email }]])
+    expect((await stage.social('google', { sub })).data.user.id).not.toBe(me.id)
+    // with the address goes the password, which would sign in with it
+    const without = await unlink(me, { provider: 'email' })
+    expect(without.data).toMatchObject({ email: null, email_verified: false, auth_providers: [], phone })
+    expectRefusal(await stage.login(email), 401, 'UNAUTHORIZED')
+    expectRefusal(await unlink(me, { provider: 'password' }), 404, 'IDENTITY_NOT_FOUND')
+    expectRefusal(await unlink(me, { provider: 'email' }), 404, 'IDENTITY_NOT_FOUND')
+    expectRefusal(await unlink(me, { provider: 'phone' }), 409, 'LAST_IDENTITY')
+    expect((await stage.me(me)).data.phone).toBe(phone)
+    await stage.signup(email)
+  })
+
+  test('a password is no way of its own; the last one stays', async () => {
+    const email = newEmail()
+    const me = await stage.signup(email)
+    expectRefusal(await unlink(me, { provider: 'email' }), 409, 'LAST_IDENTITY')
+    expect((await unlink(me, { provider: 'password' })).status).toBe(200)
+    expectRefusal(await stage.login(email), 401, 'UNAUTHORIZED')
+    expectRefusal(await unlink(me, { provider: 'email' }), 409, 'LAST_IDENTITY')
+    const guest = await stage.anonymous()
+    expectRefusal(await unlink(guest, { provider: 'phone' }), 404, 'IDENTITY_NOT_FOUND')
+  })
+
+  test('of several of one provider needs to know which', async () => {
+    const me = await stage.anonymous()
+    const [one, two] = [randomUUID(), randomUUID()]
+    await linkSocial(me, 'apple', { sub: one })
+    await linkSocial(me, 'apple', { sub: two })
+    const answer = await unlink(me, { provider: 'apple' })
+    expectRefusal(answer, 400, 'INVALID_INPUT')
+    expect(answer.error?.details.field).toBe('provider_id')
+    expect((await unlink(me, { provider: 'apple', provider_id: one })).status).toBe(200)
+    expectRefusal(await unlink(me, { provider: 'apple' }), 409, 'LAST_IDENTITY')
+  })
+
+  test('the last two at once: one goes, one stays', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const me = await stage.anonymous()
+      await linkSocial(me, 'apple')
+      await linkSocial(me, 'google')
+      const answers = await Promise.all([unlink(me, { provider: 'apple' }), unlink(me, { provider: 'google' })])
+      expect(answers.map(({ status }) => status).sort()).toEqual([200, 409])
+      expect(await stage.identities(me.id)).toHaveLength(1)
+    }
+  })
+
+  test('an address that an administrator changes takes its link along', async () => {
+    const [email, next] = [newEmail(), newEmail()]
+    const me = await stage.signup(email)
+    await project.sql('update app.users set email = $2, email_verified = false where id = $1', [me.id, next])
+    expect(await stage.identities(me.id)).toEqual([])
+    // and whoever proves the new one takes the account: it held an unproved password
+    const owner = await stage.verifyCode(next, await stage.code(next))
+    expect(owner.data.user.id).toBe(me.id)
+    expectRefusal(await stage.me(me), 401, 'UNAUTHORIZED')
+  })
+
+  test.each([
+    [{}],
+    [{ provider: 'x' }],
+    [{ provider: 'google', provider_id: '' }],
+    [{ provider: 'google', provider_id: 'x'.repeat(256) }],
+  ])('refuses %j', async (body) => expectRefusal(await unlink(await stage.anonymous(), body), 400, 'INVALID_INPUT'))
+})
+
+describe('sessions', () => {
+  const list = (by: Device, query = '') => by.get(`/client/auth/sessions${query}`)
+
+  test('are listed newest first, with what the app says of itself, and the one that asks', async () => {
+    harness.setTime('2026-11-22T10:00:00Z')
+    const email = newEmail()
+    const me = await stage.signup(email)
+    harness.advance(60)
+    const phoneHeaders = { 'x-service-platform': 'ios', 'x-service-app-version': '2.1.0 (47)', 'cf-ipcountry': 'DE' }
+    const phone = device(await app.post('/client/auth/email/login', { email, password }, phoneHeaders))
+    harness.advance(60)
+    await app.post('/client/auth/refresh', { refresh_token: me.refresh }, { 'x-service-platform': 'web' })
+    const { status, body } = await list(me)
+    expect(status).toBe(200)
+    expect(body).toEqual({
+      data: [
+        {
+          id: decodeJwt(phone.token)['sid'],
+          created_at: '2026-11-22T10:01:00.000Z',
+          last_used_at: '2026-11-22T10:01:00.000Z',
+          platform: 'ios',
+          app_version: '2.1.0 (47)',
+          ip_country: 'DE',
+          current: false,
+        },
+        {
+          id: decodeJwt(me.token)['sid'],
+          created_at: '2026-11-22T10:00:00.000Z',
+          last_used_at: '2026-11-22T10:02:00.000Z',
+          platform: 'web',
+          app_version: null,
+          ip_country: null,
+          current: true,
+        },
+      ],
+      total: 2,
+      offset: 0,
+      limit: 50,
+    })
+    const page = await list(me, '?limit=1&offset=1')
+    expect([page.data.map((row: any) => row.current), page.body.total, page.body.limit]).toEqual([[true], 2, 1])
+    expect((await list(me, '?limit=5000')).body.limit).toBe(200)
+    for (const query of ['?limit=0', '?limit=x', '?offset=-1'])
+      expectRefusal(await list(me, query), 400, 'INVALID_INPUT')
+    // what is odd is cut or left out, never an error
+    const odd = { 'x-service-platform': 'x'.repeat(300), 'cf-ipcountry': 'XX', 'x-service-app-version': ' ' }
+    const guest = device(await app.post('/client/auth/anonymous', {}, odd))
+    expect((await list(guest)).data[0]).toMatchObject({ platform: 'x'.repeat(50), ip_country: null, app_version: null })
+  })
+
+  test('end one by one: only one’s own, only live ones', async () => {
+    const email = newEmail()
+    const me = await stage.signup(email)
+    const elsewhere = device(await stage.login(email))
+    const stranger = await stage.anonymous()
+    const idOf = (one: Device) => String(decodeJwt(one.token)['sid'])
+    const end = (by: Device, id: string) => by.delete(`/client/auth/sessions/${id}`)
+    expectRefusal(await end(stranger, idOf(me)), 404, 'NOT_FOUND')
+    expectRefusal(await end(me, randomUUID()), 404, 'NOT_FOUND')
+    expectRefusal(await end(me, 'x'), 400, 'INVALID_ID')
+    expect((await end(me, idOf(elsewhere).toUpperCase())).data).toEqual({ deleted: true })
+    expectRefusal(await stage.me(elsewhere), 401, 'UNAUTHORIZED')
+    expectRefusal(await app.post('/client/auth/refresh', { refresh_token: elsewhere.refresh }), 401, 'INVALID_TOKEN')
+    expectRefusal(await end(me, idOf(elsewhere)), 404, 'NOT_FOUND')
+    expect((await list(me)).body.total).toBe(1)
+    expect((await end(me, idOf(me))).status).toBe(200)
+    expectRefusal(await list(me), 401, 'UNAUTHORIZED')
+  })
+
+  test('logout of all ends every one, also those of other devices, and needs one of them', async () => {
+    const email = newEmail()
+    const me = await stage.signup(email)
+    const elsewhere = device(await stage.login(email))
+    const stranger = await stage.anonymous()
+    const logout = (by: Pick<Device, 'post'>, body: object) => by.post('/client/auth/logout', body)
+    expectRefusal(await logout(app, { refresh_token: me.refresh, all: true }), 401, 'UNAUTHORIZED')
+    expectRefusal(
+      await logout(project.onBehalfOf(me.id), { refresh_token: me.refresh, all: true }),
+      403,
+      'SESSION_REQUIRED',
+    )
+    expectRefusal(await logout(me, { refresh_token: me.refresh, all: 'yes' }), 400, 'INVALID_INPUT')
+    harness.setTime(new Date(Date.now() + 2 * 3600_000))
+    expectRefusal(await logout(me, { refresh_token: me.refresh, all: true }), 401, 'TOKEN_EXPIRED')
+    harness.setTime(null)
+    for (const one of [me, elsewhere]) expect((await stage.me(one)).status).toBe(200)
+    // a token that is dead already changes nothing about it
+    expect((await logout(me, { refresh_token: 'dead', all: true })).data).toEqual({ success: true })
+    for (const one of [me, elsewhere]) {
+      expectRefusal(await stage.me(one), 401, 'UNAUTHORIZED')
+      expectRefusal(await app.post('/client/auth/refresh', { refresh_token: one.refresh }), 401, 'INVALID_TOKEN')
+    }
+    expect((await stage.me(stranger)).status).toBe(200)
+    expectRefusal(await logout(me, { refresh_token: me.refresh, all: true }), 401, 'UNAUTHORIZED')
+  })
+})
+
+describe('a server key', () => {
+  test('does nothing of this for a user, and with a Bearer beside it is told to choose', async () => {
+    const me = await stage.signup(newEmail())
+    const other = await stage.anonymous()
+    const onBehalf = project.onBehalfOf(me.id)
+    const calls: [string, string, object?][] = [
+      ['POST', '/client/auth/link', { provider: 'password', password }],
+      ['POST', '/client/auth/unlink', { provider: 'email' }],
+      ['POST', '/client/auth/password', { password }],
+      ['POST', '/client/auth/merge', { from_session_token: other.token }],
+      ['GET', '/client/auth/sessions'],
+      ['DELETE', `/client/auth/sessions/${decodeJwt(me.token)['sid']}`],
+    ]
+    for (const [method, path, body] of calls) {
+      expectRefusal(await onBehalf.request(method, path, body), 403, 'SESSION_REQUIRED')
+      const both = onBehalf.with({ authorization: `Bearer ${me.token}` })
+      expectRefusal(await both.request(method, path, body), 400, 'INVALID_INPUT')
+      expectRefusal(await project.server.request(method, path, body), 401, 'UNAUTHORIZED')
+    }
+    expect((await stage.me(me)).status).toBe(200)
+    expect((await stage.me(other)).status).toBe(200)
+  })
+})
