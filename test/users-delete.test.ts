@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
-import { type Answer, type Project, startHarness, type User } from '#test/support/harness.ts'
+import type { Answer, Project, User } from '#test/support/harness.ts'
 import { startSecond } from '#test/support/second.ts'
+import { newEmail, startStage } from '#test/support/sign_in.ts'
 import { countRows, fillEveryTable } from '#test/support/user_rows.ts'
 
-const harness = await startHarness()
+const stage = await startStage()
+const { harness } = stage
 const project = await harness.project()
 afterEach(() => harness.setTime(null))
 
@@ -187,7 +189,7 @@ describe('deleting the own account', () => {
       await expect(project.as('app_user', claims, `select ${call}`, [user.id])).rejects.toThrow(/permission denied/)
     }
     await expect(project.as('app_user', claims, 'select internal.account_delete(null)')).rejects.toThrow(
-      /signed-in user/,
+      /session has ended/,
     )
     await expect(project.as('app_user', claims, 'delete from app.users')).rejects.toThrow(/permission denied/)
     const forged = { ...claims, 'app.caller': 'server_key' }
@@ -196,11 +198,52 @@ describe('deleting the own account', () => {
     ).rejects.toThrow(/by administrators/)
   })
 
-  test('of a user who has just gone is 404', async () => {
-    const user = await project.user()
-    await user.get('/client/users/me')
-    await project.sql('delete from app.users where id = $1', [user.id])
-    expectRefusal(await remove(user), 404, 'NOT_FOUND')
+  test('of a user who has just gone, or whose session has just ended, is refused', async () => {
+    const [gone, out] = [await project.user(), await project.user()]
+    for (const user of [gone, out]) await user.get('/client/users/me')
+    await project.sql('delete from app.users where id = $1', [gone.id])
+    await project.sql('update app.user_sessions set ended_at = now() where app_user_id = $1', [out.id])
+    for (const user of [gone, out]) expectRefusal(await remove(user), 401, 'UNAUTHORIZED')
+    expect(await isThere(out.id)).toBe(true)
+  })
+
+  const word = { confirm: 'DELETE' }
+  /** A user whose sign-in is no longer fresh, with a code to delete the account, and a wrong one. */
+  const coded = async () => {
+    const user = await stage.signup(newEmail())
+    harness.advance(601)
+    const code = await stage.code(user.user.email, 'delete', user)
+    return { user, code, wrong: code === '000000' ? '111111' : '000000' }
+  }
+  const remains = (id: string) => isThere(id, stage.project)
+
+  test('takes a code instead of a fresh sign-in, once it is right', async () => {
+    const { user, code, wrong } = await coded()
+    expectRefusal(await user.delete('/client/users/me', word), 401, 'REAUTH_REQUIRED')
+    expectRefusal(await user.delete('/client/users/me', { ...word, code: wrong }), 401, 'REAUTH_REQUIRED')
+    expectRefusal(await user.delete('/client/users/me', { confirm: 'no', code }), 400, 'CONFIRMATION_REQUIRED')
+    expectRefusal(await user.delete('/client/users/me', { ...word, code: '12' }), 400, 'VALIDATION_ERROR')
+    expectRefusal(await user.delete('/client/users/me?code=12', word), 400, 'INVALID_INPUT')
+    expectRefusal(await user.request('DELETE', '/client/users/me', '[]'), 400, 'INVALID_BODY')
+    expect(await remains(user.id)).toBe(true)
+    expect((await user.delete(`/client/users/me?confirm=DELETE&code=${code}`)).status).toBe(200)
+    expect(await remains(user.id)).toBe(false)
+  })
+
+  test('counts wrong codes: after five the right one is locked', async () => {
+    const { user, code, wrong } = await coded()
+    for (let n = 0; n < 5; n += 1)
+      expectRefusal(await user.delete('/client/users/me', { ...word, code: wrong }), 401, 'REAUTH_REQUIRED')
+    expectRefusal(await user.delete('/client/users/me', { ...word, code }), 401, 'REAUTH_REQUIRED')
+    expect(await remains(user.id)).toBe(true)
+  })
+
+  test('takes no code for another purpose, nor of another user', async () => {
+    const [{ user }, other] = [await coded(), await coded()]
+    const codes = [await stage.code(user.user.email, 'sign_in'), other.code]
+    for (const code of codes)
+      expectRefusal(await user.delete('/client/users/me', { ...word, code }), 401, 'REAUTH_REQUIRED')
+    expect([await remains(user.id), await remains(other.user.id)]).toEqual([true, true])
   })
 })
 

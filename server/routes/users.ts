@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import { endUser } from '#server/http/callers.ts'
+import { endUser, sessionUser } from '#server/http/callers.ts'
+import { Code, deletionCodeHash } from '#server/http/codes.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { data, JsonObject, Limit, Text, Uuid } from '#server/http/schemas.ts'
-import { User } from '#server/routes/client_auth.ts'
+import { edgeOf, User } from '#server/routes/client_auth/result.ts'
 
 /** The headers' wishes, the brand's first; nothing when neither was sent, so that most reads write nothing. */
 const zones = (headers: Record<string, string | string[] | undefined>) => {
@@ -10,12 +11,17 @@ const zones = (headers: Record<string, string | string[] | undefined>) => {
   return wished.length > 0 ? wished : undefined
 }
 
-/** `?confirm=` is for clients that drop the bodies of DELETE. */
-const deleteAccount = ({ body, query, call }: HandlerContext) => {
+/** Both may stand in the query, for clients that drop the bodies of DELETE. */
+const deleteAccount = ({ body, query, call, services, resolved }: HandlerContext) => {
   const confirm = body['confirm'] ?? query['confirm']
+  const code = (body['code'] ?? query['code']) as string | undefined
+  const userId = resolved.claims.userId ?? ''
   return call(
     'me_delete',
-    { confirm: typeof confirm === 'string' ? confirm : undefined },
+    {
+      confirm: typeof confirm === 'string' ? confirm : undefined,
+      code_hash: code && deletionCodeHash(services.secrets, edgeOf(resolved).projectId, userId, code),
+    },
     { readOnly: false, timeoutMs: 60_000 },
   )
 }
@@ -62,22 +68,20 @@ export const users = area({
       failure: 'UPDATE_FAILED',
     }),
     route('DELETE /client/users/me', {
-      caller: endUser,
+      caller: sessionUser,
       source: 'supplement',
       summary: "Delete the caller's account with everything that belongs to it",
       description:
-        'Needs `confirm: "DELETE"` in the body or the query. Who has an identity must have signed in less than 10 minutes ago.',
-      query: { confirm: z.string().optional() },
-      body: z.looseObject({ confirm: z.unknown().optional() }),
-      documentedBody: z.object({ confirm: z.literal('DELETE').optional() }),
+        'Needs `confirm: "DELETE"` in the body or the query. Who has an identity must have signed in less than 10 minutes ago, or send a `code` that was asked for with purpose `delete`.',
+      query: { confirm: z.string().optional(), code: Code.optional() },
+      body: z.looseObject({ confirm: z.unknown().optional(), code: Code.optional() }),
+      documentedBody: z.object({ confirm: z.literal('DELETE').optional(), code: Code.optional() }),
       example: { confirm: 'DELETE' },
       handle: deleteAccount,
       replies: { 200: data(z.strictObject({ deleted: z.literal(true) })) },
       refusals: {
         400: ['CONFIRMATION_REQUIRED'],
         401: ['REAUTH_REQUIRED'],
-        403: ['SESSION_REQUIRED'],
-        404: ['NOT_FOUND'],
       },
       failure: 'DELETE_FAILED',
     }),

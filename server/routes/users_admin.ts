@@ -1,11 +1,9 @@
-import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { administrator } from '#server/http/callers.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { Deleted, data, Flag, JsonObject, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
-import { User } from '#server/routes/client_auth.ts'
+import { AuthResult, signIn, User } from '#server/routes/client_auth/result.ts'
 import { sha256 } from '#server/secrets.ts'
 
 const AdminUser = z.strictObject({
@@ -91,21 +89,10 @@ const cohort = (context: HandlerContext) => {
 
 /** Supplement B4: never for the users of a project that is in production. */
 const testSession = async (context: HandlerContext) => {
-  const { tokens } = context.services
-  const { edge } = context.resolved
-  if (edge?.environment !== 'development') {
+  if (context.resolved.edge?.environment !== 'development') {
     throw refusal(403, 'FORBIDDEN', 'Sessions for testing are for projects of environment development.')
   }
-  const sid = randomUUID()
-  const refresh = await tokens.clientRefresh(edge, sid)
-  const user_id = context.params['userId']
-  const reply = await context.call('user_session', { user_id, sid, refresh_hash: refresh.hash })
-  const { user, is_new_user } = dataOf<{ user: { id: string; anonymous_id: string | null }; is_new_user: boolean }>(
-    reply,
-  )
-  const session_token = await tokens.session(edge, { userId: user.id, sid, anon: user.anonymous_id })
-  const answer = { session_token, refresh_token: refresh.token, user, is_new_user }
-  return { status: reply.status, body: JSON.stringify({ data: answer }) }
+  return signIn(context, 'user_session', { user_id: context.params['userId'] })
 }
 
 const ofUser = { 400: ['INVALID_USER_ID'] }
@@ -247,16 +234,7 @@ export const usersAdmin = area({
       summary: 'Sign in as a user, to test; only in projects of environment development',
       params: { userId: Uuid },
       handle: testSession,
-      replies: {
-        201: data(
-          z.strictObject({
-            session_token: z.string(),
-            refresh_token: z.string(),
-            user: User,
-            is_new_user: z.boolean(),
-          }),
-        ),
-      },
+      replies: { 201: AuthResult },
       refusals: { 403: ['FORBIDDEN', 'USER_BANNED'] },
       failure: 'CREATE_FAILED',
     }),

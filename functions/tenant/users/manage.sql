@@ -234,7 +234,7 @@ comment on function api.user_update is
   'Changes the listed fields of a user; properties replace what was there, an email or phone that changes is not verified any more, a ban ends what the
    user''s tokens can do. Refuses 400 VALIDATION_ERROR, 404 NOT_FOUND, 409 USER_ALREADY_EXISTS with details.field.';
 
-create or replace function internal.user_session_start(user_id uuid, sid uuid, refresh_hash text) returns app.users
+create or replace function internal.user_session_start(user_id uuid, sid uuid, refresh_hash text, device jsonb) returns app.users
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   them app.users;
@@ -249,8 +249,9 @@ begin
   if them.is_banned then
     perform internal.fail(403, 'USER_BANNED', 'This user is banned.');
   end if;
-  insert into app.user_sessions (id, app_user_id, refresh_hash, original_anonymous_id, expires_at)
-  values (user_session_start.sid, them.id, user_session_start.refresh_hash, them.anonymous_id, internal.now() + interval '90 days');
+  insert into app.user_sessions (id, app_user_id, refresh_hash, original_anonymous_id, expires_at, platform, app_version, ip_country)
+  values (user_session_start.sid, them.id, user_session_start.refresh_hash, them.anonymous_id, internal.now() + interval '90 days',
+          user_session_start.device ->> 'platform', user_session_start.device ->> 'app_version', user_session_start.device ->> 'ip_country');
   perform internal.emit(them.id, 'svc.user.signed_in', '{"method": "administrator"}');
   perform internal.audit('users.session', 'users', them.id::text);
   return them;
@@ -258,10 +259,10 @@ end $$;
 comment on function internal.user_session_start is
   'A sign-in session for a developer to test with, as long-lived as any. Refuses 403 USER_BANNED, 404 NOT_FOUND. Audited as users.session.';
 
-create or replace function api.user_session(user_id uuid, sid uuid, refresh_hash text) returns api.reply
+create or replace function api.user_session(user_id uuid, sid uuid, refresh_hash text, device jsonb default null) returns api.reply
 language sql volatile as $$
   select internal.reply(201, json_build_object('user', internal.user_json(
-    internal.user_session_start(user_session.user_id, user_session.sid, user_session.refresh_hash)), 'is_new_user', false))
+    internal.user_session_start(user_session.user_id, user_session.sid, user_session.refresh_hash, user_session.device)), 'is_new_user', false))
 $$;
 comment on function api.user_session is
   '{user, is_new_user} of a session for testing, 201. The server asks for projects of environment development only. Supplement B4.';

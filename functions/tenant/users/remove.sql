@@ -52,48 +52,21 @@ begin
 end $$;
 comment on function api.user_delete_anonymous is 'Deletes the user with this anonymous id, with every row of theirs. Refuses 404 NOT_FOUND.';
 
-create or replace function internal.delete_code_used(me app.users, code_hash text) returns boolean
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  is_good boolean := false;
-begin
-  -- sign-in brings codes
-  if delete_code_used.code_hash is null or to_regprocedure('internal.code_use(text,text,text,uuid,text)') is null then
-    return false;
-  end if;
-  if (delete_code_used.me).email is not null then
-    execute 'select internal.code_use($1, $2, $3, $4, $5)' into is_good
-      using 'delete', 'email', (delete_code_used.me).email, (delete_code_used.me).id, delete_code_used.code_hash;
-  end if;
-  if not is_good and (delete_code_used.me).phone is not null then
-    execute 'select internal.code_use($1, $2, $3, $4, $5)' into is_good
-      using 'delete', 'phone', (delete_code_used.me).phone, (delete_code_used.me).id, delete_code_used.code_hash;
-  end if;
-  return is_good;
-end $$;
-comment on function internal.delete_code_used is
-  'Uses up the code that was sent to the account''s own address or number for its deletion. A wrong try counts: after false the caller must return, not raise.';
-
 create or replace function internal.account_delete(code_hash text) returns boolean
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   me app.users;
-  has_code boolean;
+  has_code boolean := false;
 begin
-  if internal.caller() <> 'user' or internal.session_id() is null then
+  if internal.caller() <> 'user' then
     perform internal.fail(403, 'SESSION_REQUIRED', 'Only a signed-in user deletes the account.');
   end if;
-  select u.* into me from app.users u where u.id = internal.user_id();
-  if me.id is null then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
-  end if;
   -- a code before the user's row, as sign-in locks them
-  has_code := internal.delete_code_used(me, account_delete.code_hash);
-  perform from app.users u where u.id = me.id for update;
-  if not has_code and internal.has_identity(me.id) and not exists (
-       select from app.user_sessions s
-        where s.id = internal.session_id() and s.app_user_id = me.id and s.ended_at is null
-          and s.signed_in_at > internal.now() - interval '10 minutes') then
+  if account_delete.code_hash is not null then
+    has_code := internal.deletion_code_use(account_delete.code_hash);
+  end if;
+  me := internal.session_holder();
+  if not has_code and internal.has_identity(me.id) and not internal.session_is_young() then
     return false;
   end if;
   perform internal.user_delete(me.id);
@@ -101,7 +74,7 @@ begin
 end $$;
 comment on function internal.account_delete is
   'Deletes the caller''s own account. Who has an identity must have signed in less than 10 minutes ago (a refresh is no sign-in) or send a code; false when
-   neither is so. Refuses 403 SESSION_REQUIRED, 404 NOT_FOUND. Locks the code, then the user.';
+   neither is so. Refuses 403 SESSION_REQUIRED, 401 UNAUTHORIZED. Locks the code, then the user.';
 
 create or replace function api.me_delete(confirm text default null, code_hash text default null) returns api.reply
 language plpgsql volatile as $$
@@ -121,7 +94,7 @@ begin
 end $$;
 comment on function api.me_delete is
   'Deletes the caller''s account with every row of theirs. code_hash is of a code for this purpose. Refuses 400 CONFIRMATION_REQUIRED, 401 REAUTH_REQUIRED,
-   403 SESSION_REQUIRED, 404 NOT_FOUND. Supplement B2.';
+   UNAUTHORIZED, 403 SESSION_REQUIRED. Supplement B2.';
 
 create or replace function internal.reset_sections() returns text[]
 language sql immutable parallel safe
