@@ -259,10 +259,16 @@ end $$;
 comment on function internal.user_session_start is
   'A sign-in session for a developer to test with, as long-lived as any. Refuses 403 USER_BANNED, 404 NOT_FOUND. Audited as users.session.';
 
-create or replace function api.user_session(user_id uuid, sid uuid, refresh_hash text, device jsonb default null) returns api.reply
-language sql volatile as $$
-  select internal.reply(201, json_build_object('user', internal.user_json(
-    internal.user_session_start(user_session.user_id, user_session.sid, user_session.refresh_hash, user_session.device)), 'is_new_user', false))
-$$;
+create or replace function api.user_session(user_id uuid, environment text, sid uuid, refresh_hash text, device jsonb default null) returns api.reply
+language plpgsql volatile as $$
+begin
+  -- never for the users of a project that is in production
+  if user_session.environment is distinct from 'development' then
+    perform internal.fail(403, 'FORBIDDEN', 'Sessions for testing are for projects of environment development.');
+  end if;
+  return internal.reply(201, json_build_object('user', internal.user_json(internal.user_session_start(
+    user_session.user_id, user_session.sid, user_session.refresh_hash, user_session.device)), 'is_new_user', false));
+end $$;
 comment on function api.user_session is
-  '{user, is_new_user} of a session for testing, 201. The server asks for projects of environment development only. Supplement B4.';
+  '{user, is_new_user} of a session for testing, 201. environment is the project''s, which control knows and the server passes. Refuses 403 FORBIDDEN outside
+   development, USER_BANNED, 404 NOT_FOUND. Supplement B4.';

@@ -60,13 +60,13 @@ end $$;
 comment on function internal.profiles_named is
   'Public profiles whose name begins so, whatever the case, in the order of names. Leaves out who is blocked either way, or banned.';
 
-create or replace function api.users_search(q text, page_limit int) returns api.reply
+create or replace function api.users_search(page_limit int, q text default null) returns api.reply
 language plpgsql stable as $$
 begin
   if internal.setting('user_search_enabled') is distinct from 'true' then
     perform internal.fail(403, 'FORBIDDEN', 'Users of this project cannot search for each other.');
   end if;
-  if char_length(btrim(users_search.q)) < 2 then
+  if coalesce(char_length(btrim(users_search.q)), 0) < 2 then
     perform internal.fail(400, 'INVALID_INPUT', 'q: must have at least 2 characters',
                           '{"field": "q", "reason": "must have at least 2 characters"}');
   end if;

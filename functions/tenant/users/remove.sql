@@ -39,18 +39,21 @@ begin
 end $$;
 comment on function api.user_delete is 'Deletes a user with every row of theirs. Refuses 400 INVALID_USER_ID, 404 NOT_FOUND.';
 
-create or replace function api.user_delete_anonymous(anonymous_id text) returns api.reply
+create or replace function api.user_delete_anonymous(anonymous_id text default null) returns api.reply
 language plpgsql volatile as $$
 declare
   whose constant uuid := (select u.id from app.users u where u.anonymous_id = user_delete_anonymous.anonymous_id);
 begin
+  if coalesce(user_delete_anonymous.anonymous_id, '') = '' then
+    perform internal.invalid('anonymous_id', 'is required', 'INVALID_BODY');
+  end if;
   if whose is null then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
   end if;
   perform internal.user_delete_by_administrator(whose);
   return internal.reply(200, '{"deleted": true}');
 end $$;
-comment on function api.user_delete_anonymous is 'Deletes the user with this anonymous id, with every row of theirs. Refuses 404 NOT_FOUND.';
+comment on function api.user_delete_anonymous is 'Deletes the user with this anonymous id, with every row of theirs. Refuses 400 INVALID_BODY (none named), 404 NOT_FOUND.';
 
 create or replace function internal.account_delete(code_hash text) returns boolean
 language plpgsql volatile security definer set search_path = '' as $$
