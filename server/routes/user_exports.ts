@@ -1,16 +1,20 @@
 import { z } from 'zod'
+import { dataOf } from '#server/database/database.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { giveBack, perSubject, takeLimits } from '#server/http/limits.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { Flag, Text } from '#server/http/schemas.ts'
-import { type StreamFormat, streamed, streamRows } from '#server/http/stream.ts'
+import { type Batch, type StreamFormat, streamed, streamRows } from '#server/http/stream.ts'
 
 const Format = z.enum(['csv', 'ndjson'], 'must be csv or ndjson').default('csv')
 const reading = { readOnly: true, timeoutMs: 30_000 }
 
-const exportUsers = ({ call, query }: HandlerContext) =>
+const batchOf = async ({ call }: HandlerContext, name: string, args: Record<string, unknown>) =>
+  dataOf<Batch>(await call(name, args, reading))
+
+const exportUsers = (context: HandlerContext) =>
   streamRows({
-    format: query['format'] as StreamFormat,
+    format: context.query['format'] as StreamFormat,
     filename: 'users-export',
     columns: [
       'id',
@@ -22,21 +26,24 @@ const exportUsers = ({ call, query }: HandlerContext) =>
       { name: 'platform_strings', cell: (row) => (row['platform_strings'] as string[]).join('|') },
       'push_token_count',
     ],
-    read: (cursor) => call('users_export', { cursor, since: query['since'] }, reading),
+    read: (cursor) => batchOf(context, 'users_export', { cursor, since: context.query['since'] }),
   })
 
-const exportEvents = ({ call, params, query }: HandlerContext) => {
-  const { format, ...bounds } = query
+const exportEvents = (context: HandlerContext) => {
+  const { format, ...bounds } = context.query
+  const { userId } = context.params
   return streamRows({
     format: format as StreamFormat,
-    filename: `user-${params['userId']}-events`,
+    filename: `user-${userId}-events`,
     columns: ['id', 'app_user_id', 'event_name', 'properties', 'occurred_at'],
-    read: (cursor) => call('user_events_export', { user_id: params['userId'], cursor, ...bounds }, reading),
+    read: (cursor) => batchOf(context, 'user_events_export', { user_id: userId, cursor, ...bounds }),
   })
 }
 
-const exportBundle = ({ call, params }: HandlerContext) =>
-  bundle(String(params['userId']), (cursor) => call('user_export', { user_id: params['userId'], cursor }, reading))
+const exportBundle = (context: HandlerContext) => {
+  const user_id = String(context.params['userId'])
+  return bundle(user_id, (cursor) => batchOf(context, 'user_export', { user_id, cursor }))
+}
 
 /** One bundle in 24 hours; one that could not begin is not counted. */
 const exportOwn = async (context: HandlerContext) => {
@@ -44,7 +51,7 @@ const exportOwn = async (context: HandlerContext) => {
   const limit = perSubject('user export', userId ?? '', [1, 'day'])
   await takeLimits(counting(context), limit, 'RATE_LIMITED')
   try {
-    return await bundle(userId ?? '', (cursor) => context.call('me_export', { cursor }, reading))
+    return await bundle(userId ?? '', (cursor) => batchOf(context, 'me_export', { cursor }))
   } catch (error) {
     await giveBack(counting(context), limit)
     throw error
