@@ -9,7 +9,8 @@ begin
   end if;
   operation_id := internal.operation_start(events_operation.project_id, events_operation.type,
                                            replace(events_operation.type, '.', '__'), events_operation.input);
-  perform internal.audit(events_operation.type, 'events', operation_id::text, events_operation.input::json);
+  perform internal.audit(events_operation.type, 'events', operation_id::text, internal.asked_for(events_operation.input), 202,
+                         events_operation.project_id);
   return operation_id;
 end $$;
 comment on function internal.events_operation is

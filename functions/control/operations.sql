@@ -142,3 +142,9 @@ begin
   return internal.reply(200, to_json(found));
 end $$;
 comment on function api.operation_end is 'For the job: it succeeded with a result, or failed for a reason that the developer may read.';
+
+create or replace function internal.asked_for(input jsonb) returns json
+language sql immutable as $$
+  select json_object_agg(i.key, json_build_array(null, i.value) order by i.key) from jsonb_each(jsonb_strip_nulls(asked_for.input)) as i
+$$;
+comment on function internal.asked_for is 'What an operation was asked for, in the form in which the audit trail has changes: {field: [null, value]}.';

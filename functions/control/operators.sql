@@ -120,7 +120,7 @@ begin
     changes := changes || jsonb_build_object('comped', jsonb_build_array(before.comped, changed.comped));
   end if;
   if changes <> '{}' then
-    perform internal.audit('projects.update', 'projects', changed.id::text, changes::json);
+    perform internal.audit('projects.update', 'projects', changed.id::text, changes::json, scope => changed.id);
   end if;
   -- the edge keeps the tier that limits go by
   perform internal.changed('project:' || changed.id);

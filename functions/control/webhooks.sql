@@ -6,6 +6,8 @@ declare
   started constant uuid := internal.operation_start(webhook_replay_operation.project_id, 'webhooks.replay', 'webhooks__replay',
                                                     webhook_replay_operation.input);
 begin
+  perform internal.audit('webhooks.replay', 'webhooks', webhook_replay_operation.input ->> 'webhook_id',
+                         internal.asked_for(webhook_replay_operation.input), 202, webhook_replay_operation.project_id);
   return (select internal.operation_json(o) from app.operations o where o.id = started);
 end $$;
 comment on function internal.webhook_replay_operation is 'Starts the operation of a replay, with its job, in this transaction, and answers it.';

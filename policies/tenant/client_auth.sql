@@ -25,7 +25,7 @@ grant execute on function internal.lock_address, internal.lock_identity, interna
   api.auth_code_sign_in, api.auth_magic_link_request, api.auth_magic_link_verify, api.auth_social, api.auth_link_email, api.auth_link_phone,
   api.auth_link_social, api.auth_link_password, api.auth_unlink, api.auth_merge
   to app_auth;
-grant execute on function internal.session_is_young to app_auth, app_user;
+grant execute on function internal.session_is_young, internal.deletion_code_use to app_auth, app_user;
 grant execute on function api.auth_message_begin, api.auth_message_sent to app_worker;
 
 insert into internal.user_data

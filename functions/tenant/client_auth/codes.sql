@@ -89,6 +89,28 @@ comment on function internal.code_use is
   'Uses a code up: true once, for the purpose, address and user that it was made for. A wrong try counts, and the fifth locks the code; so after
    false the caller must return, not raise. Locks the code.';
 
+create or replace function internal.deletion_code_use(secret_hash text) returns boolean
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  address record;
+  is_used boolean := false;
+begin
+  if internal.caller() <> 'user' then
+    raise exception 'an account is deleted by its own session, not by %', internal.caller();
+  end if;
+  for address in
+    select c.channel, c.address
+      from app.user_codes c
+     where c.app_user_id = internal.user_id() and c.kind = 'code' and c.purpose = 'delete' and c.used_at is null
+     order by c.channel, c.address
+  loop
+    is_used := internal.code_use('delete', address.channel, address.address, internal.user_id(), deletion_code_use.secret_hash) or is_used;
+  end loop;
+  return is_used;
+end $$;
+comment on function internal.deletion_code_use is
+  'Uses a code up that the caller asked for to delete their account, by mail or phone. After false return, do not raise: the wrong try counts.';
+
 create or replace function internal.wrong_code() returns api.reply
 language sql immutable
 return internal.refuse(401, 'OTP_INVALID', 'The code is wrong, used, locked or too old.');

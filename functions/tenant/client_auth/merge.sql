@@ -70,11 +70,7 @@ begin
                         jsonb_build_object('from_user_id', users_merge.other, 'merged', merged));
   perform internal.changed('session:' || s.id) from app.user_sessions s where s.app_user_id = users_merge.other and s.ended_at is null;
   perform internal.changed('user:' || users_merge.other);
-  if to_regprocedure('internal.user_delete(uuid)') is not null then
-    execute 'select internal.user_delete($1)' using users_merge.other;
-  else
-    delete from app.users u where u.id = users_merge.other;
-  end if;
+  perform internal.user_delete(users_merge.other);
   return merged;
 end $$;
 comment on function internal.users_merge is
