@@ -11,7 +11,8 @@ end $$;
 comment on function internal.export_time is 'A bound of an export, or null. Refuses 400 with the given code.';
 
 create or replace function api.users_export("cursor" text default null, since text default null) returns api.reply
-language plpgsql stable as $$
+-- batches follow an index: what is left is never sorted anew for each, however old the statistics are
+language plpgsql stable set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   -- who comes while the export runs is not in it
   state constant jsonb := coalesce(users_export."cursor"::jsonb, jsonb_build_object('began', internal.now()));
@@ -55,7 +56,7 @@ comment on function api.users_export is
 create or replace function api.user_events_export(user_id text, "cursor" text default null, since text default null, until text default null,
                                                   event_name text default null, include_system boolean default false)
 returns api.reply
-language plpgsql stable as $$
+language plpgsql stable set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   them constant app.users := internal.user_found(user_events_export.user_id);
   state constant jsonb := coalesce(user_events_export."cursor"::jsonb, jsonb_build_object('began', internal.now()));
@@ -140,7 +141,7 @@ comment on function internal.bundle_query is
   'The statement that reads a user''s rows ($1) of a table after a key ($2, a list of texts), at most $3: {section, data} as text, and the row''s key.';
 
 create or replace function internal.user_bundle(user_id uuid, "cursor" text) returns json
-language plpgsql stable security definer set search_path = '' as $$
+language plpgsql stable security definer set search_path = '' set enable_bitmapscan = off as $$
 declare
   state constant jsonb := user_bundle."cursor"::jsonb;
   place record;
