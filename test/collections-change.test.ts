@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { freshName, startCollections } from '#test/support/collections.ts'
+import { startCollections } from '#test/support/collections.ts'
 
 const { project, define, definition, columns, insert } = await startCollections()
 const user = await project.user()
@@ -460,21 +460,4 @@ describe('many at once', () => {
     await stuck
     expect(await typeOf(name)).toBe('bigint')
   })
-})
-
-test('five changes a second, dry runs aside', async () => {
-  const { startHarness } = await import('#test/support/harness.ts')
-  const limited = await startHarness({ env: { GENERAL_RATE_LIMITS: 'on' } })
-  const own = await limited.project()
-  const answers = await Promise.all(
-    Array.from({ length: 9 }, () => own.admin.post('/collections', { name: freshName() })),
-  )
-  expect(answers.filter(({ status }) => status === 201).length).toBeGreaterThanOrEqual(5)
-  const refused = answers.find(({ status }) => status === 429)
-  expect(refused?.error?.code).toBe('RATE_LIMITED')
-  expect(refused?.headers.get('retry-after')).toBe('1')
-  const dry = await Promise.all(
-    Array.from({ length: 9 }, () => own.admin.post('/collections?dry_run=true', { name: freshName() })),
-  )
-  expect(dry.every(({ status }) => status === 200)).toBe(true)
 })

@@ -1,3 +1,7 @@
+import pg from 'pg'
+import { afterAll, inject } from 'vitest'
+import { type Role, targetOf } from '#server/database/cluster.ts'
+import { createSecrets } from '#server/secrets.ts'
 import { type Project, startHarness, type User } from '#test/support/harness.ts'
 
 let made = 0
@@ -21,16 +25,12 @@ export const wordsFor = (project: Project) => {
     if (answer.status !== 201) throw new Error(`${name}: ${answer.text}`)
     return name
   }
-  /** SQL as one of the database roles, on behalf of a user; the SQLSTATE where it is refused. */
-  const tried = (
-    role: Parameters<Project['as']>[0],
-    userId: string | undefined,
-    sql: string,
-    values: unknown[] = [],
-  ): Promise<any> =>
-    project
-      .as(role, userId ? { 'app.user_id': userId } : {}, sql, values)
-      .catch((error: Error & { code?: string }) => (error.code === 'TR000' ? refusalOf(error) : error.code))
+  const asRole = openSessions(project.database)
+  /** SQL as one of the database roles, on behalf of a user; the code of the refusal where it is refused. */
+  const tried = (role: Role, userId: string | undefined, sql: string, values: unknown[] = []): Promise<any> =>
+    asRole(role, userId, sql, values).catch((error: Error & { code?: string }) =>
+      error.code === 'TR000' ? refusalOf(error) : error.code,
+    )
   const definition = async (name: string) => (await project.admin.get(`/collections/${name}`)).data
   const columns = (name: string) =>
     project.sql(
@@ -53,3 +53,32 @@ export const wordsFor = (project: Project) => {
 
 const refusalOf = (error: Error & { detail?: string }) =>
   (JSON.parse(error.detail ?? '{}') as { code?: string }).code ?? error.message
+
+/** One connection for each role's own login, kept: thousands of statements, each in a transaction of its own. */
+const openSessions = (database: string) => {
+  const secrets = createSecrets(inject('secretsKey'))
+  const cluster = { id: 'test', dsn: inject('dsn'), socketDirectory: inject('socketDirectory') }
+  const open = new Map<Role, Promise<pg.Client>>()
+  const connect = async (role: Role) => {
+    const { host, port, user, password } = targetOf(cluster, database, role, secrets)
+    const client = new pg.Client({ host, port, database, user, password })
+    await client.connect()
+    return client
+  }
+  afterAll(async () => {
+    for (const client of open.values()) await (await client).end()
+  })
+  return async (role: Role, userId: string | undefined, sql: string, values: unknown[]) => {
+    if (!open.has(role)) open.set(role, connect(role))
+    const client = (await open.get(role)) as pg.Client
+    await client.query(`begin; set local role ${role}; set local app.user_id = '${userId ?? ''}'`)
+    try {
+      const { rows } = await client.query(sql, values)
+      await client.query('commit')
+      return rows
+    } catch (error) {
+      await client.query('rollback')
+      throw error
+    }
+  }
+}
