@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Role } from '#server/database/cluster.ts'
-import { startCollections } from '#test/support/collections.ts'
+import { startCollections } from '#test/support/definitions.ts'
 import type { User } from '#test/support/harness.ts'
 
 const { project, define, tried, insert } = await startCollections()
@@ -91,9 +91,7 @@ const may = {
 }
 
 const pairs = [
-  ...['owner', 'public'].flatMap((read) =>
-    ['owner', 'authenticated'].map((write) => ['user', read, write] as const),
-  ),
+  ...['owner', 'public'].flatMap((read) => ['owner', 'authenticated'].map((write) => ['user', read, write] as const)),
   ...['owner', 'public', 'member', 'member:admin'].flatMap((read) =>
     ['owner', 'member:admin', 'member:member', 'member:viewer'].map((write) => ['group', read, write] as const),
   ),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { startCollections } from '#test/support/collections.ts'
+import { startCollections } from '#test/support/definitions.ts'
 
 const { project, define, definition, columns, insert } = await startCollections()
 const user = await project.user()

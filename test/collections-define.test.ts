@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { freshName, startCollections } from '#test/support/collections.ts'
+import { freshName, startCollections } from '#test/support/definitions.ts'
 import { rules } from '#test/support/lint.ts'
 
 const { harness, project, define, definition, columns, insert } = await startCollections()
