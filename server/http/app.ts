@@ -17,7 +17,7 @@ import { reference } from '#server/http/reference.ts'
 import { type Answer, type Area, invalidCode, type Resolved, type Route } from '#server/http/route.ts'
 import type { Services } from '#server/services.ts'
 
-/** Sees every answer of a declared route; the test harness checks them against the declarations. */
+/** Sees every answer of a declared route, of a stream its head; the test harness checks them against the declarations. */
 export type Observer = (
   route: Route,
   area: Area,
@@ -188,7 +188,8 @@ const addRoute = (app: FastifyInstance, area: Area, route: Route, services: Serv
     config: { trellis: { route, area, observe } },
     handler: async (request, reply) => {
       const answer = await serve(area, route, request, services)
-      observe?.(route, area, answer.status, answer.body, { ...answer.headers })
+      const { status, body } = answer
+      observe?.(route, area, status, typeof body === 'string' ? body : '', { ...answer.headers })
       return send(reply, answer)
     },
   })
