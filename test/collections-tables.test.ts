@@ -269,13 +269,14 @@ describe('a DBA at work', () => {
   test('an extra column, index, policy, trigger and constraint stay through later alterations', async () => {
     const name = await define({ columns: [{ name: 'a', type: 'text', max_length: 9 }] })
     await project.sql(`
+      create schema dba;
       alter table collections.${name} add column by_hand int default 3;
       create index by_hand_idx_${name} on collections.${name} (by_hand);
       create policy "auditors read all" on collections.${name} for select to app_dashboard using (true);
       grant select on collections.${name} to app_dashboard;
       alter table collections.${name} add constraint by_hand_positive check (by_hand > 0);
-      create function public.on_${name}() returns trigger language plpgsql as 'begin new.by_hand := 5; return new; end';
-      create trigger by_hand before insert on collections.${name} for each row execute function public.on_${name}()`)
+      create function dba.on_${name}() returns trigger language plpgsql as 'begin new.by_hand := 5; return new; end';
+      create trigger by_hand before insert on collections.${name} for each row execute function dba.on_${name}()`)
     const change = async (method: string, path: string, body?: unknown) =>
       expect((await project.admin.request(method, `/collections/${name}${path}`, body)).status).toBeLessThan(300)
     await change('PATCH', '', { read_policy: 'public', write_policy: 'authenticated' })
