@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Area, invalidBodyCode, invalidCode, type Route } from '#server/http/route.ts'
+import { type Area, invalidBodyCode, invalidCode, invalidJsonCode, type Route } from '#server/http/route.ts'
 import { ErrorEnvelope } from '#server/http/schemas.ts'
 
 /** A part of the path that takes any text, such as an id or a key, is never malformed. */
@@ -22,7 +22,7 @@ export const declaredCodes = (area: Area, route: Route): ReadonlyMap<number, Rea
     }
   }
   if (route.body) {
-    add(400, invalidCode(area, route, 'body'), invalidBodyCode(area, route))
+    add(400, invalidCode(area, route, 'body'), invalidBodyCode(area, route), invalidJsonCode(area, route))
     add(413, 'PAYLOAD_TOO_LARGE')
     add(415, 'UNSUPPORTED_MEDIA_TYPE')
   }

@@ -1,12 +1,13 @@
 -- The compiler of collections: a request becomes one parameterised statement. Identifiers come from the catalog through %I, values are
 -- parameters. Two requests of the same shape give the same text, so that the server keeps it and sends only values; whoever adds a word that
--- changes the text names it in the shape too (server/database/shapes.ts).
+-- changes the text names it in the shape too (server/routes/collections/shapes.ts).
 
 create or replace function internal.collection_compile(kind text, collection text, request json, style text default 'array') returns jsonb
 language plpgsql stable as $$
 declare
-  d constant jsonb := internal.collection_definition(collection_compile.collection);
   request constant jsonb := collection_compile.request::jsonb;
+  d constant jsonb := internal.collection_definition(collection_compile.collection)
+                      || jsonb_build_object('is_text', coalesce((request ->> 'is_text')::boolean, false));
   filter constant json := collection_compile.request -> 'filter';
   params jsonb := jsonb_build_object('style', collection_compile.style, 'list', '[]'::jsonb);
   sql text;

@@ -108,7 +108,7 @@ end $$;
 comment on function internal.collection_aggregate_columns is
   'What an aggregate answers, in the form of a definition: its groups and then its aggregates. Refuses 400 INVALID_COLUMN, INVALID_BODY.';
 
-create or replace function internal.collection_aggregate_sql(definition jsonb, request jsonb, filter json, having json, inout params jsonb, out sql text)
+create or replace function internal.collection_aggregate_sql(definition jsonb, request jsonb, filter json, groups_filter json, inout params jsonb, out sql text)
 language plpgsql stable as $$
 declare
   answered constant jsonb := internal.collection_aggregate_columns(collection_aggregate_sql.definition, collection_aggregate_sql.request);
@@ -123,7 +123,7 @@ begin
     from internal.collection_conditions_sql(collection_aggregate_sql.definition, collection_aggregate_sql.request, collection_aggregate_sql.filter, 't',
                                             collection_aggregate_sql.params) c;
   select w.params, w.sql into params, kept
-    from internal.collection_where_sql(answered, collection_aggregate_sql.having, '["having"]', 't', params) w;
+    from internal.collection_where_sql(answered, collection_aggregate_sql.groups_filter, '["having"]', 't', params) w;
   select p.params, p.sql into params, wanted from internal.collection_param(params, '["limit"]', 'bigint', '{}') p;
   for n in 0 .. jsonb_array_length(orders) - 1 loop
     col := internal.collection_column(answered, orders -> n ->> 'column', format('order[%s].column', n));

@@ -78,7 +78,7 @@ begin
     perform internal.collection_refuse(concat_ws('.', nullif(place, ''), 'op'), format('does not suit %s, which is of type %s', name, type));
   end if;
 
-  plain := internal.collection_leaf_problem(type, op, value);
+  plain := internal.collection_leaf_problem(type, op, value, coalesce((collection_leaf_sql.definition ->> 'is_text')::boolean, false));
   if plain is not null then
     perform internal.collection_refuse(at_value, plain);
   end if;
@@ -100,7 +100,7 @@ language sql immutable parallel safe as $$
 $$;
 comment on function internal.collection_op_suits is 'Whether an operator says something of a column of this type; tests of null suit all, and jsonb takes any.';
 
-create or replace function internal.collection_leaf_problem(type text, op text, value jsonb) returns text
+create or replace function internal.collection_leaf_problem(type text, op text, value jsonb, is_text boolean default false) returns text
 language plpgsql stable as $$
 declare
   item jsonb;
@@ -108,7 +108,7 @@ declare
 begin
   if collection_leaf_problem.op in ('in', 'not_in') then
     for item in select e.value from jsonb_array_elements(collection_leaf_problem.value) as e (value) where e.value <> 'null' loop
-      problem := internal.collection_value_problem(collection_leaf_problem.type, item);
+      problem := internal.collection_value_problem(collection_leaf_problem.type, item, collection_leaf_problem.is_text);
       if problem is not null then
         return 'each ' || problem;
       end if;
@@ -117,10 +117,11 @@ begin
   end if;
   if collection_leaf_problem.op = 'contains' and jsonb_typeof(collection_leaf_problem.value) <> 'array' then
     -- one element
-    problem := internal.collection_value_problem(rtrim(collection_leaf_problem.type, '[]'), collection_leaf_problem.value);
+    problem := internal.collection_value_problem(rtrim(collection_leaf_problem.type, '[]'), collection_leaf_problem.value,
+                                                 collection_leaf_problem.is_text);
     return problem || ', or an array of these';
   end if;
-  return internal.collection_value_problem(collection_leaf_problem.type, collection_leaf_problem.value);
+  return internal.collection_value_problem(collection_leaf_problem.type, collection_leaf_problem.value, collection_leaf_problem.is_text);
 end $$;
 comment on function internal.collection_leaf_problem is 'Why a value is none that this operator compares with a column of this type, or null.';
 

@@ -39,8 +39,10 @@ begin
     return;
   end if;
   if jsonb_array_length(columns) > 0 then
-    select p.params, format(' from json_to_record(%s) as r (%s)', p.sql, internal.collection_record_sql(columns)) into params, body
-      from internal.collection_param(params, '["data"]', 'json', '{}') p;
+    select p.params, p.sql into params, body from internal.collection_param(params, '["data"]', 'json', '{}') p;
+    conditions := conditions || coalesce(internal.collection_readable_sql(
+      columns, format('json_to_record(%s) as q (%s)', body, internal.collection_record_sql(columns))), '');
+    body := format(' from json_to_record(%s) as r (%s)', body, internal.collection_record_sql(columns));
   end if;
   sql := internal.collection_answer_sql(d, format('made as (update collections.%I t set %s%s where %s returning t.*)', d ->> 'name',
                                                   array_to_string(sets, ', '), coalesce(body, ''), conditions), '200', '');

@@ -156,11 +156,6 @@ language sql stable security definer set search_path = '' as $$
 $$;
 comment on function internal.collection_write_condition_of is 'What the write policy asks of a row, for the caller''s role; columns stand bare.';
 
-create or replace function internal.group_rank(role text) returns int
-language sql immutable parallel safe
-return case group_rank.role when 'owner' then 4 when 'admin' then 3 when 'member' then 2 when 'viewer' then 1 else 0 end;
-comment on function internal.group_rank is 'owner > admin > member > viewer, as numbers; 0 for none.';
-
 create or replace function internal.collection_group(group_id text, least_role text, is_insert boolean) returns boolean
 language plpgsql stable security definer set search_path = '' as $$
 declare

@@ -10,8 +10,8 @@ language sql immutable parallel safe as $$
       ('integer', array['number'], '^-?[0-9]{1,10}$', null, true, true, 'a whole number'),
       ('bigint', array['number', 'string'], '^-?[0-9]{1,19}$', null, true, true, 'a whole number, or a string of one'),
       ('numeric', array['number', 'string'], '^-?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]{1,6})?$', null, true, true, 'a number, or a string of one'),
-      ('double', array['number'], null, null, true, true, 'a number'),
-      ('boolean', array['boolean'], null, null, false, true, 'true or false'),
+      ('double', array['number'], '^-?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]{1,6})?$', null, true, true, 'a number'),
+      ('boolean', array['boolean'], '^(true|false)$', null, false, true, 'true or false'),
       ('uuid', array['string'], '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$', null, false, true, 'a uuid'),
       ('date', array['string'], '^[0-9]{4}-[0-9]{2}-[0-9]{2}$', null, false, true, 'a date such as 2026-10-03'),
       ('timestamptz', array['string'],
@@ -32,7 +32,7 @@ comment on function internal.collection_type is
   'What a column type takes: kinds of JSON, the pattern of their text, the type of an array''s elements; whether it counts and whether
    it has an order. what completes the sentence "must be ...".';
 
-create or replace function internal.collection_value_problem(type text, value jsonb) returns text
+create or replace function internal.collection_value_problem(type text, value jsonb, is_text boolean default false) returns text
 language plpgsql stable parallel safe as $$
 declare
   kind constant text := jsonb_typeof(collection_value_problem.value);
@@ -40,7 +40,7 @@ declare
   item jsonb;
 begin
   select t.* into known from internal.collection_type(collection_value_problem.type) t;
-  if kind is null or kind <> all (known.kinds) then
+  if kind is null or kind <> all (known.kinds) and not (collection_value_problem.is_text and kind = 'string' and known.pattern is not null) then
     return 'must be ' || known.what;
   end if;
   if known.element is not null then
@@ -48,7 +48,7 @@ begin
       if jsonb_typeof(item) = 'null' and collection_value_problem.type <> 'vector' then
         continue;
       end if;
-      if internal.collection_value_problem(known.element, item) is not null then
+      if internal.collection_value_problem(known.element, item, collection_value_problem.is_text) is not null then
         return 'must be ' || known.what;
       end if;
     end loop;
@@ -60,7 +60,8 @@ begin
   return null;
 end $$;
 comment on function internal.collection_value_problem is
-  'Why a JSON value is none of this type, to stand after a field''s name, or null. Whether it is in range only a cast tells.';
+  'Why a JSON value is none of this type, to stand after a field''s name, or null. Whether it is in range only a cast tells. With is_text,
+   as in a query string, every value is a string.';
 
 create or replace function internal.bigint_json(value bigint) returns json
 language sql immutable parallel safe

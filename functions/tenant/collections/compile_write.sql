@@ -67,9 +67,19 @@ end $$;
 comment on function internal.collection_gate_sql is
   'What must hold before anything is written: the definition is still the compiled one, and the group may be used.';
 
+create or replace function internal.collection_readable_sql(columns jsonb, records text) returns text
+language sql immutable parallel safe as $$
+  -- asked once, and before the first row: what the writer may not read it cannot refer to
+  select string_agg(format(' and not exists (select from %1$s where q.%2$I is not null and not exists (select from collections.%3$I x where x.id = q.%2$I and x.deleted_at is null))',
+                           collection_readable_sql.records, c.value ->> 'name', c.value ->> 'references'), '')
+    from jsonb_array_elements(collection_readable_sql.columns) as c (value)
+   where c.value ->> 'references' is not null
+$$;
+comment on function internal.collection_readable_sql is 'The condition that every row referred to is there for the writer to read. records answers the written values as q.';
+
 create or replace function internal.collection_answer_sql(definition jsonb, source text, status text, kept text) returns text
 language sql stable as $$
-  select format('with %s, answer as (select * from made%s)%s ', collection_answer_sql.source, '', collection_answer_sql.kept)
+  select format('with %s, answer as (select * from made)%s ', collection_answer_sql.source, collection_answer_sql.kept)
       || internal.collection_statement_sql(
            collection_answer_sql.definition, 'coalesce(r.status, 0)', 'coalesce(r.body, ''{}'')', 'r.headers',
            format('(select 1) one left join lateral (select %s as status, ''{"data":'' || row_to_json(d)::text || ''}'' as body, json_build_object(''ETag'', internal.etag(t.updated_at))::text as headers from answer t cross join lateral (select %s) d) r on true',
@@ -165,7 +175,9 @@ begin
                 concat_ws(', ', owner_value, (select string_agg(format('r.%I', c.value ->> 'name'), ', ' order by c.n)
                                                 from jsonb_array_elements(columns) with ordinality as c (value, n))),
                 case when jsonb_array_length(columns) = 0 then '(select 1) r'
-                     else format('json_to_record(%s) as r (%s)', body, internal.collection_record_sql(columns)) end, gate);
+                     else format('json_to_record(%s) as r (%s)', body, internal.collection_record_sql(columns)) end,
+                gate || coalesce(internal.collection_readable_sql(
+                  columns, format('json_to_record(%s) as q (%s)', body, internal.collection_record_sql(columns))), ''));
   if conflict = 'error' then
     sql := internal.collection_answer_sql(d, format('made as (%s returning t.*)', sql), '201', kept);
   elsif conflict = 'update' then
@@ -295,7 +307,9 @@ begin
                 concat_ws(', ', owner_value, (select string_agg(format('r.%I', c.value ->> 'name'), ', ' order by c.n)
                                                 from jsonb_array_elements(columns) with ordinality as c (value, n))),
                 case when jsonb_array_length(columns) = 0 then format('json_array_elements(%s) r', body)
-                     else format('json_to_recordset(%s) as r (%s)', body, internal.collection_record_sql(columns)) end, gate)
+                     else format('json_to_recordset(%s) as r (%s)', body, internal.collection_record_sql(columns)) end,
+                gate || coalesce(internal.collection_readable_sql(
+                  columns, format('json_to_recordset(%s) as q (%s)', body, internal.collection_record_sql(columns))), ''))
       || internal.collection_statement_sql(
            d, format('case when count(*) = json_array_length(%s) then 201 else 0 end', body),
            '''{"data":'' || coalesce(json_agg(p.j)::text, ''[]'') || ''}''', 'null',
