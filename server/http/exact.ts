@@ -7,8 +7,8 @@ const json = JSON as unknown as WithRaw & {
   parse(text: string, revive: (key: string, value: unknown, context: { source?: string }) => unknown): unknown
 }
 
-/** A number of so many digits, or with an exponent, that JavaScript may not hold it as it was written. */
-const careful = /[:,[\s]-?(?:[0-9.]{16}|[0-9.]+[eE])/
+/** A number of so many digits, or with an exponent, that JavaScript may not hold it as it was written; a key that checks of form drop. */
+const careful = /[:,[\s]-?(?:[0-9.]{16}|[0-9.]+[eE])|__proto__/
 
 /**
  * JSON with every number as it was written: what a double cannot hold stays text, and JSON.stringify writes it as it came. `parsed`

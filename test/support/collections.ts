@@ -9,10 +9,20 @@ export const define = async (project: Project, definition: Record<string, unknow
 }
 
 /** A private group, with members in their roles. */
-export const group = async (project: Project, members: readonly (readonly [User, string])[], isPublic = false): Promise<string> => {
-  const [{ id }] = (await project.sql(`insert into app.groups (name, is_public) values ('g', $1) returning id`, [isPublic])) as [{ id: string }]
+export const group = async (
+  project: Project,
+  members: readonly (readonly [User, string])[],
+  isPublic = false,
+): Promise<string> => {
+  const [{ id }] = (await project.sql(`insert into app.groups (name, is_public) values ('g', $1) returning id`, [
+    isPublic,
+  ])) as [{ id: string }]
   for (const [user, role] of members) {
-    await project.sql('insert into app.group_members (group_id, app_user_id, role) values ($1, $2, $3)', [id, user.id, role])
+    await project.sql('insert into app.group_members (group_id, app_user_id, role) values ($1, $2, $3)', [
+      id,
+      user.id,
+      role,
+    ])
   }
   return id
 }

@@ -62,7 +62,7 @@ begin
   sets := '[]';
   foreach op in array array['$inc', '$append', '$remove', '$unset'] loop
     continue when collection_operators_sql.data -> op is null;
-    if jsonb_typeof(collection_operators_sql.data -> op) <> case op when '$unset' then 'array' else 'object' end then
+    if jsonb_typeof(collection_operators_sql.data -> op) <> (case op when '$unset' then 'array' else 'object' end) then
       perform internal.collection_refuse(op, case op when '$unset' then 'must be an array of columns' else 'must be an object' end);
     end if;
     for key in
