@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
-import { define } from '#test/support/collections.ts'
+import { define } from '#test/support/collection_rows.ts'
 import { type Filter, type Json, type Leaf, leaf, truthOf } from '#test/support/filters.ts'
 import { startHarness } from '#test/support/harness.ts'
 

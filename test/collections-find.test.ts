@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { define, insertAll } from '#test/support/collections.ts'
+import { define, insertAll } from '#test/support/collection_rows.ts'
 import { type Client, startHarness } from '#test/support/harness.ts'
 
 const harness = await startHarness()

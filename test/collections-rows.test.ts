@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { define, insertAll } from '#test/support/collections.ts'
+import { define, insertAll } from '#test/support/collection_rows.ts'
 import { startHarness } from '#test/support/harness.ts'
 
 const harness = await startHarness()

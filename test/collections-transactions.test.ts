@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { define } from '#test/support/collections.ts'
+import { define } from '#test/support/collection_rows.ts'
 import { startHarness } from '#test/support/harness.ts'
 
 const harness = await startHarness()

@@ -198,7 +198,7 @@ begin
     when collection_group_sql.is_insert then 'member'
     else 'viewer'
   end;
-  select p.params, format('(select internal.collection_group(%s, %L, %s))', p.sql, least_role, collection_group_sql.is_insert)
+  select p.params, format('(select internal.collection_group(%s, %L, %s))', p.sql, least_role, collection_group_sql.is_insert::text)
     into params, sql
     from internal.collection_param(collection_group_sql.params, '["group"]', 'text', '{}') p;
 end $$;

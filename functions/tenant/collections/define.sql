@@ -115,16 +115,25 @@ begin
       end loop;
       perform set_config('lock_timeout', patience, true);
       return;
-    exception when lock_not_available or deadlock_detected then
-      if attempt = 20 then
-        perform internal.fail(503, 'TENANT_UNAVAILABLE', 'The collection is busy: try again in a moment.', null, '{"Retry-After": "2"}');
-      end if;
+    exception
+      when lock_not_available or deadlock_detected then
+        if attempt = 20 then
+          perform internal.fail(503, 'TENANT_UNAVAILABLE', 'The collection is busy: try again in a moment.', null, '{"Retry-After": "2"}');
+        end if;
+      when unique_violation then
+        perform internal.fail(409, 'CONFLICT', 'Rows with the same values exist.');
+      when check_violation or not_null_violation or foreign_key_violation then
+        perform internal.fail(409, 'UNSAFE_TYPE_CHANGE', 'Rows that do not fit were written meanwhile.');
+      when feature_not_supported or dependent_objects_still_exist or datatype_mismatch or undefined_function
+        or invalid_object_definition then
+        perform internal.fail(409, 'CONFLICT', 'Something that was added to the table by hand, such as a view or a policy, stands in the way.');
     end;
     perform pg_sleep(0.05 + random() * 0.1);
   end loop;
 end $$;
 comment on function internal.collection_execute is
-  'Runs the statements of a change, all or none. Gives up a lock after 100 ms and begins anew, at last with 503 TENANT_UNAVAILABLE. Granted to nobody.';
+  'Runs the statements of a change, all or none. Gives up a lock after 100 ms and begins anew, at last with 503 TENANT_UNAVAILABLE. Refuses
+   409 CONFLICT for what a DBA''s own objects forbid, and what rows written meanwhile do. Granted to nobody.';
 
 create or replace function internal.collection_plan_create(c app.collections, columns app.collection_columns[], indexes app.collection_indexes[])
 returns text[]
@@ -265,10 +274,3 @@ language sql immutable as $$
                            'warnings', collection_plan_json.warnings)
 $$;
 comment on function internal.collection_plan_json is 'What a dry run answers.';
-
-create or replace function api.collection_create(definition json, dry_run boolean default false) returns api.reply
-language sql volatile as $$
-  select internal.reply(case when collection_create.dry_run then 200 else 201 end,
-                        internal.collection_create(collection_create.definition, collection_create.dry_run))
-$$;
-comment on function api.collection_create is 'Makes a collection, or with dry_run shows how: internal.collection_create says what is refused.';

@@ -142,7 +142,12 @@ begin
     from app.collection_keys k
    where k.collection_id = (collection_replay.definition ->> 'id')::uuid
      and k.caller = internal.idempotency_caller()
-     and k.key = coalesce(collection_replay.request ->> 'key', collection_replay.request -> 'data' ->> 'idempotency_key');
+     and k.key = coalesce(collection_replay.request ->> 'key',
+                          case when not collection_replay.definition -> 'columns' ? 'idempotency_key'
+                               then collection_replay.request -> 'data' ->> 'idempotency_key' end);
+  if found_id is null then
+    return null;
+  end if;
   select r.status, r.body, r.headers into answer
     from internal.collection_run('get', collection_replay.definition ->> 'name', json_build_object('id', found_id)) r;
   if answer.status <> 200 then
@@ -151,7 +156,7 @@ begin
   return row(200, answer.body::json, internal.json_merge(answer.headers::json, '{"Idempotency-Replayed": "true"}'))::api.reply;
 end $$;
 comment on function internal.collection_replay is
-  'What an Idempotency-Key made, as it is now and as far as the caller may read it. Refuses 409 IDEMPOTENCY_REPLAY_GONE.';
+  'What an Idempotency-Key made, as it is now and as far as the caller may read it; null when it made nothing. Refuses 409 IDEMPOTENCY_REPLAY_GONE.';
 
 create or replace function internal.collection_explain_error(kind text, definition jsonb, request json, error json) returns api.reply
 language plpgsql volatile as $$
@@ -159,7 +164,8 @@ declare
   state constant text := collection_explain_error.error ->> 'code';
 begin
   if state = '23505' and collection_explain_error.error ->> 'constraint' = 'collection_keys_pkey' then
-    return internal.collection_replay(collection_explain_error.definition, collection_explain_error.request);
+    -- whoever held the key has let it go since: try again
+    return row(0, '{}', null)::api.reply;
   end if;
   if state like '23%' then
     perform internal.collection_constraint_refusal(collection_explain_error.definition ->> 'name', collection_explain_error.error);
@@ -184,9 +190,21 @@ declare
   target record;
   asked json;
   held record;
+  columns jsonb;
+  is_mine boolean;
 begin
   if collection_explain_nothing.kind in ('insert', 'batch') then
     if coalesce(collection_explain_nothing.request ->> 'on_conflict', 'error') <> 'error' then
+      columns := internal.collection_data_columns(d, (collection_explain_nothing.request -> 'data')::jsonb, '');
+      execute format('select exists (select from collections.%I t, %s where %s)', name,
+                     case when jsonb_array_length(columns) = 0 then '(select $1) r'
+                          else format('json_to_record($1) as r (%s)', internal.collection_record_sql(columns)) end,
+                     internal.collection_conflict_sql(d, collection_explain_nothing.request::jsonb, columns) ->> 'same')
+        into is_mine using collection_explain_nothing.request -> 'data';
+      if is_mine then
+        -- it came while we looked: meet it
+        return row(0, '{}', null)::api.reply;
+      end if;
       -- whose row it is, is not told
       perform internal.fail(409, 'CONFLICT', 'A row with these values exists.');
     end if;
@@ -233,9 +251,17 @@ declare
   d constant jsonb := internal.collection_definition(collection_explain.collection);
   compiled constant jsonb := internal.collection_compile(collection_explain.kind, collection_explain.collection, collection_explain.request);
   unreadable text;
+  replay api.reply;
 begin
   if (compiled ->> 'version')::bigint <> collection_explain.version then
     return row(0, '{}', null)::api.reply;
+  end if;
+  if collection_explain.kind = 'insert' then
+    -- first of all: what was inserted once may be met again by its own unique values
+    replay := internal.collection_replay(d, collection_explain.request);
+    if replay.status is not null then
+      return replay;
+    end if;
   end if;
   perform internal.collection_check_values(d, compiled, collection_explain.request);
   unreadable := internal.collection_unreadable_column(d, collection_explain.request);
@@ -253,7 +279,7 @@ comment on function internal.collection_explain is
 
 create or replace function api.collection_explain(kind text, collection text, request json, version bigint, error json default null) returns api.reply
 language sql volatile as $$
-  select coalesce(e, row(-1, '{}', null)::api.reply)
+  select case when e.status is null then row(-1, '{}', null)::api.reply else e end
     from internal.collection_explain(collection_explain.kind, collection_explain.collection, collection_explain.request,
                                      collection_explain.version, collection_explain.error) e
 $$;

@@ -1,56 +1,58 @@
 -- What a collection's table is made of, as statements: an ordinary table that whoever opens psql can read. Each part is generated from the
 -- catalog row by itself, so that a later change states only that part anew.
 
-create or replace function internal.collection_column_rules(collection text, c app.collection_columns,
+create or replace function internal.collection_column_rules(collection text, c app.collection_columns, operand text default null,
                                                              out rule text, out constraint_name text, out expression text, out refusal text)
 returns setof record
 language sql stable as $$
   select r.rule, internal.collection_object_name(collection_column_rules.collection, (collection_column_rules.c).name, r.rule),
          r.expression, format('400 INVALID_BODY %s: %s.', (collection_column_rules.c).name, r.refusal)
     from (
-      select (collection_column_rules.c).name as col, (collection_column_rules.c).type as type,
+      select coalesce(collection_column_rules.operand, quote_ident((collection_column_rules.c).name)) as col, (collection_column_rules.c).type as type,
              (collection_column_rules.c).sql_type as sql_type
     ) as k
    cross join lateral (
-      select 'max_length', format('char_length(%I) <= %s', k.col, (collection_column_rules.c).max_length),
+      select 'max_length', format('char_length(%s) <= %s', k.col, (collection_column_rules.c).max_length),
              format('must have at most %s characters', (collection_column_rules.c).max_length)
        where (collection_column_rules.c).max_length is not null
       union all
-      select 'min', format('%I >= %L::%s', k.col, (collection_column_rules.c).min, k.sql_type),
+      select 'min', format('%s >= %L::%s', k.col, (collection_column_rules.c).min, k.sql_type),
              format('must be at least %s', (collection_column_rules.c).min)
        where (collection_column_rules.c).min is not null
       union all
-      select 'max', format('%I <= %L::%s', k.col, (collection_column_rules.c).max, k.sql_type),
+      select 'max', format('%s <= %L::%s', k.col, (collection_column_rules.c).max, k.sql_type),
              format('must be at most %s', (collection_column_rules.c).max)
        where (collection_column_rules.c).max is not null
       union all
       select 'enum',
-             format('%I in (%s)', k.col, (select string_agg(internal.collection_literal(e.element, k.type, k.sql_type), ', ' order by e.n)
+             format('%s in (%s)', k.col, (select string_agg(internal.collection_literal(e.element, k.type, k.sql_type), ', ' order by e.n)
                                             from json_array_elements((collection_column_rules.c).enum) with ordinality as e (element, n))),
              'must be one of the values of its enum'
        where (collection_column_rules.c).enum is not null
       union all
       -- JSON knows no NaN and no infinity: nothing is stored that could not be answered
-      select 'finite', format('%I not in (''NaN'', ''Infinity'', ''-Infinity'')', k.col), 'must be a finite number'
+      select 'finite', format('%s not in (''NaN'', ''Infinity'', ''-Infinity'')', k.col), 'must be a finite number'
        where k.type in ('numeric', 'double')
       union all
-      select 'finite', format('isfinite(%I)', k.col), 'must be a finite date'
+      select 'finite', format('isfinite(%s)', k.col), 'must be a finite date'
        where k.type in ('date', 'timestamptz')
       union all
-      select 'finite', format('not %I && ''{NaN,Infinity,-Infinity}''::numeric[]', k.col), 'must be finite numbers'
+      select 'finite', format('not %s && ''{NaN,Infinity,-Infinity}''::numeric[]', k.col), 'must be finite numbers'
        where k.type = 'numeric[]'
       union all
-      select 'flat', format('array_ndims(%I) = 1', k.col), 'must be a list without lists in it'
+      select 'flat', format('array_ndims(%s) = 1', k.col), 'must be a list without lists in it'
        where k.type like '%[]'
       union all
       select 'dimensions',
-             format('cardinality(%1$I) = %2$s and array_ndims(%1$I) = 1 and array_position(%1$I, null) is null '
-                    'and not %1$I && ''{NaN,Infinity,-Infinity}''::real[]', k.col, (collection_column_rules.c).dimensions),
+             format('cardinality(%1$s) = %2$s and array_ndims(%1$s) = 1 and array_position(%1$s, null) is null '
+                    'and not %1$s && ''{NaN,Infinity,-Infinity}''::real[]', k.col, (collection_column_rules.c).dimensions),
              format('must have %s numbers', (collection_column_rules.c).dimensions)
        where k.sql_type = 'real[]'
    ) as r (rule, expression, refusal)
 $$;
-comment on function internal.collection_column_rules is 'The named checks of a column: the rule, the name in the table, the expression, and the refusal that stands as its comment.';
+comment on function internal.collection_column_rules is
+  'The named checks of a column: the rule, the name in the table, the expression on the column (or another operand), and the refusal that stands as
+   its comment.';
 
 create or replace function internal.collection_column_default(c app.collection_columns) returns text
 language sql stable as $$

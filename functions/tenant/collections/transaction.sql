@@ -35,7 +35,8 @@ declare
   collection constant text := collection_operation.operation ->> 'collection';
   data json := coalesce(collection_operation.operation -> 'data', '{}');
   request json;
-  answer record;
+  status int;
+  body text;
   version bigint;
   explained api.reply;
   state text;
@@ -58,19 +59,19 @@ begin
   for attempt in 1 .. 3 loop
     begin
       version := (internal.collection_definition(collection) ->> 'version')::bigint;
-      select r.status, r.body into answer from internal.collection_run(kind, collection, request) r;
+      select r.status, r.body into status, body from internal.collection_run(kind, collection, request) r;
       explained := null;
-      if answer.status > 0 then
-        return answer.body::json -> 'data';
+      if status > 0 then
+        return body::json -> 'data';
       end if;
     exception
       when sqlstate 'TR000' or query_canceled or deadlock_detected or serialization_failure or lock_not_available then
         raise;
       when others then
         get stacked diagnostics state = returned_sqlstate, broken = constraint_name, col = column_name, message = message_text;
-        answer.status := -1;
+        status := -1;
     end;
-    explained := internal.collection_explain(kind, collection, request, version, case when answer.status = -1 then
+    explained := internal.collection_explain(kind, collection, request, version, case when status = -1 then
       json_build_object('code', state, 'constraint', nullif(broken, ''), 'column', nullif(col, '')) end);
     exit when explained is null;
   end loop;
@@ -78,6 +79,25 @@ begin
 end $$;
 comment on function internal.collection_operation is
   'One operation of a transaction; answers its data. Refuses what the operation alone would refuse.';
+
+create or replace function internal.collection_lock_rows(operations json) returns void
+language plpgsql volatile as $$
+declare
+  target record;
+begin
+  -- in one order, whatever the order of the operations: those that meet crosswise wait for each other, and none has to give up
+  for target in
+    select c.name, array_agg(internal.as_uuid(o.value ->> 'id')) as ids
+      from json_array_elements(collection_lock_rows.operations) as o (value)
+      join app.collections c on c.name = o.value ->> 'collection'
+     where json_typeof(o.value -> 'id') = 'string'
+     group by c.name
+     order by c.name
+  loop
+    execute format('select from collections.%I t where t.id = any ($1) order by t.id for update', target.name) using target.ids;
+  end loop;
+end $$;
+comment on function internal.collection_lock_rows is 'Locks the rows that a transaction names by their ids, by collection and id.';
 
 create or replace function api.collection_transaction(operations json, group_id text default null) returns api.reply
 language plpgsql volatile as $$
@@ -90,6 +110,7 @@ declare
   message text;
   detail json;
 begin
+  perform internal.collection_lock_rows(collection_transaction.operations);
   for operation, n in select e.value, e.n - 1 from json_array_elements(collection_transaction.operations) with ordinality as e (value, n) loop
     begin
       result := internal.collection_operation(internal.collection_resolve(operation, named), collection_transaction.group_id);
@@ -107,4 +128,4 @@ begin
 end $$;
 comment on function api.collection_transaction is
   'Writes of several rows and collections, all or none; answers their results in order. Refuses as the first operation that fails, with details.index.
-   Locks the rows in the order of the operations.';
+   Locks the rows that it names first, in one order.';
