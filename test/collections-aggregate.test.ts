@@ -28,7 +28,7 @@ describe('aggregate', async () => {
       {
         shop: 'a',
         units: 2,
-        big: '9007199254740993',
+        big: '9007199254740992',
         price: 0.1,
         ratio: 0.5,
         at: '2026-03-29T00:30:00Z',
@@ -78,7 +78,7 @@ describe('aggregate', async () => {
         known: 3,
         shops: 2,
         units: 7,
-        big: '9007199254740994',
+        big: '9007199254740993',
         price: 10.3,
         mean: 7 / 3,
         last: '2026-03-29T22:30:00.000Z',

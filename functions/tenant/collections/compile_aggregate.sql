@@ -114,12 +114,13 @@ declare
   answered constant jsonb := internal.collection_aggregate_columns(collection_aggregate_sql.definition, collection_aggregate_sql.request);
   orders constant jsonb := coalesce(nullif(collection_aggregate_sql.request -> 'order', 'null'), '[]');
   conditions text;
+  status text;
   kept text;
   wanted text;
   col jsonb;
   sorting text[] := '{}';
 begin
-  select c.params, c.sql into params, conditions
+  select c.params, c.sql, c.status into params, conditions, status
     from internal.collection_conditions_sql(collection_aggregate_sql.definition, collection_aggregate_sql.request, collection_aggregate_sql.filter, 't',
                                             collection_aggregate_sql.params) c;
   select w.params, w.sql into params, kept
@@ -140,7 +141,7 @@ begin
       join lateral (select answered -> 'columns' -> o.name as value) as c on (c.value ->> 'is_group')::boolean
      order by o.n);
   sql := internal.collection_statement_sql(
-    collection_aggregate_sql.definition, '200', '''{"data":'' || coalesce(json_agg(p.j)::text, ''[]'') || ''}''', 'null',
+    collection_aggregate_sql.definition, status, '''{"data":'' || coalesce(json_agg(p.j)::text, ''[]'') || ''}''', 'null',
     format('(select row_to_json(d) as j from (select t.* from (select %s from collections.%I t where %s%s) t where %s%s limit %s) t cross join lateral (select %s) d) p',
            (select string_agg(format('%s as %I', answered -> 'columns' -> o.name ->> 'inner', o.name), ', ' order by o.n)
               from jsonb_array_elements_text(answered -> 'order') with ordinality as o (name, n)),

@@ -42,7 +42,7 @@ end $$;
 comment on function internal.collection_search_sql is
   'Search in text columns: a substring without regard to case, or words that are similar enough. Refuses 400 INVALID_COLUMN, INVALID_BODY.';
 
-create or replace function internal.collection_conditions_sql(definition jsonb, request jsonb, filter json, alias text, inout params jsonb, out sql text)
+create or replace function internal.collection_conditions_sql(definition jsonb, request jsonb, filter json, alias text, inout params jsonb, out sql text, out status text)
 language plpgsql stable as $$
 declare
   gate text;
@@ -69,10 +69,13 @@ begin
       from internal.collection_search_sql(collection_conditions_sql.definition, collection_conditions_sql.request -> 'search',
                                           collection_conditions_sql.alias, params) s;
   end if;
-  sql := concat_ws(' and ', gate, in_group, shown, wanted, searched);
+  sql := concat_ws(' and ', in_group, shown, wanted, searched);
+  -- in the answer, for a condition on rows is not looked at where there are none
+  status := case when gate is null then '200' else format('case when %s then 200 end', gate) end;
 end $$;
 comment on function internal.collection_conditions_sql is
-  'Which rows a request means: those of its group, not deleted, that match its filter and its search. What they may see is the policies'' business.';
+  'Which rows a request means: those of its group, not deleted, that match its filter and its search; what the caller may see is the
+   policies'' business. status is the answer''s, and refuses who may not use the group.';
 
 create or replace function internal.collection_order(definition jsonb, request jsonb) returns jsonb
 language plpgsql stable as $$
@@ -187,6 +190,7 @@ declare
   d constant jsonb := collection_find_sql.definition;
   request constant jsonb := collection_find_sql.request;
   conditions text;
+  status text;
   page text;
   cursor_key text;
   wanted text;
@@ -197,7 +201,7 @@ begin
   perform internal.collection_select_check(d, coalesce(nullif(request -> 'select', 'null'), '[]'));
   outputs := internal.collection_outputs_sql(d, 't', nullif(request -> 'select', 'null'),
                                              internal.collection_include_tree(coalesce(nullif(request -> 'include', 'null'), '[]')));
-  select c.params, c.sql into params, conditions
+  select c.params, c.sql, c.status into params, conditions, status
     from internal.collection_conditions_sql(d, request, collection_find_sql.filter, 't', collection_find_sql.params) c;
   select p.params, p.sql into params, wanted from internal.collection_param(params, '["limit"]', 'bigint', '{}') p;
   if request -> 'offset' is not null then
@@ -210,13 +214,13 @@ begin
     pages := false;
     page := format('select t.* from (%s) t limit %s', page, wanted);
     sql := internal.collection_statement_sql(
-      d, '200', '''{"data":'' || coalesce(json_agg(p.j)::text, ''[]'') || ''}''', 'null',
+      d, status, '''{"data":'' || coalesce(json_agg(p.j)::text, ''[]'') || ''}''', 'null',
       format('(select row_to_json(d) as j from (%s) t cross join lateral (select %s) d) p', page, outputs));
     return;
   end if;
   pages := true;
   sql := internal.collection_statement_sql(
-    d, '200', format('''{"data":'' || coalesce((json_agg(p.j) filter (where p.n <= %s))::text, ''[]'') || ''}''', wanted), 'null',
+    d, status, format('''{"data":'' || coalesce((json_agg(p.j) filter (where p.n <= %s))::text, ''[]'') || ''}''', wanted), 'null',
     format('(select row_to_json(d) as j, row_number() over () as n, %s as k, t.id as i from (select t.* from (%s) t limit %s + 1) t cross join lateral (select %s) d) p',
            cursor_key, page, wanted, outputs),
     format('case when count(*) > %1$s then json_build_array((array_agg(p.k) filter (where p.n = %1$s))[1], (array_agg(p.i) filter (where p.n = %1$s))[1])::text end',
@@ -230,11 +234,12 @@ create or replace function internal.collection_count_sql(definition jsonb, reque
 language plpgsql stable as $$
 declare
   conditions text;
+  status text;
 begin
-  select c.params, c.sql into params, conditions
+  select c.params, c.sql, c.status into params, conditions, status
     from internal.collection_conditions_sql(collection_count_sql.definition, collection_count_sql.request, collection_count_sql.filter, 't',
                                             collection_count_sql.params) c;
-  sql := internal.collection_statement_sql(collection_count_sql.definition, '200', '''{"data":{"count":'' || count(*) || ''}}''', 'null',
+  sql := internal.collection_statement_sql(collection_count_sql.definition, status, '''{"data":{"count":'' || count(*) || ''}}''', 'null',
                                            format('collections.%I t where %s', collection_count_sql.definition ->> 'name', conditions));
 end $$;
 comment on function internal.collection_count_sql is 'How many rows a request means, exactly.';
@@ -243,15 +248,16 @@ create or replace function internal.collection_row_sql(definition jsonb, request
 language plpgsql stable as $$
 declare
   conditions text;
+  status text;
   id text;
 begin
-  select c.params, c.sql into params, conditions
+  select c.params, c.sql, c.status into params, conditions, status
     from internal.collection_conditions_sql(collection_row_sql.definition, collection_row_sql.request, null, 't', collection_row_sql.params) c;
   select p.params, p.sql into params, id from internal.collection_param(params, '["id"]', 'uuid', '{}') p;
   sql := internal.collection_statement_sql(
-    collection_row_sql.definition, 'coalesce(r.status, 404)',
+    collection_row_sql.definition, format('coalesce(case when r.body is null then 404 * %s / 200 end, 200)', status),
     'coalesce(r.body, ''{"error":{"code":"NOT_FOUND","message":"There is no such row."}}'')', 'r.headers',
-    format('(select 1) one left join lateral (select 200 as status, ''{"data":'' || row_to_json(d)::text || ''}'' as body, json_build_object(''ETag'', internal.etag(t.updated_at))::text as headers from collections.%I t cross join lateral (select %s) d where t.id = %s and %s) r on true',
+    format('(select 1) one left join lateral (select ''{"data":'' || row_to_json(d)::text || ''}'' as body, json_build_object(''ETag'', internal.etag(t.updated_at))::text as headers from collections.%I t cross join lateral (select %s) d where t.id = %s and %s) r on true',
            collection_row_sql.definition ->> 'name',
            internal.collection_outputs_sql(collection_row_sql.definition, 't', null, null), id, conditions));
 end $$;

@@ -4,7 +4,7 @@ create or replace function internal.vector_distance(a real[], b real[], metric t
 language sql immutable parallel safe as $$
   select case vector_distance.metric
            when 'l2' then sqrt(sum((u.a - u.b) ^ 2))
-           when 'inner_product' then -sum(u.a * u.b)
+           when 'inner_product' then 0 - sum(u.a * u.b)
            -- a vector of zeros has no direction
            else 1 - sum(u.a * u.b) / nullif(sqrt(sum(u.a * u.a)) * sqrt(sum(u.b * u.b)), 0)
          end
@@ -43,6 +43,7 @@ declare
   is_extension constant boolean := col ->> 'sql' <> 'real[]';
   how constant jsonb := internal.collection_vector_order_sql(d, collection_nearest_sql.filter is not null, internal.collection_page_size((request ->> 'limit')::bigint));
   conditions text;
+  status text;
   wanted text;
   farthest text;
   vector text;
@@ -56,8 +57,11 @@ begin
     perform internal.fail(400, 'INVALID_VECTOR', format('%s has %s dimensions.', col ->> 'name', col ->> 'dimensions'),
                           json_build_object('expected', (col ->> 'dimensions')::int, 'got', jsonb_array_length(request -> 'vector')));
   end if;
+  if internal.collection_value_problem('vector', request -> 'vector') is not null then
+    perform internal.collection_refuse('vector', 'must be an array of numbers');
+  end if;
   perform internal.collection_select_check(d, coalesce(nullif(request -> 'select', 'null'), '[]'));
-  select c.params, c.sql into params, conditions
+  select c.params, c.sql, c.status into params, conditions, status
     from internal.collection_conditions_sql(d, request, collection_nearest_sql.filter, 't', collection_nearest_sql.params) c;
   select p.params, p.sql into params, wanted from internal.collection_param(params, '["limit"]', 'bigint', '{}') p;
   select p.params, p.sql into params, vector
@@ -70,7 +74,7 @@ begin
     select p.params, p.sql into params, farthest from internal.collection_param(params, '["max_distance"]', 'double precision', '{}') p;
   end if;
   sql := internal.collection_statement_sql(
-    d, '200', '''{"data":'' || coalesce(json_agg(p.j)::text, ''[]'') || ''}''', 'null',
+    d, status, '''{"data":'' || coalesce(json_agg(p.j)::text, ''[]'') || ''}''', 'null',
     format('(select row_to_json(d) as j from (select t.* from (select t.*, %s as "_distance" from collections.%I t where %s and %s is not null order by %s limit %s) t where t."_distance" <> ''NaN''%s limit %s) t cross join lateral (select %s, t."_distance") d) p',
            distance, d ->> 'name', concat_ws(' and ', how ->> 'gate', conditions), expr,
            -- what is no bare distance no index of neighbours can order

@@ -41,7 +41,7 @@ begin
     perform internal.collection_refuse('include', 'must have at most 20 names');
   end if;
   for wanted in select e.value from jsonb_array_elements_text(collection_include_tree.include) as e (value) loop
-    parts := string_to_array(wanted, '.');
+    parts := case wanted when '' then array[''] else string_to_array(wanted, '.') end;
     if cardinality(parts) > 3 then
       perform internal.collection_refuse(format('include[%s]', n), 'must have at most 3 levels');
     end if;
@@ -159,14 +159,14 @@ comment on function internal.collection_write_condition_of is 'What the write po
 create or replace function internal.collection_group(group_id text, least_role text, is_insert boolean) returns boolean
 language plpgsql stable security definer set search_path = '' as $$
 declare
-  id constant uuid := internal.as_uuid(collection_group.group_id);
+  wanted constant uuid := internal.as_uuid(collection_group.group_id);
   mine int;
   is_open boolean;
 begin
   select g.is_public, internal.group_rank(m.role) into is_open, mine
     from app.groups g
     left join app.group_members m on m.group_id = g.id and m.app_user_id = internal.user_id()
-   where g.id = collection_group.id;
+   where g.id = wanted;
   -- server keys and administrators are in every group; one that is not there is nobody's
   if not found or internal.user_id() is not null and coalesce(mine, 0) = 0 then
     perform internal.fail(403, 'NOT_A_GROUP_MEMBER', 'The caller is not a member of this group.');
@@ -182,26 +182,29 @@ end $$;
 comment on function internal.collection_group is
   'Whether the caller may use X-Group-Context so: true, or refuses 403 NOT_A_GROUP_MEMBER, 400 GROUP_NOT_PRIVATE, 403 GROUP_ROLE_FORBIDDEN, in this order.';
 
+create or replace function internal.collection_group_role(definition jsonb, is_insert boolean) returns text
+language sql immutable parallel safe as $$
+  select case
+    when p.policy like 'member:%' then split_part(p.policy, ':', 2)
+    when collection_group_role.is_insert then 'member'
+    else 'viewer'
+  end
+    from (select collection_group_role.definition ->> case when collection_group_role.is_insert then 'write' else 'read' end as policy) as p
+$$;
+comment on function internal.collection_group_role is 'The least role in a group that reads its rows, or adds some.';
+
 create or replace function internal.collection_group_sql(definition jsonb, request jsonb, is_insert boolean, inout params jsonb, out sql text)
 language plpgsql stable as $$
-declare
-  least_role text;
-  policy text;
 begin
   if collection_group_sql.definition ->> 'scope' <> 'group' or collection_group_sql.request ->> 'group' is null then
     sql := null;
     return;
   end if;
-  policy := collection_group_sql.definition ->> case when collection_group_sql.is_insert then 'write' else 'read' end;
-  least_role := case
-    when policy like 'member:%' then split_part(policy, ':', 2)
-    when collection_group_sql.is_insert then 'member'
-    else 'viewer'
-  end;
-  select p.params, format('(select internal.collection_group(%s, %L, %s))', p.sql, least_role, collection_group_sql.is_insert::text)
+  select p.params,
+         format('(select internal.collection_group(%s, %L, %s))', p.sql,
+                internal.collection_group_role(collection_group_sql.definition, collection_group_sql.is_insert), collection_group_sql.is_insert::text)
     into params, sql
     from internal.collection_param(collection_group_sql.params, '["group"]', 'text', '{}') p;
 end $$;
 comment on function internal.collection_group_sql is
-  'The condition that refuses a caller who may not use the group of X-Group-Context; evaluated once, before any row. Null where no group was sent, or
-   rows belong to users.';
+  'The condition that refuses a caller who may not use the group of X-Group-Context; null where no group was sent, or rows belong to users.';

@@ -256,6 +256,11 @@ begin
   if (compiled ->> 'version')::bigint <> collection_explain.version then
     return row(0, '{}', null)::api.reply;
   end if;
+  if d ->> 'scope' = 'group' and collection_explain.request ->> 'group' is not null then
+    perform internal.collection_group(collection_explain.request ->> 'group',
+                                      internal.collection_group_role(d, collection_explain.kind in ('insert', 'batch')),
+                                      collection_explain.kind in ('insert', 'batch'));
+  end if;
   if collection_explain.kind = 'insert' then
     -- first of all: what was inserted once may be met again by its own unique values
     replay := internal.collection_replay(d, collection_explain.request);
