@@ -277,6 +277,24 @@ describe('upserts', async () => {
     }
   })
 
+  test('know one row a user, also when nothing is sent', async () => {
+    const one = await define(project, {
+      name: 'profiles',
+      columns: [{ name: 'bio', type: 'text', default: 'none' }],
+      indexes: [{ columns: ['user_id'], unique: true }],
+    })
+    const statuses = []
+    for (const how of ['ignore', 'ignore', 'update', 'update'])
+      statuses.push((await user.post(`${one}?on_conflict=${how}&conflict_target=user_id`, {})).status)
+    expect(statuses).toEqual([201, 200, 200, 200])
+    expect(await user.post(`${one}?on_conflict=update&conflict_target=user_id`, { bio: 'me' })).toMatchObject({
+      status: 200,
+      data: { bio: 'me' },
+    })
+    expect((await user.post(one, {})).error?.code).toBe('CONFLICT')
+    expect((await other.post(`${one}?on_conflict=ignore&conflict_target=user_id`, {})).data.bio).toBe('none')
+  })
+
   test('need a target that is in the row and is a whole unique index', async () => {
     const wrong: [string, object][] = [
       ['on_conflict=update', { key: 'w' }],

@@ -149,6 +149,8 @@ declare
   owner_name text;
   owner_value text;
   body text;
+  record text := '(select 1) r';
+  met text := '%s';
   kept text;
   conflict_sql jsonb;
 begin
@@ -160,36 +162,38 @@ begin
   conflict_sql := internal.collection_conflict_sql(d, collection_insert_sql.request, columns);
   patterns := jsonb_build_object('at', 'data', 'columns', internal.collection_patterns(columns));
 
+  if jsonb_array_length(columns) > 0 then
+    select p.params, p.sql into params, body from internal.collection_param(params, '["data"]', 'json', '{}') p;
+    body := format('json_to_record(%s)', body);
+    record := format('%s as r (%s)', body, internal.collection_record_sql(columns));
+  end if;
   if jsonb_array_length(columns) = 0 and owner_name is null then
     -- there is no column to name, and so no condition to set: a stale version undoes it
-    sql := internal.collection_answer_sql(d, format(
-      'made as (insert into collections.%I as t default values returning t.*, internal.collection_expect(%s, %s) as "$new")',
-      d ->> 'name', internal.collection_version_sql(d), d ->> 'version'), '201', kept);
-    return;
+    sql := format('insert into collections.%I as t default values', d ->> 'name');
+    met := format('case when internal.collection_expect(%s, %s) then %%s end', internal.collection_version_sql(d), d ->> 'version');
+  else
+    sql := format('insert into collections.%I as t (%s) select %s from %s where %s',
+                  d ->> 'name',
+                  concat_ws(', ', owner_name, (select string_agg(quote_ident(c.value ->> 'name'), ', ' order by c.n)
+                                                 from jsonb_array_elements(columns) with ordinality as c (value, n))),
+                  concat_ws(', ', owner_value, (select string_agg(format('r.%I', c.value ->> 'name'), ', ' order by c.n)
+                                                  from jsonb_array_elements(columns) with ordinality as c (value, n))),
+                  record,
+                  gate || coalesce(internal.collection_readable_sql(
+                    columns, format('%s as q (%s)', body, internal.collection_record_sql(columns))), ''));
   end if;
-  select p.params, p.sql into params, body from internal.collection_param(params, '["data"]', 'json', '{}') p;
-  sql := format('insert into collections.%I as t (%s) select %s from %s where %s',
-                d ->> 'name',
-                concat_ws(', ', owner_name, (select string_agg(quote_ident(c.value ->> 'name'), ', ' order by c.n)
-                                               from jsonb_array_elements(columns) with ordinality as c (value, n))),
-                concat_ws(', ', owner_value, (select string_agg(format('r.%I', c.value ->> 'name'), ', ' order by c.n)
-                                                from jsonb_array_elements(columns) with ordinality as c (value, n))),
-                case when jsonb_array_length(columns) = 0 then '(select 1) r'
-                     else format('json_to_record(%s) as r (%s)', body, internal.collection_record_sql(columns)) end,
-                gate || coalesce(internal.collection_readable_sql(
-                  columns, format('json_to_record(%s) as q (%s)', body, internal.collection_record_sql(columns))), ''));
   if conflict = 'error' then
-    sql := internal.collection_answer_sql(d, format('made as (%s returning t.*)', sql), '201', kept);
+    sql := internal.collection_answer_sql(d, format('made as (%s returning t.*)', sql), format(met, '201'), kept);
   elsif conflict = 'update' then
     sql := internal.collection_answer_sql(
       d, format('made as (%s on conflict %s do update set %s where %s returning t.*, t.xmax = 0 as "$new")', sql, conflict_sql ->> 'target',
                 conflict_sql ->> 'set', conflict_sql ->> 'mine'),
-      'case when t."$new" then 201 else 200 end', kept);
+      format(met, 'case when t."$new" then 201 else 200 end'), kept);
   else
     sql := internal.collection_answer_sql(
-      d, format('inserted as (%1$s on conflict %2$s do nothing returning t.*), made as (select i.*, true as "$new" from inserted i union all select t.*, false from collections.%3$I t, json_to_record(%4$s) as r (%5$s) where not exists (select from inserted) and %6$s)',
-                sql, conflict_sql ->> 'target', d ->> 'name', body, internal.collection_record_sql(columns), conflict_sql ->> 'same'),
-      'case when t."$new" then 201 else 200 end', kept);
+      d, format('inserted as (%1$s on conflict %2$s do nothing returning t.*), made as (select i.*, true as "$new" from inserted i union all select t.*, false from collections.%3$I t, %4$s where not exists (select from inserted) and %5$s)',
+                sql, conflict_sql ->> 'target', d ->> 'name', record, conflict_sql ->> 'same'),
+      format(met, 'case when t."$new" then 201 else 200 end'), kept);
   end if;
 end $$;
 comment on function internal.collection_insert_sql is
