@@ -4,6 +4,7 @@ import type { z } from 'zod'
 import type { Claims } from '#server/database/call.ts'
 import type { Role } from '#server/database/cluster.ts'
 import type { Arguments, CallSettings, Place, Reply } from '#server/database/database.ts'
+import type { Answered, Question } from '#server/database/statements.ts'
 import type { DeveloperCredential } from '#server/http/credentials.ts'
 import type { Edge } from '#server/http/edges.ts'
 import type { Services } from '#server/services.ts'
@@ -53,6 +54,8 @@ export type HandlerContext = Input & {
   readonly resolved: Resolved
   /** The route's call as this caller, or another function of the same place. */
   readonly call: (name: string, args: Arguments, settings?: CallSettings & { role?: Role }) => Promise<Reply>
+  /** A question to a collection, as this caller, by the statement that was compiled for its shape. */
+  readonly ask: (question: Question) => Promise<Answered>
 }
 
 export type Declaration = {
@@ -108,6 +111,8 @@ export type Area = {
   /** General code of invalid input: the contract's area names one, the supplement's is VALIDATION_ERROR. */
   readonly invalid?: string
   readonly invalidBody?: string
+  /** Code of broken JSON, where the area lists one of its own; else that of a wrong body. */
+  readonly invalidJson?: string
   /** Paths stand as they are written, without /v1 in front. */
   readonly unversioned?: boolean
   /** Status of a tenant that cannot be reached; the users administration has 502. */
@@ -144,3 +149,5 @@ export const invalidBodyCode = (of: Area, at: Route): string => {
   if ((at.source ?? of.source) === 'supplement') return 'INVALID_BODY'
   return of.invalidBody ?? of.invalid ?? 'INVALID_INPUT'
 }
+
+export const invalidJsonCode = (of: Area, at: Route): string => of.invalidJson ?? invalidBodyCode(of, at)
