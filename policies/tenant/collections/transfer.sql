@@ -1,0 +1,1 @@
+grant execute on function api.collection_export to app_admin;
