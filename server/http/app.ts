@@ -61,6 +61,13 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
 
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) => done(null, text))
+  // files pass as streams, to the routes that take them
+  app.addContentTypeParser(['text/csv', 'application/x-ndjson'], (request, payload, done) => {
+    const { trellis } = request.routeOptions.config as { trellis?: { route: Route } }
+    const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase() ?? ''
+    if (trellis?.route.uploads?.includes(type)) done(null, payload)
+    else done(unsupported(type), undefined)
+  })
   // any other type is kept as text and refused by the routes that want JSON
   app.addContentTypeParser('*', { parseAs: 'string' }, (request, text, done) => {
     if (text === '') done(null, '')

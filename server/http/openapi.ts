@@ -30,6 +30,10 @@ export const declaredCodes = (area: Area, route: Route): ReadonlyMap<number, Rea
     add(413, 'PAYLOAD_TOO_LARGE')
     add(415, 'UNSUPPORTED_MEDIA_TYPE')
   }
+  if (route.uploads) {
+    add(413, 'PAYLOAD_TOO_LARGE')
+    add(415, 'UNSUPPORTED_MEDIA_TYPE')
+  }
   if (route.query) add(400, invalidCode(area, route, 'query'))
   if (route.params && Object.values(route.params).some(mayRefuse)) {
     if ((route.source ?? area.source) === 'contract') add(404, 'NOT_FOUND')
@@ -126,6 +130,14 @@ const operation = (area: Area, route: Route) => ({
               ...(route.example ? { example: route.example } : {}),
             },
           },
+        },
+      }
+    : {}),
+  ...(route.uploads
+    ? {
+        requestBody: {
+          required: true,
+          content: Object.fromEntries(route.uploads.map((type) => [type, { schema: { type: 'string' } }])),
         },
       }
     : {}),

@@ -67,6 +67,8 @@ export type Declaration = {
   readonly headers?: Shape
   /** Schema of the JSON body; a route without one takes none, or ignores what it gets. */
   readonly body?: z.ZodType
+  /** Types of a file that the body is instead of JSON. The handler gets it as a stream, `request.body`, and bounds it. */
+  readonly uploads?: readonly string[]
   /** Shown in the document instead of `body` where SQL judges the items one by one. */
   readonly documentedBody?: z.ZodType
   /** A good body, shown in the document; tests use it to get past the checks of form. */
