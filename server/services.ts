@@ -3,6 +3,7 @@ import type { Config } from '#server/config.ts'
 import type { Database, Place } from '#server/database/database.ts'
 import type { Fleet } from '#server/database/fleet.ts'
 import type { Notifier } from '#server/database/notifier.ts'
+import type { Statements } from '#server/database/statements.ts'
 import type { Waker } from '#server/database/waker.ts'
 import type { Sessions } from '#server/http/callers.ts'
 import type { Ceilings } from '#server/http/ceilings.ts'
@@ -23,6 +24,7 @@ export type Services = {
   readonly log: Logger
   readonly secrets: Secrets
   readonly database: Database
+  readonly statements: Statements
   readonly control: Place
   readonly fleet: Fleet
   readonly edges: Edges

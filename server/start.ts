@@ -9,6 +9,7 @@ import { readProgram, root } from '#server/database/files.ts'
 import { createFleet, type Fleet } from '#server/database/fleet.ts'
 import { createNotifier } from '#server/database/notifier.ts'
 import { controlName, type Programs, prepareInstallation } from '#server/database/prepare.ts'
+import { createStatements } from '#server/database/statements.ts'
 import { createWaker } from '#server/database/waker.ts'
 import { createApp, type Observer } from '#server/http/app.ts'
 import { loadAreas } from '#server/http/areas.ts'
@@ -238,6 +239,7 @@ export const assemble = async (
     log,
     secrets,
     database,
+    statements: createStatements(database),
     control: controlPlace,
     fleet,
     edges,

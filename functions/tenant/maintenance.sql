@@ -1,18 +1,20 @@
 -- What has outlived its use, forgotten once a day. Whatever still counts is kept: a day late is never wrong.
 create or replace function api.tenant_forget() returns api.reply
 language plpgsql volatile as $$
+declare
+  forget regproc;
 begin
-  delete from app.event_ids i where i.received_at < internal.now() - interval '90 days';
   delete from app.idempotency_keys k where k.created_at < internal.now() - interval '24 hours';
   delete from app.rate_limits r where r.started_at < internal.now() - interval '2 days';
-  delete from app.webhook_deliveries d where d.created_at < internal.now() - interval '30 days';
-  -- a day after the last delivery that was queued with it
-  delete from app.webhook_secrets s where s.replaced_at < internal.now() - interval '31 days';
-  delete from app.user_codes c where c.expires_at < internal.now() - interval '1 day';
-  delete from app.user_sessions s where least(s.expires_at, s.ended_at) < internal.now() - interval '30 days';
+  for forget in
+    select p.oid from pg_catalog.pg_proc p
+     where p.pronamespace = 'internal'::regnamespace and p.pronargs = 0 and p.proname like 'forget\_\_%'
+     order by p.proname
+  loop
+    execute format('select %s()', forget);
+  end loop;
   return internal.reply(200, 'true');
 end $$;
 comment on function api.tenant_forget is
-  'Forgets ids that clients chose after 90 days, answers under an Idempotency-Key after 24 hours, limits'' windows after two days, deliveries with
-   their attempts after 30 days, and signing secrets 31 days after they were replaced; codes and links a day after they expired, sessions 30 days
-   after their end.';
+  'Forgets answers under an Idempotency-Key after 24 hours and limits'' windows after two days, and lets every area forget what is its own: it
+   runs each function internal.forget__<area>() that there is.';

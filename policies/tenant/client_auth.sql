@@ -34,3 +34,4 @@ values
   ('app.user_codes', 'app_user_id', 'user_codes',
    array['id', 'app_user_id', 'kind', 'channel', 'address', 'purpose', 'attempts', 'created_at', 'expires_at', 'sent_at', 'used_at'],
    array['secret_hash', 'sealed'], 'sessions', 'end', 'cascade', null, current_setting('trellis.file'));
+grant execute on function internal.forget__client_auth to app_worker;

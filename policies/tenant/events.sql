@@ -55,3 +55,4 @@ values
    array['app_user_id', 'event_name', 'day', 'count'], '{}', 'events', 'add', 'cascade', null, current_setting('trellis.file'));
 -- the order that engagement_events_of_user serves
 update internal.user_data d set export_order = array['occurred_at', 'id'] where d.table_name = 'app.engagement_events';
+grant execute on function internal.forget__events to app_worker;

@@ -55,3 +55,4 @@ grant execute on function internal.webhook_body, internal.webhook_event_json, in
   api.webhook_attempt_record, api.webhook_test, api.webhook_probe_begin, api.webhook_release, api.webhook_replay_batch, api.webhook_purge
   to app_worker;
 grant execute on function internal.webhook_replay_audit to app_admin;
+grant execute on function internal.forget__webhooks to app_worker;

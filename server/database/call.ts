@@ -21,8 +21,16 @@ export type CallOptions = {
   readonly clock: string | null
 }
 
-/** One statement of a call: rows come back as text, one list of columns each. */
-export type Statement = { readonly name: string; readonly text: string; readonly values: readonly (string | null)[] }
+/**
+ * One statement of a call: rows come back as text, one list of columns each. Without a name it is parsed anew each time.
+ * `evicted` are names that this connection need not keep any longer.
+ */
+export type Statement = {
+  readonly name: string
+  readonly text: string
+  readonly values: readonly (string | null)[]
+  readonly evicted?: readonly string[]
+}
 
 const settings = [
   'role',
@@ -70,6 +78,7 @@ type Wire = {
   parse(message: { name: string; text: string; types?: number[] }): void
   bind(message: { statement: string; values: readonly (string | null)[] }): void
   execute(message: { portal?: string; rows?: number }): void
+  close(message: { type: 'S'; name: string }): void
   sync(): void
 }
 
@@ -105,7 +114,7 @@ class OneSync {
     this.#values = values
     this.#named = named
     this.#settle = settle
-    this.name = named ? statement.name : undefined
+    this.name = named && statement.name ? statement.name : undefined
     this.text = statement.text
   }
 
@@ -114,6 +123,11 @@ class OneSync {
     const name = this.#named ? this.#statement.name : ''
     wire.stream.cork?.()
     try {
+      // first of all: behind an error they would not be read
+      for (const evicted of this.#named ? (this.#statement.evicted ?? []) : []) {
+        wire.close({ type: 'S', name: evicted })
+        delete wire.parsedStatements[evicted]
+      }
       if (!this.#named) {
         wire.parse({ name: '', text: setup.text, types: settings.map(() => textType) })
         wire.bind({ statement: '', values: this.#values })

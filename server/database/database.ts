@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { type Claims, runOneSync } from '#server/database/call.ts'
+import { type Claims, runOneSync, type Statement } from '#server/database/call.ts'
 import { type Cluster, type Role, targetOf } from '#server/database/cluster.ts'
 import { type DatabaseError, failureOf, refusalOfComment } from '#server/database/failures.ts'
 import { createPools, type PoolLimits, type Pools, type Target } from '#server/database/pools.ts'
@@ -29,6 +29,8 @@ export type CallSettings = {
   /** Code of an answer 500, and of bad values that only Postgres noticed. */
   readonly failure?: string
   readonly invalid?: string
+  /** How often a call that lost a deadlock is made again: it was undone whole, and is safe to make again. */
+  readonly retries?: number
 }
 
 export type Database = {
@@ -41,6 +43,19 @@ export type Database = {
     args: Arguments,
     settings?: CallSettings,
   ): Promise<Reply>
+  /**
+   * The first row of one statement, in one round trip under these claims. Rejects with what Postgres says, for whoever
+   * knows better than `call` what it means.
+   */
+  execute(
+    place: Place,
+    role: Role,
+    claims: Omit<Claims, 'role'>,
+    prepare: (client: object) => Statement,
+    settings?: CallSettings,
+  ): Promise<{ readonly row: (string | null)[]; readonly milliseconds: number }>
+  /** What an error means to the caller; logs it when it is a defect. */
+  explain(error: unknown, place: Place, role: Role, name: string, settings?: CallSettings): Promise<ApiError>
   readonly pools: Pools
   close(): Promise<void>
 }
@@ -103,28 +118,15 @@ export const createDatabase = (options: DatabaseOptions): Database => {
     return made
   }
 
-  const run = async (
-    place: Place,
-    role: Role,
-    claims: Omit<Claims, 'role'>,
-    name: string,
-    args: Arguments,
-    settings: CallSettings,
-  ) => {
-    const present = Object.entries(args).filter(([, value]) => value !== undefined)
-    const shape = statementFor(
-      name,
-      present.map(([key]) => key),
-    )
-    const statement = { ...shape, values: present.map(([, value]) => encode(value)) }
+  const execute: Database['execute'] = async (place, role, claims, prepare, settings = {}) => {
     const lease = await pools.lease(target(place, role))
     const began = performance.now()
     let broken = false
     try {
-      const rows = await runOneSync(
+      const [row = []] = await runOneSync(
         lease.client,
         { ...claims, role },
-        statement,
+        prepare(lease.client),
         {
           readOnly: settings.readOnly ?? false,
           timeoutMs: settings.timeoutMs ?? options.timeoutMs,
@@ -132,16 +134,7 @@ export const createDatabase = (options: DatabaseOptions): Database => {
         },
         named,
       )
-      const [status, body, headers, dueAt, changed] = rows[0] ?? []
-      if (!status || body === null || body === undefined) throw new Error(`api.${name} answered nothing`)
-      return {
-        status: Number(status),
-        body,
-        headers: headers ? (JSON.parse(headers) as Record<string, string>) : null,
-        dueAt: dueAt || null,
-        changed: changed ? changed.split(',') : [],
-        milliseconds: performance.now() - began,
-      }
+      return { row, milliseconds: performance.now() - began }
     } catch (error) {
       const failure = failureOf(error)
       broken = failure.kind === 'unavailable' && failure.connectionLost
@@ -149,6 +142,24 @@ export const createDatabase = (options: DatabaseOptions): Database => {
     } finally {
       lease.release(broken)
     }
+  }
+
+  const run = async (
+    place: Place,
+    role: Role,
+    claims: Omit<Claims, 'role'>,
+    name: string,
+    args: Arguments,
+    settings: CallSettings,
+  ): Promise<Reply> => {
+    const present = Object.entries(args).filter(([, value]) => value !== undefined)
+    const shape = statementFor(
+      name,
+      present.map(([key]) => key),
+    )
+    const statement = { ...shape, values: present.map(([, value]) => encode(value)) }
+    const { row, milliseconds } = await execute(place, role, claims, () => statement, settings)
+    return { ...replyOf(row, `api.${name}`), milliseconds }
   }
 
   /** Turns what went wrong into what the caller may know of it. */
@@ -210,16 +221,42 @@ export const createDatabase = (options: DatabaseOptions): Database => {
 
   return {
     pools,
+    execute,
+    explain: (error, place, role, name, settings = {}) => explain(error, place, role, name, settings),
     async call(place, role, claims, name, args, settings = {}) {
-      try {
-        return await run(place, role, claims, name, args, settings)
-      } catch (error) {
-        throw await explain(error, place, role, name, settings)
+      for (let attempt = 0; ; attempt += 1) {
+        try {
+          return await run(place, role, claims, name, args, settings)
+        } catch (error) {
+          if (!isDeadlock(error) || attempt >= (settings.retries ?? 0))
+            throw await explain(error, place, role, name, settings)
+          await settle(attempt)
+        }
       }
     },
     close: () => pools.close(),
   }
 }
+
+/** The five columns that every statement answers: status, envelope, headers, due time, changed credentials. */
+export const replyOf = (row: readonly (string | null)[], name: string): Omit<Reply, 'milliseconds'> => {
+  const [status, body, headers, dueAt, changed] = row
+  if (!status || body === null || body === undefined) throw new Error(`${name} answered nothing`)
+  return {
+    status: Number(status),
+    body,
+    headers: headers ? (JSON.parse(headers) as Record<string, string>) : null,
+    dueAt: dueAt || null,
+    changed: changed ? changed.split(',') : [],
+  }
+}
+
+/** Whether Postgres chose this statement to end a deadlock, or a conflict of two transactions. */
+export const isDeadlock = (error: unknown): boolean => ['40P01', '40001'].includes((error as DatabaseError)?.code ?? '')
+
+/** A moment for the others to finish, a different one for each. */
+export const settle = (attempt: number) =>
+  new Promise<void>((resolve) => setTimeout(resolve, 5 + Math.random() * 20 * 2 ** attempt))
 
 /** Classes whose messages speak of the program (42, P0, 0A, ...) and not of the values that a caller sent. */
 const speaksOfProgram = /^(0A|25|2B|39|42|57|P0|XX)/

@@ -8,6 +8,8 @@ import Fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify'
+import type { Reply } from '#server/database/database.ts'
+import type { Question } from '#server/database/statements.ts'
 import { ApiError, refusal } from '#server/errors.ts'
 import { addressKey } from '#server/http/ceilings.ts'
 import { answerOf, envelopeOf, notHttp, nothingHere, send, unsupported } from '#server/http/errors.ts'
@@ -59,6 +61,13 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
 
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) => done(null, text))
+  // files pass as streams, to the routes that take them
+  app.addContentTypeParser(['text/csv', 'application/x-ndjson'], (request, payload, done) => {
+    const { trellis } = request.routeOptions.config as { trellis?: { route: Route } }
+    const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase() ?? ''
+    if (trellis?.route.uploads?.includes(type)) done(null, payload)
+    else done(unsupported(type), undefined)
+  })
   // any other type is kept as text and refused by the routes that want JSON
   app.addContentTypeParser('*', { parseAs: 'string' }, (request, text, done) => {
     if (text === '') done(null, '')
@@ -211,7 +220,8 @@ const serve = async (area: Area, route: Route, request: FastifyRequest, services
   takeCeilings(route, resolved, services)
   const input = readInput(area, route, request)
   const call = callAs(area, route, request, resolved, services)
-  if (route.handle) return route.handle({ ...input, request, services, resolved, call })
+  const ask = askAs(area, route, request, resolved, services)
+  if (route.handle) return route.handle({ ...input, request, services, resolved, call, ask })
   const args = {
     ...named(input.params),
     ...pageNames(input.query),
@@ -232,34 +242,68 @@ const takeCeilings = (route: Route, { claims, edge }: Resolved, services: Servic
 
 const callAs =
   (area: Area, route: Route, request: FastifyRequest, resolved: Resolved, services: Services) =>
-  async (
+  (
     name: string,
     args: Record<string, unknown>,
     settings: { role?: Resolved['role']; as?: Resolved; readOnly?: boolean } = {},
   ) => {
     const { as = resolved, role = as.role, ...others } = settings
-    const { edge } = resolved
-    const isTenant = resolved.place.kind === 'tenant' && edge
-    const readOnly = settings.readOnly ?? route.readOnly ?? route.method === 'GET'
-    if (isTenant && !readOnly) services.waker.written(edge.projectId)
-    try {
-      const reply = await services.database.call(resolved.place, role, as.claims, name, args, {
-        readOnly,
-        ...(route.failure ? { failure: route.failure } : {}),
-        invalid: invalidCode(area, route, 'body'),
+    const readOnly = settings.readOnly ?? isReading(route)
+    return accounted(area, request, resolved, services, readOnly, () =>
+      services.database.call(resolved.place, role, as.claims, name, args, {
+        ...settingsOf(area, route, readOnly),
         ...others,
-      })
-      request.trellisDatabase = (request.trellisDatabase ?? 0) + reply.milliseconds
-      if (reply.dueAt && isTenant) services.waker.wake(edge.projectId, reply.dueAt)
-      if (reply.changed.length > 0) await services.notifier.publish(reply.changed)
-      return reply
-    } catch (error) {
-      if (area.unavailable && error instanceof ApiError && error.code === 'TENANT_UNAVAILABLE') {
-        throw refusal(area.unavailable, error.code, error.message, error.details, error.headers)
-      }
-      throw error
-    }
+      }),
+    )
   }
+
+const askAs =
+  (area: Area, route: Route, request: FastifyRequest, resolved: Resolved, services: Services) =>
+  (question: Question) => {
+    const readOnly = isReading(route)
+    return accounted(area, request, resolved, services, readOnly, () =>
+      services.statements.ask(
+        resolved.place,
+        resolved.role,
+        resolved.claims,
+        question,
+        settingsOf(area, route, readOnly),
+      ),
+    )
+  }
+
+const isReading = (route: Route) => route.readOnly ?? route.method === 'GET'
+
+const settingsOf = (area: Area, route: Route, readOnly: boolean) => ({
+  readOnly,
+  ...(route.failure ? { failure: route.failure } : {}),
+  invalid: invalidCode(area, route, 'body'),
+})
+
+/** What follows from every call: the time that it took, work to wake for, credentials to drop. */
+const accounted = async <T extends Reply>(
+  area: Area,
+  request: FastifyRequest,
+  { place, edge }: Resolved,
+  services: Services,
+  readOnly: boolean,
+  run: () => Promise<T>,
+): Promise<T> => {
+  const isTenant = place.kind === 'tenant' && edge
+  if (isTenant && !readOnly) services.waker.written(edge.projectId)
+  try {
+    const reply = await run()
+    request.trellisDatabase = (request.trellisDatabase ?? 0) + reply.milliseconds
+    if (reply.dueAt && isTenant) services.waker.wake(edge.projectId, reply.dueAt)
+    if (reply.changed.length > 0) await services.notifier.publish(reply.changed)
+    return reply
+  } catch (error) {
+    if (area.unavailable && error instanceof ApiError && error.code === 'TENANT_UNAVAILABLE') {
+      throw refusal(area.unavailable, error.code, error.message, error.details, error.headers)
+    }
+    throw error
+  }
+}
 
 /** idOrKey becomes id_or_key; the project is in the claims already. */
 const named = (params: Record<string, unknown>) =>

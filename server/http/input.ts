@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { refusal } from '#server/errors.ts'
 import { unsupported } from '#server/http/errors.ts'
 import { parseJson } from '#server/http/json.ts'
-import { type Area, type Input, invalidBodyCode, invalidCode, type Route } from '#server/http/route.ts'
+import { type Area, type Input, invalidBodyCode, invalidCode, invalidJsonCode, type Route } from '#server/http/route.ts'
 
 const invalid = (code: string, field: string, reason: string, status = 400) =>
   refusal(status, code, field ? `${field}: ${reason}` : reason, { field, reason })
@@ -70,7 +70,7 @@ const readBody = (area: Area, route: Route, request: FastifyRequest): Record<str
   }
   const parsed = parseJson(text)
   if (parsed.kind === 'broken')
-    throw refusal(400, invalidBodyCode(area, route), parsed.reason, { field: '', reason: parsed.reason })
+    throw refusal(400, invalidJsonCode(area, route), parsed.reason, { field: '', reason: parsed.reason })
   if (typeof parsed.value !== 'object' || parsed.value === null || Array.isArray(parsed.value)) {
     throw refusal(400, invalidBodyCode(area, route), 'The body must be a JSON object.', {
       field: '',

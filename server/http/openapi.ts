@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Area, invalidBodyCode, invalidCode, type Route } from '#server/http/route.ts'
+import { type Area, invalidBodyCode, invalidCode, invalidJsonCode, type Route } from '#server/http/route.ts'
 import { ErrorEnvelope } from '#server/http/schemas.ts'
 import { scopeOf, tokenRefusals } from '#server/http/scopes.ts'
 import { streamedTypes } from '#server/http/stream.ts'
@@ -26,7 +26,11 @@ export const declaredCodes = (area: Area, route: Route): ReadonlyMap<number, Rea
   const refusedTokens = tokenRefusals(area, route)
   if (refusedTokens.length > 0) add(403, ...refusedTokens)
   if (route.body) {
-    add(400, invalidCode(area, route, 'body'), invalidBodyCode(area, route))
+    add(400, invalidCode(area, route, 'body'), invalidBodyCode(area, route), invalidJsonCode(area, route))
+    add(413, 'PAYLOAD_TOO_LARGE')
+    add(415, 'UNSUPPORTED_MEDIA_TYPE')
+  }
+  if (route.uploads) {
     add(413, 'PAYLOAD_TOO_LARGE')
     add(415, 'UNSUPPORTED_MEDIA_TYPE')
   }
@@ -126,6 +130,14 @@ const operation = (area: Area, route: Route) => ({
               ...(route.example ? { example: route.example } : {}),
             },
           },
+        },
+      }
+    : {}),
+  ...(route.uploads
+    ? {
+        requestBody: {
+          required: true,
+          content: Object.fromEntries(route.uploads.map((type) => [type, { schema: { type: 'string' } }])),
         },
       }
     : {}),

@@ -4,6 +4,7 @@ import type { z } from 'zod'
 import type { Claims } from '#server/database/call.ts'
 import type { Role } from '#server/database/cluster.ts'
 import type { Arguments, CallSettings, Place, Reply } from '#server/database/database.ts'
+import type { Answered, Question } from '#server/database/statements.ts'
 import type { DeveloperCredential } from '#server/http/credentials.ts'
 import type { Edge } from '#server/http/edges.ts'
 import type { Services } from '#server/services.ts'
@@ -57,6 +58,8 @@ export type HandlerContext = Input & {
     args: Arguments,
     settings?: CallSettings & { role?: Role; as?: Resolved },
   ) => Promise<Reply>
+  /** A question to a collection, as this caller, by the statement that was compiled for its shape. */
+  readonly ask: (question: Question) => Promise<Answered>
 }
 
 export type Declaration = {
@@ -68,6 +71,8 @@ export type Declaration = {
   readonly headers?: Shape
   /** Schema of the JSON body; a route without one takes none, or ignores what it gets. */
   readonly body?: z.ZodType
+  /** Types of a file that the body is instead of JSON. The handler gets it as a stream, `request.body`, and bounds it. */
+  readonly uploads?: readonly string[]
   /** Shown in the document instead of `body` where SQL judges the items one by one. */
   readonly documentedBody?: z.ZodType
   /** A good body, shown in the document; tests use it to get past the checks of form. */
@@ -112,6 +117,8 @@ export type Area = {
   /** General code of invalid input: the contract's area names one, the supplement's is VALIDATION_ERROR. */
   readonly invalid?: string
   readonly invalidBody?: string
+  /** Code of broken JSON, where the area lists one of its own; else that of a wrong body. */
+  readonly invalidJson?: string
   /** Paths stand as they are written, without /v1 in front. */
   readonly unversioned?: boolean
   /** Status of a tenant that cannot be reached; the users administration has 502. */
@@ -148,3 +155,5 @@ export const invalidBodyCode = (of: Area, at: Route): string => {
   if ((at.source ?? of.source) === 'supplement') return 'INVALID_BODY'
   return of.invalidBody ?? of.invalid ?? 'INVALID_INPUT'
 }
+
+export const invalidJsonCode = (of: Area, at: Route): string => of.invalidJson ?? invalidBodyCode(of, at)

@@ -32,14 +32,14 @@ create or replace view ops.acl as
   select 'table' as kind, format('%I.%I', n.nspname, c.relname) as identity, '' as columns,
          g.rolname::text as grantee, a.privilege_type as privilege
     from pg_catalog.pg_class c
-    join pg_catalog.pg_namespace n on n.oid = c.relnamespace and n.nspname in ('app', 'collections', 'internal')
+    join pg_catalog.pg_namespace n on n.oid = c.relnamespace and n.nspname in ('app', 'internal')
    cross join lateral aclexplode(c.relacl) a
     join pg_catalog.pg_roles g on g.oid = a.grantee
    where c.relkind in ('r', 'p', 'v', 'm') and a.grantee <> c.relowner
   union all
   select 'sequence', format('%I.%I', n.nspname, c.relname), '', g.rolname, a.privilege_type
     from pg_catalog.pg_class c
-    join pg_catalog.pg_namespace n on n.oid = c.relnamespace and n.nspname in ('app', 'collections', 'internal')
+    join pg_catalog.pg_namespace n on n.oid = c.relnamespace and n.nspname in ('app', 'internal')
    cross join lateral aclexplode(c.relacl) a
     join pg_catalog.pg_roles g on g.oid = a.grantee
    where c.relkind = 'S' and a.grantee <> c.relowner
@@ -47,7 +47,7 @@ create or replace view ops.acl as
   select 'table', format('%I.%I', n.nspname, c.relname), format('%I', t.attname), g.rolname, a.privilege_type
     from pg_catalog.pg_attribute t
     join pg_catalog.pg_class c on c.oid = t.attrelid
-    join pg_catalog.pg_namespace n on n.oid = c.relnamespace and n.nspname in ('app', 'collections', 'internal')
+    join pg_catalog.pg_namespace n on n.oid = c.relnamespace and n.nspname in ('app', 'internal')
    cross join lateral aclexplode(t.attacl) a
     join pg_catalog.pg_roles g on g.oid = a.grantee
    where t.attnum > 0 and not t.attisdropped
@@ -58,4 +58,6 @@ create or replace view ops.acl as
    cross join lateral aclexplode(p.proacl) a
     join pg_catalog.pg_roles g on g.oid = a.grantee
    where a.grantee <> p.proowner;
-comment on view ops.acl is 'Every privilege that a role other than the owner holds on our tables, columns, sequences and functions.';
+comment on view ops.acl is
+  'Every privilege that a role other than the owner holds on our tables, columns, sequences and functions. Tables of collections are the tenants'' own:
+   one that is made while a policy file is applied must not be taken for that file''s work.';

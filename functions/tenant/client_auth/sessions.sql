@@ -195,3 +195,10 @@ begin
   return internal.reply(200, '{"deleted": true}');
 end $$;
 comment on function api.auth_session_end is 'Ends one of the caller''s live sessions, also the one that calls. Refuses 404 NOT_FOUND. Supplement B2.';
+
+create or replace function internal.forget__client_auth() returns void
+language sql volatile as $$
+  delete from app.user_codes c where c.expires_at < internal.now() - interval '1 day';
+  delete from app.user_sessions s where least(s.expires_at, s.ended_at) < internal.now() - interval '30 days';
+$$;
+comment on function internal.forget__client_auth is 'Daily: codes and links a day after they expired, sessions 30 days after their end.';

@@ -176,3 +176,9 @@ create or replace trigger tg_engagement_events__10_counters
   after insert on app.engagement_events
   referencing new table as inserted
   for each statement execute function internal.tg_engagement_events__10_counters();
+
+create or replace function internal.forget__events() returns void
+language sql volatile as $$
+  delete from app.event_ids i where i.received_at < internal.now() - interval '90 days'
+$$;
+comment on function internal.forget__events is 'Daily: ids that clients chose, 90 days after their events.';

@@ -109,3 +109,11 @@ create or replace trigger tg_webhook_deliveries__due
   after update of status, next_attempt_at on app.webhook_deliveries
   for each row when (new.next_attempt_at is not null and old.next_attempt_at is null)
   execute function internal.tg_webhook_deliveries__due();
+
+create or replace function internal.forget__webhooks() returns void
+language sql volatile as $$
+  delete from app.webhook_deliveries d where d.created_at < internal.now() - interval '30 days';
+  -- a day after the last delivery that was queued with it
+  delete from app.webhook_secrets s where s.replaced_at < internal.now() - interval '31 days';
+$$;
+comment on function internal.forget__webhooks is 'Daily: deliveries with their attempts after 30 days, and signing secrets 31 days after they were replaced.';

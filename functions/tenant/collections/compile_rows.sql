@@ -1,0 +1,210 @@
+-- Rows of collections as JSON, with what is included: the select lists of all compiled statements.
+
+create or replace function internal.collection_output_sql(col jsonb, expr text) returns text
+language sql immutable parallel safe as $$
+  select case collection_output_sql.col ->> 'type'
+    when 'timestamptz' then format('internal.iso(%s)', collection_output_sql.expr)
+    when 'bigint' then format('internal.bigint_json(%s)', collection_output_sql.expr)
+    when 'numeric' then format('internal.numeric_json(%s)', collection_output_sql.expr)
+    when 'bigint[]' then format('internal.bigints_json(%s)', collection_output_sql.expr)
+    when 'numeric[]' then format('internal.numerics_json(%s)', collection_output_sql.expr)
+    -- pgvector writes [1,2,3]
+    when 'vector' then case when collection_output_sql.col ->> 'sql' = 'real[]' then collection_output_sql.expr
+                            else format('(%s)::text::json', collection_output_sql.expr) end
+    else collection_output_sql.expr
+  end
+$$;
+comment on function internal.collection_output_sql is 'A value as it stands in JSON answers.';
+
+create or replace function internal.collection_select_check(definition jsonb, chosen jsonb) returns void
+language plpgsql stable as $$
+declare
+  col text;
+  n int := 0;
+begin
+  for col in select e.value from jsonb_array_elements_text(collection_select_check.chosen) as e (value) loop
+    perform internal.collection_column(collection_select_check.definition, col, format('select[%s]', n));
+    n := n + 1;
+  end loop;
+end $$;
+comment on function internal.collection_select_check is 'Refuses 400 INVALID_COLUMN for a column that is not there.';
+
+create or replace function internal.collection_include_tree(include jsonb) returns jsonb
+language plpgsql stable as $$
+declare
+  tree jsonb := '{}';
+  wanted text;
+  parts text[];
+  n int := 0;
+begin
+  if jsonb_array_length(collection_include_tree.include) > 20 then
+    perform internal.collection_refuse('include', 'must have at most 20 names');
+  end if;
+  for wanted in select e.value from jsonb_array_elements_text(collection_include_tree.include) as e (value) loop
+    parts := case wanted when '' then array[''] else string_to_array(wanted, '.') end;
+    if cardinality(parts) > 3 then
+      perform internal.collection_refuse(format('include[%s]', n), 'must have at most 3 levels');
+    end if;
+    for depth in 1 .. cardinality(parts) loop
+      if tree #> parts[1:depth] is null then
+        tree := jsonb_set(tree, parts[1:depth], '{}');
+      end if;
+    end loop;
+    n := n + 1;
+  end loop;
+  return tree;
+end $$;
+comment on function internal.collection_include_tree is
+  '["author", "comments.author"] as {author: {}, comments: {author: {}}}. Refuses 400 INVALID_BODY for more than 20 names or 3 levels.';
+
+create or replace function internal.collection_outputs_sql(definition jsonb, alias text, chosen jsonb, tree jsonb) returns text
+language plpgsql stable as $$
+declare
+  outputs text;
+  key text;
+  n int := 0;
+begin
+  select string_agg(format('%s as %I', internal.collection_output_sql(collection_outputs_sql.definition -> 'columns' -> o.name,
+                                                                      format('%s.%I', collection_outputs_sql.alias, o.name)), o.name),
+                    ', ' order by o.n)
+    into outputs
+    from jsonb_array_elements_text(collection_outputs_sql.definition -> 'order') with ordinality as o (name, n)
+   where (collection_outputs_sql.chosen is null or jsonb_array_length(collection_outputs_sql.chosen) = 0
+          or collection_outputs_sql.chosen ? o.name)
+     -- what is included under a column's own name stands in its place
+     and not coalesce(collection_outputs_sql.tree ? o.name, false);
+  for key in select k.key from jsonb_object_keys(coalesce(collection_outputs_sql.tree, '{}')) as k (key) order by k.key loop
+    n := n + 1;
+    outputs := concat_ws(', ', outputs, format('%s as %I', internal.collection_include_sql(
+      collection_outputs_sql.definition, collection_outputs_sql.alias, key, collection_outputs_sql.tree -> key,
+      collection_outputs_sql.alias || '_' || n), key));
+  end loop;
+  return outputs;
+end $$;
+comment on function internal.collection_outputs_sql is
+  'The select list of a row: all columns in their order, or the chosen ones, and what is included.';
+
+create or replace function internal.collection_include_sql(definition jsonb, alias text, name text, tree jsonb, inner_alias text) returns text
+language plpgsql stable as $$
+declare
+  d constant jsonb := collection_include_sql.definition;
+  col jsonb;
+  children jsonb;
+  other jsonb;
+begin
+  select c.value into col
+    from jsonb_each(d -> 'columns') as c (key, value)
+   where c.value ->> 'references' is not null
+     and regexp_replace(c.key, '(.)_id$', '\1') = collection_include_sql.name;
+  if col is not null then
+    if d -> 'columns' ? collection_include_sql.name and col ->> 'name' <> collection_include_sql.name then
+      perform internal.collection_refuse('include', format('%s is also a column', collection_include_sql.name));
+    end if;
+    other := internal.collection_definition(col ->> 'references');
+    return format('(select row_to_json(%1$s_d) from collections.%2$I %1$s cross join lateral (select %3$s) %1$s_d where %1$s.id = %4$s.%5$I and %1$s.deleted_at is null)',
+                  collection_include_sql.inner_alias, other ->> 'name',
+                  internal.collection_outputs_sql(other, collection_include_sql.inner_alias, null, collection_include_sql.tree),
+                  collection_include_sql.alias, col ->> 'name');
+  end if;
+
+  select jsonb_agg(c.value) into children
+    from jsonb_array_elements(d -> 'children') as c (value)
+   where c.value ->> 'collection' = collection_include_sql.name;
+  if children is null then
+    perform internal.fail(400, 'INVALID_COLUMN', format('%s has no reference and no children called %s.', d ->> 'name', left(collection_include_sql.name, 100)),
+                          json_build_object('column', collection_include_sql.name, 'path', 'include'));
+  end if;
+  if d -> 'columns' ? collection_include_sql.name then
+    perform internal.collection_refuse('include', format('%s is also a column', collection_include_sql.name));
+  end if;
+  if jsonb_array_length(children) > 1 then
+    perform internal.collection_refuse('include', format('%s refers to %s by several columns', collection_include_sql.name, d ->> 'name'));
+  end if;
+  other := internal.collection_definition(collection_include_sql.name);
+  return format(
+    '(select coalesce(json_agg(row_to_json(%1$s_d)), ''[]'') from (select * from collections.%2$I %1$s where %1$s.%4$I = %5$s.id and %1$s.deleted_at is null order by %1$s.created_at desc, %1$s.id desc limit 100) %1$s cross join lateral (select %3$s) %1$s_d)',
+    collection_include_sql.inner_alias, other ->> 'name',
+    internal.collection_outputs_sql(other, collection_include_sql.inner_alias, null, collection_include_sql.tree),
+    children -> 0 ->> 'column', collection_include_sql.alias);
+end $$;
+comment on function internal.collection_include_sql is
+  'One included thing: the row that a column refers to (author of author_id), or the newest 100 rows of a collection that refers here. Its own
+   policies apply. Refuses 400 INVALID_COLUMN, INVALID_BODY.';
+
+create or replace function internal.collection_version_sql(definition jsonb) returns text
+language sql immutable parallel safe
+return format('(select c.schema_version from app.collections c where c.id = %L)', collection_version_sql.definition ->> 'id');
+comment on function internal.collection_version_sql is
+  'The version that a statement meets: seen with the same snapshot as the table, after its locks. Another than the compiled one makes the answer stale.';
+
+create or replace function internal.collection_statement_sql(definition jsonb, status text, body text, headers text, source text, next text default 'null')
+returns text
+language sql immutable parallel safe
+return format('select %s, %s, %s, pg_catalog.current_setting(''app.due_at'', true), pg_catalog.current_setting(''app.changed'', true), %s, %s from %s',
+              collection_statement_sql.status, collection_statement_sql.body, collection_statement_sql.headers,
+              internal.collection_version_sql(collection_statement_sql.definition), collection_statement_sql.next, collection_statement_sql.source);
+comment on function internal.collection_statement_sql is
+  'What every compiled statement answers, whatever it reads: status, envelope, headers, due time, changed credentials, the version met, and where the
+   next page begins. Its columns never depend on the table, so that no change of the table can break a prepared one.';
+
+create or replace function internal.collection_write_condition_of(definition jsonb) returns text
+language sql stable security definer set search_path = '' as $$
+  select case when current_setting('role') in ('app_server', 'app_admin') then 'true'
+              else internal.collection_write_condition(c) end
+    from app.collections c
+   where c.id = (collection_write_condition_of.definition ->> 'id')::uuid
+$$;
+comment on function internal.collection_write_condition_of is 'What the write policy asks of a row, for the caller''s role; columns stand bare.';
+
+create or replace function internal.collection_group(group_id text, least_role text, is_insert boolean) returns boolean
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  wanted constant uuid := internal.as_uuid(collection_group.group_id);
+  mine int;
+  is_open boolean;
+begin
+  select g.is_public, internal.group_rank(m.role) into is_open, mine
+    from app.groups g
+    left join app.group_members m on m.group_id = g.id and m.app_user_id = internal.user_id()
+   where g.id = wanted;
+  -- server keys and administrators are in every group; one that is not there is nobody's
+  if not found or internal.user_id() is not null and coalesce(mine, 0) = 0 then
+    perform internal.fail(403, 'NOT_A_GROUP_MEMBER', 'The caller is not a member of this group.');
+  end if;
+  if collection_group.is_insert and is_open then
+    perform internal.fail(400, 'GROUP_NOT_PRIVATE', 'Only a private group may own rows.');
+  end if;
+  if internal.user_id() is not null and mine < internal.group_rank(collection_group.least_role) then
+    perform internal.fail(403, 'GROUP_ROLE_FORBIDDEN', 'The caller''s role in this group does not allow this.');
+  end if;
+  return true;
+end $$;
+comment on function internal.collection_group is
+  'Whether the caller may use X-Group-Context so: true, or refuses 403 NOT_A_GROUP_MEMBER, 400 GROUP_NOT_PRIVATE, 403 GROUP_ROLE_FORBIDDEN, in this order.';
+
+create or replace function internal.collection_group_role(definition jsonb, is_insert boolean) returns text
+language sql immutable parallel safe as $$
+  select case
+    when p.policy like 'member:%' then split_part(p.policy, ':', 2)
+    when collection_group_role.is_insert then 'member'
+    else 'viewer'
+  end
+    from (select collection_group_role.definition ->> case when collection_group_role.is_insert then 'write' else 'read' end as policy) as p
+$$;
+comment on function internal.collection_group_role is 'The least role in a group that reads its rows, or adds some.';
+
+create or replace function internal.collection_group_sql(definition jsonb, request jsonb, is_insert boolean, inout params jsonb, out sql text)
+language plpgsql stable as $$
+begin
+  if collection_group_sql.definition ->> 'scope' <> 'group' or collection_group_sql.request ->> 'group' is null then
+    sql := null;
+    return;
+  end if;
+  select p.params,
+         format('(select internal.collection_group(%s, %L, %s))', p.sql,
+                internal.collection_group_role(collection_group_sql.definition, collection_group_sql.is_insert), collection_group_sql.is_insert::text)
+    into params, sql
+    from internal.collection_param(collection_group_sql.params, '["group"]', 'text', '{}') p;
+end $$;
+comment on function internal.collection_group_sql is
+  'The condition that refuses a caller who may not use the group of X-Group-Context; null where no group was sent, or rows belong to users.';

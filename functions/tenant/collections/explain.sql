@@ -1,0 +1,304 @@
+-- Why a compiled statement failed, or wrote nothing. The hot path trusts the request; only when Postgres objects are its values looked at
+-- one by one, so that the refusal names what is wrong.
+
+create or replace function internal.collection_cast_problem(value text, type text) returns boolean
+language plpgsql stable as $$
+begin
+  execute format('select $1::%s', collection_cast_problem.type) using collection_cast_problem.value;
+  return false;
+exception when data_exception or program_limit_exceeded or check_violation or syntax_error then
+  return true;
+end $$;
+comment on function internal.collection_cast_problem is 'Whether a text cannot be cast to a type of the compiler''s.';
+
+create or replace function internal.collection_check_values(definition jsonb, compiled jsonb, request json) returns void
+language plpgsql stable as $$
+declare
+  vals constant text[] := internal.collection_values(collection_check_values.compiled -> 'params', collection_check_values.request);
+  param jsonb;
+  sent json;
+  item json;
+  field record;
+  is_batch constant boolean := collection_check_values.compiled #>> '{patterns,at}' = 'rows';
+begin
+  for n in 1 .. cardinality(vals) loop
+    param := collection_check_values.compiled -> 'params' -> (n - 1);
+    if vals[n] is not null and internal.collection_cast_problem(vals[n], param ->> 'type') then
+      if param ->> 'column' is not null then
+        perform internal.collection_refuse_column(param ->> 'column', 'is out of range');
+      end if;
+      perform internal.collection_refuse(internal.collection_place(param -> 'path'), 'is out of range, or there is no such date');
+    end if;
+  end loop;
+
+  if collection_check_values.compiled -> 'patterns' is null or collection_check_values.compiled -> 'patterns' = 'null' then
+    return;
+  end if;
+  sent := collection_check_values.request -> (collection_check_values.compiled #>> '{patterns,at}');
+  for item in
+    select e.value from json_array_elements(case when is_batch then sent else json_build_array(sent) end) with ordinality as e (value, n) order by e.n
+  loop
+    for field in select f.key, f.value from json_each(item) as f (key, value) where json_typeof(f.value) <> 'null' loop
+      param := collection_check_values.definition -> 'columns' -> field.key;
+      continue when param is null or (param ->> 'managed')::boolean and field.key not in ('user_id', 'group_id');
+      if internal.collection_record_problem(item, field.key, param ->> 'sql') then
+        perform internal.collection_refuse_column(field.key, case param ->> 'type'
+          when 'vector' then format('must have %s numbers', param ->> 'dimensions') else 'is out of range, or there is no such date' end);
+      end if;
+    end loop;
+  end loop;
+end $$;
+comment on function internal.collection_check_values is
+  'Refuses the first value that cannot be cast to its type: 400 INVALID_BODY with details.path, or details.column of a value to be stored.';
+
+create or replace function internal.collection_record_problem(item json, name text, type text) returns boolean
+language plpgsql stable as $$
+begin
+  execute format('select from json_to_record($1) as r (%I %s)', collection_record_problem.name, collection_record_problem.type)
+    using json_build_object(collection_record_problem.name, collection_record_problem.item -> collection_record_problem.name);
+  return false;
+exception when data_exception or program_limit_exceeded or check_violation then
+  return true;
+end $$;
+comment on function internal.collection_record_problem is 'Whether a value of a row cannot be cast to its column''s type.';
+
+create or replace function internal.collection_constraint_refusal(collection text, error json) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  state constant text := collection_constraint_refusal.error ->> 'code';
+  relation constant regclass := to_regclass(format('collections.%I', collection_constraint_refusal.collection));
+  comment_parts text[];
+  columns text[];
+begin
+  if state = '23502' then
+    perform internal.fail(400, 'NOT_NULL_VIOLATION', format('%s: must not be null.', collection_constraint_refusal.error ->> 'column'),
+                          json_build_object('column', collection_constraint_refusal.error ->> 'column'));
+  end if;
+  columns := coalesce(
+    (select array_agg(a.attname::text order by k.n)
+       from pg_catalog.pg_constraint c
+      cross join lateral unnest(c.conkey) with ordinality as k (attnum, n)
+       join pg_catalog.pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.attnum
+      where c.conrelid = relation and c.conname = collection_constraint_refusal.error ->> 'constraint'),
+    (select array_agg(a.attname::text order by k.n)
+       from pg_catalog.pg_index i
+       join pg_catalog.pg_class r on r.oid = i.indexrelid and r.relname = collection_constraint_refusal.error ->> 'constraint'
+      cross join lateral unnest(i.indkey::int2[]) with ordinality as k (attnum, n)
+       join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
+      where i.indrelid = relation));
+  comment_parts := regexp_match(
+    internal.constraint_refusal('collections', collection_constraint_refusal.collection, collection_constraint_refusal.error ->> 'constraint'),
+    '^(\d{3}) ([A-Z_]+)(?: ([a-z0-9_.]+))?: (.+)$');
+  if state = '23505' then
+    perform internal.fail(409, 'CONFLICT', coalesce(comment_parts[4], 'A row with these values exists.'),
+                          json_build_object('columns', columns, 'field', columns[1]));
+  elsif comment_parts is not null and comment_parts[2] <> 'INVALID_BODY' then
+    -- a DBA's own rule, in a DBA's own words
+    perform internal.fail(comment_parts[1]::int, comment_parts[2], comment_parts[4],
+                          json_strip_nulls(json_build_object('field', comment_parts[3])));
+  elsif columns is not null then
+    perform internal.collection_refuse_column(columns[1], coalesce(rtrim(comment_parts[4], '.'), 'is not allowed'));
+  end if;
+end $$;
+comment on function internal.collection_constraint_refusal is
+  'Refuses in the words of the violated constraint: 400 NOT_NULL_VIOLATION, INVALID_BODY with details.column, 409 CONFLICT. Returns when it knows none.';
+
+create or replace function internal.collection_unreadable_column(definition jsonb, request json) returns text
+language plpgsql stable as $$
+declare
+  item json;
+  reference record;
+  is_there boolean;
+begin
+  for item in
+    select e.value
+      from json_array_elements(case when json_typeof(collection_unreadable_column.request -> 'rows') = 'array' then collection_unreadable_column.request -> 'rows'
+                                    else json_build_array(collection_unreadable_column.request -> 'data') end) as e (value)
+  loop
+    for reference in
+      select f.key, internal.as_uuid(f.value #>> '{}') as id, collection_unreadable_column.definition -> 'columns' -> f.key ->> 'references' as target
+        from json_each(case when json_typeof(item) = 'object' then item else '{}' end) as f (key, value)
+       where collection_unreadable_column.definition -> 'columns' -> f.key ->> 'references' is not null
+         and json_typeof(f.value) = 'string'
+    loop
+      execute format('select exists (select from collections.%I t where t.id = $1 and t.deleted_at is null)', reference.target)
+        into is_there using reference.id;
+      if not is_there then
+        return reference.key;
+      end if;
+    end loop;
+  end loop;
+  return null;
+end $$;
+comment on function internal.collection_unreadable_column is 'The first column that refers to a row which is not there for the caller, or null.';
+
+create or replace function internal.collection_replay(definition jsonb, request json) returns api.reply
+language plpgsql volatile as $$
+declare
+  found_id uuid;
+  answer record;
+begin
+  select k.row_id into found_id
+    from app.collection_keys k
+   where k.collection_id = (collection_replay.definition ->> 'id')::uuid
+     and k.caller = internal.idempotency_caller()
+     and k.key = coalesce(collection_replay.request ->> 'key',
+                          case when not collection_replay.definition -> 'columns' ? 'idempotency_key'
+                               then collection_replay.request -> 'data' ->> 'idempotency_key' end);
+  if found_id is null then
+    return null;
+  end if;
+  select r.status, r.body, r.headers into answer
+    from internal.collection_run('get', collection_replay.definition ->> 'name', json_build_object('id', found_id)) r;
+  if answer.status <> 200 then
+    perform internal.fail(409, 'IDEMPOTENCY_REPLAY_GONE', 'The row that this Idempotency-Key made is gone.');
+  end if;
+  return row(200, answer.body::json, internal.json_merge(answer.headers::json, '{"Idempotency-Replayed": "true"}'))::api.reply;
+end $$;
+comment on function internal.collection_replay is
+  'What an Idempotency-Key made, as it is now and as far as the caller may read it; null when it made nothing. Refuses 409 IDEMPOTENCY_REPLAY_GONE.';
+
+create or replace function internal.collection_explain_error(kind text, definition jsonb, request json, error json) returns api.reply
+language plpgsql volatile as $$
+declare
+  state constant text := collection_explain_error.error ->> 'code';
+begin
+  if state = '23505' and collection_explain_error.error ->> 'constraint' = 'collection_keys_pkey' then
+    -- whoever held the key has let it go since: try again
+    return row(0, '{}', null)::api.reply;
+  end if;
+  if state like '23%' then
+    perform internal.collection_constraint_refusal(collection_explain_error.definition ->> 'name', collection_explain_error.error);
+  elsif state = '42501' and coalesce(collection_explain_error.request ->> 'on_conflict', 'error') <> 'error' then
+    perform internal.fail(409, 'CONFLICT', 'A row with these values exists.');
+  elsif state = '42501' and collection_explain_error.definition ->> 'scope' = 'group' then
+    perform internal.fail(403, 'GROUP_ROLE_FORBIDDEN', 'The caller''s role in this group does not allow this.');
+  elsif state like '54%' then
+    perform internal.fail(400, 'INVALID_BODY', 'A value is too long for an index on its column.', '{"reason": "is too long for an index"}');
+  elsif state like '22%' then
+    perform internal.fail(400, 'INVALID_BODY', 'A value is out of range.', '{"reason": "is out of range"}');
+  end if;
+  return null;
+end $$;
+comment on function internal.collection_explain_error is 'What an error of a statement means to the caller; null when it is a defect.';
+
+create or replace function internal.collection_explain_nothing(kind text, definition jsonb, request json) returns api.reply
+language plpgsql volatile as $$
+declare
+  d constant jsonb := collection_explain_nothing.definition;
+  name constant text := collection_explain_nothing.definition ->> 'name';
+  target record;
+  asked json;
+  held record;
+  columns jsonb;
+  is_mine boolean;
+begin
+  if collection_explain_nothing.kind in ('insert', 'batch') then
+    if coalesce(collection_explain_nothing.request ->> 'on_conflict', 'error') <> 'error' then
+      columns := internal.collection_data_columns(d, (collection_explain_nothing.request -> 'data')::jsonb, '');
+      execute format('select exists (select from collections.%I t, %s where %s)', name,
+                     case when jsonb_array_length(columns) = 0 then '(select $1) r'
+                          else format('json_to_record($1) as r (%s)', internal.collection_record_sql(columns)) end,
+                     internal.collection_conflict_sql(d, collection_explain_nothing.request::jsonb, columns) ->> 'same')
+        into is_mine using collection_explain_nothing.request -> 'data';
+      if is_mine then
+        -- it came while we looked: meet it
+        return row(0, '{}', null)::api.reply;
+      end if;
+      -- whose row it is, is not told
+      perform internal.fail(409, 'CONFLICT', 'A row with these values exists.');
+    end if;
+    return row(0, '{}', null)::api.reply;
+  end if;
+
+  execute format('select t.deleted_at, %s as group_id, (%s) as may_write from collections.%I t where t.id = $1',
+                 case when d ->> 'scope' = 'group' then 't.group_id' else 'null::uuid' end, internal.collection_write_condition_of(d), name)
+    into target using internal.as_uuid(collection_explain_nothing.request ->> 'id');
+  if target.may_write is null and target.deleted_at is null and target.group_id is null
+     or collection_explain_nothing.kind <> 'restore' and target.deleted_at is not null
+     or collection_explain_nothing.kind = 'restore' and target.deleted_at <= internal.now() - interval '30 days'
+     or d ->> 'scope' = 'group' and target.group_id <> internal.as_uuid(collection_explain_nothing.request ->> 'group') then
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such row.');
+  end if;
+  if not coalesce(target.may_write, false) then
+    if d ->> 'scope' = 'group' then
+      perform internal.fail(403, 'GROUP_ROLE_FORBIDDEN', 'The caller''s role in this group does not allow this.');
+    end if;
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such row.');
+  end if;
+  if collection_explain_nothing.kind = 'patch' then
+    asked := json_strip_nulls(json_build_object(
+      'id', collection_explain_nothing.request ->> 'id', 'if_match', collection_explain_nothing.request ->> 'if_match',
+      'data', '{}'::json));
+    if json_typeof(collection_explain_nothing.request -> 'data' -> '$if') = 'object' then
+      asked := json_build_object('id', collection_explain_nothing.request ->> 'id', 'if_match', collection_explain_nothing.request ->> 'if_match',
+                                 'data', json_build_object('$if', collection_explain_nothing.request -> 'data' -> '$if'));
+    end if;
+    select r.status into held from internal.collection_run('patch', name, asked) r;
+    if held.status = 0 then
+      select r.body into held from internal.collection_run('get', name, json_build_object('id', collection_explain_nothing.request ->> 'id')) r;
+      perform internal.fail(409, 'CONFLICT', 'The row has changed.', json_build_object('current', held.body::json -> 'data'));
+    end if;
+  end if;
+  return row(0, '{}', null)::api.reply;
+end $$;
+comment on function internal.collection_explain_nothing is
+  'Why nothing was written: refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN, 409 CONFLICT with details.current; or status 0, which means: try again.';
+
+create or replace function internal.collection_explain(kind text, collection text, request json, version bigint, error json) returns api.reply
+language plpgsql volatile as $$
+declare
+  d constant jsonb := internal.collection_definition(collection_explain.collection);
+  compiled constant jsonb := internal.collection_compile(collection_explain.kind, collection_explain.collection, collection_explain.request);
+  unreadable text;
+  replay api.reply;
+begin
+  if (compiled ->> 'version')::bigint <> collection_explain.version then
+    return row(0, '{}', null)::api.reply;
+  end if;
+  if d ->> 'scope' = 'group' and collection_explain.request ->> 'group' is not null then
+    perform internal.collection_group(collection_explain.request ->> 'group',
+                                      internal.collection_group_role(d, collection_explain.kind in ('insert', 'batch')),
+                                      collection_explain.kind in ('insert', 'batch'));
+  end if;
+  if collection_explain.kind = 'insert' then
+    -- first of all: what was inserted once may be met again by its own unique values
+    replay := internal.collection_replay(d, collection_explain.request);
+    if replay.status is not null then
+      return replay;
+    end if;
+  end if;
+  perform internal.collection_check_values(d, compiled, collection_explain.request);
+  unreadable := internal.collection_unreadable_column(d, collection_explain.request);
+  if unreadable is not null then
+    perform internal.collection_refuse_column(unreadable, format('must be the id of a row of %s', d -> 'columns' -> unreadable ->> 'references'));
+  end if;
+  if collection_explain.error is null then
+    return internal.collection_explain_nothing(collection_explain.kind, d, collection_explain.request);
+  end if;
+  return internal.collection_explain_error(collection_explain.kind, d, collection_explain.request, collection_explain.error);
+end $$;
+comment on function internal.collection_explain is
+  'Why a statement compiled for this version failed (error: {code, constraint, column}) or wrote nothing (null): raises the refusal, or answers a
+   replay, or status 0, which means: compile and try again; null when it cannot say.';
+
+create or replace function api.collection_explain(kind text, collection text, request json, version bigint, error json default null) returns api.reply
+language sql volatile as $$
+  select case when e.status is null then row(-1, '{}', null)::api.reply else e end
+    from internal.collection_explain(collection_explain.kind, collection_explain.collection, collection_explain.request,
+                                     collection_explain.version, collection_explain.error) e
+$$;
+comment on function api.collection_explain is
+  'For the server, after a statement failed or wrote nothing. Status 0: try again. -1: a defect. Refuses what internal.collection_explain refuses.';
+
+create or replace function internal.forget__collections() returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  name text;
+begin
+  for name in select c.name from app.collections c order by c.name loop
+    execute format('delete from collections.%I t where t.deleted_at < internal.now() - interval ''30 days''', name);
+  end loop;
+  delete from app.collection_keys k where k.created_at < internal.now() - interval '30 days';
+end $$;
+comment on function internal.forget__collections is 'Removes rows that were deleted 30 days ago, and Idempotency-Keys as old.';

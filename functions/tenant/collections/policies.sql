@@ -1,0 +1,140 @@
+-- Policies and grants of generated tables. They are tenants' own objects: no policy file speaks of them, the loader leaves them alone, and
+-- internal.collections_regenerate makes those of an older generator anew.
+
+create or replace function internal.collection_generator() returns int
+language sql immutable parallel safe
+return 1;
+comment on function internal.collection_generator is
+  'The version of internal.collection_policies_sql. Whoever changes what that makes raises it here and in sql/seeds/tenant/collections.sql.';
+
+create or replace function internal.collection_condition(policy text, owner_scope text) returns text
+language sql immutable parallel safe as $$
+  select case
+    when collection_condition.policy in ('public', 'authenticated') then 'true'
+    when collection_condition.policy = 'owner' and collection_condition.owner_scope = 'user' then 'user_id = (select internal.user_id())'
+    when collection_condition.policy = 'owner'
+    then 'user_id = (select internal.user_id()) and group_id in (select internal.my_group_ids(''viewer''))'
+    else format('group_id in (select internal.my_group_ids(%L))',
+                coalesce(nullif(split_part(collection_condition.policy, ':', 2), ''), 'viewer'))
+  end
+$$;
+comment on function internal.collection_condition is 'What a read policy, or a write policy, asks of a row. A membership is asked once a statement.';
+
+create or replace function internal.collection_write_condition(c app.collections) returns text
+language sql immutable parallel safe as $$
+  select case
+    -- whoever wrote a row of a group may change it while a member; viewers only look
+    when (collection_write_condition.c).owner_scope = 'group' and (collection_write_condition.c).write_policy = 'owner'
+    then 'user_id = (select internal.user_id()) and group_id in (select internal.my_group_ids(''member''))'
+    else internal.collection_condition((collection_write_condition.c).write_policy, (collection_write_condition.c).owner_scope)
+  end
+$$;
+comment on function internal.collection_write_condition is 'What the write policy asks of a row.';
+
+create or replace function internal.collection_policies_sql(c app.collections, column_names text[]) returns setof text
+language sql stable as $$
+  with conditions as (
+    select internal.collection_condition((collection_policies_sql.c).read_policy, (collection_policies_sql.c).owner_scope) as may_read,
+           internal.collection_write_condition(collection_policies_sql.c) as may_write
+  ), wanted as (
+    select 1 as n, 'users read what the read policy shows them' as name, 'select' as command, 'app_user' as role,
+           may_read as shown, null as kept from conditions
+    union all
+    select 2, 'users add rows of their own', 'insert', 'app_user', null,
+           case when (collection_policies_sql.c).owner_scope = 'user' then 'user_id = (select internal.user_id())'
+                when (collection_policies_sql.c).write_policy = 'owner' then may_write
+                else 'user_id = (select internal.user_id()) and ' || may_write end from conditions
+    union all
+    -- a write never reaches a row that the read policy hides
+    select 3, 'users change what the write policy lets them', 'update', 'app_user',
+           case when may_write = may_read or may_read = 'true' then may_write
+                when may_write = 'true' then may_read
+                else may_read || ' and ' || may_write end, null from conditions
+    union all
+    select 4, 'server keys read every row', 'select', 'app_server', 'true', null
+    union all
+    select 5, 'server keys add rows', 'insert', 'app_server', null, 'true'
+    union all
+    select 6, 'server keys change every row', 'update', 'app_server', 'true', null
+    union all
+    select 7, 'administrators read every row', 'select', 'app_admin', 'true', null
+    union all
+    select 8, 'administrators add rows', 'insert', 'app_admin', null, 'true'
+    union all
+    select 9, 'administrators change every row', 'update', 'app_admin', 'true', null
+    union all
+    select 10, 'administrators delete rows', 'delete', 'app_admin', 'true', null
+  )
+  select s.statement
+    from (
+      select 0 as n, 0 as part, format('drop policy %I on collections.%I', p.polname, (collection_policies_sql.c).name) as statement
+        from pg_catalog.pg_policy p
+       where p.polrelid = to_regclass(format('collections.%I', (collection_policies_sql.c).name))
+         and obj_description(p.oid, 'pg_policy') = 'Made by collections'
+      union all
+      select w.n, 1, format('create policy %I on collections.%I for %s to %s%s%s', w.name, (collection_policies_sql.c).name, w.command, w.role,
+                            ' using (' || w.shown || ')', ' with check (' || w.kept || ')')
+        from wanted w
+      union all
+      select w.n, 2, format('comment on policy %I on collections.%I is ''Made by collections''', w.name, (collection_policies_sql.c).name)
+        from wanted w
+      union all
+      select 20, g.n, g.statement
+        from internal.collection_grants_sql(collection_policies_sql.c, collection_policies_sql.column_names) with ordinality as g (statement, n)
+    ) as s
+   order by s.n, s.part
+$$;
+comment on function internal.collection_policies_sql is
+  'The statements that make a table''s policies and grants what its definition says. A DBA''s own policies are left alone: ours carry a comment.';
+
+create or replace function internal.collection_grants_sql(c app.collections, column_names text[]) returns setof text
+language sql stable as $$
+  -- users write the developer's columns; of the server-managed ones only what a row begins with and its mark of deletion, whose
+  -- value the stamp decides
+  select format('grant select on collections.%I to app_user, app_server, app_admin', (collection_grants_sql.c).name)
+  union all
+  select format('grant insert (%s) on collections.%I to app_user', string_agg(quote_ident(w.name), ', ' order by w.n), (collection_grants_sql.c).name)
+    from (select 'group_id' as name, 0 as n where (collection_grants_sql.c).owner_scope = 'group'
+          union all
+          select k.name, k.n from unnest(collection_grants_sql.column_names) with ordinality as k (name, n)) as w
+  having count(*) > 0
+  union all
+  select format('grant update (%s) on collections.%I to app_user',
+                (select string_agg(quote_ident(k.name), ', ' order by k.n)
+                   from unnest(collection_grants_sql.column_names || array['deleted_at']) with ordinality as k (name, n)), (collection_grants_sql.c).name)
+  union all
+  select format('grant insert, update on collections.%I to app_server', (collection_grants_sql.c).name)
+  union all
+  select format('grant insert, update, delete on collections.%I to app_admin', (collection_grants_sql.c).name)
+$$;
+comment on function internal.collection_grants_sql is 'The grants on a collection''s table. Columns that nobody may write are in none.';
+
+create or replace function internal.collections_regenerate(generator int) returns int
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  c app.collections;
+  statement text;
+  made int := 0;
+begin
+  if collections_regenerate.generator <> internal.collection_generator() then
+    raise exception 'the seed asks for generator %, the functions are of %', collections_regenerate.generator, internal.collection_generator();
+  end if;
+  for c in select k.* from app.collections k where k.generator <> collections_regenerate.generator order by k.name loop
+    for statement in
+      select s from internal.collection_policies_sql(c, internal.collection_column_names(c.id)) as s
+    loop
+      execute statement;
+    end loop;
+    update app.collections k set generator = collections_regenerate.generator where k.id = c.id;
+    made := made + 1;
+  end loop;
+  return made;
+end $$;
+comment on function internal.collections_regenerate is
+  'Makes the policies and grants of every collection that an older generator made anew; answers how many. Locks their tables. Granted to nobody.';
+
+create or replace function internal.collection_column_names(collection_id uuid) returns text[]
+language sql stable as $$
+  select coalesce(array_agg(k.name order by k.position), '{}') from app.collection_columns k where k.collection_id = collection_column_names.collection_id
+$$;
+comment on function internal.collection_column_names is 'The developer''s columns of a collection, in their order.';

@@ -1,0 +1,86 @@
+-- What the developer's routes call.
+
+create or replace function api.collections_list(page_limit int default 50, page_offset int default 0) returns api.reply
+language sql stable as $$
+  select internal.reply_page(
+    (select json_agg(internal.collection_json(c) order by c.created_at desc, c.id desc)
+       from (select k.* from app.collections k order by k.created_at desc, k.id desc
+              limit collections_list.page_limit offset collections_list.page_offset) as k
+       join app.collections c on c.id = k.id),
+    (select count(*) from app.collections), collections_list.page_offset, collections_list.page_limit)
+$$;
+comment on function api.collections_list is 'A page of the project''s collections, newest first.';
+
+create or replace function api.collection_get(name text) returns api.reply
+language sql stable as $$
+  select internal.reply(200, internal.collection_json(internal.collection_find(collection_get.name)))
+$$;
+comment on function api.collection_get is 'A collection''s definition. Refuses 404 COLLECTION_NOT_FOUND.';
+
+create or replace function api.collection_create(definition json, dry_run boolean default false) returns api.reply
+language sql volatile as $$
+  select internal.reply(case when collection_create.dry_run then 200 else 201 end,
+                        internal.collection_create(collection_create.definition, collection_create.dry_run))
+$$;
+comment on function api.collection_create is 'Makes a collection, or with dry_run shows how: internal.collection_create says what is refused.';
+
+create or replace function api.collection_update(name text, patch json, dry_run boolean default false) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.collection_update(collection_update.name, collection_update.patch, collection_update.dry_run))
+$$;
+comment on function api.collection_update is 'Changes a collection: internal.collection_update says what is refused.';
+
+create or replace function api.collection_drop(name text, confirm text default null, dry_run boolean default false) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.collection_drop(collection_drop.name, collection_drop.confirm, collection_drop.dry_run))
+$$;
+comment on function api.collection_drop is 'Drops a collection: internal.collection_drop says what is refused.';
+
+create or replace function api.collection_column_add(name text, definition json, dry_run boolean default false) returns api.reply
+language sql volatile as $$
+  select internal.reply(case when collection_column_add.dry_run then 200 else 201 end,
+                        internal.collection_column_add(collection_column_add.name, collection_column_add.definition, collection_column_add.dry_run))
+$$;
+comment on function api.collection_column_add is 'Adds a column: internal.collection_column_add says what is refused.';
+
+create or replace function api.collection_column_change(name text, "column" text, patch json, dry_run boolean default false) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.collection_column_change(collection_column_change.name, collection_column_change."column",
+                                                               collection_column_change.patch, collection_column_change.dry_run))
+$$;
+comment on function api.collection_column_change is 'Changes a column: internal.collection_column_change says what is refused.';
+
+create or replace function api.collection_column_drop(name text, "column" text, confirm text default null, dry_run boolean default false) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.collection_column_drop(collection_column_drop.name, collection_column_drop."column",
+                                                             collection_column_drop.confirm, collection_column_drop.dry_run))
+$$;
+comment on function api.collection_column_drop is 'Drops a column: internal.collection_column_drop says what is refused.';
+
+create or replace function api.collection_index_add(name text, definition json, dry_run boolean default false) returns api.reply
+language sql volatile as $$
+  select internal.collection_index_add(collection_index_add.name, collection_index_add.definition, collection_index_add.dry_run)
+$$;
+comment on function api.collection_index_add is 'Adds an index: internal.collection_index_add says what is refused, and when the background must do it.';
+
+create or replace function api.collection_index_drop(name text, index text, dry_run boolean default false) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.collection_index_drop(collection_index_drop.name, collection_index_drop.index, collection_index_drop.dry_run))
+$$;
+comment on function api.collection_index_drop is 'Drops an index: internal.collection_index_drop says what is refused.';
+
+create or replace function api.collection_index_end(index_id uuid, is_built boolean) returns api.reply
+language plpgsql volatile as $$
+begin
+  perform internal.collection_index_end(collection_index_end.index_id, collection_index_end.is_built);
+  return internal.reply(200, 'true');
+end $$;
+comment on function api.collection_index_end is 'For the worker that built an index, or could not.';
+
+create or replace function api.collection_index_begin(name text, definition json, operation_id uuid) returns api.reply
+language sql volatile as $$
+  select internal.collection_index_add(collection_index_begin.name, collection_index_begin.definition, false, collection_index_begin.operation_id)
+$$;
+comment on function api.collection_index_begin is
+  'For the worker that is about to build an index: notes it as not ready under the operation''s id, and answers that, its name in the
+   database and the statements.';

@@ -1,0 +1,131 @@
+-- Several writes, all or none. Each is compiled and run inside one call; the first that fails undoes all, under its own code.
+
+create or replace function internal.collection_resolve(value json, results jsonb) returns json
+language plpgsql stable as $$
+declare
+  reference text;
+  parts text[];
+begin
+  if json_typeof(collection_resolve.value) = 'object' then
+    reference := collection_resolve.value ->> '$ref';
+    if reference is not null and (select count(*) = 1 from json_object_keys(collection_resolve.value)) then
+      parts := string_to_array(reference, '.');
+      if cardinality(parts) <> 2 or collection_resolve.results -> parts[1] -> parts[2] is null then
+        perform internal.collection_refuse('$ref', format('%s names no result of an earlier operation', left(reference, 200)));
+      end if;
+      return (collection_resolve.results -> parts[1] -> parts[2])::json;
+    end if;
+    return coalesce((select json_object_agg(f.key, internal.collection_resolve(f.value, collection_resolve.results))
+                       from json_each(collection_resolve.value) as f (key, value)), '{}');
+  end if;
+  if json_typeof(collection_resolve.value) = 'array' then
+    return coalesce((select json_agg(internal.collection_resolve(e.value, collection_resolve.results) order by e.n)
+                       from json_array_elements(collection_resolve.value) with ordinality as e (value, n)), '[]');
+  end if;
+  return collection_resolve.value;
+end $$;
+comment on function internal.collection_resolve is
+  'A value with each {"$ref": "name.column"} replaced by what an earlier operation answered. Refuses 400 INVALID_BODY.';
+
+create or replace function internal.collection_operation(operation json, group_id text) returns json
+language plpgsql volatile as $$
+declare
+  op constant text := collection_operation.operation ->> 'op';
+  kind constant text := case op when 'insert' then 'insert' when 'upsert' then 'insert' when 'update' then 'patch' else 'delete' end;
+  collection constant text := collection_operation.operation ->> 'collection';
+  data json := coalesce(collection_operation.operation -> 'data', '{}');
+  request json;
+  status int;
+  body text;
+  version bigint;
+  explained api.reply;
+  state text;
+  broken text;
+  col text;
+  message text;
+begin
+  if kind in ('patch', 'delete') and internal.as_uuid(collection_operation.operation ->> 'id') is null then
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such row.');
+  end if;
+  if kind = 'patch' and json_typeof(collection_operation.operation -> '$if') = 'object' then
+    data := internal.json_merge(data, json_build_object('$if', collection_operation.operation -> '$if'));
+  end if;
+  request := json_strip_nulls(json_build_object(
+    'id', collection_operation.operation ->> 'id', 'group', collection_operation.group_id,
+    'on_conflict', case op when 'upsert' then 'update' end,
+    'conflict_target', case op when 'upsert' then collection_operation.operation -> 'conflict_target' end));
+  -- not stripped: a null in the data is a value
+  request := internal.json_merge(request, json_build_object('data', data));
+  for attempt in 1 .. 3 loop
+    begin
+      version := (internal.collection_definition(collection) ->> 'version')::bigint;
+      select r.status, r.body into status, body from internal.collection_run(kind, collection, request) r;
+      explained := null;
+      if status > 0 then
+        return body::json -> 'data';
+      end if;
+    exception
+      when sqlstate 'TR000' or query_canceled or deadlock_detected or serialization_failure or lock_not_available then
+        raise;
+      when others then
+        get stacked diagnostics state = returned_sqlstate, broken = constraint_name, col = column_name, message = message_text;
+        status := -1;
+    end;
+    explained := internal.collection_explain(kind, collection, request, version, case when status = -1 then
+      json_build_object('code', state, 'constraint', nullif(broken, ''), 'column', nullif(col, '')) end);
+    exit when explained is null;
+  end loop;
+  raise exception 'a write in a transaction failed: % %', state, message;
+end $$;
+comment on function internal.collection_operation is
+  'One operation of a transaction; answers its data. Refuses what the operation alone would refuse.';
+
+create or replace function internal.collection_lock_rows(operations json) returns void
+language plpgsql volatile as $$
+declare
+  target record;
+begin
+  -- in one order, whatever the order of the operations: those that meet crosswise wait for each other, and none has to give up
+  for target in
+    select c.name, array_agg(internal.as_uuid(o.value ->> 'id')) as ids
+      from json_array_elements(collection_lock_rows.operations) as o (value)
+      join app.collections c on c.name = o.value ->> 'collection'
+     where json_typeof(o.value -> 'id') = 'string'
+     group by c.name
+     order by c.name
+  loop
+    execute format('select from collections.%I t where t.id = any ($1) order by t.id for update', target.name) using target.ids;
+  end loop;
+end $$;
+comment on function internal.collection_lock_rows is 'Locks the rows that a transaction names by their ids, by collection and id.';
+
+create or replace function api.collection_transaction(operations json, group_id text default null) returns api.reply
+language plpgsql volatile as $$
+declare
+  operation json;
+  n int;
+  result json;
+  results json[] := '{}';
+  named jsonb := '{}';
+  message text;
+  detail json;
+begin
+  perform internal.collection_lock_rows(collection_transaction.operations);
+  for operation, n in select e.value, e.n - 1 from json_array_elements(collection_transaction.operations) with ordinality as e (value, n) loop
+    begin
+      result := internal.collection_operation(internal.collection_resolve(operation, named), collection_transaction.group_id);
+    exception when sqlstate 'TR000' then
+      get stacked diagnostics message = message_text, detail = pg_exception_detail;
+      perform internal.fail((detail ->> 'status')::int, detail ->> 'code', message,
+                            (coalesce(nullif((detail -> 'details')::jsonb, 'null'), '{}') || jsonb_build_object('index', n))::json);
+    end;
+    results := results || result;
+    if operation ->> 'as' is not null then
+      named := named || jsonb_build_object(operation ->> 'as', result::jsonb);
+    end if;
+  end loop;
+  return internal.reply(200, coalesce(array_to_json(results), '[]'));
+end $$;
+comment on function api.collection_transaction is
+  'Writes of several rows and collections, all or none; answers their results in order. Refuses as the first operation that fails, with details.index.
+   Locks the rows that it names first, in one order.';

@@ -1,0 +1,102 @@
+-- Who is in which group, asked by policies, and what must hold whenever members come and go, whoever moves them.
+
+create or replace function internal.group_rank(role text) returns int
+language sql immutable parallel safe
+return case group_rank.role when 'owner' then 4 when 'admin' then 3 when 'member' then 2 when 'viewer' then 1 end;
+comment on function internal.group_rank is 'The rank of a role: owner 4, admin 3, member 2, viewer 1.';
+
+create or replace function internal.my_group_ids(min_role text default 'viewer') returns setof uuid
+language sql stable parallel safe security definer rows 20 set search_path = '' as $$
+  select m.group_id
+    from app.group_members m
+   where m.app_user_id = internal.user_id()
+     and internal.group_rank(m.role) >= internal.group_rank(my_group_ids.min_role)
+$$;
+comment on function internal.my_group_ids is
+  'The groups in which the caller has at least this role. In policies always as group_id in (select internal.my_group_ids(''member'')), which
+   asks once a statement; a function of the row is twenty times slower.';
+
+create or replace function internal.tg_group_members__count() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  -- a fixed order, for one user may leave many groups at once
+  perform from app.groups g where g.id in (select c.group_id from changed c) order by g.id for no key update;
+  update app.groups g
+     set member_count = g.member_count + c.difference
+    from (select x.group_id, case tg_op when 'INSERT' then 1 else -1 end * count(*) as difference
+            from changed x group by x.group_id) as c
+   where g.id = c.group_id;
+  return null;
+end $$;
+comment on function internal.tg_group_members__count is
+  'Keeps app.groups.member_count, under which the check groups_within_max_members lets in exactly as many as fit. Locks the groups in order.';
+
+create or replace trigger tg_group_members__count_in
+  after insert on app.group_members
+  referencing new table as changed
+  for each statement execute function internal.tg_group_members__count();
+create or replace trigger tg_group_members__count_out
+  after delete on app.group_members
+  referencing old table as changed
+  for each statement execute function internal.tg_group_members__count();
+
+create or replace function internal.group_succeed(group_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if exists (select from app.group_members m where m.group_id = group_succeed.group_id and m.role = 'owner') then
+    return;
+  end if;
+  update app.group_members m
+     set role = 'owner'
+   where (m.group_id, m.app_user_id) = (
+     select s.group_id, s.app_user_id
+       from app.group_members s
+      where s.group_id = group_succeed.group_id
+      order by internal.group_rank(s.role) desc, s.joined_at, s.app_user_id
+      limit 1
+        for update);
+  if not found then
+    delete from app.groups g where g.id = group_succeed.group_id;
+  end if;
+end $$;
+comment on function internal.group_succeed is
+  'A group without owner goes to its oldest admin, else to its oldest member, viewers last; without members it goes away. Granted to nobody.';
+
+create or replace function internal.tg_group_members__succeed() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  left_alone uuid;
+begin
+  for left_alone in
+    select distinct o.group_id
+      from gone o
+      join app.groups g on g.id = o.group_id
+     order by o.group_id
+  loop
+    perform internal.group_succeed(left_alone);
+  end loop;
+  return null;
+end $$;
+comment on function internal.tg_group_members__succeed is 'After members went: each of their groups that has no owner now gets one.';
+
+create or replace trigger tg_group_members__succeed
+  after delete on app.group_members
+  referencing old table as gone
+  for each statement execute function internal.tg_group_members__succeed();
+
+create or replace function internal.tg_users__groups() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform from app.groups g
+    where g.id in (select m.group_id from app.group_members m where m.app_user_id = old.id)
+    order by g.id
+      for no key update;
+  return old;
+end $$;
+comment on function internal.tg_users__groups is
+  'Before a user goes: locks the groups of the user before their members, so that an owner and an heir who go at the same time go one after
+   the other.';
+
+create or replace trigger tg_users__groups
+  before delete on app.users
+  for each row execute function internal.tg_users__groups();

@@ -1,0 +1,26 @@
+alter table app.groups enable row level security;
+alter table app.group_members enable row level security;
+
+create policy "users read public groups and their own" on app.groups for select to app_user
+  using (is_public or id in (select internal.my_group_ids()));
+create policy "users read themselves and the members of their groups" on app.group_members for select to app_user
+  using (app_user_id = (select internal.user_id()) or group_id in (select internal.my_group_ids()));
+create policy "server keys read groups" on app.groups for select to app_server using (true);
+create policy "server keys read members" on app.group_members for select to app_server using (true);
+create policy "administrators read groups" on app.groups for select to app_admin using (true);
+create policy "administrators read members" on app.group_members for select to app_admin using (true);
+
+grant select on app.groups, app.group_members to app_user, app_server, app_admin;
+grant execute on function internal.group_rank, internal.group_json, internal.group_not_found to app_user, app_server, app_admin;
+grant execute on function internal.my_group_ids, internal.group_create, internal.group_join, internal.group_leave,
+  internal.groups_search, internal.group_roster,
+  api.group_create, api.groups_mine, api.groups_search, api.group_get, api.group_join, api.group_leave, api.group_members
+  to app_user;
+grant execute on function internal.group_member_add, api.group_member_add to app_admin;
+
+insert into internal.user_data
+  (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
+values
+  ('app.group_members', 'app_user_id', 'group_members',
+   array['group_id', 'app_user_id', 'role', 'metadata', 'joined_at'],
+   'groups', 'keep higher role', 'cascade', null, current_setting('trellis.file'));

@@ -1,0 +1,209 @@
+import type { Claims, Statement } from '#server/database/call.ts'
+import type { Role } from '#server/database/cluster.ts'
+import {
+  type CallSettings,
+  type Database,
+  isDeadlock,
+  type Place,
+  type Reply,
+  replyOf,
+  settle,
+} from '#server/database/database.ts'
+import { type DatabaseError, failureOf } from '#server/database/failures.ts'
+import { bindValues, type Compiled, type CompiledJson, readCompiled } from '#server/database/values.ts'
+import { refusal } from '#server/errors.ts'
+
+/** What is asked of a collection. Two questions of one shape are one statement with other values. */
+export type Question = {
+  readonly kind: string
+  readonly collection: string
+  readonly shape: string
+  readonly request: Readonly<Record<string, unknown>>
+}
+
+/** `next` is where the next page begins, as JSON text; `pages` whether the question is one of pages at all. */
+export type Answered = Reply & { readonly next: string | null; readonly pages: boolean }
+
+export type Statements = {
+  /** One round trip when the shape is known: only values travel. */
+  ask(
+    place: Place,
+    role: Role,
+    claims: Omit<Claims, 'role'>,
+    question: Question,
+    settings: CallSettings,
+  ): Promise<Answered>
+}
+
+/** Statements that a process keeps for a project, and names that one connection has prepared. */
+const keptPerPlace = 500
+const keptPlaces = 500
+const preparedPerConnection = 100
+/** A text as long as this is one caller's oddity: it is parsed each time and kept nowhere. */
+const longest = 32_768
+const attempts = 8
+
+type Least<K, V> = { get(key: K): V | undefined; set(key: K, value: V): V | undefined; delete(key: K): void }
+
+/** At most `max` values: the one that was not used for longest goes first, and is handed back. */
+const leastUsed = <K, V>(max: number): Least<K, V> => {
+  const kept = new Map<K, V>()
+  return {
+    get(key) {
+      const value = kept.get(key)
+      if (value === undefined) return undefined
+      kept.delete(key)
+      kept.set(key, value)
+      return value
+    },
+    set(key, value) {
+      kept.delete(key)
+      kept.set(key, value)
+      if (kept.size <= max) return undefined
+      const [oldest] = kept
+      if (!oldest) return undefined
+      kept.delete(oldest[0])
+      return oldest[1]
+    },
+    delete: (key) => void kept.delete(key),
+  }
+}
+
+/** Keeps compiled statements, runs them, and finds out what a failure means by asking the compiler again. */
+export const createStatements = (database: Database): Statements => {
+  const places = leastUsed<string, Least<string, Compiled>>(keptPlaces)
+  const compiling = new Map<string, Promise<Compiled>>()
+  const prepared = new WeakMap<object, Least<string, string>>()
+  let numbered = 0
+
+  const keptFor = (place: Place) => {
+    const key = `${place.cluster.id}/${place.database}`
+    const known = places.get(key)
+    if (known) return known
+    const made = leastUsed<string, Compiled>(keptPerPlace)
+    places.set(key, made)
+    return made
+  }
+
+  const compile = async (
+    place: Place,
+    role: Role,
+    claims: Omit<Claims, 'role'>,
+    { kind, collection, request }: Question,
+    settings: CallSettings,
+  ): Promise<Compiled> => {
+    const args = { kind, collection, request }
+    const reply = await database.call(place, role, claims, 'collection_compile', args, { ...settings, readOnly: true })
+    const { data } = JSON.parse(reply.body) as { data: CompiledJson }
+    numbered += 1
+    return readCompiled(data, data.text.length > longest ? '' : `c${numbered}`)
+  }
+
+  /** The kept statement of this shape, or a new one; whoever asks for one that is being made waits for it. */
+  const statementOf = async (
+    place: Place,
+    role: Role,
+    claims: Omit<Claims, 'role'>,
+    question: Question,
+    settings: CallSettings,
+  ): Promise<Compiled> => {
+    const key = keyOf(role, question)
+    const kept = keptFor(place)
+    const known = kept.get(key)
+    if (known) return known
+    const flight = `${place.cluster.id}/${place.database} ${key}`
+    const running = compiling.get(flight)
+    if (running) return running
+    const made = compile(place, role, claims, question, settings)
+      .then((compiled) => {
+        if (compiled.name && key.length <= longest) kept.set(key, compiled)
+        return compiled
+      })
+      .finally(() => compiling.delete(flight))
+    // one that waits and one that asked fail alike, and only once each
+    compiling.set(flight, made)
+    return made
+  }
+
+  /** As this connection runs it: under its name, and with the name that must go for it. */
+  const prepareOn = (client: object, { name, text }: Compiled, values: readonly (string | null)[]): Statement => {
+    if (!name) return { name, text, values }
+    let names = prepared.get(client)
+    if (!names) {
+      names = leastUsed(preparedPerConnection)
+      prepared.set(client, names)
+    }
+    if (names.get(name)) return { name, text, values }
+    const evicted = names.set(name, name)
+    return { name, text, values, ...(evicted ? { evicted: [evicted] } : {}) }
+  }
+
+  return {
+    async ask(place, role, claims, question, settings) {
+      const { kind, collection, request } = question
+      const forget = () => keptFor(place).delete(keyOf(role, question))
+      const explain = async (compiled: Compiled, error: DatabaseError | null) => {
+        const { code, constraint = null, column = null } = error ?? {}
+        return database.call(
+          place,
+          role,
+          claims,
+          'collection_explain',
+          {
+            kind,
+            collection,
+            request,
+            version: compiled.version,
+            ...(error ? { error: { code, constraint, column } } : {}),
+          },
+          { ...settings, readOnly: true },
+        )
+      }
+
+      for (let attempt = 0; attempt < attempts; attempt += 1) {
+        const compiled = await statementOf(place, role, claims, question, settings)
+        const values = bindValues(compiled, request)
+        let failure: DatabaseError | null = null
+        if (values) {
+          try {
+            const { row, milliseconds } = await database.execute(
+              place,
+              role,
+              claims,
+              (client) => prepareOn(client, compiled, values),
+              settings,
+            )
+            const [status, , , , , version = null, next = null] = row
+            if (version !== compiled.version) {
+              forget()
+              continue
+            }
+            if (status !== '0') return { ...replyOf(row, kind), milliseconds, next, pages: compiled.pages }
+          } catch (error) {
+            failure = error as DatabaseError
+            if (failure.code === 'TR001') {
+              forget()
+              continue
+            }
+            if (isDeadlock(failure)) {
+              await settle(attempt)
+              continue
+            }
+            const { kind: sort } = failureOf(failure)
+            if (sort === 'refusal' || sort === 'unavailable')
+              throw await database.explain(failure, place, role, kind, settings)
+          }
+        }
+        const explained = await explain(compiled, failure)
+        if (explained.status > 0) return { ...explained, next: null, pages: false }
+        if (explained.status < 0 && failure) throw await database.explain(failure, place, role, kind, settings)
+        forget()
+      }
+      throw refusal(503, 'TENANT_UNAVAILABLE', 'The collection is changing: try again in a moment.', null, {
+        'Retry-After': '2',
+      })
+    },
+  }
+}
+
+const keyOf = (role: Role, { kind, collection, shape }: Question) => `${role} ${kind} ${collection} ${shape}`

@@ -1,0 +1,44 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { refusal } from '#server/errors.ts'
+import type { Secrets } from '#server/secrets.ts'
+
+/** Where a page begins: the key of the last row before it, as text, and that row's id. */
+export type After = { readonly key: string | null; readonly id: string }
+
+const seal = (secrets: Secrets, query: string, payload: string): Buffer =>
+  createHmac('sha256', secrets.derive('collection cursors', 32))
+    .update(query)
+    .update('\0')
+    .update(payload)
+    .digest()
+    .subarray(0, 16)
+
+/**
+ * A cursor holds a row's key, which the caller has seen, and is signed together with the query that it belongs to: it cannot be
+ * changed, nor used with another filter, order or collection. `query` says which query that is.
+ */
+export const writeCursor = (secrets: Secrets, query: string, next: string): string => {
+  const [key, id] = JSON.parse(next, (_name, value, context?: { source?: string }) =>
+    // a number's digits are kept as they are
+    typeof value === 'number' ? (context?.source ?? String(value)) : value,
+  ) as [string | boolean | null, string]
+  const payload = Buffer.from(JSON.stringify([key === null ? null : String(key), id]))
+  return Buffer.concat([seal(secrets, query, payload.toString('base64')), payload]).toString('base64url')
+}
+
+export const readCursor = (secrets: Secrets, query: string, cursor: string): After => {
+  const bytes = Buffer.from(cursor, 'base64url')
+  const payload = bytes.subarray(16)
+  const isOurs =
+    bytes.length > 16 &&
+    bytes.toString('base64url') === cursor &&
+    timingSafeEqual(bytes.subarray(0, 16), seal(secrets, query, payload.toString('base64')))
+  if (!isOurs) {
+    throw refusal(400, 'INVALID_BODY', 'cursor: is not one of this query', {
+      path: 'cursor',
+      reason: 'is not one of this query',
+    })
+  }
+  const [key, id] = JSON.parse(payload.toString()) as [string | null, string]
+  return { key, id }
+}

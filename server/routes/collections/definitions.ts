@@ -1,0 +1,316 @@
+import { z } from 'zod'
+import { administrator } from '#server/http/callers.ts'
+import { type Answer, area, type HandlerContext, route } from '#server/http/route.ts'
+import { data, Flag, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+
+const Name = z.string().regex(/^[a-z][a-z0-9_]{0,62}$/, 'must match ^[a-z][a-z0-9_]{0,62}$')
+const types = [
+  'text',
+  'integer',
+  'bigint',
+  'numeric',
+  'double',
+  'boolean',
+  'uuid',
+  'date',
+  'timestamptz',
+  'jsonb',
+  'vector',
+  'text[]',
+  'integer[]',
+  'bigint[]',
+  'numeric[]',
+  'boolean[]',
+  'uuid[]',
+] as const
+const Type = z.enum(types, `must be one of ${types.join(', ')}`)
+const methods = ['btree', 'gin', 'trgm', 'hnsw'] as const
+const Method = z.enum(methods, `must be one of ${methods.join(', ')}`)
+const OnDelete = z.enum(['set_null', 'cascade', 'restrict'], 'must be set_null, cascade or restrict')
+const Filter = z.record(z.string(), z.unknown())
+/** A bigint or a numeric may exceed what a JSON number holds. */
+const Bound = z.union([z.number(), z.string().regex(/^-?\d+(\.\d+)?$/)], 'must be a number')
+
+const NewColumn = z.object({
+  name: Name,
+  type: Type,
+  nullable: z.boolean().optional(),
+  default: z.unknown().optional(),
+  unique: z.boolean().optional(),
+  max_length: z.int().nullable().optional(),
+  min: Bound.nullable().optional(),
+  max: Bound.nullable().optional(),
+  enum: z.array(z.unknown()).nullable().optional(),
+  references: z.object({ collection: z.string(), on_delete: OnDelete.optional() }).nullable().optional(),
+  dimensions: z.int().nullable().optional(),
+})
+
+const NewIndex = z.object({
+  name: Name.optional(),
+  columns: z.array(z.string()),
+  unique: z.boolean().optional(),
+  method: Method.optional(),
+  where: Filter.nullable().optional(),
+})
+
+const NewCollection = z.object({
+  name: Name,
+  description: Text(2000).nullable().optional(),
+  columns: z.array(NewColumn).optional(),
+  indexes: z.array(NewIndex).optional(),
+  owner_scope: z.enum(['user', 'group'], 'must be user or group').optional(),
+  read_policy: z.string().optional(),
+  write_policy: z.string().optional(),
+  sync: z.boolean().optional(),
+  realtime: z.boolean().optional(),
+})
+
+/** owner_scope is taken to be refused: it never changes. */
+const CollectionChanges = NewCollection.omit({ name: true, columns: true, indexes: true })
+const ColumnChanges = NewColumn.pick({
+  name: true,
+  nullable: true,
+  default: true,
+  type: true,
+  max_length: true,
+  enum: true,
+  min: true,
+  max: true,
+}).partial()
+
+const Column = z.strictObject({
+  name: z.string(),
+  type: Type,
+  nullable: z.boolean(),
+  default: z.unknown(),
+  unique: z.boolean(),
+  max_length: z.int().nullable(),
+  min: z.union([z.number(), z.string()]).nullable(),
+  max: z.union([z.number(), z.string()]).nullable(),
+  enum: z.array(z.unknown()).nullable(),
+  references: z.strictObject({ collection: z.string(), on_delete: OnDelete }).nullable(),
+  dimensions: z.int().nullable(),
+})
+
+const Index = z.strictObject({
+  name: z.string(),
+  columns: z.array(z.string()),
+  unique: z.boolean(),
+  method: Method,
+  where: Filter.nullable(),
+  is_ready: z.boolean(),
+})
+
+const Collection = z.strictObject({
+  name: z.string(),
+  description: z.string().nullable(),
+  columns: z.array(Column),
+  indexes: z.array(Index),
+  owner_scope: z.enum(['user', 'group']),
+  read_policy: z.string(),
+  write_policy: z.string(),
+  sync: z.boolean(),
+  realtime: z.boolean(),
+  row_count_estimate: z.int(),
+  schema_version: z.int(),
+  created_at: Time,
+  updated_at: Time,
+})
+
+/** What `dry_run` answers: the change as SQL, and what it would cost. */
+const Plan = z.strictObject({
+  sql: z.array(z.string()),
+  rewrites_table: z.boolean(),
+  rows: z.int(),
+  estimated_ms: z.int(),
+  warnings: z.array(z.string()),
+})
+
+const dryRun = { dry_run: Flag() }
+const busy = { 429: ['RATE_LIMITED'] }
+
+/** A change may rewrite a table: it has longer than a request for rows. */
+const changeMs = 600_000
+
+/** Changes of the schema take locks and make every server compile anew: five a second in a project are plenty. */
+const changing = async (context: HandlerContext, name: string, args: Record<string, unknown>) => {
+  const { services, resolved, query, params } = context
+  if (!query['dry_run']) {
+    services.ceilings.take([{ key: `schema ${resolved.edge?.projectId}`, perSecond: 5, burst: 5 }])
+  }
+  const { projectId: _, ...named } = params
+  return context.call(name, { ...named, ...query, ...args }, { timeoutMs: changeMs })
+}
+const change =
+  (name: string, args: (context: HandlerContext) => Record<string, unknown> = () => ({})) =>
+  (context: HandlerContext) =>
+    changing(context, name, args(context))
+
+/** An index of a large collection is built in the background: the operation lives in control. */
+const addIndex = async (context: HandlerContext): Promise<Answer> => {
+  const { services, resolved, params, body } = context
+  const reply = await changing(context, 'collection_index_add', { definition: body })
+  if (reply.status !== 202) return reply
+  const { projectId, name } = params
+  return services.database.call(services.control, 'control_developer', resolved.claims, 'collection_operation', {
+    project_id: projectId,
+    type: 'collections.index',
+    input: { collection: name, definition: body },
+  })
+}
+
+const ofCollection = { name: z.string() }
+const ofColumn = { ...ofCollection, column: z.string() }
+const ofIndex = { ...ofCollection, index: z.string() }
+const confirmed = { ...dryRun, confirm: z.string().optional() }
+const invalid = ['VALIDATION_ERROR', 'INVALID_BODY', 'INVALID_INPUT']
+const Dropped = z.strictObject({ name: z.string(), deleted: z.literal(true) })
+const Started = z.strictObject({ operation_id: Uuid, status: z.literal('queued') })
+const missing = { 404: ['COLLECTION_NOT_FOUND'] }
+const missingPart = { 404: ['COLLECTION_NOT_FOUND', 'NOT_FOUND'] }
+const onDryRun = '`dry_run=true` answers 200 with the plan, and changes nothing.'
+
+export const collectionDefinitions = area({
+  stem: 'collections',
+  title: 'Collections: definitions',
+  source: 'supplement',
+  routes: [
+    route('POST /admin/projects/:projectId/collections', {
+      caller: administrator,
+      summary: 'Make a collection: a table with its columns, indexes and policies',
+      description: onDryRun,
+      query: dryRun,
+      body: NewCollection,
+      example: { name: 'notes', columns: [{ name: 'title', type: 'text', max_length: 200 }] },
+      handle: change('collection_create', ({ body }) => ({ definition: body })),
+      replies: { 200: data(Plan), 201: data(Collection) },
+      refusals: {
+        400: [...invalid, 'RESERVED_NAME', 'INVALID_POLICY'],
+        409: ['CONFLICT', 'COLLECTION_LIMIT_REACHED'],
+        ...busy,
+      },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/collections', {
+      caller: administrator,
+      summary: "The project's collections, newest first",
+      query: Page,
+      call: 'collections_list',
+      replies: { 200: page(Collection) },
+      refusals: { 400: ['INVALID_INPUT'] },
+      failure: 'LIST_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/collections/:name', {
+      caller: administrator,
+      summary: "A collection's definition",
+      params: ofCollection,
+      call: 'collection_get',
+      replies: { 200: data(Collection) },
+      refusals: missing,
+      failure: 'FETCH_FAILED',
+    }),
+    route('PATCH /admin/projects/:projectId/collections/:name', {
+      caller: administrator,
+      summary: 'Change the description, the policies, sync or realtime of a collection',
+      description: onDryRun,
+      params: ofCollection,
+      query: dryRun,
+      body: CollectionChanges,
+      handle: change('collection_update', ({ body }) => ({ patch: body })),
+      replies: { 200: data(z.union([Collection, Plan])) },
+      refusals: { 400: [...invalid, 'INVALID_POLICY'], ...missing, 409: ['OWNER_SCOPE_IMMUTABLE'], ...busy },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('DELETE /admin/projects/:projectId/collections/:name', {
+      caller: administrator,
+      summary: 'Drop a collection with its rows; `confirm` repeats its name',
+      description: onDryRun,
+      params: ofCollection,
+      query: confirmed,
+      handle: change('collection_drop'),
+      replies: { 200: data(z.union([Dropped, Plan])) },
+      refusals: {
+        400: ['CONFIRMATION_REQUIRED', 'INVALID_INPUT'],
+        ...missing,
+        409: ['COLLECTION_REFERENCED', 'CONFLICT'],
+        ...busy,
+      },
+      failure: 'DELETE_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/collections/:name/columns', {
+      caller: administrator,
+      summary: 'Add a column; the rows that are there get its default',
+      description: onDryRun,
+      params: ofCollection,
+      query: dryRun,
+      body: NewColumn,
+      example: { name: 'title', type: 'text' },
+      handle: change('collection_column_add', ({ body }) => ({ definition: body })),
+      replies: { 200: data(Plan), 201: data(Column) },
+      refusals: {
+        400: [...invalid, 'RESERVED_NAME'],
+        ...missing,
+        409: ['CONFLICT', 'DEFAULT_REQUIRED', 'COLUMN_LIMIT_REACHED', 'INDEX_LIMIT_REACHED'],
+        ...busy,
+      },
+      failure: 'CREATE_FAILED',
+    }),
+    route('PATCH /admin/projects/:projectId/collections/:name/columns/:column', {
+      caller: administrator,
+      summary: 'Rename a column or change its type, default or bounds, in place and without loss',
+      description: onDryRun,
+      params: ofColumn,
+      query: dryRun,
+      body: ColumnChanges,
+      handle: change('collection_column_change', ({ body }) => ({ patch: body })),
+      replies: { 200: data(z.union([Column, Plan])) },
+      refusals: {
+        400: [...invalid, 'RESERVED_NAME'],
+        ...missingPart,
+        409: ['CONFLICT', 'DEFAULT_REQUIRED', 'UNSAFE_TYPE_CHANGE'],
+        ...busy,
+      },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('DELETE /admin/projects/:projectId/collections/:name/columns/:column', {
+      caller: administrator,
+      summary: 'Drop a column with its values; `confirm` repeats its name',
+      description: onDryRun,
+      params: ofColumn,
+      query: confirmed,
+      handle: change('collection_column_drop'),
+      replies: { 200: data(z.union([Dropped, Plan])) },
+      refusals: {
+        400: ['CONFIRMATION_REQUIRED', 'INVALID_INPUT'],
+        ...missingPart,
+        409: ['CONFLICT'],
+        ...busy,
+      },
+      failure: 'DELETE_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/collections/:name/indexes', {
+      caller: administrator,
+      summary: 'Add an index',
+      description: `Over 100,000 rows it is built in the background, without a lock: 202 with an operation to poll. ${onDryRun}`,
+      params: ofCollection,
+      query: dryRun,
+      body: NewIndex,
+      example: { columns: ['created_at'] },
+      handle: addIndex,
+      replies: { 200: data(Plan), 201: data(Index), 202: data(Started) },
+      refusals: { 400: invalid, ...missing, 409: ['CONFLICT', 'INDEX_LIMIT_REACHED'], ...busy },
+      failure: 'CREATE_FAILED',
+    }),
+    route('DELETE /admin/projects/:projectId/collections/:name/indexes/:index', {
+      caller: administrator,
+      summary: 'Drop an index',
+      description: onDryRun,
+      params: ofIndex,
+      query: dryRun,
+      handle: change('collection_index_drop'),
+      replies: { 200: data(z.union([Dropped, Plan])) },
+      refusals: { 400: ['INVALID_INPUT'], ...missingPart, 409: ['CONFLICT'], ...busy },
+      failure: 'DELETE_FAILED',
+    }),
+  ],
+})

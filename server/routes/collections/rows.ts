@@ -1,0 +1,253 @@
+import { z } from 'zod'
+import { refusal } from '#server/errors.ts'
+import { endUserOrServer } from '#server/http/callers.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { data, JsonObject, Uuid } from '#server/http/schemas.ts'
+import {
+  AggregateOptions,
+  Aggregates,
+  AnyMap,
+  answers,
+  ask,
+  Batch,
+  Count,
+  Deleted,
+  FindOptions,
+  Nearest,
+  NearestOptions,
+  OneRow,
+  Page,
+  Rows,
+} from './answers.ts'
+import { countQuery, exactBody, groupOf } from './requests.ts'
+
+const name = { name: z.string() }
+const row = { ...name, id: Uuid }
+const inGroup = { 'X-Group-Context': z.string().meta({ description: 'The group whose rows are meant.' }).optional() }
+const onConflict = {
+  on_conflict: z.enum(['error', 'ignore', 'update'], 'must be error, ignore or update').optional(),
+  conflict_target: z.string().optional(),
+}
+const reading = { 403: ['NOT_A_GROUP_MEMBER', 'GROUP_ROLE_FORBIDDEN'], 404: ['COLLECTION_NOT_FOUND'] }
+const ofRow = { 403: ['NOT_A_GROUP_MEMBER', 'GROUP_ROLE_FORBIDDEN'], 404: ['COLLECTION_NOT_FOUND', 'NOT_FOUND'] }
+const inserting = ['INVALID_COLUMN', 'NOT_NULL_VIOLATION', 'GROUP_CONTEXT_REQUIRED', 'GROUP_NOT_PRIVATE']
+
+const Operation = z.object({
+  op: z.enum(['insert', 'update', 'upsert', 'delete'], 'must be insert, update, upsert or delete'),
+  collection: z.string(),
+  id: z.unknown().optional(),
+  data: JsonObject.optional(),
+  $if: JsonObject.optional(),
+  conflict_target: z.array(z.string()).optional(),
+  as: z
+    .string()
+    .regex(/^[a-z][a-z0-9_]{0,62}$/, 'must match ^[a-z][a-z0-9_]{0,62}$')
+    .optional(),
+})
+
+const transaction = (context: HandlerContext) => {
+  const operations = (context.body as { operations: unknown[] }).operations
+  if (operations.length > 100) {
+    throw refusal(400, 'BATCH_TOO_LARGE', 'A transaction has at most 100 operations.', {
+      limit: 100,
+      got: operations.length,
+    })
+  }
+  return context.call(
+    'collection_transaction',
+    { operations: exactBody(context)['operations'], group_id: groupOf(context) },
+    { retries: 5 },
+  )
+}
+
+export const collections = area({
+  stem: 'collections',
+  title: 'Collections',
+  source: 'contract',
+  invalid: 'INVALID_BODY',
+  invalidBody: 'INVALID_BODY',
+  invalidJson: 'INVALID_JSON',
+  routes: [
+    route('POST /client/collections/transaction', {
+      caller: endUserOrServer,
+      source: 'supplement',
+      invalid: 'INVALID_BODY',
+      summary: 'Up to 100 writes, all or none',
+      description:
+        'Results in the order of the operations. A later one may use `{"$ref": "name.column"}` of an earlier one that was named with `as`. The first that fails undoes all, under its own status and code, with `details.index`.',
+      headers: inGroup,
+      body: z.object({ operations: z.array(Operation).min(1, 'must have 1 to 100') }),
+      example: { operations: [{ op: 'insert', collection: 'notes', data: { title: 'First' } }] },
+      handle: transaction,
+      replies: { 200: data(z.array(JsonObject)) },
+      refusals: {
+        400: [...inserting, 'BATCH_TOO_LARGE', 'INVALID_CONFLICT_TARGET'],
+        ...ofRow,
+        409: ['CONFLICT'],
+      },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('POST /client/collections/:name', {
+      caller: endUserOrServer,
+      summary: 'Insert a row, or meet the one that is there',
+      description:
+        "The body maps columns to values; server-managed ones are left out. `on_conflict=ignore` answers the existing row, `update` merges what was sent into it, both need `conflict_target` and never touch another user's row. The same `Idempotency-Key` again answers the row that it made.",
+      params: name,
+      query: onConflict,
+      headers: { ...inGroup, 'Idempotency-Key': z.string().optional() },
+      body: AnyMap,
+      example: { title: 'First' },
+      handle: answers.insert,
+      replies: { 200: OneRow, 201: OneRow },
+      refusals: {
+        400: [...inserting, 'INVALID_CONFLICT_TARGET'],
+        ...reading,
+        409: ['CONFLICT', 'IDEMPOTENCY_REPLAY_GONE'],
+      },
+      failure: 'CREATE_FAILED',
+    }),
+    route('POST /client/collections/:name/batch', {
+      caller: endUserOrServer,
+      summary: 'Insert up to 500 rows, all or none',
+      description: 'What a row does not name is null, also where the column has a default.',
+      params: name,
+      headers: inGroup,
+      body: Batch,
+      documentedBody: z.object({ rows: z.array(JsonObject).max(500) }),
+      example: { rows: [{ title: 'First' }, { title: 'Second' }] },
+      handle: answers.batch,
+      replies: { 201: Rows },
+      refusals: { 400: [...inserting, 'BATCH_TOO_LARGE'], ...reading, 409: ['CONFLICT'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('POST /client/collections/:name/find', {
+      caller: endUserOrServer,
+      summary: 'Find rows',
+      description: 'By filter and search, in pages by cursor (no `offset`, an `order` of one column) or by offset.',
+      params: name,
+      headers: inGroup,
+      body: FindOptions,
+      handle: answers.find,
+      replies: { 200: Page },
+      refusals: { 400: ['INVALID_COLUMN'], ...reading },
+      readOnly: true,
+      failure: 'FETCH_FAILED',
+    }),
+    route('POST /client/collections/:name/find-nearest', {
+      caller: endUserOrServer,
+      source: 'supplement',
+      invalid: 'INVALID_BODY',
+      summary: 'Rows nearest to a vector, nearest first',
+      params: name,
+      headers: inGroup,
+      body: NearestOptions,
+      example: { column: 'embedding', vector: [0, 1] },
+      handle: answers.nearest,
+      replies: { 200: Nearest },
+      refusals: { 400: ['INVALID_COLUMN', 'INVALID_VECTOR', 'VALIDATION_ERROR'], ...reading },
+      readOnly: true,
+      failure: 'FETCH_FAILED',
+    }),
+    route('POST /client/collections/:name/aggregate', {
+      caller: endUserOrServer,
+      source: 'supplement',
+      invalid: 'INVALID_BODY',
+      summary: 'Counts, sums, averages and extremes, by group',
+      params: name,
+      headers: inGroup,
+      body: AggregateOptions,
+      example: { aggregates: [{ fn: 'count', as: 'n' }] },
+      handle: answers.aggregate,
+      replies: { 200: Aggregates },
+      refusals: { 400: ['INVALID_COLUMN'], ...reading },
+      readOnly: true,
+      failure: 'FETCH_FAILED',
+    }),
+    route('GET /client/collections/:name', {
+      caller: endUserOrServer,
+      source: 'supplement',
+      invalidQuery: 'INVALID_BODY',
+      summary: 'Find rows by the query string',
+      description:
+        '`?query=` takes the body of find as JSON. Else `limit`, `offset`, `cursor`, `select`, `order`, `include`, `include_deleted`, `q`, `q_columns`, and every other parameter is a filter: `col=value` or `col[op]=value`.',
+      params: name,
+      headers: inGroup,
+      query: {
+        query: z.unknown().meta({ type: 'string' }).optional(),
+        limit: z.unknown().meta({ type: 'integer' }).optional(),
+        offset: z.unknown().meta({ type: 'integer' }).optional(),
+        cursor: z.unknown().meta({ type: 'string' }).optional(),
+        select: z.unknown().meta({ type: 'string' }).optional(),
+        order: z.unknown().meta({ type: 'string' }).optional(),
+        include: z.unknown().meta({ type: 'string' }).optional(),
+        include_deleted: z.unknown().meta({ type: 'boolean' }).optional(),
+        q: z.unknown().meta({ type: 'string' }).optional(),
+        q_columns: z.unknown().meta({ type: 'string' }).optional(),
+      },
+      handle: answers.query,
+      replies: { 200: Page },
+      refusals: { 400: ['INVALID_COLUMN', 'INVALID_JSON'], ...reading },
+      failure: 'FETCH_FAILED',
+    }),
+    route('GET /client/collections/:name/count', {
+      caller: endUserOrServer,
+      source: 'supplement',
+      invalidQuery: 'INVALID_BODY',
+      summary: 'How many rows match',
+      params: name,
+      headers: inGroup,
+      query: {
+        filter: z.unknown().meta({ type: 'string' }).optional(),
+        include_deleted: z.unknown().meta({ type: 'boolean' }).optional(),
+      },
+      handle: (context) => ask(context, 'count', countQuery(context)),
+      replies: { 200: Count },
+      refusals: { 400: ['INVALID_COLUMN', 'INVALID_JSON'], ...reading },
+      failure: 'FETCH_FAILED',
+    }),
+    route('GET /client/collections/:name/:id', {
+      caller: endUserOrServer,
+      summary: 'One row',
+      params: row,
+      headers: inGroup,
+      handle: answers.get,
+      replies: { 200: OneRow },
+      refusals: ofRow,
+      failure: 'FETCH_FAILED',
+    }),
+    route('PATCH /client/collections/:name/:id', {
+      caller: endUserOrServer,
+      summary: 'Change a row',
+      description:
+        'A map of values, and `$if` (compare and set), `$inc`, `$append`, `$remove`, `$unset`. `If-Match` with an ETag refuses a change to another version: 409 with `details.current`.',
+      params: row,
+      headers: { ...inGroup, 'If-Match': z.string().optional() },
+      body: AnyMap,
+      example: { title: 'Another' },
+      handle: answers.patch,
+      replies: { 200: OneRow },
+      refusals: { 400: ['INVALID_COLUMN', 'NOT_NULL_VIOLATION'], ...ofRow, 409: ['CONFLICT'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('DELETE /client/collections/:name/:id', {
+      caller: endUserOrServer,
+      summary: 'Delete a row; it can be restored for 30 days',
+      params: row,
+      headers: inGroup,
+      handle: answers.delete,
+      replies: { 200: Deleted },
+      refusals: { ...ofRow, 409: ['CONFLICT'] },
+      failure: 'DELETE_FAILED',
+    }),
+    route('POST /client/collections/:name/:id/restore', {
+      caller: endUserOrServer,
+      summary: 'Take a deletion of the last 30 days back',
+      params: row,
+      headers: inGroup,
+      handle: answers.restore,
+      replies: { 200: OneRow },
+      refusals: { ...ofRow, 409: ['CONFLICT'] },
+      failure: 'UPDATE_FAILED',
+    }),
+  ],
+})

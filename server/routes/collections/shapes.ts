@@ -1,0 +1,103 @@
+import { isExactNumber } from '#server/http/exact.ts'
+
+/**
+ * What the text of a statement depends on: a request with its values taken out and their kinds put in. Two requests of one shape are
+ * one statement; whatever internal.collection_compile looks at stands in here.
+ */
+export type Request = Readonly<Record<string, unknown>>
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !isExactNumber(value)
+
+const kindOf = (value: unknown): string => {
+  if (value === null) return '0'
+  if (value === undefined) return ''
+  if (Array.isArray(value)) return `[${[...new Set(value.map(kindOf))].sort().join()}]`
+  if (isObject(value)) return 'o'
+  if (typeof value === 'string') return 's'
+  return typeof value === 'boolean' ? 'b' : 'n'
+}
+
+const json = (value: unknown) => JSON.stringify(value) ?? ''
+
+const shapeOfFilter = (node: unknown): string => {
+  if (!isObject(node)) return json(node)
+  const keys = Object.keys(node)
+  const [only] = keys
+  if (keys.length === 1 && (only === 'and' || only === 'or') && Array.isArray(node[only])) {
+    return `${only}(${(node[only] as unknown[]).map(shapeOfFilter).join()})`
+  }
+  if (keys.length === 1 && only === 'not') return `not(${shapeOfFilter(node['not'])})`
+  if (keys.length > 0 && keys.every((key) => key === 'column' || key === 'op' || key === 'value')) {
+    const { column, op, value } = node
+    // a pattern of very many % is refused
+    const patience = (op === 'like' || op === 'ilike') && typeof value === 'string' && value.split('%').length > 101
+    return `${json([column, op])}${patience ? '%' : kindOf(value)}`
+  }
+  return json(node)
+}
+
+const shapeOfMap = (map: unknown): string =>
+  isObject(map)
+    ? Object.keys(map)
+        .sort()
+        .map((key) => {
+          if (key === '$unset') return `$unset${json(map[key])}`
+          return key.startsWith('$') ? `${key}{${shapeOfMap(map[key])}}` : `${json(key)}${kindOf(map[key])}`
+        })
+        .join()
+    : json(map)
+
+const shapeOfRows = (rows: readonly unknown[]): string => {
+  const kinds = new Map<string, Set<string>>()
+  for (const row of rows) {
+    if (!isObject(row)) return json(row)
+    for (const key of Object.keys(row)) {
+      let known = kinds.get(key)
+      if (!known) {
+        known = new Set()
+        kinds.set(key, known)
+      }
+      known.add(kindOf(row[key]))
+    }
+  }
+  return [...kinds.keys()]
+    .sort()
+    .map((key) => `${json(key)}${[...(kinds.get(key) ?? [])].sort().join('')}`)
+    .join()
+}
+
+/** Pages are planned for one of a few sizes, as internal.collection_page_size has them. */
+const sizes = [10, 50, 200, 1000]
+const sizeOf = (limit: unknown) => sizes.find((size) => Number(limit) <= size) ?? 1000
+
+const parts: Readonly<Record<string, (value: unknown) => string>> = {
+  filter: shapeOfFilter,
+  having: shapeOfFilter,
+  search: (search) => {
+    const { columns, fuzzy } = search as Record<string, unknown>
+    return json([columns, fuzzy])
+  },
+  limit: (limit) => String(sizeOf(limit)),
+  offset: () => '',
+  after: (after) => kindOf((after as Record<string, unknown>)['key']),
+  vector: (vector) => `${(vector as unknown[]).length}${kindOf(vector)}`,
+  max_distance: () => '',
+  data: shapeOfMap,
+  rows: (rows) => shapeOfRows(rows as unknown[]),
+  id: () => '',
+  group: () => '',
+  key: () => '',
+  if_match: () => '',
+}
+
+/** The shape of a request; what is no value stands in it as it is. */
+export const shapeOf = (request: Request): string => {
+  let shape = ''
+  for (const key in request) {
+    const value = request[key]
+    if (value === undefined) continue
+    shape += `${key}:${value === null ? '0' : (parts[key]?.(value) ?? json(value))};`
+  }
+  return shape
+}

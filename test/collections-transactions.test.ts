@@ -1,0 +1,120 @@
+import { describe, expect, test } from 'vitest'
+import { define } from '#test/support/collection_rows.ts'
+import { startHarness } from '#test/support/harness.ts'
+
+const harness = await startHarness()
+const project = await harness.project()
+const user = await project.user()
+const other = await project.user()
+const lists = await define(project, {
+  name: 'lists',
+  columns: [
+    { name: 'title', type: 'text', unique: true },
+    { name: 'n', type: 'integer' },
+  ],
+})
+const entries = await define(project, {
+  name: 'entries',
+  columns: [
+    { name: 'list_id', type: 'uuid', nullable: false, references: { collection: 'lists', on_delete: 'cascade' } },
+    { name: 'body', type: 'text', max_length: 10 },
+  ],
+})
+const run = (operations: unknown, headers = {}) => user.post('/client/collections/transaction', { operations }, headers)
+const counts = async () => [
+  (await user.get(`${lists}/count`)).data.count,
+  (await user.get(`${entries}/count`)).data.count,
+]
+
+describe('a transaction', () => {
+  test('writes several rows, and later operations know what earlier ones made', async () => {
+    const answer = await run([
+      { op: 'insert', collection: 'lists', data: { title: 'groceries', n: 1 }, as: 'list' },
+      { op: 'insert', collection: 'entries', data: { list_id: { $ref: 'list.id' }, body: 'milk' }, as: 'milk' },
+      { op: 'update', collection: 'lists', id: { $ref: 'list.id' }, $if: { n: 1 }, data: { $inc: { n: 2 } } },
+      { op: 'upsert', collection: 'lists', data: { title: 'groceries', n: 9 }, conflict_target: ['title'] },
+      { op: 'delete', collection: 'entries', id: { $ref: 'milk.id' } },
+    ])
+    expect(answer.error).toBeUndefined()
+    expect(answer.status).toBe(200)
+    const [list, milk, updated, upserted, deleted] = answer.data
+    expect(list).toMatchObject({ title: 'groceries', user_id: user.id })
+    expect(milk).toMatchObject({ list_id: list.id, body: 'milk' })
+    expect(updated).toMatchObject({ id: list.id, n: 3 })
+    expect(upserted).toMatchObject({ id: list.id, n: 9 })
+    expect(deleted).toEqual({ id: milk.id, deleted: true })
+    expect(await counts()).toEqual([1, 0])
+  })
+
+  test('is all or nothing: the first failure keeps its status and code, and names its index', async () => {
+    const theirs = (await other.post(lists, { title: 'theirs' })).data
+    const before = await counts()
+    const good = { op: 'insert', collection: 'lists', data: { title: 'good' }, as: 'good' }
+    const failures: [object, number, string][] = [
+      [{ op: 'insert', collection: 'lists', data: { title: 'good' } }, 409, 'CONFLICT'],
+      [{ op: 'insert', collection: 'lists', data: { nope: 1 } }, 400, 'INVALID_COLUMN'],
+      [{ op: 'insert', collection: 'lists', data: { n: 'x' } }, 400, 'INVALID_BODY'],
+      [{ op: 'insert', collection: 'lists', data: { n: 2147483648 } }, 400, 'INVALID_BODY'],
+      [{ op: 'insert', collection: 'entries', data: { body: 'x' } }, 400, 'NOT_NULL_VIOLATION'],
+      [
+        { op: 'insert', collection: 'entries', data: { list_id: { $ref: 'good.id' }, body: 'x'.repeat(11) } },
+        400,
+        'INVALID_BODY',
+      ],
+      [{ op: 'insert', collection: 'entries', data: { list_id: theirs.id } }, 400, 'INVALID_BODY'],
+      [{ op: 'insert', collection: 'entries', data: { list_id: { $ref: 'nobody.id' } } }, 400, 'INVALID_BODY'],
+      [{ op: 'insert', collection: 'nothing', data: {} }, 404, 'COLLECTION_NOT_FOUND'],
+      [{ op: 'update', collection: 'lists', id: theirs.id, data: { n: 1 } }, 404, 'NOT_FOUND'],
+      [{ op: 'update', collection: 'lists', id: 'x', data: { n: 1 } }, 404, 'NOT_FOUND'],
+      [{ op: 'delete', collection: 'lists', id: theirs.id }, 404, 'NOT_FOUND'],
+      [{ op: 'update', collection: 'lists', id: { $ref: 'good.id' }, $if: { n: 7 }, data: { n: 1 } }, 409, 'CONFLICT'],
+      [
+        { op: 'upsert', collection: 'lists', data: { title: 'theirs', n: 1 }, conflict_target: ['title'] },
+        409,
+        'CONFLICT',
+      ],
+      [{ op: 'upsert', collection: 'lists', data: { title: 'x' } }, 400, 'INVALID_CONFLICT_TARGET'],
+    ]
+    for (const [bad, status, code] of failures) {
+      const answer = await run([good, bad, { op: 'delete', collection: 'lists', id: 'never reached' }])
+      expect(answer, JSON.stringify(bad)).toMatchObject({ status, error: { code, details: { index: 1 } } })
+    }
+    expect(await counts()).toEqual(before)
+    expect((await other.get(`${lists}/${theirs.id}`)).data).toEqual(theirs)
+  })
+
+  test('has 1 to 100 operations of known kinds', async () => {
+    const many = (count: number) =>
+      Array.from({ length: count }, (_, n) => ({
+        op: 'insert',
+        collection: 'lists',
+        data: { title: `many ${count} ${n}` },
+      }))
+    expect((await run(many(100))).data).toHaveLength(100)
+    expect(await run(many(101))).toMatchObject({ status: 400, error: { code: 'BATCH_TOO_LARGE' } })
+    for (const operations of [[], 'x', [1], [{ op: 'drop', collection: 'lists' }], [{ op: 'insert' }], undefined]) {
+      expect(await run(operations), JSON.stringify(operations)).toMatchObject({
+        status: 400,
+        error: { code: 'INVALID_BODY' },
+      })
+    }
+    expect((await user.request('POST', '/client/collections/transaction', '{')).error?.code).toBe('INVALID_JSON')
+  })
+
+  test('that meet crosswise are made again, and never shown a deadlock', async () => {
+    const [a, b] = (
+      await user.post(`${lists}/batch`, {
+        rows: [
+          { title: 'da', n: 0 },
+          { title: 'db', n: 0 },
+        ],
+      })
+    ).data
+    const bump = (ids: string[]) =>
+      run(ids.map((id) => ({ op: 'update', collection: 'lists', id, data: { $inc: { n: 1 } } })))
+    const answers = await Promise.all(Array.from({ length: 16 }, (_, n) => bump(n % 2 ? [a.id, b.id] : [b.id, a.id])))
+    expect(answers.map((answer) => answer.status)).toEqual(answers.map(() => 200))
+    expect((await user.get(`${lists}/${a.id}`)).data.n).toBe(16)
+    expect((await user.get(`${lists}/${b.id}`)).data.n).toBe(16)
+  })
+})

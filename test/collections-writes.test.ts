@@ -1,0 +1,388 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, describe, expect, test } from 'vitest'
+import { define } from '#test/support/collection_rows.ts'
+import { startHarness } from '#test/support/harness.ts'
+
+const harness = await startHarness()
+const project = await harness.project()
+const user = await project.user()
+const other = await project.user()
+afterAll(() => harness.setTime(null))
+const path = await define(project, {
+  name: 'items',
+  columns: [
+    { name: 'name', type: 'text', nullable: false },
+    { name: 'n', type: 'integer' },
+    { name: 'big', type: 'bigint' },
+    { name: 'price', type: 'numeric' },
+    { name: 'ratio', type: 'double' },
+    { name: 'tags', type: 'text[]' },
+    { name: 'meta', type: 'jsonb' },
+    { name: 'at', type: 'timestamptz' },
+  ],
+})
+const make = async (row: object = {}) => (await user.post(path, { name: 'x', ...row })).data
+
+describe('PATCH', () => {
+  test('changes what was sent and moves updated_at and the ETag', async () => {
+    const made = await make({ n: 1, tags: ['a'] })
+    const answer = await user.patch(`${path}/${made.id}`, {
+      n: 2,
+      meta: { a: 1 },
+      user_id: other.id,
+      created_at: '2000-01-01T00:00:00Z',
+    })
+    expect(answer).toMatchObject({
+      status: 200,
+      data: { ...made, n: 2, meta: { a: 1 }, updated_at: expect.any(String) },
+    })
+    expect(answer.data.updated_at >= made.updated_at).toBe(true)
+    expect((await user.get(`${path}/${made.id}`)).headers.get('etag')).toBe(answer.headers.get('etag'))
+    const same = await user.patch(`${path}/${made.id}`, {})
+    expect(same).toMatchObject({ status: 200, data: answer.data })
+    expect(same.headers.get('etag')).toBe(answer.headers.get('etag'))
+    expect((await user.patch(`${path}/${made.id}`, { name: null })).error).toMatchObject({
+      code: 'NOT_NULL_VIOLATION',
+      details: { column: 'name' },
+    })
+    expect((await user.patch(`${path}/${made.id}`, { $unset: ['name'] })).error).toMatchObject({
+      code: 'NOT_NULL_VIOLATION',
+      details: { column: 'name' },
+    })
+    for (const body of ['{', '[]']) expect((await user.request('PATCH', `${path}/${made.id}`, body)).status).toBe(400)
+  })
+
+  test("another user's row, a deleted one and none at all are 404", async () => {
+    const made = await make()
+    const answers = [
+      await other.patch(`${path}/${made.id}`, { n: 1 }),
+      await other.patch(`${path}/${made.id}`, {}),
+      await user.patch(`${path}/${randomUUID()}`, { n: 1 }),
+    ]
+    await user.delete(`${path}/${made.id}`)
+    answers.push(await user.patch(`${path}/${made.id}`, { n: 1 }))
+    for (const answer of answers) expect(answer).toMatchObject({ status: 404, error: { code: 'NOT_FOUND' } })
+  })
+
+  test('$inc, $append, $remove and $unset', async () => {
+    const made = await make({ n: 1, price: 0.1, ratio: 1.5, tags: ['a', 'b', 'a'] })
+    const one = await user.patch(`${path}/${made.id}`, {
+      $inc: { n: 2, big: 5, price: 0.2, ratio: -1 },
+      $append: { tags: ['c', null] },
+      $unset: ['meta'],
+      name: 'y',
+    })
+    expect(one.data).toMatchObject({
+      name: 'y',
+      n: 3,
+      big: 5,
+      price: 0.3,
+      ratio: 0.5,
+      tags: ['a', 'b', 'a', 'c', null],
+      meta: null,
+    })
+    const two = await user.patch(`${path}/${made.id}`, {
+      $remove: { tags: ['a', null] },
+      $inc: { big: '9007199254740993' },
+    })
+    expect(two.data).toMatchObject({ tags: ['b', 'c'], big: '9007199254740998' })
+    const three = await user.patch(`${path}/${made.id}`, { $unset: ['tags', 'n'] })
+    expect(three.data).toMatchObject({ tags: null, n: null })
+    expect((await user.patch(`${path}/${made.id}`, { $append: { tags: ['z'] } })).data.tags).toEqual(['z'])
+    expect((await user.patch(`${path}/${made.id}`, { $remove: { tags: ['z'] } })).data.tags).toEqual([])
+  })
+
+  test('operators that do not fit are 400 and name their column, and nothing is written', async () => {
+    const made = await make({ n: 2147483647, tags: ['a'] })
+    const wrong: [object, string][] = [
+      [{ $inc: { n: 1 } }, 'n'],
+      [{ $inc: { n: 1.5 } }, 'n'],
+      [{ $inc: { n: 'x' } }, 'n'],
+      [{ $inc: { n: null } }, 'n'],
+      [{ $inc: { name: 1 } }, 'name'],
+      [{ $inc: { tags: 1 } }, 'tags'],
+      [{ $append: { n: [1] } }, 'n'],
+      [{ $append: { tags: 'x' } }, 'tags'],
+      [{ $append: { tags: [1] } }, 'tags'],
+      [{ $remove: { meta: [1] } }, 'meta'],
+      [{ n: 1, $inc: { n: 1 } }, 'n'],
+      [{ $unset: ['n'], $inc: { n: 1 } }, 'n'],
+      [{ $if: { n: 'x' } }, 'n'],
+    ]
+    for (const [body, column] of wrong) {
+      const answer = await user.patch(`${path}/${made.id}`, body)
+      expect(answer, JSON.stringify(body)).toMatchObject({ status: 400, error: { code: 'INVALID_BODY' } })
+      if (!('$inc' in body) || (body as any).$inc.n !== 1 || 'n' in body || '$unset' in body)
+        expect(answer.error?.details.column).toBe(column)
+    }
+    for (const body of [{ $set: {} }, { $inc: [] }, { $unset: {} }, { $if: 1 }, { $append: 'x' }]) {
+      expect((await user.patch(`${path}/${made.id}`, body)).error?.code, JSON.stringify(body)).toBe('INVALID_BODY')
+    }
+    for (const body of [{ $inc: { nope: 1 } }, { $unset: ['nope'] }, { $if: { nope: 1 } }, { nope: 1 }]) {
+      expect((await user.patch(`${path}/${made.id}`, body)).error?.code, JSON.stringify(body)).toBe('INVALID_COLUMN')
+    }
+    expect((await user.get(`${path}/${made.id}`)).data).toEqual(made)
+  })
+
+  test('$if compares and sets; a mismatch is 409 with the current row', async () => {
+    const made = await make({ n: 1, tags: ['a'], meta: { a: [1] }, at: '2026-01-01T00:00:00.000Z' })
+    const all = {
+      n: 1,
+      tags: ['a'],
+      meta: { a: [1] },
+      at: made.at,
+      price: null,
+      updated_at: made.updated_at,
+      user_id: user.id,
+    }
+    const changed = await user.patch(`${path}/${made.id}`, { $if: all, n: 2 })
+    expect(changed).toMatchObject({ status: 200, data: { n: 2 } })
+    const again = await user.patch(`${path}/${made.id}`, { $if: { n: 1 }, n: 3 })
+    expect(again).toMatchObject({ status: 409, error: { code: 'CONFLICT', details: { current: changed.data } } })
+    expect((await user.patch(`${path}/${made.id}`, { $if: { price: 1 }, n: 3 })).status).toBe(409)
+    expect((await user.patch(`${path}/${made.id}`, { $if: { n: 2 } })).data).toEqual(changed.data)
+    expect((await other.patch(`${path}/${made.id}`, { $if: { n: 1 }, n: 3 })).status).toBe(404)
+  })
+
+  test('If-Match lets only the version pass that was read', async () => {
+    const made = await user.post(path, { name: 'v', n: 1 })
+    const etag = made.headers.get('etag') ?? ''
+    const second = await user.patch(`${path}/${made.data.id}`, { n: 2 }, { 'if-match': etag })
+    expect(second.status).toBe(200)
+    for (const match of [etag, 'x', '"0"']) {
+      const stale = await user.patch(`${path}/${made.data.id}`, { n: 3 }, { 'if-match': match })
+      expect(stale, match).toMatchObject({ status: 409, error: { code: 'CONFLICT', details: { current: { n: 2 } } } })
+    }
+    expect((await user.patch(`${path}/${made.data.id}`, { n: 4 }, { 'if-match': '*' })).data.n).toBe(4)
+  })
+
+  test('twenty at once: increments all count, and one of twenty compare-and-sets wins', async () => {
+    const made = await make({ n: 0 })
+    await Promise.all(Array.from({ length: 20 }, () => user.patch(`${path}/${made.id}`, { $inc: { n: 1 } })))
+    expect((await user.get(`${path}/${made.id}`)).data.n).toBe(20)
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => user.patch(`${path}/${made.id}`, { $if: { n: 20 }, n: 100 + n })),
+    )
+    expect(answers.filter((answer) => answer.status === 200)).toHaveLength(1)
+    expect(answers.filter((answer) => answer.error?.code === 'CONFLICT')).toHaveLength(19)
+  })
+})
+
+describe('deletion', () => {
+  test('is soft, once, and can be taken back within 30 days', async () => {
+    const made = await make({ n: 7 })
+    expect(await user.delete(`${path}/${made.id}`)).toMatchObject({ status: 200, data: { id: made.id, deleted: true } })
+    expect(await user.delete(`${path}/${made.id}`)).toMatchObject({ status: 404, error: { code: 'NOT_FOUND' } })
+    expect(await user.get(`${path}/${made.id}`)).toMatchObject({ status: 404, error: { code: 'NOT_FOUND' } })
+    const mine = { column: 'id', op: 'eq', value: made.id }
+    expect((await user.post(`${path}/find`, { filter: mine })).data).toEqual([])
+    const deleted = await user.post(`${path}/find`, { filter: mine, include_deleted: true })
+    expect(deleted.data).toMatchObject([{ id: made.id, deleted_at: expect.any(String) }])
+    expect((await user.get(`${path}/count?id=${made.id}&include_deleted=true`)).data.count).toBe(1)
+    expect((await other.post(`${path}/find`, { filter: mine, include_deleted: true })).data).toEqual([])
+    expect((await other.post(`${path}/${made.id}/restore`)).status).toBe(404)
+    const restored = await user.post(`${path}/${made.id}/restore`)
+    expect(restored).toMatchObject({ status: 200, data: { n: 7, deleted_at: null } })
+    expect(await user.post(`${path}/${made.id}/restore`)).toMatchObject({ status: 200, data: { n: 7 } })
+    expect((await user.post(`${path}/${randomUUID()}/restore`)).status).toBe(404)
+  })
+
+  test('is final after 30 days, when the row goes for good', async () => {
+    const made = await make()
+    const kept = await make()
+    await user.delete(`${path}/${made.id}`)
+    harness.setTime(new Date(Date.now() + 30 * 86_400_000 + 60_000))
+    const server = project.onBehalfOf(user.id)
+    expect((await server.post(`${path}/${made.id}/restore`)).status).toBe(404)
+    expect(await project.sql('select from collections.items where id = $1', [made.id])).toHaveLength(1)
+    await project.as('app_worker', { 'app.clock': harness.now().toISOString() }, 'select api.tenant_forget()')
+    expect(await project.sql('select from collections.items where id = $1', [made.id])).toHaveLength(0)
+    expect(await project.sql('select from collections.items where id = $1', [kept.id])).toHaveLength(1)
+    harness.setTime(null)
+  })
+
+  test('a value that was taken meanwhile is 409 at restoring; what is referred to stays', async () => {
+    const unique = await define(project, { name: 'slugs', columns: [{ name: 'slug', type: 'text', unique: true }] })
+    const first = (await user.post(unique, { slug: 'a' })).data
+    await user.delete(`${unique}/${first.id}`)
+    await user.post(unique, { slug: 'a' })
+    expect(await user.post(`${unique}/${first.id}/restore`)).toMatchObject({ status: 409, error: { code: 'CONFLICT' } })
+    const uses = await define(project, {
+      name: 'uses',
+      columns: [{ name: 'slug_id', type: 'uuid', references: { collection: 'slugs', on_delete: 'restrict' } }],
+    })
+    const held = (await user.post(unique, { slug: 'held' })).data
+    await user.post(uses, { slug_id: held.id })
+    expect(await user.delete(`${unique}/${held.id}`)).toMatchObject({ status: 409, error: { code: 'CONFLICT' } })
+  })
+})
+
+describe('upserts', async () => {
+  const kept = await define(project, {
+    name: 'kept',
+    read_policy: 'public',
+    write_policy: 'authenticated',
+    columns: [
+      { name: 'key', type: 'text', unique: true },
+      { name: 'slot', type: 'integer' },
+      { name: 'value', type: 'text' },
+      { name: 'note', type: 'text' },
+    ],
+    indexes: [{ columns: ['user_id', 'slot'], unique: true }],
+  })
+
+  test('update merges what was sent: 201, then 200', async () => {
+    const first = await user.post(`${kept}?on_conflict=update&conflict_target=key`, { key: 'a', value: '1', note: 'n' })
+    expect(first.status).toBe(201)
+    const second = await user.post(`${kept}?on_conflict=update&conflict_target=key`, { key: 'a', value: '2' })
+    expect(second).toMatchObject({ status: 200, data: { id: first.data.id, value: '2', note: 'n' } })
+    const own = await user.post(`${kept}?on_conflict=update&conflict_target=user_id,slot`, { slot: 1, value: 'x' })
+    const again = await user.post(`${kept}?on_conflict=update&conflict_target=slot,user_id`, { slot: 1, value: 'y' })
+    expect([own.status, again.status, again.data.value]).toEqual([201, 200, 'y'])
+    expect(
+      (await other.post(`${kept}?on_conflict=update&conflict_target=user_id,slot`, { slot: 1, value: 'z' })).status,
+    ).toBe(201)
+    await user.delete(`${kept}/${first.data.id}`)
+    const fresh = await user.post(`${kept}?on_conflict=update&conflict_target=key`, { key: 'a', value: '3' })
+    expect(fresh.status).toBe(201)
+    expect(fresh.data.id).not.toBe(first.data.id)
+  })
+
+  test('ignore answers the row that is there: 201, then 200', async () => {
+    const first = await user.post(`${kept}?on_conflict=ignore&conflict_target=key`, { key: 'i', value: '1' })
+    const second = await user.post(`${kept}?on_conflict=ignore&conflict_target=key`, { key: 'i', value: '2' })
+    expect([first.status, second.status]).toEqual([201, 200])
+    expect(second.data).toEqual(first.data)
+    expect(second.headers.get('etag')).toBe(first.headers.get('etag'))
+  })
+
+  test("never touch another user's row, even where anybody may write it", async () => {
+    const mine = (await user.post(kept, { key: 'mine', value: 'secret' })).data
+    for (const how of ['update', 'ignore']) {
+      const answer = await other.post(`${kept}?on_conflict=${how}&conflict_target=key`, {
+        key: 'mine',
+        value: 'stolen',
+      })
+      expect(answer, how).toMatchObject({ status: 409, error: { code: 'CONFLICT' } })
+      expect(answer.text).not.toContain('secret')
+    }
+    expect((await user.get(`${kept}/${mine.id}`)).data).toEqual(mine)
+    const hidden = await define(project, { name: 'hidden', columns: [{ name: 'key', type: 'text', unique: true }] })
+    await user.post(hidden, { key: 'k' })
+    for (const how of ['update', 'ignore', 'error']) {
+      expect(
+        (await other.post(`${hidden}?on_conflict=${how}&conflict_target=key`, { key: 'k' })).error?.code,
+        how,
+      ).toBe('CONFLICT')
+    }
+  })
+
+  test('know one row a user, also when nothing is sent', async () => {
+    const one = await define(project, {
+      name: 'profiles',
+      columns: [{ name: 'bio', type: 'text', default: 'none' }],
+      indexes: [{ columns: ['user_id'], unique: true }],
+    })
+    const statuses = []
+    for (const how of ['ignore', 'ignore', 'update', 'update'])
+      statuses.push((await user.post(`${one}?on_conflict=${how}&conflict_target=user_id`, {})).status)
+    expect(statuses).toEqual([201, 200, 200, 200])
+    expect(await user.post(`${one}?on_conflict=update&conflict_target=user_id`, { bio: 'me' })).toMatchObject({
+      status: 200,
+      data: { bio: 'me' },
+    })
+    expect((await user.post(one, {})).error?.code).toBe('CONFLICT')
+    expect((await other.post(`${one}?on_conflict=ignore&conflict_target=user_id`, {})).data.bio).toBe('none')
+  })
+
+  test('need a target that is in the row and is a whole unique index', async () => {
+    const wrong: [string, object][] = [
+      ['on_conflict=update', { key: 'w' }],
+      ['on_conflict=ignore&conflict_target=', { key: 'w' }],
+      ['on_conflict=update&conflict_target=value', { key: 'w', value: 'v' }],
+      ['on_conflict=update&conflict_target=slot', { slot: 1 }],
+      ['on_conflict=update&conflict_target=key', { value: 'w' }],
+      ['on_conflict=update&conflict_target=key,slot', { key: 'w', slot: 2 }],
+      ['on_conflict=update&conflict_target=id', { id: randomUUID(), key: 'w' }],
+      ['on_conflict=update&conflict_target=nope', { key: 'w' }],
+      ['on_conflict=update&conflict_target=key);drop table app.users;--', { key: 'w' }],
+    ]
+    for (const [query, body] of wrong) {
+      expect(await user.post(`${kept}?${query}`, body), query).toMatchObject({
+        status: 400,
+        error: { code: 'INVALID_CONFLICT_TARGET' },
+      })
+    }
+    expect((await user.post(`${kept}?on_conflict=replace&conflict_target=key`, { key: 'w' })).error?.code).toBe(
+      'INVALID_BODY',
+    )
+    expect((await user.post(`${kept}?on_conflict=error`, { key: 'plain' })).status).toBe(201)
+  })
+
+  test('raced by twenty make one row', async () => {
+    for (const how of ['update', 'ignore']) {
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, (_, n) =>
+          user.post(`${kept}?on_conflict=${how}&conflict_target=key`, { key: `race ${how}`, value: String(n) }),
+        ),
+      )
+      expect(answers.map((answer) => answer.status).sort()).toEqual([...Array.from({ length: 19 }, () => 200), 201])
+      expect(new Set(answers.map((answer) => answer.data.id)).size).toBe(1)
+    }
+  })
+})
+
+describe('Idempotency-Key', () => {
+  test('answers the row that it made, as it is now, whatever the body', async () => {
+    const key = randomUUID()
+    const first = await user.post(path, { name: 'once' }, { 'idempotency-key': key })
+    expect(first.status).toBe(201)
+    await user.patch(`${path}/${first.data.id}`, { n: 5 })
+    const again = await user.post(path, { name: 'another body' }, { 'idempotency-key': key })
+    expect(again).toMatchObject({ status: 200, data: { id: first.data.id, name: 'once', n: 5 } })
+    expect(again.headers.get('idempotency-replayed')).toBe('true')
+    expect((await other.post(path, { name: 'once' }, { 'idempotency-key': key })).status).toBe(201)
+    const elsewhere = await define(project, { name: 'elsewhere', columns: [{ name: 'name', type: 'text' }] })
+    expect((await user.post(elsewhere, { name: 'once' }, { 'idempotency-key': key })).status).toBe(201)
+    await user.delete(`${path}/${first.data.id}`)
+    expect(await user.post(path, { name: 'once' }, { 'idempotency-key': key })).toMatchObject({
+      status: 409,
+      error: { code: 'IDEMPOTENCY_REPLAY_GONE' },
+    })
+  })
+
+  test('may stand in the body where no column has that name', async () => {
+    const first = await user.post(path, { name: 'alias', idempotency_key: 'k1' })
+    const again = await user.post(path, { name: 'alias', idempotency_key: 'k1' })
+    expect([first.status, again.status]).toEqual([201, 200])
+    expect(again.data.id).toBe(first.data.id)
+    expect((await user.post(path, { name: 'alias' }, { 'idempotency-key': 'k1' })).data.id).toBe(first.data.id)
+    const column = await define(project, { name: 'with_column', columns: [{ name: 'idempotency_key', type: 'text' }] })
+    const answers = [
+      await user.post(column, { idempotency_key: 'k' }),
+      await user.post(column, { idempotency_key: 'k' }),
+    ]
+    expect(answers.map((answer) => [answer.status, answer.data.idempotency_key])).toEqual([
+      [201, 'k'],
+      [201, 'k'],
+    ])
+    for (const wrong of [5, '', 'ä', 'x'.repeat(256), {}]) {
+      for (const _ of [1, 2])
+        expect((await user.post(path, { name: 'x', idempotency_key: wrong })).error?.code).toBe('INVALID_BODY')
+    }
+    expect((await user.post(path, { name: 'x' }, { 'idempotency-key': 'x'.repeat(256) })).error?.code).toBe(
+      'INVALID_BODY',
+    )
+  })
+
+  test('raced by twenty makes one row; a failed insert does not use it up', async () => {
+    const key = randomUUID()
+    expect((await user.post(path, { name: null }, { 'idempotency-key': key })).error?.code).toBe('NOT_NULL_VIOLATION')
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => user.post(path, { name: 'raced' }, { 'idempotency-key': key })),
+    )
+    expect(answers.map((answer) => answer.status).sort()).toEqual([...Array.from({ length: 19 }, () => 200), 201])
+    expect(new Set(answers.map((answer) => answer.data.id)).size).toBe(1)
+    expect(await project.sql(`select from collections.items where name = 'raced'`)).toHaveLength(1)
+  })
+})

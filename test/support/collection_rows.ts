@@ -1,0 +1,41 @@
+import { expect } from 'vitest'
+import type { Client, Project, User } from '#test/support/harness.ts'
+
+/** Makes a collection and says where its rows are reached. */
+export const define = async (project: Project, definition: Record<string, unknown>): Promise<string> => {
+  const made = await project.admin.post('/collections', definition)
+  expect(made.error, JSON.stringify(definition)).toBeUndefined()
+  return `/client/collections/${definition['name']}`
+}
+
+/** A private group, with members in their roles. */
+export const group = async (
+  project: Project,
+  members: readonly (readonly [User, string])[],
+  isPublic = false,
+): Promise<string> => {
+  const [{ id }] = (await project.sql(`insert into app.groups (name, is_public) values ('g', $1) returning id`, [
+    isPublic,
+  ])) as [{ id: string }]
+  for (const [user, role] of members) {
+    await project.sql('insert into app.group_members (group_id, app_user_id, role) values ($1, $2, $3)', [
+      id,
+      user.id,
+      role,
+    ])
+  }
+  return id
+}
+
+export const inGroup = (client: Client, id: string) => client.with({ 'x-group-context': id })
+
+/** Inserts rows one after the other, so that their order in time is theirs, and answers them. */
+export const insertAll = async (client: Client, path: string, rows: readonly object[]): Promise<any[]> => {
+  const made = []
+  for (const row of rows) {
+    const answer = await client.post(path, row)
+    expect(answer.error, JSON.stringify(row)).toBeUndefined()
+    made.push(answer.data)
+  }
+  return made
+}
