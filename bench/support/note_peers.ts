@@ -174,7 +174,7 @@ export const startPostgraphileOnNotes = async (story: Story, notes: Notes, passw
     name: 'PostGraphile',
     version: '5.1.5',
     requests: {
-      get: query(`query ($id: UUID!) { note(rowId: $id) { ${fields} } }`, { id: notes.id }),
+      get: query(`query ($id: UUID!) { noteByRowId(rowId: $id) { ${fields} } }`, { id: notes.id }),
       list: query(
         `{ notes(first: 50, orderBy: [CREATED_AT_DESC]) { nodes { ${fields} } pageInfo { endCursor hasNextPage } } }`,
       ),
