@@ -52,9 +52,13 @@ export const environment = z.object({
   WEB_CONCURRENCY: z.coerce.number().int().min(1).max(64).default(1).describe('Server processes.'),
   WORKER: z.enum(['inline', 'off']).default('inline').describe('`off` leaves background jobs to `npm run worker`.'),
   SIGNUP_MODE: z
-    .enum(['open'], 'must be open: invite-only and closed sign-up are not there yet')
+    .enum(['open', 'invite', 'closed'])
     .default('open')
-    .describe('Who may sign up as a developer.'),
+    .describe('Who may sign up as a developer: everybody, whoever has an invite code, or nobody.'),
+  REQUEST_ACCESS_URL: z
+    .url()
+    .optional()
+    .describe('Page where people ask for access, named when a sign-up is refused. Default: /docs of PUBLIC_URL.'),
   SMTP_URL: optional.describe(
     'Server that sends mail: `smtp://user:password@host:587` (STARTTLS) or `smtps://…:465`; `?tls=off` for one that speaks no TLS. Without it mail is written to DATA_DIR/mail, one .eml file each.',
   ),

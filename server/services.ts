@@ -10,8 +10,10 @@ import type { Ceilings } from '#server/http/ceilings.ts'
 import type { Edge, Edges } from '#server/http/edges.ts'
 import type { Area, Route } from '#server/http/route.ts'
 import type { Tokens } from '#server/http/tokens.ts'
+import type { BillingProvider } from '#server/providers/billing.ts'
 import type { Mail } from '#server/providers/mail.ts'
 import type { Outbound } from '#server/providers/outbound.ts'
+import type { ProjectFiles } from '#server/providers/project_files.ts'
 import type { Secrets } from '#server/secrets.ts'
 
 /** What a request handler and a worker's task may use: made once at start, closed in order at the end. */
@@ -30,6 +32,8 @@ export type Services = {
   readonly ceilings: Ceilings
   readonly outbound: Outbound
   readonly mail: Mail
+  readonly billing: BillingProvider
+  readonly files: ProjectFiles
   readonly waker: Waker
   readonly notifier: Notifier
   /** The clock: real, or the one that a test harness passes. */

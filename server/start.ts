@@ -19,8 +19,10 @@ import { createEdges, type Edge } from '#server/http/edges.ts'
 import type { Area, Route } from '#server/http/route.ts'
 import { createTokens } from '#server/http/tokens.ts'
 import { parseAllowedCidrs } from '#server/providers/addresses.ts'
+import { type BillingProvider, createNoBilling } from '#server/providers/billing.ts'
 import { createMail } from '#server/providers/mail.ts'
 import { createOutbound } from '#server/providers/outbound.ts'
+import { createProjectFiles, type ProjectFiles } from '#server/providers/project_files.ts'
 import { createSecrets, loadSecretsKey, type Secrets } from '#server/secrets.ts'
 import type { Services } from '#server/services.ts'
 import { startWorkers, type Workers } from '#workers/runner.ts'
@@ -35,11 +37,13 @@ export type Foundation = {
   readonly postgres: Postgres
 }
 
-/** What only tests pass: their clock, their eyes, their SQL. None of it can be reached by a request or the environment. */
+/** What only tests pass: their clock, their eyes, their SQL, their outside world. None of it can be reached by a request or the environment. */
 export type Harness = {
   readonly clock?: () => Date | null
   readonly observe?: Observer
   readonly sqlRoot?: string
+  readonly billing?: BillingProvider
+  readonly files?: ProjectFiles
 }
 
 export const createLog = (config: Config): Logger =>
@@ -236,6 +240,8 @@ export const assemble = async (
     ceilings: createCeilings(config.GENERAL_RATE_LIMITS),
     outbound,
     mail,
+    billing: harness.billing ?? createNoBilling(),
+    files: harness.files ?? createProjectFiles(join(config.DATA_DIR, 'media')),
     waker,
     notifier,
     now,

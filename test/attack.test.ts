@@ -188,9 +188,13 @@ const send = async (route: Route, path: string, attack: Attack, withCredentials:
   return { response, text: await response.text(), milliseconds: performance.now() - began }
 }
 
+/** It ends the project that all others need. */
+const isEnd = ({ route }: { route: Route }) => route.method === 'DELETE' && route.path === '/admin/projects/:projectId'
+
 const routes = harness.running.areas
   .filter((area) => area.stem !== 'openapi' && area.stem !== 'docs')
   .flatMap((area) => area.routes.map((route) => ({ name: `${route.method} ${fullPath(area, route)}`, area, route })))
+  .sort((a, b) => Number(isEnd(a)) - Number(isEnd(b)))
 
 test.each(routes)('$name', { timeout: 120_000 }, async ({ area, route }) => {
   const path = fullPath(area, route)
@@ -201,11 +205,11 @@ test.each(routes)('$name', { timeout: 120_000 }, async ({ area, route }) => {
       const { response, text: answer, milliseconds } = await send(route, path, attack, withCredentials)
       expect(response.status, answer).toBeLessThan(500)
       expect(milliseconds).toBeLessThan(10_000)
-      const parsed = JSON.parse(answer)
       if (response.status < 400) {
         before = await state()
         return
       }
+      const parsed = JSON.parse(answer)
       expect(ErrorEnvelope.safeParse(parsed).error?.issues ?? []).toEqual([])
       const after = await state()
       expect(after, `a refused request changed something: ${response.status} ${answer}`).toBe(before)

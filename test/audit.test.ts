@@ -13,7 +13,7 @@ const broken = async (sql = project.sql) =>
   (
     await sql(`
       select c.action, c.target_id
-        from (select e.*, internal.audit_hash(lag(e.hash) over (order by e.position), e) as must from app.audit_events e) c
+        from (select e.*, internal.audit_hash(lag(e.hash) over (partition by e.scope order by e.position), e) as must from app.audit_events e) c
        where c.hash <> c.must order by c.position limit 1`)
   )[0]
 
@@ -140,8 +140,9 @@ describe('the audit trail', () => {
   test('its hash is the SHA-256 of the one before and the row as JSON', async () => {
     const [row] = await project.sql(`
       select e.hash, coalesce(lag(e.hash) over (order by e.position), '')
-             || json_build_array(e.id, internal.iso(e.occurred_at), e.actor, e.action, e.target_type, e.target_id, e.changes, e.ip,
-                                 e.user_agent, e.request_id)::text as canonical
+             || json_build_array(e.id, e.scope, e.position, to_char(e.occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+                                 e.actor, e.action, e.target_type, e.target_id, e.changes, e.ip, e.user_agent, e.request_id, e.status)::text
+               as canonical
         from app.audit_events e order by e.position desc limit 1`)
     expect(createHash('sha256').update(row.canonical).digest('hex')).toBe(row.hash)
   })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Role } from '#server/database/cluster.ts'
-import { startCollections } from '#test/support/collections.ts'
+import { startCollections } from '#test/support/definitions.ts'
 import type { User } from '#test/support/harness.ts'
 
 const { project, define, tried, insert } = await startCollections()

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { startCollections } from '#test/support/collections.ts'
+import { startCollections } from '#test/support/definitions.ts'
 
 const { project, define, definition, columns, insert } = await startCollections()
 const user = await project.user()
@@ -337,7 +337,8 @@ describe('changing a column', () => {
 
   test('what a DBA made stands in the way with 409, never 500', async () => {
     const name = await filled('integer', [1])
-    await project.sql(`create view public.over_${name} as select a from collections.${name}`)
+    await project.sql('create schema dba')
+    await project.sql(`create view dba.over_${name} as select a from collections.${name}`)
     expect((await patch(name, { type: 'bigint' })).error?.code).toBe('CONFLICT')
     expect((await project.admin.delete(`/collections/${name}/columns/a?confirm=a`)).error?.code).toBe('CONFLICT')
     expect((await patch(name, { name: 'b' })).status).toBe(200)

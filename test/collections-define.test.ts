@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { freshName, startCollections } from '#test/support/collections.ts'
+import { freshName, startCollections } from '#test/support/definitions.ts'
 import { rules } from '#test/support/lint.ts'
 
 const { harness, project, define, definition, columns, insert } = await startCollections()
@@ -432,9 +432,10 @@ describe('showing and dropping', () => {
 
   test("a DBA's view holds the table", async () => {
     const name = await define()
-    await project.sql(`create view public.over_it as select id from collections.${name}`)
+    await project.sql('create schema dba')
+    await project.sql(`create view dba.over_it as select id from collections.${name}`)
     expect((await project.admin.delete(`/collections/${name}?confirm=${name}`)).error?.code).toBe('CONFLICT')
-    await project.sql('drop view public.over_it')
+    await project.sql('drop view dba.over_it')
     expect((await project.admin.delete(`/collections/${name}?confirm=${name}`)).status).toBe(200)
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { freshName, startCollections } from '#test/support/collections.ts'
+import { freshName, startCollections } from '#test/support/definitions.ts'
 import { startHarness } from '#test/support/harness.ts'
 import { loadTasks } from '#workers/task.ts'
 

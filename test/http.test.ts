@@ -21,7 +21,7 @@ describe('the envelope', () => {
     expect(other).toMatchObject({ status: 405, error: { code: 'METHOD_NOT_ALLOWED' } })
     expect(other.headers.get('allow')).toBe('POST')
     const several = await harness.anyone.post(`/admin/projects/${project.id}`)
-    expect(several.headers.get('allow')).toBe('GET, HEAD, PATCH')
+    expect(several.headers.get('allow')).toBe('GET, HEAD, PATCH, DELETE')
   })
 
   test('a body over 1 MB is 413, one of 1 MB is not', async () => {

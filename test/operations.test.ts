@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
+import { loadTasks } from '#workers/task.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
@@ -16,6 +17,7 @@ const start = async (): Promise<string> => {
 }
 const asWorker = async (name: string, args: Record<string, unknown>) =>
   JSON.parse((await database.call(control, 'control_worker', { caller: 'worker' }, name, args)).body).data
+const cancel = (id: string, of = project) => of.admin.post(`/operations/${id}/cancel`)
 const poll = (id: string) => project.admin.get(`/operations/${id}`)
 
 test('queued, running with progress, succeeded with a result; its job came with it', async () => {
@@ -84,4 +86,123 @@ test('an operation cannot be started on a project of somebody else', async () =>
       [project.id, stranger.id],
     ),
   ).rejects.toThrow(/own projects only/)
+})
+
+describe('cancelling', () => {
+  const setStatus = (id: string, status: string) =>
+    harness.control('update app.operations set status = $2 where id = $1', [id, status])
+
+  test.each(['queued', 'waiting'])('takes back what is %s, and its job finds nothing to do', async (status) => {
+    const id = await start()
+    await setStatus(id, status)
+    const answer = await cancel(id)
+    expect([answer.status, answer.data]).toEqual([200, (await poll(id)).data])
+    expect(answer.data).toMatchObject({ operation_id: id, status: 'cancelled', result: null, failed_reason: null })
+    expect(await asWorker('operation_begin', { operation_id: id })).toBeNull()
+    expect(await asWorker('operation_end', { operation_id: id, result: 1 })).toBe(false)
+    const [row] = await harness.control(
+      `select actor ->> 'id' as actor, changes from app.audit_events where action = 'operations.cancel' and target_id = $1`,
+      [id],
+    )
+    expect(row).toEqual({ actor: project.developer.id, changes: { status: [status, 'cancelled'] } })
+  })
+
+  test.each(['running', 'succeeded', 'failed', 'cancelled'])('is refused when it is %s', async (status) => {
+    const id = await start()
+    await setStatus(id, status)
+    const before = (await poll(id)).data
+    expect(await cancel(id)).toMatchObject({
+      status: 409,
+      error: { code: 'OPERATION_NOT_CANCELLABLE', details: { status } },
+    })
+    expect((await poll(id)).data).toEqual(before)
+  })
+
+  test('of an unknown, a malformed or a foreign one is 404', async () => {
+    const id = await start()
+    for (const wrong of [randomUUID(), 'x'])
+      expect(await cancel(wrong)).toMatchObject({ status: 404, error: { code: 'NOT_FOUND' } })
+    const other = await harness.project()
+    expect(await cancel(id, other)).toMatchObject({ status: 404, error: { code: 'NOT_FOUND' } })
+    // another project of the same developer is another project
+    const twin = await harness.project({ developer: project.developer })
+    expect(await cancel(id, twin)).toMatchObject({ status: 404 })
+    expect((await poll(id)).data.status).toBe('queued')
+  })
+
+  test('and a worker that begins: one of the two has it, each time', async () => {
+    const won = { cancel: 0, worker: 0 }
+    for (let n = 0; n < 25; n += 1) {
+      const id = await start()
+      const both: (() => Promise<any>)[] = [() => cancel(id), () => asWorker('operation_begin', { operation_id: id })]
+      if (n % 2) both.reverse()
+      const results = await Promise.all(both.map((call) => call()))
+      if (n % 2) results.reverse()
+      const [answer, begun] = results
+      expect(answer.status).toBe(begun ? 409 : 200)
+      expect((await poll(id)).data.status).toBe(begun ? 'running' : 'cancelled')
+      won[begun ? 'worker' : 'cancel'] += 1
+    }
+    expect(won.cancel + won.worker).toBe(25)
+  })
+
+  test('twenty times at once works once', async () => {
+    const id = await start()
+    const answers = await Promise.all(Array.from({ length: 20 }, () => cancel(id)))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(19).fill(409)])
+  })
+})
+
+describe('the list', () => {
+  test('has what was started, newest first, in pages, by type and status', async () => {
+    const own = await harness.project()
+    const made: string[] = []
+    for (const [n, type] of ['a.one', 'a.two', 'a.one', 'a.one'].entries()) {
+      const [row] = await harness.control(
+        `insert into app.operations (project_id, type, created_at, status) values ($1, $2, now() + make_interval(secs => $3), $4) returning id`,
+        [own.id, type, n, n === 3 ? 'waiting' : 'queued'],
+      )
+      made.unshift(row.id)
+    }
+    await start()
+    const list = async (query = '') => (await own.admin.get(`/operations?${query}`)).body
+    const ids = (page: any) => page.data.map((row: any) => row.operation_id)
+    const whole = await list()
+    expect([ids(whole), whole.total, whole.offset, whole.limit]).toEqual([made, 4, 0, 50])
+    expect(whole.data[1]).toEqual((await own.admin.get(`/operations/${made[1]}`)).data)
+    const second = await list('limit=2&offset=1')
+    expect([ids(second), second.total, second.offset, second.limit]).toEqual([made.slice(1, 3), 4, 1, 2])
+    expect((await list('limit=900')).limit).toBe(200)
+    const ones = await list('type=a.one')
+    expect([ids(ones), ones.total]).toEqual([[made[0], made[1], made[3]], 3])
+    expect(ids(await list('type=a.one&status=waiting'))).toEqual([made[0]])
+    expect(await list('type=a')).toEqual({ data: [], total: 0, offset: 0, limit: 50 })
+    expect(await list('status=failed')).toMatchObject({ data: [], total: 0 })
+  })
+
+  test.each([
+    ['limit=0', 'limit'],
+    ['offset=-1', 'offset'],
+    ['status=gone', 'status'],
+    ['type=%00', 'type'],
+    [`type=${'x'.repeat(201)}`, 'type'],
+  ])('refuses %s', async (query, field) => {
+    const answer = await project.admin.get(`/operations?${query}`)
+    expect(answer).toMatchObject({ status: 400, error: { code: 'INVALID_INPUT', details: { field } } })
+  })
+})
+
+test('operations are kept 90 days', async () => {
+  const [old, young] = [await start(), await start()]
+  const age = (id: string, days: number) =>
+    harness.control('update app.operations set created_at = now() - make_interval(days => $2) where id = $1', [
+      id,
+      days,
+    ])
+  await age(old, 91)
+  await age(young, 89)
+  const { jobs } = await loadTasks()
+  await jobs.find(({ name }) => name === 'fleet__maintain')?.run(harness.running.services, {})
+  expect((await poll(old)).status).toBe(404)
+  expect((await poll(young)).status).toBe(200)
 })

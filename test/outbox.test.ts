@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
 import { drainTenant } from '#workers/drain.ts'
@@ -122,6 +123,20 @@ describe('leasing', () => {
     const again = await lease()
     expect(names(again)).toEqual(['a', 'b', 'c'])
     expect(again.map(({ attempts, lease: number }) => [attempts, number])).toEqual(Array(3).fill([2, 2]))
+  })
+
+  test('is prolonged while the work runs, by its holder alone, and not once it has ended', async () => {
+    await enqueue('t', 'a')
+    await enqueue('t', 'b')
+    const [a, b] = await lease()
+    const renew = (...held: (Leased | undefined)[]) => worker<number>('outbox_renew($1, 30)', [JSON.stringify(held)])
+    harness.advance(20)
+    expect(await renew(a, { ...b!, lease: 7 })).toBe(1)
+    harness.advance(11)
+    expect(names(await lease())).toEqual(['b'])
+    harness.advance(20)
+    expect(await renew(a)).toBe(0)
+    expect(names(await lease())).toEqual(['a'])
   })
 
   test('by twenty at once takes each row once', async () => {
@@ -290,6 +305,23 @@ describe('a drain', () => {
       expect(wait).toBeLessThanOrEqual(wished * 1.11)
     })
     expect(await rows()).toMatchObject([{ attempts: 20, failed_at: expect.any(Date) }])
+  })
+
+  test('keeps the lease of work that takes long, so that nobody else begins it', async () => {
+    harness.setTime(null)
+    await enqueue('t', 'long')
+    let runs = 0
+    const run = async () => {
+      runs += 1
+      // three leases long, and another worker looks all the time
+      for (let look = 0; look < 30; look += 1) {
+        expect(await lease()).toEqual([])
+        await sleep(100)
+      }
+      return null
+    }
+    await drainTenant(services, new Map([['t', outboxTask('t', run)]]), project.id, { leaseSeconds: 1, renewMs: 200 })
+    expect([runs, await rows()]).toEqual([1, []])
   })
 
   test('keeps a task that this version does not know', async () => {

@@ -214,6 +214,9 @@ describe('changing a project', () => {
     [{ platform: null }, 'platform'],
     [{ environment: 'x' }, 'environment'],
     [{ default_from_name: '🌱'.repeat(81) }, 'default_from_name'],
+    [{ default_from_name: 'x'.repeat(81) }, 'default_from_name'],
+    [{ auth_email_brand_name: 'x'.repeat(81) }, 'auth_email_brand_name'],
+    [{ magic_link_redirect_url: `https://example.org/${'x'.repeat(2030)}` }, 'magic_link_redirect_url'],
     [{ default_from_name: 'Garden\r\nBcc: all@example.org' }, 'default_from_name'],
     [{ auth_email_brand_name: 'Garden\nX' }, 'auth_email_brand_name'],
     [{ default_from_email: 'nobody' }, 'default_from_email'],
@@ -237,6 +240,75 @@ describe('changing a project', () => {
     expectRefusal(answer, 400, 'INVALID_SENDER')
     expect((await developer.get(path)).data).toMatchObject(data.project)
   })
+})
+
+describe('the sender of mail', () => {
+  const attach = (id: string, domain: string, kind = 'email', status = 'verified') =>
+    harness.control('select internal.domain_put($1, $2, $3, $4)', [id, domain, kind, status])
+
+  test('is an address on a verified sending domain of the project, and null clears it', async () => {
+    const developer = await harness.developer()
+    const { path, id } = await create(developer)
+    await attach(id, 'Mail.Example.org')
+    const sender = {
+      default_from_email: 'Hello@MAIL.example.org',
+      default_from_name: 'x'.repeat(80),
+      default_reply_to: 'help@elsewhere.example',
+    }
+    expect((await developer.patch(path, sender)).status).toBe(200)
+    expect((await developer.get(path)).data).toMatchObject(sender)
+    const cleared = { default_from_email: null, default_from_name: null, default_reply_to: null }
+    expect((await developer.patch(path, cleared)).status).toBe(200)
+    expect((await developer.get(path)).data).toMatchObject(cleared)
+  })
+
+  test.each([
+    ['no domain', 'a@example.org', null],
+    ['a domain that is not verified yet', 'a@example.org', ['example.org', 'email', 'pending']],
+    ['a domain that is not any more', 'a@example.org', ['example.org', 'email', 'failed']],
+    ['a domain of another kind', 'a@example.org', ['example.org', 'site', 'verified']],
+    ['a part of its domain', 'a@example.org', ['mail.example.org', 'email', 'verified']],
+    ['a domain below its own', 'a@sub.example.org', ['example.org', 'email', 'verified']],
+    ['a domain that ends alike', 'a@badexample.org', ['example.org', 'email', 'verified']],
+  ] as const)('is refused on %s', async (_, default_from_email, domain) => {
+    const developer = await harness.developer()
+    const { path, id, data } = await create(developer)
+    if (domain) await attach(id, domain[0], domain[1], domain[2])
+    const answer = await developer.patch(path, { name: 'changed', default_from_email })
+    expectRefusal(answer, 400, 'INVALID_SENDER')
+    expect(answer.error?.details).toEqual({
+      field: 'default_from_email',
+      reason: 'is not on a verified sending domain',
+    })
+    expect((await developer.get(path)).data).toMatchObject(data.project)
+    await harness.control('delete from app.domains')
+  })
+
+  test('is not lent by another project', async () => {
+    const developer = await harness.developer()
+    const [mine, other] = [await create(developer), await create(developer)]
+    await attach(other.id, 'other.example')
+    expectRefusal(await developer.patch(mine.path, { default_from_email: 'a@other.example' }), 400, 'INVALID_SENDER')
+    await expect(attach(mine.id, 'other.example')).rejects.toThrow(/domains_verified_once/)
+  })
+})
+
+test('tier, effective tier and comped are the same wherever a project is read', async () => {
+  const developer = await harness.developer()
+  const { path, id } = await create(developer)
+  const cases = [
+    ['free', false, 'free'],
+    ['pro', false, 'pro'],
+    ['enterprise', false, 'enterprise'],
+    ['free', true, 'enterprise'],
+    ['pro', true, 'enterprise'],
+  ]
+  for (const [tier, comped, effective_tier] of cases) {
+    await harness.control('update app.projects set tier = $2, comped = $3 where id = $1', [id, tier, comped])
+    const wanted = { tier, comped, effective_tier }
+    expect((await developer.get(path)).data).toMatchObject(wanted)
+    expect((await developer.get('/admin/projects')).data).toEqual([expect.objectContaining(wanted)])
+  }
 })
 
 describe('who may reach a project', () => {

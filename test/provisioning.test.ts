@@ -197,6 +197,22 @@ describe('making the database', () => {
     expectRefusal(await reprovision(), 409, 'ALREADY_RUNNING')
   })
 
+  test('is started again under the workflow id that is sent, and keeps it', async () => {
+    const { tenant, status, reprovision } = await unmade()
+    await tenant(`status = 'failed'`)
+    expectRefusal(await reprovision({ workflow_id: '' }), 400, 'INVALID_INPUT')
+    expectRefusal(await reprovision({ workflow_id: 'x'.repeat(201) }), 400, 'INVALID_INPUT')
+    const again = await reprovision({ workflow_id: 'mine' })
+    expect([again.status, again.data]).toEqual([
+      202,
+      { provisioning_status: 'provisioning', workflow_id: 'mine', attempt: 2 },
+    ])
+    expectRefusal(await reprovision({ workflow_id: 'mine' }), 409, 'ALREADY_RUNNING')
+    await tenant(`status = 'failed'`)
+    expect((await reprovision()).data).toMatchObject({ workflow_id: 'mine', attempt: 3 })
+    expect((await status()).data).toMatchObject({ workflow_id: 'mine', attempt: 3 })
+  })
+
   test('fails with an error that says the step, and goes on at that step', async () => {
     const { id, tenant, status, reprovision, signIn } = await unmade()
     const [{ cluster_id }] = await harness.control('select cluster_id from app.tenants where project_id = $1', [id])

@@ -3,9 +3,14 @@ import { dataOf } from '#server/database/database.ts'
 import type { Services } from '#server/services.ts'
 import type { OutboxRow, OutboxTask, TenantContext } from '#workers/task.ts'
 
+/** How long a lease lasts, and how often one whose work still runs is renewed. */
+export type Pace = { readonly leaseSeconds: number; readonly renewMs: number }
+
 const together = 20
-// a delivery takes at most its ten seconds, and is begun as soon as it is leased
-const leaseSeconds = 30
+// short, because a killed worker's rows, and its places in a lane, wait until it ends; renewed while the work runs
+const usual = { leaseSeconds: 15, renewMs: 5_000 }
+// what runs longer than this hangs, and another worker may try
+const longestRenewedMs = 30 * 60_000
 const laneLimit = 10
 const giveUpAfter = 20
 const longestMs = 60_000
@@ -19,6 +24,7 @@ export const drainTenant = async (
   services: Services,
   tasks: ReadonlyMap<string, OutboxTask>,
   projectId: string,
+  pace: Pace = usual,
 ): Promise<void> => {
   const place = await services.fleet.placeOf(projectId)
   if (!place) return
@@ -29,7 +35,7 @@ export const drainTenant = async (
 
   let waitedFor: string | null = null
   for (;;) {
-    await runDue(context, tasks, until)
+    await runDue(context, tasks, until, pace)
     const { due_at } = dataOf<{ due_at: string | null }>(await call('outbox_next', {}))
     if (!due_at) return
     // work that is due in a moment is waited for: the queue would start a drain for it at once, and find nothing
@@ -44,28 +50,56 @@ export const drainTenant = async (
 }
 
 /** Leases as many rows as can be begun at once, until none is due or the time is over. */
-const runDue = async (context: TenantContext, tasks: ReadonlyMap<string, OutboxTask>, until: number): Promise<void> => {
-  const running = new Set<Promise<void>>()
+const runDue = async (
+  context: TenantContext,
+  tasks: ReadonlyMap<string, OutboxTask>,
+  until: number,
+  pace: Pace,
+): Promise<void> => {
+  const running = new Map<OutboxRow, Promise<void>>()
+  const stopRenewing = renew(context, running, pace)
   try {
     while (performance.now() < until) {
       const rows = dataOf<OutboxRow[]>(
         await context.call('outbox_lease', {
           batch: together - running.size,
-          seconds: leaseSeconds,
+          seconds: pace.leaseSeconds,
           lane_limit: laneLimit,
         }),
       )
       for (const row of rows) {
-        const work = runRow(context, tasks, row).finally(() => running.delete(work))
-        running.add(work)
+        running.set(
+          row,
+          runRow(context, tasks, row).finally(() => running.delete(row)),
+        )
       }
       if (running.size === 0) break
       // what ends makes room, in its lane too
-      if (rows.length === 0 || running.size >= together) await Promise.race(running)
+      if (rows.length === 0 || running.size >= together) await Promise.race(running.values())
     }
   } finally {
-    await Promise.all(running)
+    await Promise.all(running.values())
+    stopRenewing()
   }
+}
+
+/** Keeps the leases of what runs, until told to stop. */
+const renew = (context: TenantContext, running: ReadonlyMap<OutboxRow, unknown>, pace: Pace): (() => void) => {
+  const began = new WeakMap<OutboxRow, number>()
+  const timer = setInterval(() => {
+    const now = performance.now()
+    const held = [...running.keys()].filter((row) => {
+      if (!began.has(row)) began.set(row, now)
+      return now - (began.get(row) ?? now) < longestRenewedMs
+    })
+    if (held.length === 0) return
+    const leases = held.map(({ id, lease }) => ({ id, lease }))
+    // a lease that cannot be renewed ends, and the work is done twice: tasks are safe to run twice
+    context
+      .call('outbox_renew', { held: leases, seconds: pace.leaseSeconds })
+      .catch((error: Error) => context.services.log.warn({ error: error.message }, 'leases were not renewed'))
+  }, pace.renewMs)
+  return () => clearInterval(timer)
 }
 
 const runRow = async (

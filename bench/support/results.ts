@@ -42,7 +42,7 @@ export const circumstances = async (command: string, versions: Readonly<Record<s
   ].join('\n')
 }
 
-const file = join(root, 'bench/RESULTS.md')
+const results = join(root, 'bench/RESULTS.md')
 
 const heading = `# Results
 
@@ -51,8 +51,8 @@ Contestants take turns in rounds and a figure is the median of its rounds, so th
 of them alike: read the ratios, the absolute figures only give the order of size.
 `
 
-/** Replaces this bench's section of RESULTS.md and leaves the others as they are. */
-export const writeSection = async (name: string, text: string): Promise<void> => {
+/** Replaces the section of this name in RESULTS.md, or another page, and leaves the others as they are. */
+export const writeSection = async (name: string, text: string, file = results): Promise<void> => {
   const [begin, end] = [`<!-- ${name} -->`, `<!-- /${name} -->`]
   const section = `${begin}\n\n${text.trim()}\n\n${end}`
   const old = await readFile(file, 'utf8').catch(() => heading)

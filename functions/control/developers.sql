@@ -37,18 +37,29 @@ begin
 end $$;
 comment on function internal.developer_session is 'Starts a sign-in of 30 days.';
 
-create or replace function api.developer_signup(sid uuid, refresh_hash text, email text, password_hash text, name text default null,
+create or replace function api.developer_signup(sid uuid, refresh_hash text, email text, password_hash text, signup_mode text,
+                                                request_access json, invite_hash text default null, name text default null,
                                                 ip text default null, user_agent text default null)
 returns api.reply
 language plpgsql volatile as $$
 declare
+  invite_id uuid;
   made app.developers;
 begin
   if not internal.is_email(btrim(developer_signup.email)) then
     perform internal.invalid('email', 'must be a mail address', 'INVALID_INPUT');
   end if;
+  if developer_signup.signup_mode = 'closed' then
+    perform internal.fail(403, 'SIGNUPS_CLOSED', 'Nobody can sign up here at the moment, also not with an invite code.',
+                          developer_signup.request_access);
+  end if;
   if internal.is_disposable(developer_signup.email) then
     perform internal.fail(400, 'DISPOSABLE_EMAIL', 'This is an address of a throw-away inbox.', '{"field": "email"}');
+  end if;
+  if developer_signup.invite_hash is not null then
+    invite_id := internal.invite_take(developer_signup.invite_hash, developer_signup.request_access);
+  elsif developer_signup.signup_mode <> 'open' then
+    perform internal.fail(403, 'INVITE_REQUIRED', 'Signing up needs an invite code.', developer_signup.request_access);
   end if;
   insert into app.developers (email, mailbox, name, password_hash)
   values (internal.email_normal(developer_signup.email), internal.email_mailbox(developer_signup.email), developer_signup.name,
@@ -58,11 +69,14 @@ begin
   if made.id is null then
     perform internal.fail(409, 'EMAIL_EXISTS', 'An account with this mailbox exists.', '{"field": "email"}');
   end if;
+  update app.invites i set used_at = internal.now(), used_by = made.id where i.id = invite_id;
   return internal.developer_session(made, 201, developer_signup.sid, developer_signup.refresh_hash, developer_signup.ip,
                                     developer_signup.user_agent);
 end $$;
 comment on function api.developer_signup is
-  'A new account, signed in: 201 {developer}. Refuses 400 INVALID_INPUT, DISPOSABLE_EMAIL, 409 EMAIL_EXISTS (an alias of the same mailbox counts).';
+  'A new account, signed in: 201 {developer}. A code that was sent must be good in every mode (open, invite, closed), and stays unspent
+   when anything is refused. Refuses 400 INVALID_INPUT, DISPOSABLE_EMAIL, 403 SIGNUPS_CLOSED, INVITE_REQUIRED, INVITE_INVALID (with
+   request_access as details), 409 EMAIL_EXISTS (an alias of the same mailbox counts). Locks the invite.';
 
 create or replace function api.developer_password(email text) returns api.reply
 language sql stable as $$
@@ -136,12 +150,27 @@ language sql stable as $$
 $$;
 comment on function api.developer_session_check is 'Whether the access tokens of a sign-in still work.';
 
+create or replace function api.developer_own_password(developer_id uuid) returns api.reply
+language sql stable as $$
+  select internal.reply(200, (
+    select json_build_object('mailbox', d.mailbox, 'password_hash', d.password_hash)
+      from app.developers d where d.id = developer_own_password.developer_id))
+$$;
+comment on function api.developer_own_password is
+  'For the server alone: the stored hash that a current password is checked against, or null when the account is gone. Only control_auth may ask.';
+
+create or replace function internal.developer_own_json() returns json
+language sql stable security definer set search_path = '' as $$
+  -- definer: whether a password is set is shown to its owner, the hash to nobody but sign-in
+  select internal.developer_json(d) from app.developers d where d.id = internal.developer_id()
+$$;
+comment on function internal.developer_own_json is 'The caller''s own account, or null.';
+
 create or replace function api.developer_me(token json) returns api.reply
 language plpgsql stable as $$
 declare
-  me json;
+  me constant json := internal.developer_own_json();
 begin
-  me := internal.developer_own_json();
   if me is null then
     perform internal.fail(401, 'INVALID_DEVELOPER_TOKEN', 'This account does not exist any more.');
   end if;
@@ -150,9 +179,148 @@ end $$;
 comment on function api.developer_me is
   'The current developer with what token is held: {type, scopes, expires_at}. organizations is empty until organizations come. Refuses 401 INVALID_DEVELOPER_TOKEN.';
 
-create or replace function internal.developer_own_json() returns json
-language sql stable security definer set search_path = '' as $$
-  -- definer: whether a password is set is shown to its owner, the hash to nobody but sign-in
-  select internal.developer_json(d) from app.developers d where d.id = internal.developer_id()
+create or replace function internal.change_own_password(checked_hash text, password_hash text) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  update app.developers d
+     set password_hash = change_own_password.password_hash, updated_at = internal.now()
+   where d.id = internal.developer_id()
+     -- the password may have changed while the current one was being checked
+     and d.password_hash is not distinct from change_own_password.checked_hash;
+  if not found then
+    perform internal.fail(401, 'INVALID_CREDENTIALS', 'The current password is wrong.');
+  end if;
+  update app.developer_sessions s
+     set ended_at = internal.now(), end_reason = 'password'
+   where s.developer_id = internal.developer_id() and s.id is distinct from internal.session_id() and s.ended_at is null;
+  perform internal.changed('developer:' || internal.developer_id());
+end $$;
+comment on function internal.change_own_password is
+  'Sets the caller''s password when the hash that was checked (null: none was set) is still the stored one, and ends all other sign-ins. Refuses 401 INVALID_CREDENTIALS. Locks the account, then its sessions.';
+
+create or replace function api.developer_patch(patch jsonb, token json, checked_hash text default null, password_hash text default null)
+returns api.reply
+language plpgsql volatile as $$
+begin
+  if developer_patch.patch ? 'name' then
+    update app.developers d
+       set name = developer_patch.patch ->> 'name', updated_at = internal.now()
+     where d.id = internal.developer_id();
+  end if;
+  if developer_patch.password_hash is not null then
+    perform internal.change_own_password(developer_patch.checked_hash, developer_patch.password_hash);
+  end if;
+  return api.developer_me(developer_patch.token);
+end $$;
+comment on function api.developer_patch is
+  'Changes the fields that are present, and the password when its hash is sent with the one that was checked: 200 as developer_me. Refuses 401 INVALID_CREDENTIALS, INVALID_DEVELOPER_TOKEN.';
+
+create or replace function api.developer_session_list(page_limit int, page_offset bigint) returns api.reply
+language sql stable as $$
+  with live as (
+    select s.id, s.created_at, s.last_used_at, s.ip, s.user_agent
+      from app.developer_sessions s
+     where s.developer_id = internal.developer_id() and s.ended_at is null and s.expires_at > internal.now()
+  )
+  select internal.reply_page(
+    (select json_agg(json_build_object(
+              'id', p.id, 'created_at', internal.iso(p.created_at), 'last_used_at', internal.iso(p.last_used_at), 'ip', p.ip,
+              'user_agent', p.user_agent, 'current', p.id = internal.session_id()) order by p.created_at desc, p.id desc)
+       from (select l.* from live l
+              order by l.created_at desc, l.id desc
+              limit developer_session_list.page_limit offset developer_session_list.page_offset) p),
+    (select count(*) from live), developer_session_list.page_offset, developer_session_list.page_limit)
 $$;
-comment on function internal.developer_own_json is 'The caller''s own account, or null.';
+comment on function api.developer_session_list is 'The caller''s live sign-ins, newest first; last_used_at is the sign-in or its last refresh. Supplement A1.';
+
+create or replace function api.developer_session_end(session_id uuid) returns api.reply
+language plpgsql volatile as $$
+begin
+  update app.developer_sessions s set ended_at = internal.now(), end_reason = 'ended'
+   where s.id = developer_session_end.session_id and s.developer_id = internal.developer_id()
+     and s.ended_at is null and s.expires_at > internal.now();
+  if not found then
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such sign-in.');
+  end if;
+  perform internal.changed('session:' || developer_session_end.session_id);
+  return internal.reply(200, '{"deleted": true}');
+end $$;
+comment on function api.developer_session_end is 'Ends one live sign-in of the caller. Refuses 404 NOT_FOUND, also for another developer''s.';
+
+create or replace function internal.audit_developer(action text, developer_id uuid, changes json) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  -- whoever signs in has no name before: the row says it was the account itself
+  if internal.caller() = 'sign_in' then
+    perform set_config('app.actor', (coalesce(internal.actor()::jsonb, '{}')
+                                     || jsonb_build_object('type', 'developer', 'id', audit_developer.developer_id))::text, true);
+  end if;
+  perform internal.audit(audit_developer.action, 'developers', audit_developer.developer_id::text, audit_developer.changes);
+end $$;
+comment on function internal.audit_developer is 'An audit row about an account, by its owner where that is who signs in. Granted to nobody.';
+
+create or replace function internal.tg_developers__audit() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  old_row constant jsonb := case when tg_op = 'UPDATE' then to_jsonb(old) else '{}' end;
+  new_row constant jsonb := to_jsonb(new);
+  changes json;
+begin
+  select json_object_agg(c.key, case when c.key = 'password_hash' then '["[redacted]", "[redacted]"]'::json
+                                     else json_build_array(old_row -> c.key, c.value) end order by c.key)
+    into changes
+    from jsonb_each(new_row) as c
+   where c.key not in ('created_at', 'updated_at', 'mailbox') and old_row -> c.key is distinct from c.value;
+  if changes is not null then
+    perform internal.audit_developer(case tg_op when 'INSERT' then 'developer.created' else 'developer.updated' end, new.id, changes);
+  end if;
+  return null;
+end $$;
+comment on function internal.tg_developers__audit is 'developer.created and developer.updated, with what changed and never a hash. Supplement A1.';
+create or replace trigger tg_developers__audit
+  after insert or update on app.developers
+  for each row execute function internal.tg_developers__audit();
+
+create or replace function internal.tg_developer_sessions__audit() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform internal.audit_developer('developer.login', new.developer_id, '{}');
+  return null;
+end $$;
+comment on function internal.tg_developer_sessions__audit is 'developer.login for each sign-in. Supplement A1.';
+create or replace trigger tg_developer_sessions__audit
+  after insert on app.developer_sessions
+  for each row execute function internal.tg_developer_sessions__audit();
+
+create or replace function internal.tg_projects__account_state() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  -- two projects that change at once: the later one sees what the earlier did
+  perform from app.developers d where d.id = new.developer_id for no key update;
+  update app.developers d
+     set account_state = w.account_state, updated_at = internal.now()
+    from (select case when exists (select from app.projects p
+                                    where p.developer_id = new.developer_id and p.deleted_at is null and p.tier <> 'free') then 'paid'
+                      when x.email_verified then 'verified_free'
+                      else 'sandbox' end as account_state
+            from app.developers x where x.id = new.developer_id) w
+   where d.id = new.developer_id and d.account_state <> w.account_state;
+  return null;
+end $$;
+comment on function internal.tg_projects__account_state is
+  'Keeps account_state true when a project changes its tier: paid with a paid project, else verified_free or sandbox by the address. A comped project pays nothing.';
+create or replace trigger tg_projects__account_state
+  after update of tier on app.projects
+  for each row execute function internal.tg_projects__account_state();
+
+create or replace function internal.forget_accounts() returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.caller() <> 'worker' then
+    raise exception 'forgetting is the daily job''s';
+  end if;
+  delete from app.developer_codes c where c.expires_at < internal.now() - interval '1 day';
+  delete from app.developer_token_secrets s where s.ends_at < internal.now() - interval '1 day';
+  delete from app.developer_tokens t where coalesce(t.revoked_at, t.expires_at) < internal.now() - interval '90 days';
+end $$;
+comment on function internal.forget_accounts is 'Daily: codes and token texts that have ended, and tokens that ended 90 days ago.';

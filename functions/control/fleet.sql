@@ -187,9 +187,10 @@ begin
   delete from app.rate_limits r where r.started_at < internal.now() - interval '2 days';
   delete from app.operations o where o.created_at < internal.now() - interval '90 days';
   delete from app.developer_sessions s where coalesce(s.ended_at, s.expires_at) < internal.now() - interval '30 days';
+  perform internal.forget_accounts();
   return internal.reply(200, 'true');
 end $$;
-comment on function api.control_maintain is 'Daily: windows, operations and sessions that have outlived their use.';
+comment on function api.control_maintain is 'Daily: windows, operations, sessions, codes and tokens that have outlived their use.';
 
 create or replace function api.workers_gone(silent_seconds int) returns api.reply
 language plpgsql volatile as $$

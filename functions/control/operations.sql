@@ -47,6 +47,64 @@ begin
 end $$;
 comment on function api.operation_get is 'How an operation stands. Refuses 404 NOT_FOUND, also for another project''s.';
 
+create or replace function api.operation_list(page_limit int default 50, page_offset int default 0, type text default null, status text default null)
+returns api.reply
+language plpgsql stable as $$
+declare
+  project constant app.projects := internal.own_project(internal.project_id());
+begin
+  return internal.reply_page(
+    (select json_agg(internal.operation_json(o) order by o.created_at desc, o.id desc)
+       from (select l.* from app.operations l
+              where l.project_id = project.id
+                and (operation_list.type is null or l.type = operation_list.type)
+                and (operation_list.status is null or l.status = operation_list.status)
+              order by l.created_at desc, l.id desc
+              limit operation_list.page_limit offset operation_list.page_offset) o),
+    (select count(*) from app.operations l
+      where l.project_id = project.id
+        and (operation_list.type is null or l.type = operation_list.type)
+        and (operation_list.status is null or l.status = operation_list.status)),
+    operation_list.page_offset, operation_list.page_limit);
+end $$;
+comment on function api.operation_list is 'Operations of a project, newest first, all or those of one type or status. Refuses 404 NOT_FOUND.';
+
+create or replace function internal.cancel_operation(operation_id uuid) returns app.operations
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  before app.operations;
+  operation app.operations;
+begin
+  -- whoever is first, this or the worker that begins it, has it
+  select o.* into before
+    from app.operations o
+    join app.projects p on p.id = o.project_id and p.developer_id = internal.developer_id() and p.deleted_at is null
+   where o.id = cancel_operation.operation_id and o.project_id = internal.project_id()
+     for update of o;
+  if before.id is null then
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such operation.');
+  end if;
+  if before.status not in ('queued', 'waiting') then
+    perform internal.fail(409, 'OPERATION_NOT_CANCELLABLE', 'This operation has begun already, or is over.',
+                          json_build_object('status', before.status));
+  end if;
+  update app.operations o set status = 'cancelled', updated_at = internal.now()
+   where o.id = before.id
+  returning o.* into operation;
+  perform internal.audit('operations.cancel', 'operations', operation.id::text,
+                         json_build_object('status', json_build_array(before.status, operation.status)), 200, operation.project_id);
+  return operation;
+end $$;
+comment on function internal.cancel_operation is
+  'Takes back an operation that has not begun. Refuses 404 NOT_FOUND, 409 OPERATION_NOT_CANCELLABLE. Locks it, as the worker that begins it does.';
+
+create or replace function api.operation_cancel(operation_id uuid) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.operation_json(internal.cancel_operation(operation_cancel.operation_id)))
+$$;
+comment on function api.operation_cancel is
+  'Cancels an operation that is queued or waits. Refuses 404 NOT_FOUND, also for another project''s, 409 OPERATION_NOT_CANCELLABLE.';
+
 create or replace function api.operation_begin(operation_id uuid) returns api.reply
 language plpgsql volatile as $$
 declare
@@ -55,12 +113,13 @@ begin
   update app.operations o
      set status = 'running', updated_at = internal.now()
    where o.id = operation_begin.operation_id and o.status in ('queued', 'running')
+     and exists (select from app.projects p where p.id = o.project_id and p.deleted_at is null)
   returning o.* into operation;
   return internal.reply(200, case when operation.id is not null then json_build_object(
     'operation_id', operation.id, 'project_id', operation.project_id, 'type', operation.type, 'input', operation.input,
     'done', operation.done, 'total', operation.total) end);
 end $$;
-comment on function api.operation_begin is 'For the job: takes a queued operation, or one whose worker died; null when it is cancelled or over.';
+comment on function api.operation_begin is 'For the job: takes a queued operation, or one whose worker died; null when it is cancelled or over, or its project deleted.';
 
 create or replace function api.operation_progress(operation_id uuid, done bigint, total bigint default null) returns api.reply
 language plpgsql volatile as $$

@@ -148,8 +148,8 @@ language plpgsql volatile as $$
 declare
   project app.projects := internal.own_project(project_patch.project_id);
 begin
-  if project_patch.patch ? 'default_from_email' and project_patch.patch ->> 'default_from_email' is not null then
-    -- verified sending domains come with the domains area; until then no address can be on one
+  if project_patch.patch ->> 'default_from_email' is not null
+     and not internal.domain_sends(project.id, project_patch.patch ->> 'default_from_email') then
     perform internal.fail(400, 'INVALID_SENDER', 'default_from_email must be on a verified sending domain of the project.',
                           '{"field": "default_from_email", "reason": "is not on a verified sending domain"}');
   end if;
@@ -235,22 +235,28 @@ begin
 end $$;
 comment on function api.provisioning_status is 'Supplement A6. Refuses 404 NOT_FOUND.';
 
-create or replace function internal.restart_provisioning(project_id uuid, database_name text) returns app.tenants
+create or replace function internal.restart_provisioning(project_id uuid, database_name text, workflow_id text default null) returns app.tenants
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   tenant app.tenants;
 begin
-  if not exists (select from app.projects p where p.id = restart_provisioning.project_id and p.developer_id = internal.developer_id()) then
-    raise exception 'a database is made for the caller''s own projects only';
+  -- the project's row, so that two restarts of one that was never placed meet, and so do a restart and a deletion
+  perform from app.projects p
+    where p.id = restart_provisioning.project_id and p.developer_id = internal.developer_id() and p.deleted_at is null
+      for update;
+  if not found then
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such project.');
   end if;
-  -- the project's row, so that two restarts of one that was never placed meet
-  perform from app.projects p where p.id = restart_provisioning.project_id for update;
   select t.* into tenant from app.tenants t where t.project_id = restart_provisioning.project_id for update;
   if tenant.project_id is null then
     if internal.start_provisioning(restart_provisioning.project_id, restart_provisioning.database_name) = 'failed' then
       perform internal.fail(503, 'TENANT_UNAVAILABLE', 'No cluster has room for another database.', null, '{"Retry-After": "60"}');
     end if;
-    select t.* into tenant from app.tenants t where t.project_id = restart_provisioning.project_id;
+    update app.tenants t set workflow_id = coalesce(restart_provisioning.workflow_id, t.workflow_id)
+     where t.project_id = restart_provisioning.project_id
+    returning t.* into tenant;
+    perform internal.audit('projects.reprovision', 'projects', tenant.project_id::text,
+                           json_build_object('attempt', json_build_array(null, tenant.attempt)), 202, tenant.project_id);
     return tenant;
   end if;
   if tenant.status = 'ready' then
@@ -260,7 +266,8 @@ begin
     perform internal.fail(409, 'ALREADY_RUNNING', 'The database of this project is being made.');
   end if;
   update app.tenants t
-     set status = 'provisioning', attempt = t.attempt + 1, error = null, started_at = internal.now(), moved_at = internal.now(),
+     set status = 'provisioning', attempt = t.attempt + 1, error = null,
+         workflow_id = coalesce(restart_provisioning.workflow_id, t.workflow_id), started_at = internal.now(), moved_at = internal.now(),
          completed_at = null,
          -- what succeeded stays so; the rest is to be done again
          steps = (select jsonb_agg(case when s.value ->> 'status' = 'succeeded' then s.value
@@ -269,16 +276,18 @@ begin
    where t.project_id = restart_provisioning.project_id
   returning t.* into tenant;
   perform internal.add_job('tenant__provision', json_build_object('project_id', tenant.project_id), 'provision ' || tenant.project_id);
+  perform internal.audit('projects.reprovision', 'projects', tenant.project_id::text,
+                         json_build_object('attempt', json_build_array(tenant.attempt - 1, tenant.attempt)), 202, tenant.project_id);
   return tenant;
 end $$;
 comment on function internal.restart_provisioning is
-  'Starts the making of a database again, at the first step that has not succeeded. Refuses 409 ALREADY_PROVISIONED, ALREADY_RUNNING, 503 TENANT_UNAVAILABLE. Locks project and tenant.';
+  'Starts the making of a database again, at the first step that has not succeeded, under the workflow id that is given. Refuses 404 NOT_FOUND, 409 ALREADY_PROVISIONED, ALREADY_RUNNING, 503 TENANT_UNAVAILABLE. Locks project and tenant.';
 
-create or replace function api.reprovision(project_id uuid, database_name text) returns api.reply
+create or replace function api.reprovision(project_id uuid, database_name text, workflow_id text default null) returns api.reply
 language plpgsql volatile as $$
 declare
   project constant app.projects := internal.own_project(reprovision.project_id);
-  tenant constant app.tenants := internal.restart_provisioning(project.id, reprovision.database_name);
+  tenant constant app.tenants := internal.restart_provisioning(project.id, reprovision.database_name, reprovision.workflow_id);
 begin
   return internal.reply(202, json_build_object('provisioning_status', tenant.status, 'workflow_id', tenant.workflow_id,
                                                'attempt', tenant.attempt));

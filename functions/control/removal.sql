@@ -1,25 +1,77 @@
--- The end of a project: from the moment of its deletion nothing reaches it, and its database goes in the background.
-create or replace function internal.remove_project(project_id uuid) returns void
+-- The end of a project: from the moment of its deletion nothing reaches it; its database and its files go in the background.
+create or replace function internal.removal_refusal(project_id uuid) returns void
+language plpgsql stable as $$
+begin
+  if exists (select from app.tenants t
+              where t.project_id = removal_refusal.project_id and t.status = 'provisioning'
+                and t.moved_at >= internal.now() - interval '5 minutes') then
+    perform internal.fail(409, 'PROVISIONING_IN_PROGRESS', 'The database of this project is being made: delete it when that is over.',
+                          null, '{"Retry-After": "5"}');
+  end if;
+  if internal.has_function_domains(removal_refusal.project_id) then
+    perform internal.fail(409, 'FUNCTION_DOMAINS_ATTACHED', 'Functions of this project answer under a domain: take it off first.');
+  end if;
+end $$;
+comment on function internal.removal_refusal is 'Refuses 409 PROVISIONING_IN_PROGRESS (while it runs and is not stalled), FUNCTION_DOMAINS_ATTACHED.';
+
+create or replace function api.project_removable(project_id uuid) returns api.reply
+language plpgsql stable as $$
+declare
+  project constant app.projects := internal.own_project(project_removable.project_id);
+begin
+  perform internal.removal_refusal(project.id);
+  return internal.reply(200, json_build_object('id', project.id, 'tier', project.tier));
+end $$;
+comment on function api.project_removable is
+  'Asked before anything is cancelled elsewhere. Refuses 404 NOT_FOUND, 409 PROVISIONING_IN_PROGRESS, FUNCTION_DOMAINS_ATTACHED.';
+
+create or replace function internal.remove_project(project_id uuid, locations json default '[]') returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   key_hash text;
+  purge_id uuid;
 begin
-  update app.projects p set deleted_at = internal.now()
-   where p.id = remove_project.project_id and p.developer_id = internal.developer_id() and p.deleted_at is null;
+  -- whoever gives it something at this moment, a domain or a database, has done so or finds it locked
+  perform from app.projects p
+    where p.id = remove_project.project_id and p.developer_id = internal.developer_id() and p.deleted_at is null
+      for update;
   if not found then
-    raise exception 'a project is removed by its owner, and once';
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such project.');
   end if;
+  perform internal.removal_refusal(remove_project.project_id);
+  update app.projects p set deleted_at = internal.now() where p.id = remove_project.project_id;
   for key_hash in
-    update app.api_keys k set is_active = false where k.project_id = remove_project.project_id returning k.key_hash
+    update app.api_keys k set is_active = false
+     where k.project_id = remove_project.project_id and k.is_active
+    returning k.key_hash
   loop
     perform internal.changed('key:' || key_hash);
   end loop;
   perform internal.changed('project:' || remove_project.project_id);
+  for purge_id in
+    insert into app.file_purges (project_id, location)
+    select remove_project.project_id, l from json_array_elements(remove_project.locations) as l
+    returning id
+  loop
+    perform internal.add_job('files__purge', json_build_object('purge_id', purge_id), 'purge ' || purge_id);
+  end loop;
   perform internal.add_job('tenant__remove', json_build_object('project_id', remove_project.project_id),
                            'remove ' || remove_project.project_id);
 end $$;
 comment on function internal.remove_project is
-  'Takes a project out of reach, its keys at once, and queues the removal of its database, in this transaction. Granted to nobody.';
+  'Takes a project of the caller out of reach, its keys at once, and queues the removal of its database and of its files, in this transaction.
+   Refuses 404 NOT_FOUND, and what internal.removal_refusal refuses. Locks the project.';
+
+create or replace function api.project_delete(project_id uuid, locations json) returns api.reply
+language plpgsql volatile as $$
+begin
+  perform internal.remove_project(project_delete.project_id, project_delete.locations);
+  return internal.reply(200, json_build_object(
+    'deleted', true, 'file_purge', json_build_object('locations', json_array_length(project_delete.locations))));
+end $$;
+comment on function api.project_delete is
+  'Deletes a project whose locations of files are these; the server adds the subscription. Refuses 404 NOT_FOUND,
+   409 PROVISIONING_IN_PROGRESS, FUNCTION_DOMAINS_ATTACHED.';
 
 create or replace function api.removal_begin(project_id uuid) returns api.reply
 language sql stable as $$
@@ -50,3 +102,48 @@ language sql stable as $$
    where p.deleted_at < internal.now() - interval '1 minute'
 $$;
 comment on function api.removals_left is 'Deleted projects that are not gone yet, for the sweep to queue again.';
+
+create or replace function api.file_purge_begin(purge_id uuid) returns api.reply
+language sql stable as $$
+  select internal.reply(200, (
+    select json_build_object('project_id', f.project_id, 'location', f.location)
+      from app.file_purges f
+     where f.id = file_purge_begin.purge_id and f.due_at <= internal.now()
+       and not exists (select from app.projects p where p.id = f.project_id and p.deleted_at is null)))
+$$;
+comment on function api.file_purge_begin is 'What to delete, or null when that is not due, or over; never of a project that lives.';
+
+create or replace function api.file_purge_end(purge_id uuid, error text default null) returns api.reply
+language plpgsql volatile as $$
+declare
+  purge app.file_purges;
+begin
+  select f.* into purge from app.file_purges f where f.id = file_purge_end.purge_id for update;
+  -- two workers had it, and the other was first: the look that is to come must not be taken for done
+  if purge.id is null or purge.due_at > internal.now() then
+    return internal.reply(200, to_json(internal.iso(purge.due_at)));
+  end if;
+  if file_purge_end.error is null and purge.purged_at is not null then
+    delete from app.file_purges f where f.id = purge.id;
+    return internal.reply(200, 'null');
+  end if;
+  update app.file_purges f
+     set attempts = case when file_purge_end.error is null then 0 else f.attempts + 1 end,
+         purged_at = case when file_purge_end.error is null then internal.now() else f.purged_at end,
+         error = file_purge_end.error,
+         -- one, two, four minutes and so on, at most six hours; what is gone is looked at once more: an upload may have been under way
+         due_at = internal.now() + case when file_purge_end.error is null then interval '6 hours'
+                                        else least(interval '6 hours', interval '1 minute' * 2 ^ least(f.attempts, 20)) end
+   where f.id = purge.id
+  returning f.* into purge;
+  return internal.reply(200, to_json(internal.iso(purge.due_at)));
+end $$;
+comment on function api.file_purge_end is
+  'A location was purged, or why not: when it is due again, null after the look six hours later. Locks the row.';
+
+create or replace function api.file_purges_due() returns api.reply
+language sql stable as $$
+  select internal.reply(200, coalesce(json_agg(f.id order by f.due_at), '[]'))
+    from (select d.id, d.due_at from app.file_purges d where d.due_at <= internal.now() order by d.due_at limit 1000) f
+$$;
+comment on function api.file_purges_due is 'Locations that are due, for the sweep to queue: jobs carry no time of their own.';

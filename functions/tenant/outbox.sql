@@ -88,6 +88,20 @@ comment on function api.outbox_lease is
   'Takes due rows for some seconds: their ids, tasks, keys, payloads. At most lane_limit of one lane run at once, however many lease. A row whose
    worker died is due again when its lease ends. Serialises its callers.';
 
+create or replace function api.outbox_renew(held json, seconds int) returns api.reply
+language sql volatile as $$
+  with renewed as (
+    update app.outbox o
+       set locked_until = internal.now() + make_interval(secs => outbox_renew.seconds)
+      from json_to_recordset(outbox_renew.held) as h (id uuid, lease int)
+     where o.id = h.id and o.lease = h.lease and o.locked_until > internal.now()
+    returning o.id
+  )
+  select internal.reply(200, to_json((select count(*) from renewed)))
+$$;
+comment on function api.outbox_renew is
+  'Prolongs leases, [{id, lease}], whose work still runs; answers how many. One that has ended is not taken back: somebody else may hold it.';
+
 create or replace function api.outbox_settle(id uuid, lease int, due_at timestamptz default null, error text default null,
                                              gave_up boolean default false)
 returns api.reply

@@ -18,16 +18,24 @@ export const tenantRoles = [
 ] as const
 export type Role = (typeof controlRoles)[number] | (typeof tenantRoles)[number]
 
-/** A Postgres server that holds our databases. The dsn is a role with CREATEDB and CREATEROLE; it is never logged. */
+/**
+ * A Postgres server that holds our databases. The dsn is a role with CREATEDB and CREATEROLE; it is never logged. Its parameter
+ * `pooler=host:port` names a transaction pooler for the calls of requests and workers; locks, LISTEN, jobs and migrations go to
+ * the server itself.
+ */
 export type Cluster = { readonly id: string; readonly dsn: string; readonly socketDirectory?: string | null }
 
 const loginPassword = (secrets: Secrets, login: string) => secrets.derive(`login:${login}`, 24).toString('base64url')
 
-const address = (cluster: Cluster) => {
+const address = (cluster: Cluster, pooled = false) => {
   const url = new URL(cluster.dsn)
-  const port = Number(url.port || 5432)
   const mode = url.searchParams.get('sslmode')
-  const host = cluster.socketDirectory ?? decodeURIComponent(url.searchParams.get('host') ?? url.hostname)
+  const pooler = pooled ? url.searchParams.get('pooler') : null
+  if (pooler) url.host = pooler
+  const port = Number(url.port || (pooler ? 6432 : 5432))
+  const host =
+    (pooler ? null : cluster.socketDirectory) ??
+    decodeURIComponent((pooler ? null : url.searchParams.get('host')) ?? url.hostname)
   const ssl =
     mode && !['disable', 'prefer', 'allow'].includes(mode) ? { rejectUnauthorized: mode !== 'require' } : undefined
   return { host, port, ssl }
@@ -36,7 +44,7 @@ const address = (cluster: Cluster) => {
 /** How the login of a role reaches a database of this cluster. */
 export const targetOf = (cluster: Cluster, database: string, role: Role, secrets: Secrets): Target => ({
   key: `${cluster.id}/${database}`,
-  ...address(cluster),
+  ...address(cluster, true),
   database,
   user: `login_${role}`,
   password: loginPassword(secrets, `login_${role}`),
@@ -68,6 +76,7 @@ export const adminUrl = (cluster: Cluster, database: string): string => {
   const url = new URL(cluster.dsn)
   url.pathname = `/${database}`
   url.searchParams.set('role', 'trellis_owner')
+  url.searchParams.delete('pooler')
   if (!url.searchParams.has('sslmode')) url.searchParams.set('sslmode', 'disable')
   return url.href
 }

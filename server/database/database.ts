@@ -16,7 +16,7 @@ export type Reply = {
   readonly headers: Record<string, string> | null
   /** When this database next has due work, if the call made some. */
   readonly dueAt: string | null
-  /** Cached credentials to drop: `key:<hash>`, `session:<id>`, `user:<id>`, `project:<id>`. */
+  /** Cached credentials to drop: `key:<hash>`, `session:<id>`, `user:<id>`, `project:<id>`, `token:<id>`, `developer:<id>`. */
   readonly changed: readonly string[]
   readonly milliseconds: number
 }

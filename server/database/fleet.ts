@@ -27,6 +27,8 @@ export type Fleet = {
   remove(projectId: string): Promise<void>
   /** Queues the making or the removing of a database again, for the sweep. */
   queueAgain(task: 'provision' | 'remove', projectId: string): Promise<void>
+  /** Queues the purging of a place that is due. */
+  queuePurge(purgeId: string): Promise<void>
   /** Queues a job for each tenant that runs another program. Answers how many. */
   queueMigrations(): Promise<number>
 }
@@ -123,9 +125,17 @@ export const createFleet = (options: FleetOptions): Fleet => {
     },
     async verify() {
       const place: Place = { cluster, database: row.database_name, kind: 'tenant' }
-      await database.call(place, 'app_worker', { caller: 'worker', projectId: row.project_id }, 'events_maintain', {})
+      const claims = { caller: 'worker', projectId: row.project_id }
+      await database.call(place, 'app_worker', claims, 'events_maintain', {})
+      await database.call(place, 'app_worker', claims, 'audit_maintain', {})
     },
   })
+
+  const dropDatabase = async (cluster: Cluster, name: string): Promise<void> => {
+    await database.pools.forget(`${cluster.id}/${name}`)
+    // other servers may have connections open; nothing that comes through them is wanted any more
+    await asAdmin(cluster, (admin) => admin.query(`drop database if exists "${name}" with (force)`))
+  }
 
   const provision = async (projectId: string): Promise<void> => {
     const row = await tenantOf(projectId)
@@ -139,6 +149,8 @@ export const createFleet = (options: FleetOptions): Fleet => {
         const step = work[name]
         if (!step) throw new Error('its cluster is not known to this server')
         await step()
+        // it stalled, and the project was deleted meanwhile: nobody else knows of this database any more
+        if (cluster && !(await tenantOf(projectId))) return await dropDatabase(cluster, row.database_name)
       } catch (error) {
         log.error({ project: projectId, step: name, error: (error as Error).message }, 'provisioning failed')
         await asWorker('provision_step', { project_id: projectId, step: name, status: 'failed' })
@@ -190,9 +202,7 @@ export const createFleet = (options: FleetOptions): Fleet => {
       if (row.database_name) {
         const cluster = await clusterOf(row.cluster_id)
         if (!cluster) throw new Error('the cluster of this project is not known to this server')
-        await database.pools.forget(`${cluster.id}/${row.database_name}`)
-        // other servers may have connections open; nothing that comes through them is wanted any more
-        await asAdmin(cluster, (admin) => admin.query(`drop database if exists "${row.database_name}" with (force)`))
+        await dropDatabase(cluster, row.database_name)
       }
       await asWorker('removal_end', { project_id: projectId })
     },
@@ -200,6 +210,12 @@ export const createFleet = (options: FleetOptions): Fleet => {
       await options.jobs.query(
         `select graphile_worker.add_job('tenant__' || $1, json_build_object('project_id', $2::text), job_key := $1 || ' ' || $2)`,
         [task, projectId],
+      )
+    },
+    async queuePurge(purgeId) {
+      await options.jobs.query(
+        `select graphile_worker.add_job('files__purge', json_build_object('purge_id', $1::text), job_key := 'purge ' || $1)`,
+        [purgeId],
       )
     },
     async queueMigrations() {

@@ -2,7 +2,8 @@ import pg from 'pg'
 import type { Logger } from 'pino'
 import { adminConfig, type Cluster } from '#server/database/cluster.ts'
 
-const channel = 'trellis_changed'
+/** A comma-separated list of what changed, for whoever LISTENs; scripts tell it to running servers too. */
+export const changedChannel = 'trellis_changed'
 
 /** Tells every server process what to drop from its caches. */
 export type Notifier = {
@@ -42,7 +43,7 @@ export const createNotifier = (
     })
     try {
       await next.connect()
-      await next.query(`listen ${channel}`)
+      await next.query(`listen ${changedChannel}`)
       client = next
       // what was said while nobody listened is unknown
       forgetEverything()
@@ -61,7 +62,7 @@ export const createNotifier = (
     try {
       // a payload holds at most 8000 bytes
       for (let from = 0; from < sent.length; from += 60) {
-        await client?.query('select pg_notify($1, $2)', [channel, sent.slice(from, from + 60).join(',')])
+        await client?.query('select pg_notify($1, $2)', [changedChannel, sent.slice(from, from + 60).join(',')])
       }
     } catch (error) {
       log.warn({ error: (error as Error).message }, 'cannot tell the other servers of a change')

@@ -19,7 +19,7 @@ import { reference } from '#server/http/reference.ts'
 import { type Answer, type Area, invalidCode, type Resolved, type Route } from '#server/http/route.ts'
 import type { Services } from '#server/services.ts'
 
-/** Sees every answer of a declared route; the test harness checks them against the declarations. */
+/** Sees every answer of a declared route, of a stream its head; the test harness checks them against the declarations. */
 export type Observer = (
   route: Route,
   area: Area,
@@ -61,6 +61,13 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
 
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) => done(null, text))
+  // files pass as streams, to the routes that take them
+  app.addContentTypeParser(['text/csv', 'application/x-ndjson'], (request, payload, done) => {
+    const { trellis } = request.routeOptions.config as { trellis?: { route: Route } }
+    const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase() ?? ''
+    if (trellis?.route.uploads?.includes(type)) done(null, payload)
+    else done(unsupported(type), undefined)
+  })
   // any other type is kept as text and refused by the routes that want JSON
   app.addContentTypeParser('*', { parseAs: 'string' }, (request, text, done) => {
     if (text === '') done(null, '')
@@ -190,7 +197,8 @@ const addRoute = (app: FastifyInstance, area: Area, route: Route, services: Serv
     config: { trellis: { route, area, observe } },
     handler: async (request, reply) => {
       const answer = await serve(area, route, request, services)
-      observe?.(route, area, answer.status, answer.body, { ...answer.headers })
+      const { status, body } = answer
+      observe?.(route, area, status, typeof body === 'string' ? body : '', { ...answer.headers })
       return send(reply, answer)
     },
   })

@@ -3,10 +3,18 @@ import type { FastifyRequest } from 'fastify'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { createCache } from '#server/http/cache.ts'
+import {
+  accountOf,
+  actorOf,
+  bearer,
+  type DeveloperCredential,
+  originOf,
+  ownedProject,
+} from '#server/http/credentials.ts'
 import type { Edge, KeyEdge } from '#server/http/edges.ts'
 import type { Caller, Resolved, Route } from '#server/http/route.ts'
 import { uuidPattern } from '#server/http/schemas.ts'
-import type { DeveloperClaims, SessionClaims } from '#server/http/tokens.ts'
+import type { SessionClaims } from '#server/http/tokens.ts'
 import type { Services } from '#server/services.ts'
 
 /** What verified credentials came to, kept for at most 30 seconds; logout and deactivation drop it sooner. */
@@ -14,7 +22,7 @@ export type Sessions = ReturnType<typeof createSessions>
 
 export const createSessions = () => {
   const users = createCache<SessionClaims & { projectId: string }>(50_000, 30_000)
-  const developers = createCache<DeveloperClaims>(10_000, 30_000)
+  const developers = createCache<DeveloperCredential>(10_000, 30_000)
   /** Signatures are the dearest part of a request: a token that was verified once is known until it expires. */
   const signatures = createCache<SessionClaims & { projectId: string }>(50_000, 3600_000)
   const onBehalf = createCache<{ userId: string }>(50_000, 30_000)
@@ -32,8 +40,10 @@ export const createSessions = () => {
       const [kind, id = ''] = changed.split(':')
       if (kind === 'session') {
         users.dropWhere((claims) => claims.sid === id)
-        developers.dropWhere((claims) => claims.sid === id)
+        developers.dropWhere((held) => held.sid === id)
       }
+      if (kind === 'token') developers.dropWhere((held) => held.token?.id === id)
+      if (kind === 'developer') developers.dropWhere((held) => held.developerId === id)
       if (kind === 'user') {
         users.dropWhere((claims) => claims.userId === id)
         onBehalf.dropWhere((known) => known.userId === id)
@@ -42,49 +52,10 @@ export const createSessions = () => {
   }
 }
 
-const bearer = (request: FastifyRequest): string | null => {
-  const header = request.headers.authorization
-  if (!header) return null
-  return /^Bearer +([^\s]+) *$/i.exec(header)?.[1] ?? ''
-}
-
 const unauthorized = (message = 'The API key or the session is missing or not valid.') =>
   refusal(401, 'UNAUTHORIZED', message)
 
 const seconds = (services: Services) => services.now().getTime() / 1000
-
-const developerOf = async (request: FastifyRequest, services: Services): Promise<DeveloperClaims> => {
-  const token = bearer(request)
-  const refuse = () => refusal(401, 'INVALID_DEVELOPER_TOKEN', 'The developer token is missing, expired or not valid.')
-  if (!token || token.length > 4096) throw refuse()
-  const claims = await services.sessions.developers.get(hash('sha256', token, 'base64'), async () => {
-    const verified = await services.tokens.verifyDeveloperAccess(token)
-    if (verified.kind !== 'valid' || !uuidPattern.test(verified.claims.sid)) return null
-    const reply = await services.database.call(
-      services.control,
-      'control_auth',
-      { caller: 'edge' },
-      'developer_session_check',
-      {
-        sid: verified.claims.sid,
-      },
-    )
-    return dataOf<{ is_live: boolean }>(reply).is_live ? verified.claims : null
-  })
-  if (!claims || claims.expiresAt <= seconds(services)) throw refuse()
-  return claims
-}
-
-/** Who did it, for the audit trail. */
-const actorOf = (request: FastifyRequest, claims: DeveloperClaims) =>
-  JSON.stringify({
-    type: 'developer',
-    id: claims.developerId,
-    label: null,
-    ip: request.ip,
-    user_agent: request.headers['user-agent']?.slice(0, 500) ?? null,
-    request_id: request.id,
-  })
 
 const keyOf = async (request: FastifyRequest, services: Services): Promise<KeyEdge> => {
   const given = request.headers['x-api-key']
@@ -191,54 +162,39 @@ export const anyone: Caller = {
   name: 'anyone',
   security: [],
   refusals: { 503: ['SERVICE_UNAVAILABLE'] },
-  resolve: async (_request, services) => ({
+  resolve: async (request, services) => ({
     place: services.control,
     role: 'control_auth',
-    claims: { caller: 'sign_in' },
+    claims: { caller: 'sign_in', actor: JSON.stringify(originOf(request)) },
     edge: null,
   }),
 }
 
-/** A signed-in developer, for what is the account's own. */
+const developerClaims = (request: FastifyRequest, held: DeveloperCredential, edge: Edge | null) => ({
+  caller: 'developer',
+  developerId: held.developerId,
+  sessionId: held.sid,
+  actor: actorOf(request, held),
+  ...(edge ? { projectId: edge.projectId } : {}),
+})
+
+/** A developer, by session or personal access token, for what is the account's own. */
 export const developer: Caller = {
   name: 'developer',
   security: [{ Developer: [] }],
   refusals: { ...developerRefusals, 503: ['SERVICE_UNAVAILABLE'] },
-  async resolve(request, services) {
-    const claims = await developerOf(request, services)
+  takesTokens: true,
+  async resolve(request, services, route) {
+    const held = await accountOf(request, services, route)
     return {
       place: services.control,
       role: 'control_developer',
-      claims: {
-        caller: 'developer',
-        developerId: claims.developerId,
-        sessionId: claims.sid,
-        actor: actorOf(request, claims),
-      },
+      claims: developerClaims(request, held, null),
       edge: null,
-      expiresAt: claims.expiresAt,
+      developer: held,
     }
   },
 }
-
-const ownedProject = async (request: FastifyRequest, services: Services) => {
-  const claims = await developerOf(request, services)
-  const { projectId = '' } = request.params as { projectId?: string }
-  const edge = uuidPattern.test(projectId) ? await services.edges.byProject(projectId.toLowerCase()) : null
-  if (!edge) throw refusal(404, 'NOT_FOUND', 'There is no such project.')
-  if (edge.developerId !== claims.developerId) {
-    throw refusal(403, 'PROJECT_FORBIDDEN', 'This project belongs to another developer.')
-  }
-  return { claims, edge }
-}
-
-const ownerClaims = (request: FastifyRequest, claims: DeveloperClaims, edge: Edge) => ({
-  caller: 'developer',
-  developerId: claims.developerId,
-  sessionId: claims.sid,
-  projectId: edge.projectId,
-  actor: actorOf(request, claims),
-})
 
 const ownerRefusals = { ...developerRefusals, 403: ['PROJECT_FORBIDDEN'], 404: ['NOT_FOUND'] }
 
@@ -247,9 +203,11 @@ export const projectOwner: Caller = {
   name: 'projectOwner',
   security: [{ Developer: [] }],
   refusals: { ...ownerRefusals, 503: ['SERVICE_UNAVAILABLE'] },
-  async resolve(request, services) {
-    const { claims, edge } = await ownedProject(request, services)
-    return { place: services.control, role: 'control_developer', claims: ownerClaims(request, claims, edge), edge }
+  takesTokens: true,
+  async resolve(request, services, route) {
+    const { held, edge } = await ownedProject(request, services, route)
+    const claims = developerClaims(request, held, edge)
+    return { place: services.control, role: 'control_developer', claims, edge, developer: held }
   },
 }
 
@@ -258,13 +216,15 @@ export const administrator: Caller = {
   name: 'administrator',
   security: [{ Developer: [] }],
   refusals: { ...ownerRefusals, 503: ['SERVICE_UNAVAILABLE', 'TENANT_UNAVAILABLE', 'TENANT_MIGRATION_PENDING'] },
+  takesTokens: true,
   async resolve(request, services, route) {
-    const { claims, edge } = await ownedProject(request, services)
+    const { held, edge } = await ownedProject(request, services, route)
     return {
       place: tenantPlace(services, edge, route),
       role: 'app_admin',
-      claims: ownerClaims(request, claims, edge),
+      claims: developerClaims(request, held, edge),
       edge,
+      developer: held,
     }
   },
 }

@@ -3,6 +3,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { failureOf } from '#server/database/failures.ts'
 import { ApiError, refusal } from '#server/errors.ts'
 import { type Answer, type Area, invalidBodyCode, type Route } from '#server/http/route.ts'
+import { sendStream } from '#server/http/stream.ts'
 import type { Services } from '#server/services.ts'
 
 export const nothingHere = refusal(404, 'NOT_FOUND', 'There is nothing at this path.')
@@ -26,9 +27,10 @@ export const notHttp = (error: Error & { code?: string }, socket: Socket): void 
 export const unsupported = (type: string | undefined) =>
   refusal(415, 'UNSUPPORTED_MEDIA_TYPE', `Send application/json${type ? `, not ${type.slice(0, 100)}` : ''}.`)
 
-/** Sends an envelope as it is. */
+/** Sends an envelope as it is, or a stream. */
 export const send = (reply: FastifyReply, answer: Answer) => {
   if (answer.headers) reply.headers(answer.headers)
+  if (typeof answer.body !== 'string') return sendStream(reply.status(answer.status), answer.body)
   return reply.status(answer.status).type('application/json; charset=utf-8').send(answer.body)
 }
 

@@ -43,3 +43,8 @@ export const takeLimits = async (
 export const giveBack = async ({ call }: Pick<HandlerContext, 'call'>, taken: readonly Limit[]) => {
   await call('rate_limit_give_back', { keys: taken.map((limit) => limit.key) }, { readOnly: false })
 }
+
+/** Counters and password hashes are for the role that signs in: a route of another caller asks as that role. */
+export const asSignIn = ({ call }: Pick<HandlerContext, 'call'>): Pick<HandlerContext, 'call'> => ({
+  call: (name, args, settings) => call(name, args, { ...settings, role: 'control_auth' }),
+})

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { type Area, invalidBodyCode, invalidCode, invalidJsonCode, type Route } from '#server/http/route.ts'
 import { ErrorEnvelope } from '#server/http/schemas.ts'
+import { scopeOf, tokenRefusals } from '#server/http/scopes.ts'
+import { streamedTypes } from '#server/http/stream.ts'
 
 /** A part of the path that takes any text, such as an id or a key, is never malformed. */
 const mayRefuse = (schema: z.ZodType) => !schema.safeParse('~ no id ~').success
@@ -21,8 +23,14 @@ export const declaredCodes = (area: Area, route: Route): ReadonlyMap<number, Rea
       if (kept.length > 0) add(Number(status), ...kept)
     }
   }
+  const refusedTokens = tokenRefusals(area, route)
+  if (refusedTokens.length > 0) add(403, ...refusedTokens)
   if (route.body) {
     add(400, invalidCode(area, route, 'body'), invalidBodyCode(area, route), invalidJsonCode(area, route))
+    add(413, 'PAYLOAD_TOO_LARGE')
+    add(415, 'UNSUPPORTED_MEDIA_TYPE')
+  }
+  if (route.uploads) {
     add(413, 'PAYLOAD_TOO_LARGE')
     add(415, 'UNSUPPORTED_MEDIA_TYPE')
   }
@@ -73,11 +81,13 @@ const codesText = (codes: ReadonlySet<string>) =>
 const responses = (area: Area, route: Route) => {
   const found: Record<string, object> = {}
   const declared = declaredCodes(area, route)
+  const text = (types: readonly string[]) =>
+    Object.fromEntries(types.map((type) => [type, { schema: { type: 'string' } }]))
   const json = (schema: object) => ({ 'application/json': { schema } })
   for (const [status, schema] of Object.entries(route.replies)) {
     found[status] = {
       description: Number(status) < 300 ? 'Success' : 'As described',
-      content: json(schemaOf(schema, 'output')),
+      content: streamedTypes(schema) ? text(streamedTypes(schema) ?? []) : json(schemaOf(schema, 'output')),
     }
   }
   for (const [status, codes] of declared) {
@@ -104,6 +114,7 @@ const operation = (area: Area, route: Route) => ({
   summary: route.summary,
   ...(route.description ? { description: route.description } : {}),
   security: route.caller.security,
+  ...(route.caller.takesTokens ? { 'x-scope': route.sessionOnly ? 'session only' : scopeOf(area, route) } : {}),
   parameters: [
     ...pathParameters(route),
     ...Object.entries(route.query ?? {}).map(([name, schema]) => parameter(name, 'query', schema)),
@@ -119,6 +130,14 @@ const operation = (area: Area, route: Route) => ({
               ...(route.example ? { example: route.example } : {}),
             },
           },
+        },
+      }
+    : {}),
+  ...(route.uploads
+    ? {
+        requestBody: {
+          required: true,
+          content: Object.fromEntries(route.uploads.map((type) => [type, { schema: { type: 'string' } }])),
         },
       }
     : {}),
@@ -152,7 +171,12 @@ export const openApi = (areas: readonly Area[], publicUrl: string): object => {
     paths: Object.fromEntries(Object.entries(paths).sort(([a], [b]) => a.localeCompare(b))),
     components: {
       securitySchemes: {
-        Developer: { type: 'http', scheme: 'bearer', description: 'Access token of a developer.' },
+        Developer: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            'Access token of a developer, or a personal access token (`svc_dpat_…`) with the scope that `x-scope` of the operation names.',
+        },
         ApiKey: {
           type: 'apiKey',
           in: 'header',

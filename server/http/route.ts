@@ -1,9 +1,11 @@
+import type { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import type { Claims } from '#server/database/call.ts'
 import type { Role } from '#server/database/cluster.ts'
 import type { Arguments, CallSettings, Place, Reply } from '#server/database/database.ts'
 import type { Answered, Question } from '#server/database/statements.ts'
+import type { DeveloperCredential } from '#server/http/credentials.ts'
 import type { Edge } from '#server/http/edges.ts'
 import type { Services } from '#server/services.ts'
 
@@ -16,8 +18,8 @@ export type Resolved = {
   readonly role: Role
   readonly claims: Omit<Claims, 'role'>
   readonly edge: Edge | null
-  /** When the developer's token ends, in Unix seconds. */
-  readonly expiresAt?: number
+  /** Whose Bearer it is, where it is a developer's. */
+  readonly developer?: DeveloperCredential
 }
 
 /** A kind of caller: how its credentials are read, how the document describes them, what they may be refused with. */
@@ -25,16 +27,18 @@ export type Caller = {
   readonly name: string
   readonly security: readonly Readonly<Record<string, readonly string[]>>[]
   readonly refusals: Readonly<Record<number, readonly string[]>>
+  /** A developer's Bearer, which may be a personal access token. */
+  readonly takesTokens?: boolean
   readonly resolve: (request: FastifyRequest, services: Services, route: Route) => Promise<Resolved>
 }
 
 /** Counted in the database, exactly: one attempt against each of these, or against none. */
 export type Limit = { readonly key: string; readonly max: number; readonly seconds: number }
 
-/** What a route answers with: an envelope as text, or data to be put into one. */
+/** What a route answers with: an envelope as text, or a stream that `streamRows` of server/http/stream.ts makes. */
 export type Answer = {
   readonly status: number
-  readonly body: string
+  readonly body: string | Readable
   readonly headers?: Record<string, string> | null
 }
 
@@ -63,6 +67,8 @@ export type Declaration = {
   readonly headers?: Shape
   /** Schema of the JSON body; a route without one takes none, or ignores what it gets. */
   readonly body?: z.ZodType
+  /** Types of a file that the body is instead of JSON. The handler gets it as a stream, `request.body`, and bounds it. */
+  readonly uploads?: readonly string[]
   /** Shown in the document instead of `body` where SQL judges the items one by one. */
   readonly documentedBody?: z.ZodType
   /** A good body, shown in the document; tests use it to get past the checks of form. */
@@ -83,7 +89,12 @@ export type Declaration = {
   /** Code of broken JSON and of a body that is not an object; by default the area's. */
   readonly invalidBody?: string
   readonly source?: 'contract' | 'supplement'
+  /** Writes nothing: true for a POST that only reads, which then needs a token's read scope only. */
   readonly readOnly?: boolean
+  /** Scope that a personal access token needs, where it is not the area's `:read` or `:write`; null: any token will do. */
+  readonly scope?: `${string}:${'read' | 'write'}` | null
+  /** Personal access tokens are refused with 403 SESSION_REQUIRED. */
+  readonly sessionOnly?: boolean
   /** Whose budget the general ceilings take: events have one of their own. */
   readonly ceiling?: 'general' | 'events' | 'none'
 }
@@ -108,6 +119,8 @@ export type Area = {
   readonly unversioned?: boolean
   /** Status of a tenant that cannot be reached; the users administration has 502. */
   readonly unavailable?: 502 | 503
+  /** How scopes of tokens name the area; by default its stem. */
+  readonly scopeArea?: string
   readonly routes: readonly Route[]
 }
 

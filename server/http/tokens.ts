@@ -164,3 +164,12 @@ export const createApiKey = (type: 'client' | 'server', environment: 'developmen
   const text = beginning + randomText(40)
   return { text, key_prefix: text.slice(0, beginning.length + 6), key_hash: sha256(text), key_type: type, environment }
 }
+
+/** How personal access tokens begin. */
+export const tokenBeginning = 'svc_dpat_'
+
+/** A new personal access token: the text is shown once, the hash is stored. */
+export const createPersonalToken = () => {
+  const text = tokenBeginning + randomText(40)
+  return { text, token_prefix: text.slice(0, 16), token_hash: sha256(text) }
+}

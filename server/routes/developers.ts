@@ -1,59 +1,68 @@
-import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { dataOf, type Reply } from '#server/database/database.ts'
+import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { anyone, developer } from '#server/http/callers.ts'
-import { giveBack, perIp, perSubject, takeLimits } from '#server/http/limits.ts'
+import { sessionRequired } from '#server/http/credentials.ts'
+import { InviteCode, inviteHash, isBlank, requestAccess } from '#server/http/invites.ts'
+import { asSignIn, giveBack, perIp, perSubject, takeLimits } from '#server/http/limits.ts'
 import { checkPassword, hashPassword, NewPassword, Password, refuseWeak } from '#server/http/passwords.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { data, Email, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { area, type HandlerContext, type Resolved, route } from '#server/http/route.ts'
+import { Deleted, data, Email, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { Developer, SignedIn, signInTokens, visitor, withTokens } from '#server/http/sign-in.ts'
 import { sha256 } from '#server/secrets.ts'
 
-export const Developer = z.strictObject({
+const Me = Developer.extend({
+  organizations: z.array(z.strictObject({ id: Uuid, name: z.string(), role: z.string() })),
+  token: z.strictObject({
+    type: z.enum(['session', 'pat']),
+    scopes: z.array(z.string()).nullable(),
+    expires_at: Time.nullable(),
+  }),
+})
+const Session = z.strictObject({
   id: Uuid,
-  email: z.string(),
-  name: z.string().nullable(),
-  oauth_providers: z.array(z.string()),
-  email_verified: z.boolean(),
-  has_password: z.boolean(),
-  account_state: z.enum(['sandbox', 'verified_free', 'paid']),
-  can_provision: z.boolean(),
   created_at: Time,
-  updated_at: Time,
+  last_used_at: Time,
+  ip: z.string().nullable(),
+  user_agent: z.string().nullable(),
+  current: z.boolean(),
 })
 
-const SignedIn = data(z.strictObject({ access_token: z.string(), refresh_token: z.string(), developer: Developer }))
 const limited = { 429: ['RATE_LIMIT_EXCEEDED'] }
 
-/** Who asks, as a session remembers it. */
-const visitor = ({ request }: HandlerContext) => ({
-  ip: request.ip,
-  user_agent: request.headers['user-agent']?.slice(0, 500),
+/** What token is held, so that a program can show it. */
+const heldToken = ({ developer: held }: Resolved) => ({
+  type: held?.token ? 'pat' : 'session',
+  scopes: held?.token?.scopes ?? null,
+  expires_at: held?.expiresAt ? new Date(held.expiresAt * 1000).toISOString() : null,
 })
 
-/** A sign-in function answered {developer}: adds the tokens of the session that it stored. */
-const withTokens = async ({ services }: HandlerContext, reply: Reply, sid: string, refresh: string) => {
-  const { developer } = dataOf<{ developer: { id: string } }>(reply)
-  const access_token = await services.tokens.developerAccess(developer.id, sid)
-  return { status: reply.status, body: JSON.stringify({ data: { access_token, refresh_token: refresh, developer } }) }
-}
-
 const signup = async (context: HandlerContext) => {
-  const { email, password, name } = context.body as { email: string; password: string; name?: string }
+  const { email, password, name, invite_code } = context.body as {
+    email: string
+    password: string
+    name?: string
+    invite_code?: string
+  }
   refuseWeak(password)
   await takeLimits(context, perIp('developer signup', context.request.ip, [5, 'minute'], [50, 'day']))
-  const sid = randomUUID()
-  const refresh = await context.services.tokens.developerRefresh(sid)
+  const tokens = await signInTokens(context)
   const reply = await context.call('developer_signup', {
-    sid,
-    refresh_hash: refresh.hash,
+    ...tokens.stored,
     email,
     password_hash: await hashPassword(password),
     name,
+    signup_mode: context.services.config.SIGNUP_MODE,
+    request_access: requestAccess(context.services),
+    ...(invite_code === undefined || isBlank(invite_code) ? {} : { invite_hash: inviteHash(invite_code) }),
     ...visitor(context),
   })
-  return withTokens(context, reply, sid, refresh.token)
+  return withTokens(context, reply, tokens)
 }
+
+/** The budget of failed passwords of an account, across all the places where one may be tried. */
+const failedPasswords = (mailbox: string) =>
+  perSubject('developer password', sha256(mailbox), [20, 'hour'], [100, 'day'])
 
 const login = async (context: HandlerContext) => {
   const { email, password } = context.body as { email: string; password: string }
@@ -61,7 +70,7 @@ const login = async (context: HandlerContext) => {
     await context.call('developer_password', { email }, { readOnly: true }),
   )
   // by mailbox whether or not it has an account: else aliases that share a budget would tell that it has one
-  const failures = perSubject('developer password', sha256(known.mailbox), [20, 'hour'], [100, 'day'])
+  const failures = failedPasswords(known.mailbox)
   // the budget of failures is taken before the password is looked at, and given back on success
   await takeLimits(context, [
     ...perIp('developer login', context.request.ip, [10, 'minute'], [100, 'day']),
@@ -70,17 +79,15 @@ const login = async (context: HandlerContext) => {
   if (!(await checkPassword(known.password_hash, password))) {
     throw refusal(401, 'INVALID_CREDENTIALS', 'The email or the password is wrong.')
   }
-  const sid = randomUUID()
-  const refresh = await context.services.tokens.developerRefresh(sid)
+  const tokens = await signInTokens(context)
   const reply = await context.call('developer_login', {
-    sid,
-    refresh_hash: refresh.hash,
+    ...tokens.stored,
     developer_id: known.developer_id,
     password_hash: known.password_hash,
     ...visitor(context),
   })
   await giveBack(context, failures)
-  return withTokens(context, reply, sid, refresh.token)
+  return withTokens(context, reply, tokens)
 }
 
 const refresh = async (context: HandlerContext) => {
@@ -105,6 +112,46 @@ const logout = async (context: HandlerContext) => {
   return context.call('developer_logout', { sid: verified.claims.sid })
 }
 
+const patch = async (context: HandlerContext) => {
+  const { name, password, current_password } = context.body as {
+    name?: string | null
+    password?: string
+    current_password?: string
+  }
+  const changes = { patch: name === undefined ? {} : { name }, token: heldToken(context.resolved) }
+  if (password === undefined) return context.call('developer_patch', changes)
+  if (context.resolved.developer?.token) throw sessionRequired()
+  refuseWeak(password)
+  const signIn = asSignIn(context)
+  const known = dataOf<{ mailbox: string; password_hash: string | null } | null>(
+    await signIn.call(
+      'developer_own_password',
+      { developer_id: context.resolved.developer?.developerId },
+      { readOnly: true },
+    ),
+  )
+  const failures = known?.password_hash ? failedPasswords(known.mailbox) : []
+  if (known?.password_hash) {
+    if (current_password === undefined) {
+      throw refusal(400, 'VALIDATION_ERROR', 'current_password: is required to change the password', {
+        field: 'current_password',
+        reason: 'is required to change the password',
+      })
+    }
+    await takeLimits(signIn, failures)
+    if (!(await checkPassword(known.password_hash, current_password))) {
+      throw refusal(401, 'INVALID_CREDENTIALS', 'The current password is wrong.')
+    }
+  }
+  const reply = await context.call('developer_patch', {
+    ...changes,
+    checked_hash: known?.password_hash,
+    password_hash: await hashPassword(password),
+  })
+  if (failures.length > 0) await giveBack(signIn, failures)
+  return reply
+}
+
 const RefreshToken = z.object({ refresh_token: z.string().min(1, 'is required').max(4096, 'is too long') })
 
 export const developers = area({
@@ -112,6 +159,7 @@ export const developers = area({
   title: 'Developer accounts',
   source: 'contract',
   invalid: 'INVALID_INPUT',
+  scopeArea: 'account',
   routes: [
     route('POST /auth/developer/signup', {
       caller: anyone,
@@ -120,11 +168,17 @@ export const developers = area({
         email: Email,
         password: NewPassword,
         name: Text(200).optional(),
+        invite_code: InviteCode.optional(),
       }),
       example: { email: 'you@example.com', password: 'a long passphrase', name: 'You' },
       handle: signup,
       replies: { 201: SignedIn },
-      refusals: { 400: ['INVALID_INPUT', 'WEAK_PASSWORD', 'DISPOSABLE_EMAIL'], 409: ['EMAIL_EXISTS'], ...limited },
+      refusals: {
+        400: ['INVALID_INPUT', 'WEAK_PASSWORD', 'DISPOSABLE_EMAIL'],
+        403: ['INVITE_REQUIRED', 'INVITE_INVALID', 'SIGNUPS_CLOSED'],
+        409: ['EMAIL_EXISTS'],
+        ...limited,
+      },
       failure: 'CREATE_FAILED',
     }),
     route('POST /auth/developer/login', {
@@ -161,22 +215,51 @@ export const developers = area({
       caller: developer,
       summary: 'The current developer, and what token is held',
       call: 'developer_me',
-      args: ({ resolved }) => ({
-        token: { type: 'session', scopes: null, expires_at: new Date((resolved.expiresAt ?? 0) * 1000).toISOString() },
-      }),
-      replies: {
-        200: data(
-          Developer.extend({
-            organizations: z.array(z.strictObject({ id: Uuid, name: z.string(), role: z.string() })),
-            token: z.strictObject({
-              type: z.enum(['session', 'pat']),
-              scopes: z.array(z.string()).nullable(),
-              expires_at: Time.nullable(),
-            }),
-          }),
-        ),
-      },
+      scope: null,
+      args: ({ resolved }) => ({ token: heldToken(resolved) }),
+      replies: { 200: data(Me) },
       failure: 'FETCH_FAILED',
+    }),
+    route('PATCH /auth/developer/me', {
+      caller: developer,
+      summary: 'Change the name or the password; a new password ends all other sign-ins',
+      source: 'supplement',
+      body: z.object({
+        name: Text(200).nullable().optional(),
+        password: NewPassword.optional(),
+        current_password: Password.optional(),
+      }),
+      example: { name: 'You' },
+      handle: patch,
+      replies: { 200: data(Me) },
+      refusals: {
+        400: ['WEAK_PASSWORD'],
+        401: ['INVALID_CREDENTIALS'],
+        403: ['SESSION_REQUIRED'],
+        ...limited,
+      },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('GET /auth/developer/sessions', {
+      caller: developer,
+      summary: "The developer's live sign-ins, newest first",
+      source: 'supplement',
+      sessionOnly: true,
+      query: Page,
+      call: 'developer_session_list',
+      replies: { 200: page(Session) },
+      failure: 'LIST_FAILED',
+    }),
+    route('DELETE /auth/developer/sessions/:sessionId', {
+      caller: developer,
+      summary: 'End a sign-in',
+      source: 'supplement',
+      sessionOnly: true,
+      params: { sessionId: Uuid },
+      call: 'developer_session_end',
+      replies: { 200: Deleted },
+      refusals: { 404: ['NOT_FOUND'] },
+      failure: 'DELETE_FAILED',
     }),
   ],
 })

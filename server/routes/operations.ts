@@ -1,12 +1,13 @@
 import { z } from 'zod'
 import { projectOwner } from '#server/http/callers.ts'
 import { area, route } from '#server/http/route.ts'
-import { data, Time, Uuid } from '#server/http/schemas.ts'
+import { data, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
+const statuses = ['queued', 'running', 'waiting', 'succeeded', 'failed', 'cancelled'] as const
 const Operation = z.strictObject({
   operation_id: Uuid,
   type: z.string(),
-  status: z.enum(['queued', 'running', 'waiting', 'succeeded', 'failed', 'cancelled']),
+  status: z.enum(statuses),
   progress: z.strictObject({ done: z.int(), total: z.int() }).nullable(),
   confirm_required: z.boolean(),
   plan_hash: z.string().optional(),
@@ -22,6 +23,20 @@ export const operations = area({
   source: 'contract',
   invalid: 'INVALID_INPUT',
   routes: [
+    route('GET /admin/projects/:projectId/operations', {
+      caller: projectOwner,
+      summary: 'Asynchronous operations of a project, newest first; kept 90 days',
+      query: {
+        ...Page,
+        type: Text(200)
+          .refine((text) => !text.includes('\0'), 'must be text')
+          .optional(),
+        status: z.enum(statuses, `must be one of ${statuses.join(', ')}`).optional(),
+      },
+      call: 'operation_list',
+      replies: { 200: page(Operation) },
+      failure: 'LIST_FAILED',
+    }),
     route('GET /admin/projects/:projectId/operations/:operationId', {
       caller: projectOwner,
       summary: 'How an asynchronous operation stands',
@@ -30,6 +45,15 @@ export const operations = area({
       args: ({ params }) => ({ project_id: params['projectId'] }),
       replies: { 200: data(Operation) },
       failure: 'FETCH_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/operations/:operationId/cancel', {
+      caller: projectOwner,
+      summary: 'Cancel an operation that is queued or waits',
+      params: { operationId: Uuid },
+      call: 'operation_cancel',
+      replies: { 200: data(Operation) },
+      refusals: { 409: ['OPERATION_NOT_CANCELLABLE'] },
+      failure: 'UPDATE_FAILED',
     }),
   ],
 })

@@ -2,10 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { tenantName } from '#server/database/prepare.ts'
+import { refusal } from '#server/errors.ts'
 import { developer, projectOwner } from '#server/http/callers.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { data, Email, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { createApiKey, createSigningKey } from '#server/http/tokens.ts'
+import type { BilledProject } from '#server/providers/billing.ts'
+import type { Services } from '#server/services.ts'
 
 const Platform = z.enum(['ios', 'android', 'all'], 'must be ios, android or all')
 const Environment = z.enum(['development', 'production'], 'must be development or production')
@@ -129,6 +132,40 @@ const get = async (context: HandlerContext) => {
   return { status: 200, body: JSON.stringify({ data: { ...dataOf<object>(reply), integrations } }) }
 }
 
+/** Runs what must come before a deletion; what it throws is an outage of somebody else's, and trying again helps. */
+const before = async <T>(services: Services, code: string, message: string, work: () => Promise<T>): Promise<T> => {
+  try {
+    return await work()
+  } catch (error) {
+    services.log.error({ error: (error as Error).message }, message)
+    throw refusal(502, code, message)
+  }
+}
+
+/** In this order: what would be paid for longer than it is there, what must be purged, and then the end. Each may be done again. */
+const remove = async ({ call, params, services }: HandlerContext) => {
+  const project = dataOf<BilledProject>(
+    await call('project_removable', { project_id: params['projectId'] }, { readOnly: true }),
+  )
+  const subscription = await before(
+    services,
+    'BILLING_CANCEL_FAILED',
+    'The subscription could not be cancelled; nothing was deleted.',
+    async () => {
+      const ending = await services.billing.cancelAtPeriodEnd(project)
+      return ending && { ends_at: ending.endsAt.toISOString() }
+    },
+  )
+  const locations = await before(
+    services,
+    'TENANT_RESOURCE_DELETE_FAILED',
+    'The stored files could not be found; try again.',
+    () => services.files.locations(project.id),
+  )
+  const reply = await call('project_delete', { project_id: project.id, locations })
+  return { status: 200, body: JSON.stringify({ data: { ...dataOf<object>(reply), subscription } }) }
+}
+
 const projectId = ({ params }: { params: Record<string, unknown> }) => ({ project_id: params['projectId'] })
 
 export const projects = area({
@@ -203,6 +240,25 @@ export const projects = area({
       refusals: { 400: ['INVALID_INPUT', 'INVALID_SENDER'] },
       failure: 'UPDATE_FAILED',
     }),
+    route('DELETE /admin/projects/:projectId', {
+      caller: projectOwner,
+      summary: 'Delete a project: its keys stop at once, its database and files go in the background',
+      handle: remove,
+      replies: {
+        200: data(
+          z.strictObject({
+            deleted: z.literal(true),
+            file_purge: z.strictObject({ locations: z.int() }),
+            subscription: z.strictObject({ ends_at: Time }).nullable(),
+          }),
+        ),
+      },
+      refusals: {
+        409: ['PROVISIONING_IN_PROGRESS', 'FUNCTION_DOMAINS_ATTACHED'],
+        502: ['BILLING_CANCEL_FAILED', 'TENANT_RESOURCE_DELETE_FAILED'],
+      },
+      failure: 'DELETE_FAILED',
+    }),
     route('POST /admin/projects/:projectId/api-keys', {
       caller: projectOwner,
       summary: 'Create another API key; its text is shown once',
@@ -236,11 +292,12 @@ export const projects = area({
     route('POST /admin/projects/:projectId/reprovision', {
       caller: projectOwner,
       summary: "Make the project's database again, from the first step that failed",
-      body: z.object({ workflow_id: Text(200).optional() }),
+      body: z.object({ workflow_id: Text(200, 1).optional() }),
       // the id as control spells it: in a path it may stand in capitals, and the database is named after it
-      handle: ({ call, resolved, services }) => {
+      handle: ({ body, call, resolved, services }) => {
         const id = resolved.edge?.projectId ?? ''
-        return call('reprovision', { project_id: id, database_name: tenantName(services.config.DATABASE_PREFIX, id) })
+        const database_name = tenantName(services.config.DATABASE_PREFIX, id)
+        return call('reprovision', { project_id: id, database_name, workflow_id: body['workflow_id'] })
       },
       replies: {
         202: data(

@@ -65,7 +65,8 @@ language sql volatile as $$
   select set_config('app.changed', concat_ws(',', nullif(current_setting('app.changed', true), ''), changed.what), true)
 $$;
 comment on function internal.changed is
-  'Tells the servers to drop a cached credential after this commit: key:<sha256 hex>, session:<id>, user:<id>, project:<id>.';
+  'Tells the servers to drop a cached credential after this commit: key:<sha256 hex>, session:<id>, user:<id>, project:<id>,
+   token:<id> (a personal access token), developer:<id> (all that an account holds).';
 
 create or replace function internal.constraint_refusal(constraint_schema text, table_name text, constraint_name text)
 returns text

@@ -1,11 +1,23 @@
 import { declaredCodes } from '#server/http/openapi.ts'
 import type { Area, Route } from '#server/http/route.ts'
+import { streamedTypes } from '#server/http/stream.ts'
 
 const nameOf = (route: Route) => `${route.method} ${route.path}`
 
 /** What an answer breaks of its route's declaration, or null. */
-export const problemOf = (route: Route, area: Area, status: number, body: string): string | null => {
+export const problemOf = (
+  route: Route,
+  area: Area,
+  status: number,
+  body: string,
+  headers: Record<string, unknown> = {},
+): string | null => {
   const schema = route.replies[status]
+  const types = schema && streamedTypes(schema)
+  if (types) {
+    const type = String(headers['content-type']).split(';')[0] ?? ''
+    return types.includes(type) ? null : `${nameOf(route)} streams ${type}, which is not declared`
+  }
   const parsed: unknown = JSON.parse(body)
   if (schema) {
     const result = schema.safeParse(parsed)

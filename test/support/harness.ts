@@ -9,7 +9,7 @@ import { readConfig } from '#server/config.ts'
 import { connectAdmin, maintenanceDatabase, type Role, targetOf } from '#server/database/cluster.ts'
 import { controlName, templateName } from '#server/database/prepare.ts'
 import { createSecrets } from '#server/secrets.ts'
-import { assemble, prepare, type Running } from '#server/start.ts'
+import { assemble, type Harness as Hooks, prepare, type Running } from '#server/start.ts'
 import { problemOf } from '#test/support/declared.ts'
 import { drainTenant } from '#workers/drain.ts'
 import { loadTasks } from '#workers/task.ts'
@@ -82,6 +82,8 @@ export type HarnessOptions = {
   /** Start workers in this process. Without them tests drain by hand. */
   readonly work?: boolean
   readonly sqlRoot?: string
+  /** The outside world, as this test file wants it. */
+  readonly providers?: Pick<Hooks, 'billing' | 'files'>
 }
 
 export type Harness = {
@@ -164,6 +166,7 @@ export const startHarness = async (options: HarnessOptions = {}): Promise<Harnes
     LOG_LEVEL: 'warn',
     TRUST_PROXY: 'true',
     GENERAL_RATE_LIMITS: 'off',
+    DATABASE_STATEMENTS: process.env['DATABASE_STATEMENTS'],
     ...options.env,
   })
   const secrets = createSecrets(secretsKey)
@@ -190,13 +193,15 @@ export const startHarness = async (options: HarnessOptions = {}): Promise<Harnes
       area: Parameters<typeof problemOf>[1],
       status: number,
       body: string,
+      headers: Record<string, unknown>,
     ) => {
-      const problem = problemOf(route, area, status, body)
+      const problem = problemOf(route, area, status, body, headers)
       if (problem) violations.push(problem)
       const code = route.replies[status] ? '-' : (JSON.parse(body) as { error: { code: string } }).error.code
       appendFileSync(seenFile, `${JSON.stringify({ route: `${route.method} ${route.path}`, status, code })}\n`)
     },
     ...(options.sqlRoot ? { sqlRoot: options.sqlRoot } : {}),
+    ...options.providers,
   }
   const running = await assemble(foundation, await prepare(foundation, harness), harness)
   const port = await running.listen()

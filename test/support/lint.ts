@@ -179,6 +179,22 @@ export const rules: readonly Rule[] = [
     bad: 'alter table app.user_identities add column lint_bad text',
   },
   {
+    name: 'a table that administrators change of themselves writes the audit trail',
+    // rows that are made with another that is in the trail
+    find: `select distinct t.id::regclass::text as offender
+             from (select c.oid as id, c.relacl as acl from pg_class c
+                    where c.relnamespace = 'app'::regnamespace and c.relkind in ('r', 'p')
+                   union all
+                   select a.attrelid, a.attacl from pg_attribute a
+                     join pg_class c on c.oid = a.attrelid and c.relnamespace = 'app'::regnamespace and c.relkind in ('r', 'p')) t
+            cross join lateral aclexplode(t.acl) a
+            where a.grantee in (select r.oid from pg_roles r where r.rolname in ('app_admin', 'control_developer', 'login_lint'))
+              and a.privilege_type in ('INSERT', 'UPDATE', 'DELETE')
+              and t.id::regclass::text not in ('app.webhook_secrets', 'app.project_signing_keys')
+              and not exists (select from pg_trigger g where g.tgrelid = t.id and g.tgfoid = to_regproc('internal.tg_audit'))`,
+    bad: `create table app.lint_bads (id int); grant insert (id) on app.lint_bads to login_lint`,
+  },
+  {
     name: 'the comment of a constraint that begins with a status is a whole refusal',
     find: `select d.description as offender from pg_description d
             where d.classoid in ('pg_constraint'::regclass, 'pg_class'::regclass) and d.description ~ '^\\d{3}\\M'

@@ -6,14 +6,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { root } from '#server/database/files.ts'
 
-export type ServerProcess = {
+export type WorkerProcess = {
   readonly child: ChildProcess
-  readonly url: string
-  readonly dataDir: string
   output(): string
   /** Resolves with the exit code; a signal counts as its name. */
   ended: Promise<number | string>
 }
+
+export type ServerProcess = WorkerProcess & { readonly url: string; readonly dataDir: string }
 
 export const freePort = async (): Promise<number> => {
   const server = createServer().listen(0, '127.0.0.1')
@@ -26,20 +26,10 @@ export const freePort = async (): Promise<number> => {
 
 export const temporaryFolder = () => mkdtemp(join(tmpdir(), 'trellis-process-'))
 
-/** Starts the program as `npm start` does, in a process group of its own, and waits until it answers or ends. */
-export const startServer = async (env: Record<string, string> = {}): Promise<ServerProcess> => {
-  const port = env['PORT'] ?? String(await freePort())
-  const dataDir = env['DATA_DIR'] ?? (await temporaryFolder())
-  const child = spawn(process.execPath, [join(root, 'server/main.ts')], {
-    env: {
-      PATH: process.env['PATH'],
-      LOG_LEVEL: 'warn',
-      GENERAL_RATE_LIMITS: 'off',
-      TRUST_PROXY: 'true',
-      ...env,
-      PORT: port,
-      DATA_DIR: dataDir,
-    },
+/** A program of ours in a process group of its own: resolves when it says this text, or has ended. */
+const startProgram = async (file: string, env: Record<string, string>, isReady: string) => {
+  const child = spawn(process.execPath, [join(root, file)], {
+    env: { PATH: process.env['PATH'], LOG_LEVEL: 'warn', GENERAL_RATE_LIMITS: 'off', TRUST_PROXY: 'true', ...env },
     detached: true,
   })
   let text = ''
@@ -52,12 +42,24 @@ export const startServer = async (env: Record<string, string> = {}): Promise<Ser
   void ended.then(() => {
     isOver = true
   })
-  while (!text.includes('Trellis is running') && !isOver) await new Promise((resolve) => setTimeout(resolve, 20))
-  return { child, url: `http://127.0.0.1:${port}`, dataDir, output: () => text, ended }
+  while (!text.includes(isReady) && !isOver) await new Promise((resolve) => setTimeout(resolve, 20))
+  return { child, output: () => text, ended }
 }
 
-/** Ends a server whatever state it is in. */
-export const endServer = async (server: ServerProcess): Promise<void> => {
+/** Starts the program as `npm start` does, and waits until it answers or ends. */
+export const startServer = async (env: Record<string, string> = {}): Promise<ServerProcess> => {
+  const port = env['PORT'] ?? String(await freePort())
+  const dataDir = env['DATA_DIR'] ?? (await temporaryFolder())
+  const started = await startProgram('server/main.ts', { ...env, PORT: port, DATA_DIR: dataDir }, 'Trellis is running')
+  return { ...started, url: `http://127.0.0.1:${port}`, dataDir }
+}
+
+/** Starts background jobs alone, as `npm run worker` does. */
+export const startWorker = (env: Record<string, string>): Promise<WorkerProcess> =>
+  startProgram('workers/main.ts', env, 'The worker is running')
+
+/** Ends a server or a worker whatever state it is in. */
+export const endServer = async (server: WorkerProcess): Promise<void> => {
   if (server.child.exitCode === null && server.child.signalCode === null) server.child.kill('SIGTERM')
   await server.ended
 }

@@ -25,7 +25,7 @@ export const pathOf = (route: Route, projectId: string) =>
 /** Who may call a route. */
 export const clientOf = (route: Route, { harness, project, user, developer }: Cast): Client => {
   if (route.path.startsWith('/admin/projects/:projectId')) return project.developer
-  if (route.path.startsWith('/admin') || route.path === '/auth/developer/me') return developer
+  if (route.caller.name === 'developer') return developer
   return route.path.startsWith('/client') ? user : harness.anyone
 }
 

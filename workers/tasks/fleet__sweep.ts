@@ -11,6 +11,7 @@ const sweep = async (services: Services, all: boolean) => {
   for (const id of ids) services.waker.wake(id, new Date().toISOString())
   for (const id of await ask<string[]>(services, 'provision_stalled')) await services.fleet.queueAgain('provision', id)
   for (const id of await ask<string[]>(services, 'removals_left')) await services.fleet.queueAgain('remove', id)
+  for (const id of await ask<string[]>(services, 'file_purges_due')) await services.fleet.queuePurge(id)
 }
 
 /** Every minute, over tenants written to lately. */
@@ -32,9 +33,10 @@ const maintain = async (services: Services, place: Place, projectId: string) => 
       {},
       timeoutMs ? { timeoutMs } : {},
     )
-  await call('events_maintain')
-    .catch(() => call('events_maintain'))
-    .catch(() => call('events_maintain'))
+  for (const chore of ['events_maintain', 'audit_maintain'])
+    await call(chore)
+      .catch(() => call(chore))
+      .catch(() => call(chore))
   await call('tenant_forget', forgetMs)
 }
 
@@ -48,5 +50,8 @@ export const fleetMaintain = job('fleet__maintain', async (services) => {
       services.log.warn({ project: id, error: error.message }, 'maintenance failed'),
     )
   }
+  await ask(services, 'audit_maintain')
+    .catch(() => ask(services, 'audit_maintain'))
+    .catch((error: Error) => services.log.warn({ error: error.message }, 'maintenance of the audit trail failed'))
   await ask(services, 'control_maintain')
 })

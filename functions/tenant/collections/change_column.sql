@@ -32,6 +32,9 @@ begin
     from jsonb_each(collection_column_after.patch::jsonb) as p
    where p.key in ('name', 'nullable', 'default', 'type', 'max_length', 'enum', 'min', 'max');
   whole := internal.collection_column_json(collection_column_after.k)::jsonb;
+  if sent ->> 'type' <> 'vector' then
+    whole := whole || '{"dimensions": null}';
+  end if;
   if sent ->> 'type' = 'text' and (collection_column_after.k).type <> 'text' then
     -- bounds of numbers mean nothing for text; values are spelled as the rows' are
     whole := whole || '{"min": null, "max": null}'
@@ -158,7 +161,7 @@ begin
   perform internal.collection_execute(plan.statements);
   update app.collection_columns k
      set name = after.name, type = after.type, sql_type = after.sql_type, nullable = after.nullable, default_value = after.default_value,
-         max_length = after.max_length, min = after.min, max = after.max, enum = after.enum
+         max_length = after.max_length, min = after.min, max = after.max, enum = after.enum, dimensions = after.dimensions
    where k.id = before.id;
   if after.name <> before.name then
     update app.collection_indexes i

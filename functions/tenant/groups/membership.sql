@@ -6,7 +6,7 @@ return case group_rank.role when 'owner' then 4 when 'admin' then 3 when 'member
 comment on function internal.group_rank is 'The rank of a role: owner 4, admin 3, member 2, viewer 1.';
 
 create or replace function internal.my_group_ids(min_role text default 'viewer') returns setof uuid
-language sql stable parallel safe security definer set search_path = '' as $$
+language sql stable parallel safe security definer rows 20 set search_path = '' as $$
   select m.group_id
     from app.group_members m
    where m.app_user_id = internal.user_id()

@@ -27,6 +27,19 @@ end $$;
 comment on function internal.streak_may_administer is
   'Lets administrators act on any user''s streak, and nobody else. Refuses 404 NOT_FOUND for a user that is not there.';
 
+create or replace function internal.streak_audit(verb text, app_user_id uuid, definition app.streak_definitions, changes json, status int default 200)
+returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.caller() = 'developer' then
+    perform internal.audit('streaks.' || streak_audit.verb, 'users', streak_audit.app_user_id::text, internal.json_merge(
+      json_build_object('streak', json_build_array((streak_audit.definition).key, (streak_audit.definition).key)), streak_audit.changes),
+      streak_audit.status);
+  end if;
+end $$;
+comment on function internal.streak_audit is
+  'What an administrator did to a user''s streak, for the audit trail: no table of it is the administrator''s own. Granted to nobody.';
+
 create or replace function internal.streak_definition(id uuid) returns app.streak_definitions
 language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -132,6 +145,8 @@ begin
     having count(*) > 60) then
     perform internal.invalid('end', 'would make more than 60 paused days in a calendar year');
   end if;
+  perform internal.streak_audit('pause', streak.app_user_id, d, json_build_object(
+    'start', json_build_array(null, streak_pause_set.starts_on), 'end', json_build_array(null, streak_pause_set.ends_on)));
   return internal.streak_refold(streak.app_user_id, d);
 end $$;
 comment on function internal.streak_pause_set is
@@ -228,6 +243,9 @@ begin
   select s.* into after
     from app.user_streaks s
    where (s.app_user_id, s.streak_definition_id) = (before.app_user_id, d.id);
+  perform internal.streak_audit('qualify', before.app_user_id, d, json_build_object(
+    'current_count', json_build_array(before.current_count, after.current_count)),
+    case when before.first_qualified_at is null then 201 else 200 end);
   return internal.reply(case when before.first_qualified_at is null then 201 else 200 end, internal.streak_json(d, after));
 end $$;
 comment on function internal.streak_qualify_for is
@@ -286,6 +304,8 @@ begin
   select s.* into after
     from app.user_streaks s
    where (s.app_user_id, s.streak_definition_id) = (before.app_user_id, d.id);
+  perform internal.streak_audit('restore', before.app_user_id, d, json_build_object(
+    'current_count', json_build_array(before.current_count, after.current_count)));
   return after;
 end $$;
 comment on function internal.streak_restore is
@@ -315,6 +335,7 @@ declare
 begin
   perform internal.streak_may_administer(streak_gift.app_user_id);
   perform internal.streak_give_freezes(streak_gift.app_user_id, d, streak_gift.amount, 'admin', null);
+  perform internal.streak_audit('give_freezes', streak_gift.app_user_id, d, json_build_object('freezes', json_build_array(null, streak_gift.amount)));
   return internal.streak_join(streak_gift.app_user_id, d);
 end $$;
 comment on function internal.streak_gift is

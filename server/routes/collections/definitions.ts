@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
 import { type Answer, area, type HandlerContext, route } from '#server/http/route.ts'
-import { data, Flag, Json, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { data, Flag, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const Name = z.string().regex(/^[a-z][a-z0-9_]{0,62}$/, 'must match ^[a-z][a-z0-9_]{0,62}$')
 const types = [
@@ -35,12 +35,12 @@ const NewColumn = z.object({
   name: Name,
   type: Type,
   nullable: z.boolean().optional(),
-  default: Json.optional(),
+  default: z.unknown().optional(),
   unique: z.boolean().optional(),
   max_length: z.int().nullable().optional(),
   min: Bound.nullable().optional(),
   max: Bound.nullable().optional(),
-  enum: z.array(Json).nullable().optional(),
+  enum: z.array(z.unknown()).nullable().optional(),
   references: z.object({ collection: z.string(), on_delete: OnDelete.optional() }).nullable().optional(),
   dimensions: z.int().nullable().optional(),
 })
@@ -82,12 +82,12 @@ const Column = z.strictObject({
   name: z.string(),
   type: Type,
   nullable: z.boolean(),
-  default: Json,
+  default: z.unknown(),
   unique: z.boolean(),
   max_length: z.int().nullable(),
   min: z.union([z.number(), z.string()]).nullable(),
   max: z.union([z.number(), z.string()]).nullable(),
-  enum: z.array(Json).nullable(),
+  enum: z.array(z.unknown()).nullable(),
   references: z.strictObject({ collection: z.string(), on_delete: OnDelete }).nullable(),
   dimensions: z.int().nullable(),
 })

@@ -1,0 +1,11 @@
+-- Whose trail a change in control belongs to.
+create or replace function internal.audit_scope(area text default null, changed jsonb default null) returns uuid
+language sql stable as $$
+  select coalesce(
+    internal.as_uuid(audit_scope.changed ->> 'project_id'),
+    case when audit_scope.area = 'projects' then internal.as_uuid(audit_scope.changed ->> 'id') end,
+    internal.project_id(), internal.as_uuid(audit_scope.changed ->> 'developer_id'), internal.developer_id(),
+    '00000000-0000-0000-0000-000000000000')
+$$;
+comment on function internal.audit_scope is
+  'The project that a row belongs to, else that of the call, else the developer''s own account. Each scope is a chain of its own, so that developers never wait for one another.';

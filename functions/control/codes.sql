@@ -1,0 +1,77 @@
+-- Sign-in codes by mail. A request does the same for an address with an account and for one without: who is behind it is asked by
+-- the job that sends the mail, and by the sign-in itself.
+create or replace function internal.start_code(mailbox text, id uuid, code_mac text) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.caller() <> 'sign_in' then
+    raise exception 'codes are made for those who sign in';
+  end if;
+  insert into app.developer_codes as c (mailbox, id, code_mac, expires_at, created_at)
+  values (start_code.mailbox, start_code.id, start_code.code_mac, internal.now() + interval '10 minutes', internal.now())
+  on conflict on constraint developer_codes_pkey do update
+     set id = excluded.id, code_mac = excluded.code_mac, wrong = 0, expires_at = excluded.expires_at, created_at = excluded.created_at;
+  perform internal.add_job('codes__mail', json_build_object('code_id', start_code.id), 'code ' || start_code.id);
+end $$;
+comment on function internal.start_code is 'Stores a code of ten minutes in the place of the former one, and queues its mail, in this transaction.';
+
+create or replace function api.code_mailbox(email text) returns api.reply
+language plpgsql stable as $$
+begin
+  if not internal.is_email(btrim(code_mailbox.email)) then
+    perform internal.invalid('email', 'must be a mail address', 'INVALID_INPUT');
+  end if;
+  return internal.reply(200, json_build_object('mailbox', internal.email_mailbox(code_mailbox.email)));
+end $$;
+comment on function api.code_mailbox is
+  'The mailbox of an address: what limits count against and codes are bound to. Looks at no account. Refuses 400 INVALID_INPUT.';
+
+create or replace function api.code_request(mailbox text, code_id uuid, code_mac text) returns api.reply
+language plpgsql volatile as $$
+begin
+  perform internal.start_code(code_request.mailbox, code_request.code_id, code_request.code_mac);
+  return internal.reply(200, '{"ok": true}');
+end $$;
+comment on function api.code_request is 'Starts a sign-in by code. The answer, and the work, are the same whether or not there is an account.';
+
+create or replace function api.code_mail(code_id uuid) returns api.reply
+language sql stable as $$
+  select internal.reply(200, (
+    select json_build_object('email', d.email)
+      from app.developer_codes c
+      join app.developers d on d.mailbox = c.mailbox
+     where c.id = code_mail.code_id and c.expires_at > internal.now()))
+$$;
+comment on function api.code_mail is
+  'For the job: where a code goes, always the address that the account was opened with. null when there is no account, or the code is used, replaced or expired.';
+
+create or replace function api.code_verify(sid uuid, refresh_hash text, mailbox text, code_mac text, ip text default null,
+                                           user_agent text default null)
+returns api.reply
+language plpgsql volatile as $$
+declare
+  code app.developer_codes;
+  them app.developers;
+begin
+  select c.* into code from app.developer_codes c where c.mailbox = code_verify.mailbox for update;
+  if code.id is null or code.expires_at <= internal.now() or code.wrong >= 5 then
+    return internal.refuse(401, 'OTP_INVALID', 'This code is wrong, expired, used or locked.');
+  end if;
+  if code.code_mac <> code_verify.code_mac then
+    -- returned, not raised: the attempt must count
+    update app.developer_codes c set wrong = c.wrong + 1 where c.mailbox = code.mailbox;
+    return internal.refuse(401, 'OTP_INVALID', 'This code is wrong, expired, used or locked.');
+  end if;
+  delete from app.developer_codes c where c.mailbox = code.mailbox;
+  update app.developers d
+     set email_verified = true,
+         account_state = case when d.account_state = 'sandbox' then 'verified_free' else d.account_state end,
+         updated_at = case when d.email_verified then d.updated_at else internal.now() end
+   where d.mailbox = code.mailbox
+  returning d.* into them;
+  if them.id is null then
+    return internal.refuse(401, 'OTP_INVALID', 'This code is wrong, expired, used or locked.');
+  end if;
+  return internal.developer_session(them, 200, code_verify.sid, code_verify.refresh_hash, code_verify.ip, code_verify.user_agent);
+end $$;
+comment on function api.code_verify is
+  'Signs in by a code, once, and marks the address verified: 200 {developer}. Refuses 401 OTP_INVALID, the same for every reason; the fifth wrong attempt locks the code. Locks the code, then the account.';

@@ -1,0 +1,141 @@
+-- Personal access tokens: what a developer gives to a program, limited by scopes, projects and time.
+comment on constraint developer_tokens_name_1_to_80 on app.developer_tokens is '400 VALIDATION_ERROR name: must have 1 to 80 characters.';
+
+create or replace function internal.token_project_ids() returns uuid[]
+language sql stable parallel safe as $$
+  select case when internal.actor() ->> 'project_ids' is not null
+              then array(select p::uuid from json_array_elements_text(internal.actor() -> 'project_ids') p) end
+$$;
+comment on function internal.token_project_ids is 'The projects that the caller''s personal access token is limited to; null: no limit. In policies always inside (select ...).';
+
+create or replace function internal.developer_token_json(t app.developer_tokens) returns json
+language sql stable as $$
+  select json_build_object(
+    'id', (developer_token_json.t).id, 'name', (developer_token_json.t).name, 'token_prefix', (developer_token_json.t).token_prefix,
+    'scopes', to_json((developer_token_json.t).scopes), 'project_ids', to_json((developer_token_json.t).project_ids),
+    'expires_at', internal.iso((developer_token_json.t).expires_at), 'last_used_at', internal.iso((developer_token_json.t).last_used_at),
+    'created_at', internal.iso((developer_token_json.t).created_at), 'revoked_at', internal.iso((developer_token_json.t).revoked_at))
+$$;
+comment on function internal.developer_token_json is 'A personal access token as reads show it: its first characters, no text and no hash. Supplement A2.';
+
+create or replace function internal.check_token_room() returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  -- the account's row, so that two of one developer's requests never count the same room
+  perform from app.developers d where d.id = internal.developer_id() for no key update;
+  if (select count(*) from app.developer_tokens t
+       where t.developer_id = internal.developer_id() and t.revoked_at is null
+         and (t.expires_at is null or t.expires_at > internal.now())) >= 50 then
+    perform internal.fail(409, 'TOKEN_LIMIT_REACHED', 'There are 50 live tokens already: revoke one first.', '{"limit": 50}');
+  end if;
+end $$;
+comment on function internal.check_token_room is 'Refuses 409 TOKEN_LIMIT_REACHED when the caller has 50 live tokens. Locks the account until the transaction ends.';
+
+create or replace function api.token_create(name text, scopes json, token_prefix text, token_hash text, project_ids json default null,
+                                            expires_in_days int default null)
+returns api.reply
+language plpgsql volatile as $$
+declare
+  wanted constant uuid[] := case when token_create.project_ids is not null
+                                 then array(select distinct p::uuid from json_array_elements_text(token_create.project_ids) p order by 1) end;
+  made app.developer_tokens;
+begin
+  -- row-level security leaves only the caller's own
+  if (select count(*) from app.projects p where p.id = any (wanted) and p.deleted_at is null) < cardinality(wanted) then
+    perform internal.invalid('project_ids', 'must name projects of yours');
+  end if;
+  perform internal.check_token_room();
+  insert into app.developer_tokens (developer_id, name, token_prefix, scopes, project_ids, lifetime_days, expires_at)
+  values (internal.developer_id(), token_create.name, token_create.token_prefix,
+          array(select distinct s from json_array_elements_text(token_create.scopes) s order by 1), wanted,
+          token_create.expires_in_days, internal.now() + make_interval(days => token_create.expires_in_days))
+  returning * into made;
+  insert into app.developer_token_secrets (token_hash, token_id) values (token_create.token_hash, made.id);
+  return internal.reply(201, internal.developer_token_json(made));
+end $$;
+comment on function api.token_create is
+  'A new token of the caller: 201; the server adds its text, once. expires_in_days null: never. Refuses 400 VALIDATION_ERROR, 409 TOKEN_LIMIT_REACHED.';
+
+create or replace function api.token_list(page_limit int, page_offset bigint) returns api.reply
+language sql stable as $$
+  select internal.reply_page(
+    (select json_agg(internal.developer_token_json(t.token) order by t.created_at desc, t.id desc)
+       from (select x as token, x.created_at, x.id from app.developer_tokens x
+              where x.developer_id = internal.developer_id()
+              order by x.created_at desc, x.id desc
+              limit token_list.page_limit offset token_list.page_offset) t),
+    (select count(*) from app.developer_tokens t where t.developer_id = internal.developer_id()),
+    token_list.page_offset, token_list.page_limit)
+$$;
+comment on function api.token_list is 'The caller''s tokens, newest first; revoked and expired ones too, until they are forgotten after 90 days.';
+
+create or replace function api.token_revoke(token_id uuid) returns api.reply
+language plpgsql volatile as $$
+begin
+  update app.developer_tokens t set revoked_at = internal.now(), updated_at = internal.now()
+   where t.id = token_revoke.token_id and t.developer_id = internal.developer_id() and t.revoked_at is null;
+  if not found then
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such token.');
+  end if;
+  perform internal.changed('token:' || token_revoke.token_id);
+  return internal.reply(200, '{"deleted": true}');
+end $$;
+comment on function api.token_revoke is 'Ends a token, with every text that still opens it. Refuses 404 NOT_FOUND, also for one that is revoked.';
+
+create or replace function api.token_rotate(token_id uuid, token_prefix text, token_hash text) returns api.reply
+language plpgsql volatile as $$
+declare
+  token app.developer_tokens;
+begin
+  select t.* into token from app.developer_tokens t
+   where t.id = token_rotate.token_id and t.developer_id = internal.developer_id() and t.revoked_at is null
+     for update;
+  if token.id is null then
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such token.');
+  end if;
+  if token.expires_at <= internal.now() then
+    perform internal.check_token_room();
+  end if;
+  -- the old text lives an hour more, and never longer than it would have
+  update app.developer_token_secrets s
+     set ends_at = least(internal.now() + interval '1 hour', token.expires_at)
+   where s.token_id = token.id and s.ends_at is null;
+  insert into app.developer_token_secrets (token_hash, token_id) values (token_rotate.token_hash, token.id);
+  update app.developer_tokens t
+     set token_prefix = token_rotate.token_prefix, updated_at = internal.now(),
+         expires_at = internal.now() + make_interval(days => t.lifetime_days)
+   where t.id = token.id
+  returning t.* into token;
+  perform internal.changed('token:' || token.id);
+  return internal.reply(200, internal.developer_token_json(token));
+end $$;
+comment on function api.token_rotate is
+  'Another text for a token, good for its whole lifetime again; the server adds it, once. Refuses 404 NOT_FOUND, 409 TOKEN_LIMIT_REACHED where an expired one comes back. Locks the token.';
+
+create or replace function api.token_check(token_hash text) returns api.reply
+language plpgsql volatile as $$
+declare
+  held record;
+begin
+  select t.id, t.developer_id, t.name, t.scopes, t.project_ids, t.last_used_at, least(t.expires_at, s.ends_at) as ends_at
+    into held
+    from app.developer_token_secrets s
+    join app.developer_tokens t on t.id = s.token_id
+   where s.token_hash = token_check.token_hash and t.revoked_at is null
+     and coalesce(least(t.expires_at, s.ends_at) > internal.now(), true);
+  if held.id is null then
+    return internal.reply(200, 'null');
+  end if;
+  if held.last_used_at is null or held.last_used_at < internal.now() - interval '1 minute' then
+    update app.developer_tokens t set last_used_at = internal.now() where t.id = held.id;
+  end if;
+  return internal.reply(200, json_build_object(
+    'token_id', held.id, 'developer_id', held.developer_id, 'name', held.name, 'scopes', to_json(held.scopes),
+    'project_ids', to_json(held.project_ids), 'expires_at', extract(epoch from held.ends_at)));
+end $$;
+comment on function api.token_check is
+  'For the server alone: the live token that a text of this hash opens, or null. expires_at in Unix seconds. Notes its use, at most once a minute.';
+
+create or replace trigger tg_developer_tokens__audit
+  after insert or update or delete on app.developer_tokens
+  for each row execute function internal.tg_audit('tokens');

@@ -1,0 +1,178 @@
+-- Whole collections out, as batches that a stream asks for one after the other.
+
+create or replace function api.collection_export(name text, after uuid default null, include_deleted boolean default false) returns api.reply
+language plpgsql stable as $$
+declare
+  d constant jsonb := internal.collection_definition(collection_export.name);
+  rows json;
+  last uuid;
+begin
+  -- aliases that no column can have: a column's name would come before a table's
+  execute format(
+    'select coalesce(json_agg(p.line order by p.id), ''[]''), case when count(*) = 500 then (array_agg(p.id order by p.id desc))[1] end
+       from (select "_t".id, (select row_to_json("_row")::text from (select %s) as "_row") as line
+               from collections.%I as "_t"
+              where ($1 is null or "_t".id > $1) and ($2 or "_t".deleted_at is null)
+              order by "_t".id limit 500) p',
+    internal.collection_outputs_sql(d, '"_t"', null, null), collection_export.name)
+    into rows, last using collection_export.after, collection_export.include_deleted;
+  return internal.reply(200, json_build_object('rows', rows, 'next_cursor', last, 'columns', d -> 'order'));
+end $$;
+comment on function api.collection_export is
+  'The next 500 rows in the order of their ids, which is that of their making, as JSON texts; next_cursor is null after the last. columns are their
+   names in order. Refuses 404 COLLECTION_NOT_FOUND.';
+
+create or replace function internal.collection_import_begin(name text) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  c constant app.collections := internal.collection_find(collection_import_begin.name);
+  import_id uuid;
+begin
+  perform internal.collection_may_define();
+  -- what a client left half-sent
+  delete from app.collection_imports i where i.created_at < internal.now() - interval '1 day';
+  insert into app.collection_imports as i (collection_id) values (c.id) returning i.id into import_id;
+  return json_build_object('import_id', import_id, 'columns', (
+    select coalesce(json_object_agg(k.name, k.type), '{}') from app.collection_columns k where k.collection_id = c.id));
+end $$;
+comment on function internal.collection_import_begin is 'Begins an import: its id, and the types of the columns. Refuses 404 COLLECTION_NOT_FOUND.';
+
+create or replace function api.collection_import_begin(name text) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.collection_import_begin(collection_import_begin.name))
+$$;
+comment on function api.collection_import_begin is 'Begins an import: internal.collection_import_begin says how.';
+
+create or replace function internal.collection_import_add(import_id uuid, place int, rows json) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform internal.collection_may_define();
+  insert into app.collection_import_parts (import_id, position, rows)
+  values (collection_import_add.import_id, collection_import_add.place, collection_import_add.rows);
+  update app.collection_imports i set rows = i.rows + json_array_length(collection_import_add.rows) where i.id = collection_import_add.import_id;
+end $$;
+comment on function internal.collection_import_add is 'Stages a part of an import.';
+
+create or replace function api.collection_import_add(import_id uuid, place int, rows json) returns api.reply
+language plpgsql volatile as $$
+begin
+  perform internal.collection_import_add(collection_import_add.import_id, collection_import_add.place, collection_import_add.rows);
+  return internal.reply(200, 'true');
+end $$;
+comment on function api.collection_import_add is 'Stages a part of an import.';
+
+create or replace function internal.collection_import_drop(import_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform internal.collection_may_define();
+  delete from app.collection_imports i where i.id = collection_import_drop.import_id;
+end $$;
+comment on function internal.collection_import_drop is 'Forgets an import with what is staged of it.';
+
+create or replace function api.collection_import_drop(import_id uuid) returns api.reply
+language plpgsql volatile as $$
+begin
+  perform internal.collection_import_drop(collection_import_drop.import_id);
+  return internal.reply(200, 'true');
+end $$;
+comment on function api.collection_import_drop is 'Forgets an import with what is staged of it.';
+
+create or replace function internal.collection_import_take(import_id uuid, out collection app.collections, out rows json)
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  i app.collection_imports;
+begin
+  perform internal.collection_may_define();
+  select k.* into i from app.collection_imports k where k.id = collection_import_take.import_id for update;
+  if i.id is null then
+    perform internal.fail(404, 'NOT_FOUND', 'The import is gone, with its collection or by its age.');
+  end if;
+  select k.* into collection from app.collections k where k.id = i.collection_id;
+  delete from app.collection_import_parts p
+   where (p.import_id, p.position) = (
+     select f.import_id, f.position from app.collection_import_parts f where f.import_id = i.id order by f.position limit 1)
+  returning p.rows into rows;
+end $$;
+comment on function internal.collection_import_take is
+  'Takes the next part out of an import, null after the last. Refuses 404 NOT_FOUND. Locks the import.';
+
+create or replace function internal.collection_import_settle(import_id uuid, inserted int, errors jsonb) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  i app.collection_imports;
+begin
+  perform internal.collection_may_define();
+  update app.collection_imports k
+     set inserted = k.inserted + collection_import_settle.inserted,
+         failed = k.failed + jsonb_array_length(collection_import_settle.errors),
+         errors = case when jsonb_array_length(k.errors) < 100
+                       then (select coalesce(jsonb_agg(e.value order by e.n), '[]')
+                               from jsonb_array_elements(k.errors || collection_import_settle.errors) with ordinality as e (value, n)
+                              where e.n <= 100)
+                       else k.errors end
+   where k.id = collection_import_settle.import_id
+  returning k.* into i;
+  return json_build_object('rows', i.rows, 'inserted', i.inserted, 'failed', i.failed, 'errors', i.errors);
+end $$;
+comment on function internal.collection_import_settle is 'Counts what came of a part; answers how the import stands.';
+
+create or replace function internal.collection_import_rows(c app.collections, rows json, out inserted int, out errors jsonb)
+language plpgsql volatile as $$
+declare
+  status int;
+  item json;
+  message text;
+  detail json;
+begin
+  errors := '[]';
+  -- together, unless a row leaves out a column that has a default
+  if not exists (
+    select from app.collection_columns k, json_array_elements(collection_import_rows.rows) as e (item)
+     where k.collection_id = (collection_import_rows.c).id and k.default_value is not null and e.item -> 'row' -> k.name is null
+  ) then
+    begin
+      select r.status into status
+        from internal.collection_run('batch', (collection_import_rows.c).name, json_build_object('rows', (
+          select json_agg(e.item -> 'row' order by e.n) from json_array_elements(collection_import_rows.rows) with ordinality as e (item, n)))) r;
+      if status = 201 then
+        inserted := json_array_length(collection_import_rows.rows);
+        return;
+      end if;
+    exception when sqlstate 'TR000' or integrity_constraint_violation or data_exception or program_limit_exceeded then
+      -- one of them is wrong: each by itself tells which
+      null;
+    end;
+  end if;
+
+  inserted := 0;
+  for item in select e.item from json_array_elements(collection_import_rows.rows) with ordinality as e (item, n) order by e.n loop
+    begin
+      perform internal.collection_operation(json_build_object('op', 'insert', 'collection', (collection_import_rows.c).name, 'data', item -> 'row'), null);
+      inserted := inserted + 1;
+    exception when sqlstate 'TR000' then
+      get stacked diagnostics message = message_text, detail = pg_exception_detail;
+      errors := errors || jsonb_build_object('line', (item ->> 'line')::bigint, 'code', detail ->> 'code', 'message', message);
+    end;
+  end loop;
+end $$;
+comment on function internal.collection_import_rows is
+  'Inserts rows [{line, row}], those that can be: all at once, or where one is wrong each by itself. Answers how many, and what was wrong with the others.';
+
+create or replace function api.collection_import_part(import_id uuid) returns api.reply
+language plpgsql volatile as $$
+declare
+  part record;
+  inserted int := 0;
+  errors jsonb := '[]';
+begin
+  select p.* into part from internal.collection_import_take(collection_import_part.import_id) p;
+  if part.rows is not null then
+    select r.inserted, r.errors into inserted, errors from internal.collection_import_rows(part.collection, part.rows) r;
+  end if;
+  return internal.reply(200, internal.json_merge(
+    json_build_object('is_over', part.rows is null),
+    internal.collection_import_settle(collection_import_part.import_id, inserted, errors)));
+end $$;
+comment on function api.collection_import_part is
+  'For the job of an import: inserts the next part and removes it, in one transaction, so that a job that runs again inserts nothing twice.
+   Refuses 404 NOT_FOUND. Locks the import.';

@@ -1,0 +1,1 @@
+grant execute on function internal.audit_scope to app_admin;

@@ -1,0 +1,133 @@
+import { hash } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import { dataOf } from '#server/database/database.ts'
+import { refusal } from '#server/errors.ts'
+import type { Route } from '#server/http/route.ts'
+import { uuidPattern } from '#server/http/schemas.ts'
+import { allows, scopeNeeded } from '#server/http/scopes.ts'
+import { tokenBeginning } from '#server/http/tokens.ts'
+import { sha256 } from '#server/secrets.ts'
+import type { Services } from '#server/services.ts'
+
+/** A personal access token as a request holds it. */
+export type HeldToken = {
+  readonly id: string
+  readonly name: string
+  readonly scopes: readonly string[]
+  /** Null: every project. */
+  readonly projectIds: readonly string[] | null
+}
+
+/** A developer's verified Bearer: a session's access token, or a personal access token. */
+export type DeveloperCredential = {
+  readonly developerId: string
+  /** The sign-in; null for a personal access token. */
+  readonly sid: string | null
+  readonly token: HeldToken | null
+  /** Unix seconds; null never. */
+  readonly expiresAt: number | null
+}
+
+export const bearer = (request: FastifyRequest): string | null => {
+  const header = request.headers.authorization
+  if (!header) return null
+  return /^Bearer +([^\s]+) *$/i.exec(header)?.[1] ?? ''
+}
+
+const ask = async <T>(services: Services, name: string, args: Record<string, string>) =>
+  dataOf<T>(await services.database.call(services.control, 'control_auth', { caller: 'edge' }, name, args))
+
+const sessionOf = async (services: Services, text: string): Promise<DeveloperCredential | null> => {
+  const verified = await services.tokens.verifyDeveloperAccess(text)
+  if (verified.kind !== 'valid' || !uuidPattern.test(verified.claims.sid)) return null
+  const { sid } = verified.claims
+  const { is_live } = await ask<{ is_live: boolean }>(services, 'developer_session_check', { sid })
+  return is_live ? { ...verified.claims, token: null } : null
+}
+
+type TokenRow = {
+  token_id: string
+  developer_id: string
+  name: string
+  scopes: string[]
+  project_ids: string[] | null
+  expires_at: number | null
+}
+
+const tokenOf = async (services: Services, text: string): Promise<DeveloperCredential | null> => {
+  const row = await ask<TokenRow | null>(services, 'token_check', { token_hash: sha256(text) })
+  if (!row) return null
+  const { token_id: id, name, scopes, project_ids: projectIds } = row
+  return {
+    developerId: row.developer_id,
+    sid: null,
+    token: { id, name, scopes, projectIds },
+    expiresAt: row.expires_at,
+  }
+}
+
+const developerOf = async (request: FastifyRequest, services: Services): Promise<DeveloperCredential> => {
+  const text = bearer(request)
+  const refuse = () => refusal(401, 'INVALID_DEVELOPER_TOKEN', 'The developer token is missing, expired or not valid.')
+  if (!text || text.length > 4096) throw refuse()
+  const load = text.startsWith(tokenBeginning) ? tokenOf : sessionOf
+  const held = await services.sessions.developers.get(hash('sha256', text, 'base64'), () => load(services, text))
+  if (!held || (held.expiresAt !== null && held.expiresAt <= services.now().getTime() / 1000)) throw refuse()
+  return held
+}
+
+const checkToken = (token: HeldToken, request: FastifyRequest, services: Services, route: Route): void => {
+  if (route.sessionOnly) throw sessionRequired()
+  const needed = scopeNeeded(services.areaOf(route), route, request)
+  if (needed !== null && !allows(token.scopes, needed)) {
+    throw refusal(403, 'SCOPE_REQUIRED', `This token lacks the scope ${needed}.`, { required: needed })
+  }
+}
+
+export const sessionRequired = () =>
+  refusal(403, 'SESSION_REQUIRED', 'A personal access token cannot do this: sign in and use the access token.')
+
+export const projectForbidden = (message = 'This project belongs to another developer.') =>
+  refusal(403, 'PROJECT_FORBIDDEN', message)
+
+/** Who calls a route of the account itself. A token that is limited to projects changes nothing there. */
+export const accountOf = async (request: FastifyRequest, services: Services, route: Route) => {
+  const held = await developerOf(request, services)
+  if (!held.token) return held
+  checkToken(held.token, request, services, route)
+  const needed = scopeNeeded(services.areaOf(route), route, request)
+  if (held.token.projectIds && needed?.endsWith(':write')) {
+    throw projectForbidden('This token is limited to some projects, and may change nothing outside of them.')
+  }
+  return held
+}
+
+/** Who calls a route of a project, and the project, which is theirs. */
+export const ownedProject = async (request: FastifyRequest, services: Services, route: Route) => {
+  const held = await developerOf(request, services)
+  const { projectId = '' } = request.params as { projectId?: string }
+  const edge = uuidPattern.test(projectId) ? await services.edges.byProject(projectId.toLowerCase()) : null
+  if (!edge) throw refusal(404, 'NOT_FOUND', 'There is no such project.')
+  if (edge.developerId !== held.developerId) throw projectForbidden()
+  if (held.token?.projectIds && !held.token.projectIds.includes(edge.projectId)) {
+    throw projectForbidden('This token is limited to other projects.')
+  }
+  if (held.token) checkToken(held.token, request, services, route)
+  return { held, edge }
+}
+
+/** From where, for the audit trail. */
+export const originOf = (request: FastifyRequest) => ({
+  ip: request.ip,
+  user_agent: request.headers['user-agent']?.slice(0, 500) ?? null,
+  request_id: request.id,
+})
+
+/** Who did it, for the audit trail; project_ids is read by the policy that keeps a limited token to its projects. */
+export const actorOf = (request: FastifyRequest, { developerId, token }: DeveloperCredential) =>
+  JSON.stringify({
+    ...(token
+      ? { type: 'pat', id: token.id, label: token.name, ...(token.projectIds ? { project_ids: token.projectIds } : {}) }
+      : { type: 'developer', id: developerId, label: null }),
+    ...originOf(request),
+  })

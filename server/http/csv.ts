@@ -1,0 +1,38 @@
+/** A column by its name in the row, or under a name of its own with the cell that a row has in it. */
+export type Column =
+  | string
+  | { readonly name: string; readonly cell: (row: Readonly<Record<string, unknown>>) => unknown }
+
+const nameOf = (column: Column) => (typeof column === 'string' ? column : column.name)
+
+/** First line of a table of RFC 4180. */
+export const csvHead = (columns: readonly Column[]): string => line(columns.map(nameOf))
+
+/** The line of a row, given as the text of a JSON object. */
+export const csvRow = (columns: readonly Column[], row: string): string => {
+  const parsed = JSON.parse(row, keepDigits as Parameters<typeof JSON.parse>[1]) as Readonly<Record<string, unknown>>
+  return line(columns.map((column) => cellText(typeof column === 'string' ? parsed[column] : column.cell(parsed))))
+}
+
+// TypeScript does not know these yet, Node 24 does
+type ExactJson = { rawJSON(text: string): unknown; isRawJSON(value: unknown): value is { readonly rawJSON: string } }
+const exact = JSON as unknown as ExactJson
+
+/** Numbers pass as they are spelled: a bigint or a numeric has more digits than a double holds. */
+const keepDigits = (_key: string, value: unknown, { source = '' }: { source?: string }) =>
+  typeof value === 'number' ? exact.rawJSON(source) : value
+
+/** What a spreadsheet would take for a formula. */
+const formula = /^[=+\-@\t\r]/
+
+/** Text of a cell: nothing for null, JSON for objects and lists; a text that a spreadsheet would run gets a leading quote, a number never. */
+export const cellText = (value: unknown): string => {
+  if (value === null || value === undefined) return ''
+  if (exact.isRawJSON(value)) return value.rawJSON
+  if (typeof value === 'string') return formula.test(value) ? `'${value}` : value
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+const line = (cells: readonly string[]): string => `${cells.map(quoted).join(',')}\r\n`
+
+const quoted = (cell: string): string => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)

@@ -1,0 +1,56 @@
+import type { FastifyRequest } from 'fastify'
+import type { Area, Route } from '#server/http/route.ts'
+
+/** Areas that personal access tokens and operator tokens can be limited to (supplement A4), whether or not they are here yet. */
+const namedAreas =
+  'users collections events segments config flags experiments content streaks xp achievements challenges leaderboards leagues currencies catalog stores inventory entitlements referrals reviews moderation messaging groups feeds media push email webhooks functions queues sites ai analytics monetization deep_links affiliate payments onboarding roles'.split(
+    ' ',
+  )
+
+/** What a token needs for a route: `streaks:write`. Null: any token will do, or, where it says sessionOnly, none. */
+export const scopeOf = (area: Area, route: Route): string | null => {
+  if (route.sessionOnly || route.scope === null) return null
+  if (route.scope) return route.scope
+  return `${area.scopeArea ?? area.stem}:${route.method === 'GET' || route.readOnly ? 'read' : 'write'}`
+}
+
+/** As scopeOf, for one request: what a change would do may be asked with the scope that reads. */
+export const scopeNeeded = (area: Area, route: Route, request: Pick<FastifyRequest, 'query'>): string | null => {
+  const scope = scopeOf(area, route)
+  const isDryRun =
+    route.query?.['dry_run'] !== undefined && (request.query as Record<string, unknown>)['dry_run'] === 'true'
+  return isDryRun ? (scope?.replace(/:write$/, ':read') ?? null) : scope
+}
+
+/** `*` stands for every area; whoever may write may read. */
+export const allows = (scopes: readonly string[], needed: string): boolean => {
+  const [area = ''] = needed.split(':')
+  const enough = needed.endsWith(':read') ? ['read', 'write'] : ['write']
+  return enough.some((access) => scopes.includes(`${area}:${access}`) || scopes.includes(`*:${access}`))
+}
+
+/** Every area that a scope may name: those of the list, and those of the routes that take tokens here. */
+export const scopeAreas = (areas: readonly Area[]): ReadonlySet<string> =>
+  new Set([
+    ...namedAreas,
+    ...areas.flatMap((area) =>
+      area.routes
+        .filter((route) => route.caller.takesTokens)
+        .flatMap((route) => scopeOf(area, route)?.split(':')[0] ?? []),
+    ),
+  ])
+
+export const isScope = (scope: string, known: ReadonlySet<string>): boolean => {
+  const [, area = '', access] = /^(\*|[a-z_]+):(read|write)$/.exec(scope) ?? []
+  return access !== undefined && (area === '*' || known.has(area))
+}
+
+/** What a route may refuse a token with, whatever else it refuses. */
+export const tokenRefusals = (area: Area, route: Route): readonly string[] => {
+  if (!route.caller.takesTokens) return []
+  if (route.sessionOnly) return ['SESSION_REQUIRED']
+  const scope = scopeOf(area, route)
+  if (scope === null) return []
+  // outside of its projects a token that is limited to some may read, and change nothing
+  return scope.endsWith(':write') ? ['SCOPE_REQUIRED', 'PROJECT_FORBIDDEN'] : ['SCOPE_REQUIRED']
+}

@@ -1,0 +1,208 @@
+import { z } from 'zod'
+import { type Arguments, dataOf, type Reply } from '#server/database/database.ts'
+import { refusal } from '#server/errors.ts'
+import { projectOwner } from '#server/http/callers.ts'
+import type { Column } from '#server/http/csv.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { cursorPage, data, Limit, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { batchSize, streamed, streamRows } from '#server/http/stream.ts'
+
+const AuditEvent = z.strictObject({
+  id: Uuid,
+  occurred_at: Time,
+  actor: z.strictObject({
+    type: z.enum(['developer', 'pat', 'service_account', 'operator_token', 'server_key', 'system']),
+    id: z.string().nullable(),
+    label: z.string().nullable(),
+  }),
+  action: z.string(),
+  target: z.strictObject({ type: z.string(), id: z.string().nullable() }),
+  changes: z.record(z.string(), z.tuple([z.unknown(), z.unknown()])),
+  ip: z.string().nullable(),
+  user_agent: z.string().nullable(),
+  request_id: z.string().nullable(),
+  status: z.int(),
+})
+
+const keyForm = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3})\d{3}Z \d{19} [0-9a-f-]{36}$/
+
+/** The place of a row, which the functions spell as text that sorts; opaque to whoever pages. */
+const Cursor = z
+  .string()
+  .max(200)
+  .transform((text) => Buffer.from(text, 'base64url').toString())
+  .refine((key) => !Number.isNaN(Date.parse(`${keyForm.exec(key)?.[1]}Z`)), 'is not a cursor of this list')
+const cursorOf = (key: string) => Buffer.from(key).toString('base64url')
+
+const Moment = z.iso
+  .datetime({ offset: true, error: 'must be a time such as 2026-10-03T00:00:00Z' })
+  .refine((text) => !text.startsWith('0000'), 'must be a time such as 2026-10-03T00:00:00Z')
+const Words = Text(200).refine((text) => !text.includes('\0'), 'must be text')
+const range = { since: Moment.optional(), until: Moment.optional() }
+
+type Row = { readonly key: string; readonly event: string }
+type Ask = (name: string, args: Arguments) => Promise<Reply>
+
+/** A project's trail is in two places: what control knows of the project, and the project's own database, once there is one. */
+const placesOf = ({ call, resolved, services }: HandlerContext, failure: string): readonly Ask[] => {
+  const place = resolved.edge?.place
+  if (!place) return [call]
+  const inTenant: Ask = (name, args) =>
+    services.database.call(place, 'app_admin', resolved.claims, name, args, { readOnly: true, failure })
+  return [call, inTenant]
+}
+
+/** The newest `count` rows of both, put together by their keys. */
+const readRows = async (places: readonly Ask[], count: number, args: Arguments): Promise<Row[]> => {
+  const parts = await Promise.all(places.map((ask) => ask('audit_rows', { ...args, page_limit: count })))
+  return parts
+    .flatMap((reply) => dataOf<Row[]>(reply))
+    .sort((a, b) => (a.key < b.key ? 1 : -1))
+    .slice(0, count)
+}
+
+const list = async (context: HandlerContext) => {
+  const { limit, cursor, ...filters } = context.query as { limit: number; cursor?: string }
+  const rows = await readRows(placesOf(context, 'LIST_FAILED'), limit + 1, { ...filters, after: cursor })
+  const page = rows.slice(0, limit)
+  const last = rows.length > limit ? page.at(-1) : undefined
+  const pagination = { next_cursor: last ? cursorOf(last.key) : null, total: null }
+  // the rows are JSON already
+  const events = page.map(({ event }) => event).join(',')
+  return { status: 200, body: `{"data":[${events}],"pagination":${JSON.stringify(pagination)}}` }
+}
+
+const get = async (context: HandlerContext) => {
+  const ask = (place: Ask) => place('audit_row', { event_id: context.params['eventId'] })
+  const found = await Promise.all(placesOf(context, 'FETCH_FAILED').map(ask))
+  const reply = found.find((answer) => dataOf<object | null>(answer) !== null)
+  if (!reply) throw refusal(404, 'NOT_FOUND', 'There is no such event.')
+  return reply
+}
+
+const columns: readonly Column[] = [
+  'id',
+  'occurred_at',
+  ...['type', 'id', 'label'].map((name) => partOf('actor', name)),
+  'action',
+  ...['type', 'id'].map((name) => partOf('target', name)),
+  'changes',
+  'ip',
+  'user_agent',
+  'request_id',
+  'status',
+]
+
+function partOf(whole: string, name: string): Column {
+  return { name: `${whole}_${name}`, cell: (row) => (row[whole] as Readonly<Record<string, unknown>>)[name] }
+}
+
+/** Newest first, as the list: so what is written after the export began is not in it. */
+const exportAll = (context: HandlerContext) => {
+  const { format, ...bounds } = context.query as { format: 'csv' | 'ndjson'; since?: string; until?: string }
+  const places = placesOf(context, 'FETCH_FAILED')
+  return streamRows({
+    format,
+    filename: `project-${context.resolved.edge?.projectId}-audit`,
+    columns,
+    async read(cursor) {
+      const rows = await readRows(places, batchSize, { ...bounds, after: cursor ?? undefined })
+      return {
+        rows: rows.map(({ event }) => event),
+        next_cursor: rows.length < batchSize ? null : (rows.at(-1)?.key ?? null),
+      }
+    },
+  })
+}
+
+type Verified = {
+  readonly checked: number
+  readonly last_position: number | null
+  readonly is_over: boolean
+  readonly first_broken: { readonly id: string; readonly key: string } | null
+  readonly is_cut: boolean
+}
+
+/** Goes over one place's chain, some rows at a time, up to the first that does not follow from the one before. */
+const verifyPlace = async (ask: Ask, args: Arguments, isWanted: () => boolean) => {
+  let checked = 0
+  for (let after = 0; ; ) {
+    const part = dataOf<Verified>(await ask('audit_verify', { ...args, after_position: after }))
+    checked += part.checked
+    after = part.last_position ?? after
+    if (part.first_broken || part.is_over || !isWanted()) return { ...part, checked }
+  }
+}
+
+const verify = async (context: HandlerContext) => {
+  const isWanted = () => !context.request.raw.destroyed
+  const parts = await Promise.all(
+    placesOf(context, 'FETCH_FAILED').map((ask) => verifyPlace(ask, context.query, isWanted)),
+  )
+  const [first] = parts
+    .flatMap(({ first_broken }) => (first_broken ? [first_broken] : []))
+    .sort((a, b) => (a.key < b.key ? -1 : 1))
+  const result = {
+    verified: !first && parts.every(({ is_cut }) => !is_cut),
+    checked: parts.reduce((sum, part) => sum + part.checked, 0),
+    first_broken_id: first?.id ?? null,
+  }
+  return { status: 200, body: JSON.stringify({ data: result }) }
+}
+
+const reachable = { 503: ['TENANT_UNAVAILABLE', 'TENANT_MIGRATION_PENDING'] }
+
+export const audit = area({
+  stem: 'audit',
+  title: 'Audit events',
+  source: 'supplement',
+  routes: [
+    route('GET /admin/projects/:projectId/audit-events', {
+      caller: projectOwner,
+      summary: 'Who changed what in a project, newest first',
+      description: '`action` is the beginning of one: `streaks.` finds all that was done to streaks.',
+      query: {
+        limit: Limit(),
+        cursor: Cursor.optional(),
+        ...range,
+        actor_id: Words.optional(),
+        action: Words.optional(),
+        target_type: Words.optional(),
+        target_id: Words.optional(),
+      },
+      handle: list,
+      replies: { 200: cursorPage(AuditEvent) },
+      refusals: reachable,
+      failure: 'LIST_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/audit-events/export', {
+      caller: projectOwner,
+      summary: 'The whole trail as a file, newest first',
+      query: { format: z.enum(['ndjson', 'csv'], 'must be ndjson or csv').default('ndjson'), ...range },
+      handle: exportAll,
+      replies: { 200: streamed('ndjson', 'csv') },
+      refusals: reachable,
+      failure: 'FETCH_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/audit-events/verify', {
+      caller: projectOwner,
+      summary: 'Whether nothing in the trail was altered, taken out or cut off',
+      query: range,
+      handle: verify,
+      replies: {
+        200: data(z.strictObject({ verified: z.boolean(), checked: z.int(), first_broken_id: Uuid.nullable() })),
+      },
+      refusals: reachable,
+      failure: 'FETCH_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/audit-events/:eventId', {
+      caller: projectOwner,
+      summary: 'One change',
+      params: { eventId: Uuid },
+      handle: get,
+      replies: { 200: data(AuditEvent) },
+      refusals: reachable,
+      failure: 'FETCH_FAILED',
+    }),
+  ],
+})

@@ -1,0 +1,153 @@
+import type { Readable } from 'node:stream'
+import { refusal } from '#server/errors.ts'
+import { parseJson } from '#server/http/json.ts'
+
+/** A row of a file, as the text of a JSON object, and the line on which it begins. */
+export type ImportRow = { readonly line: number; readonly row: string }
+
+const mostLength = 1_048_576
+
+const broken = (line: number, reason: string) =>
+  refusal(400, 'INVALID_BODY', `Line ${line}: ${reason}`, { field: `line ${line}`, reason })
+
+export const tooLarge = () => refusal(413, 'PAYLOAD_TOO_LARGE', 'The file has more than 50 MB.')
+
+/** Text of a stream of bytes, which must be UTF-8, of at most `most` bytes. */
+export async function* textOf(stream: Readable, most: number): AsyncGenerator<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  let bytes = 0
+  try {
+    // whoever gives up on it still owes the client an answer, on the same connection
+    for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      bytes += chunk.length
+      if (bytes > most) throw tooLarge()
+      yield decoder.decode(chunk, { stream: true })
+    }
+    yield decoder.decode()
+  } catch (error) {
+    if (error instanceof TypeError) throw refusal(400, 'INVALID_BODY', 'The file is not UTF-8.')
+    throw error
+  }
+}
+
+/** One JSON object a line; empty lines are passed over. */
+export async function* ndjsonRows(text: AsyncIterable<string>): AsyncGenerator<ImportRow> {
+  let rest = ''
+  let line = 0
+  const rowOf = (one: string): ImportRow | null => {
+    line += 1
+    if (one.trim() === '') return null
+    if (one.length > mostLength) throw broken(line, 'has more than 1 MB')
+    const parsed = parseJson(one)
+    if (parsed.kind === 'broken') throw broken(line, 'is not JSON that can be stored')
+    if (typeof parsed.value !== 'object' || parsed.value === null || Array.isArray(parsed.value))
+      throw broken(line, 'must be a JSON object')
+    return { line, row: one }
+  }
+  for await (const chunk of text) {
+    const lines = (rest + chunk).split('\n')
+    rest = lines.pop() ?? ''
+    if (rest.length > mostLength) throw broken(line + 1, 'has more than 1 MB')
+    for (const one of lines) {
+      const row = rowOf(one)
+      if (row) yield row
+    }
+  }
+  const last = rowOf(rest)
+  if (last) yield last
+}
+
+type Record = { readonly line: number; readonly cells: readonly string[] }
+
+/** Records of RFC 4180: cells in quotes may hold commas, quotes and line breaks. */
+async function* csvRecords(text: AsyncIterable<string>): AsyncGenerator<Record> {
+  let cells: string[] = []
+  let cell = ''
+  let isQuoted = false
+  let wasQuote = false
+  let line = 1
+  let began = 1
+  let length = 0
+  const record = () => {
+    const made = { line: began, cells: [...cells, cell] }
+    cells = []
+    cell = ''
+    length = 0
+    return made
+  }
+  for await (const chunk of text) {
+    for (const letter of chunk) {
+      length += letter.length
+      if (length > mostLength) throw broken(began, 'has more than 1 MB')
+      if (letter === '\n') line += 1
+      if (isQuoted && !wasQuote) {
+        if (letter === '"') wasQuote = true
+        else cell += letter
+        continue
+      }
+      if (wasQuote && letter === '"') {
+        cell += letter
+        wasQuote = false
+        continue
+      }
+      if (wasQuote) {
+        isQuoted = false
+        wasQuote = false
+      }
+      if (letter === '"' && cell === '') isQuoted = true
+      else if (letter === ',') {
+        cells.push(cell)
+        cell = ''
+      } else if (letter === '\n') {
+        yield record()
+        began = line
+      } else if (letter !== '\r') cell += letter
+    }
+  }
+  if (isQuoted && !wasQuote) throw broken(began, 'has a quote that does not end')
+  if (cells.length > 0 || cell !== '') yield record()
+}
+
+const number = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/
+
+/** A cell as JSON, by the type of its column; what does not suit stays a string, which the insert refuses by name. */
+const cellJson = (cell: string, type: string | undefined, line: number, column: string): string => {
+  if (cell === '') return 'null'
+  if (type === 'jsonb' || type === 'vector' || type?.endsWith('[]')) {
+    if (parseJson(cell).kind === 'broken') throw broken(line, `${column} is not JSON that can be stored`)
+    return cell
+  }
+  if (type === 'boolean' && /^(true|false)$/.test(cell)) return cell
+  if (['integer', 'bigint', 'numeric', 'double'].includes(type ?? '') && number.test(cell)) {
+    return cell.replace(/^(-?)0+(?=\d)/, '$1')
+  }
+  if (cell.includes('\0')) throw broken(line, `${column} has a character that cannot be stored`)
+  // exports put a quote before what a spreadsheet would run
+  return JSON.stringify(cell.replace(/^'(?=[=+\-@\t\r])/, ''))
+}
+
+const managed = ['id', 'user_id', 'group_id', 'created_at', 'updated_at', 'deleted_at']
+
+/** Rows of a CSV file whose first line names the columns. An empty cell is null. */
+export async function* csvRows(
+  text: AsyncIterable<string>,
+  types: Readonly<{ [column: string]: string }>,
+): AsyncGenerator<ImportRow> {
+  let head: readonly string[] | undefined
+  for await (const { line, cells } of csvRecords(text)) {
+    if (!head) {
+      head = cells.map((cell) => cell.replace(/^\uFEFF/, ''))
+      const unknown = head.find((column) => !(column in types) && !managed.includes(column))
+      if (unknown !== undefined)
+        throw refusal(400, 'INVALID_COLUMN', 'The first line must name columns of the collection.', { column: unknown })
+      if (new Set(head).size < head.length) throw broken(line, 'names a column twice')
+      continue
+    }
+    if (cells.length === 1 && cells[0] === '') continue
+    if (cells.length !== head.length) throw broken(line, `has ${cells.length} cells, and not ${head.length}`)
+    const row = head.map(
+      (column, n) => `${JSON.stringify(column)}:${cellJson(cells[n] ?? '', types[column], line, column)}`,
+    )
+    yield { line, row: `{${row.join(',')}}` }
+  }
+}

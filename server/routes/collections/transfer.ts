@@ -1,0 +1,127 @@
+import { Readable } from 'node:stream'
+import { z } from 'zod'
+import { dataOf } from '#server/database/database.ts'
+import { refusal } from '#server/errors.ts'
+import { administrator } from '#server/http/callers.ts'
+import { type Answer, area, type HandlerContext, route } from '#server/http/route.ts'
+import { data, Flag, Uuid } from '#server/http/schemas.ts'
+import { type Batch, streamed, streamRows } from '#server/http/stream.ts'
+import { csvRows, type ImportRow, ndjsonRows, textOf, tooLarge } from './import_lines.ts'
+
+const Format = z.enum(['csv', 'ndjson'], 'must be csv or ndjson')
+
+type Part = Batch & { readonly columns: readonly string[] }
+
+/** Rows in the order of their making: what is written after the export began may be in it, at its end. */
+const exportRows = async (context: HandlerContext) => {
+  const { format, include_deleted } = context.query as { format: 'csv' | 'ndjson'; include_deleted: boolean }
+  const name = String(context.params['name'])
+  const read = async (after: string | null) =>
+    dataOf<Part>(await context.call('collection_export', { name, include_deleted, ...(after ? { after } : {}) }))
+  const first = await read(null)
+  return streamRows({
+    format,
+    filename: name,
+    columns: first.columns,
+    read: async (cursor) => (cursor === null ? first : read(cursor)),
+  })
+}
+
+const fileTypes = { ndjson: 'application/x-ndjson', csv: 'text/csv' } as const
+const mostBytes = 50 * 1_048_576
+const partRows = 500
+
+type Begun = {
+  readonly import_id: string
+  readonly columns: Readonly<{ [column: string]: string }>
+}
+
+/** Stages the file as it comes in, some hundred rows at a time, and leaves the inserting to a job. */
+const importRows = async (context: HandlerContext): Promise<Answer> => {
+  const { request, resolved, services, call, params } = context
+  const { format } = context.query as { format: keyof typeof fileTypes }
+  const file = request.body
+  const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
+  if (!(file instanceof Readable) || type !== fileTypes[format]) {
+    throw refusal(415, 'UNSUPPORTED_MEDIA_TYPE', `Send the file as ${fileTypes[format]}.`)
+  }
+  if (Number(request.headers['content-length']) > mostBytes) {
+    file.resume()
+    throw tooLarge()
+  }
+  const begun = dataOf<Begun>(await call('collection_import_begin', { name: params['name'] }))
+  const { import_id } = begun
+  try {
+    const text = textOf(file, mostBytes)
+    await stage(context, import_id, format === 'csv' ? csvRows(text, begun.columns) : ndjsonRows(text))
+    return await services.database.call(
+      services.control,
+      'control_developer',
+      resolved.claims,
+      'collection_operation',
+      {
+        project_id: params['projectId'],
+        type: 'collections.import',
+        input: { collection: params['name'], import_id },
+      },
+    )
+  } catch (error) {
+    // what still comes is read and forgotten: a client that is sending hears nothing
+    file.resume()
+    await call('collection_import_drop', { import_id })
+    throw error
+  }
+}
+
+const stage = async ({ call }: HandlerContext, import_id: string, rows: AsyncIterable<ImportRow>) => {
+  let part: string[] = []
+  let size = 0
+  let place = 0
+  const flush = async () => {
+    if (part.length === 0) return
+    // as text: its numbers keep their digits
+    await call('collection_import_add', { import_id, place, rows: `[${part.join(',')}]` })
+    part = []
+    size = 0
+    place += 1
+  }
+  for await (const { line, row } of rows) {
+    part.push(`{"line":${line},"row":${row}}`)
+    size += row.length
+    if (part.length === partRows || size > 1_048_576) await flush()
+  }
+  await flush()
+}
+
+export const collectionTransfer = area({
+  stem: 'collections',
+  title: 'Collections: import and export',
+  source: 'supplement',
+  routes: [
+    route('POST /admin/projects/:projectId/collections/:name/import', {
+      caller: administrator,
+      summary: 'Insert the rows of a file',
+      description:
+        'The body is the file, up to 50 MB: NDJSON, or CSV whose first line names columns. Each row names its `user_id`, or its `group_id`. The operation ends with how many rows were inserted, and with the line and code of the first hundred that were not.',
+      params: { name: z.string() },
+      query: { format: Format.default('ndjson') },
+      uploads: Object.values(fileTypes),
+      handle: importRows,
+      replies: { 202: data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') })) },
+      refusals: { 400: ['INVALID_BODY', 'INVALID_COLUMN', 'INVALID_INPUT'], 404: ['COLLECTION_NOT_FOUND'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/collections/:name/export', {
+      caller: administrator,
+      summary: 'All rows of a collection, as a stream',
+      description:
+        'In the order of their making, without deleted ones unless `include_deleted=true`. NDJSON has the rows as `find` shows them; CSV has lists and JSON as JSON texts.',
+      params: { name: z.string() },
+      query: { format: Format.default('ndjson'), include_deleted: Flag() },
+      handle: exportRows,
+      replies: { 200: streamed('ndjson', 'csv') },
+      refusals: { 400: ['INVALID_INPUT'], 404: ['COLLECTION_NOT_FOUND'] },
+      failure: 'FETCH_FAILED',
+    }),
+  ],
+})

@@ -1,0 +1,58 @@
+import { z } from 'zod'
+import { ApiError, refusal } from '#server/errors.ts'
+import { anyone, developer } from '#server/http/callers.ts'
+import { InviteCode, inviteHash, requestAccess } from '#server/http/invites.ts'
+import { asSignIn, perIp, takeLimits } from '#server/http/limits.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { data, Email } from '#server/http/schemas.ts'
+
+const redeem = async (context: HandlerContext) => {
+  await takeLimits(asSignIn(context), perIp('developer redeem', context.request.ip, [10, 'minute']))
+  return context.call('invite_redeem', {
+    code_hash: inviteHash(context.body['invite_code'] as string),
+    details: requestAccess(context.services),
+  })
+}
+
+const join = async (context: HandlerContext) => {
+  const { email, note } = context.body as { email: string; note?: string }
+  await takeLimits(context, perIp('developer waitlist', context.request.ip, [5, 'minute'], [50, 'day']))
+  try {
+    return await context.call('waitlist_join', { email, note })
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status < 500) throw error
+    // the list cannot be written to, while the counters above can: whoever waits may come back
+    throw refusal(503, 'WAITLIST_UNAVAILABLE', 'The waitlist is not available at the moment.', null, {
+      'Retry-After': '30',
+    })
+  }
+}
+
+export const invites = area({
+  stem: 'invites',
+  title: 'Invites and waitlist',
+  source: 'contract',
+  invalid: 'INVALID_INPUT',
+  scopeArea: 'account',
+  routes: [
+    route('POST /auth/developer/redeem-invite', {
+      caller: developer,
+      summary: 'Redeem an invite code, to be allowed to create projects',
+      body: z.object({ invite_code: InviteCode.min(1, 'is required') }),
+      example: { invite_code: 'SVC-7K2M-ABCD-EFGH-2345' },
+      handle: redeem,
+      replies: { 200: data(z.strictObject({ can_provision: z.literal(true), redeemed: z.boolean() })) },
+      refusals: { 403: ['INVITE_INVALID', 'PROVISIONING_REVOKED'], 429: ['RATE_LIMIT_EXCEEDED'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('POST /auth/developer/waitlist', {
+      caller: anyone,
+      summary: 'Ask for access',
+      body: z.object({ email: Email, note: z.string().optional() }),
+      example: { email: 'you@example.com', note: 'We teach the piano.' },
+      handle: join,
+      replies: { 200: data(z.strictObject({ ok: z.literal(true) })) },
+      refusals: { 429: ['RATE_LIMIT_EXCEEDED', 'WAITLIST_FULL'], 503: ['WAITLIST_UNAVAILABLE'] },
+    }),
+  ],
+})

@@ -1,0 +1,108 @@
+import { z } from 'zod'
+import { dataOf, type Reply } from '#server/database/database.ts'
+import { refusal } from '#server/errors.ts'
+import { developer } from '#server/http/callers.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { Deleted, data, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { isScope, scopeAreas } from '#server/http/scopes.ts'
+import { createPersonalToken } from '#server/http/tokens.ts'
+
+const Token = z.strictObject({
+  id: Uuid,
+  name: z.string(),
+  token_prefix: z.string(),
+  scopes: z.array(z.string()),
+  project_ids: z.array(Uuid).nullable(),
+  expires_at: Time.nullable(),
+  last_used_at: Time.nullable(),
+  created_at: Time,
+  revoked_at: Time.nullable(),
+})
+const WithText = data(Token.extend({ token: z.string() }))
+
+/** The text appears here and in the answer, nowhere else. */
+const withText = async (call: Promise<Reply>, token: string) => {
+  const reply = await call
+  return { status: reply.status, body: JSON.stringify({ data: { ...dataOf<object>(reply), token } }) }
+}
+
+const create = (context: HandlerContext) => {
+  const known = scopeAreas(context.services.areas)
+  const unknown = (context.body['scopes'] as string[]).findIndex((scope) => !isScope(scope, known))
+  if (unknown >= 0) {
+    const field = `scopes.${unknown}`
+    const reason = 'must be <area>:read, <area>:write, *:read or *:write of an area that there is'
+    throw refusal(400, 'VALIDATION_ERROR', `${field}: ${reason}`, { field, reason })
+  }
+  const { text, ...stored } = createPersonalToken()
+  return withText(context.call('token_create', { ...context.body, ...stored }), text)
+}
+
+const rotate = (context: HandlerContext) => {
+  const { text, ...stored } = createPersonalToken()
+  return withText(context.call('token_rotate', { token_id: context.params['tokenId'], ...stored }), text)
+}
+
+const lifetime = 'must be a whole number of 1 to 365, or null'
+
+export const tokens = area({
+  stem: 'tokens',
+  title: 'Personal access tokens',
+  source: 'supplement',
+  routes: [
+    route('POST /admin/tokens', {
+      caller: developer,
+      summary: 'Create a personal access token; its text is shown once',
+      sessionOnly: true,
+      body: z.object({
+        name: Text(80, 1),
+        scopes: z
+          .array(z.string().max(100, 'is too long'))
+          .min(1, 'must have at least one scope')
+          .max(100, 'must have at most 100 scopes')
+          .default(['*:write']),
+        project_ids: z
+          .array(Uuid)
+          .min(1, 'must name at least one project, or be null')
+          .max(200, 'must name at most 200 projects')
+          .nullable()
+          .default(null),
+        expires_in_days: z.int(lifetime).min(1, lifetime).max(365, lifetime).nullable().default(90),
+      }),
+      example: { name: 'Deployment', scopes: ['streaks:write', '*:read'], expires_in_days: 30 },
+      handle: create,
+      replies: { 201: WithText },
+      refusals: { 409: ['TOKEN_LIMIT_REACHED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /admin/tokens', {
+      caller: developer,
+      summary: "The developer's personal access tokens, newest first",
+      sessionOnly: true,
+      query: Page,
+      call: 'token_list',
+      replies: { 200: page(Token) },
+      failure: 'LIST_FAILED',
+    }),
+    route('DELETE /admin/tokens/:tokenId', {
+      caller: developer,
+      summary: 'Revoke a personal access token, at once',
+      sessionOnly: true,
+      params: { tokenId: Uuid },
+      call: 'token_revoke',
+      replies: { 200: Deleted },
+      refusals: { 404: ['NOT_FOUND'] },
+      failure: 'DELETE_FAILED',
+    }),
+    route('POST /admin/tokens/:tokenId/rotate', {
+      caller: developer,
+      summary: 'Give a personal access token another text; the former one works for one hour more',
+      sessionOnly: true,
+      params: { tokenId: Uuid },
+      handle: rotate,
+      replies: { 200: WithText },
+      refusals: { 404: ['NOT_FOUND'], 409: ['TOKEN_LIMIT_REACHED'] },
+      failure: 'UPDATE_FAILED',
+    }),
+  ],
+})

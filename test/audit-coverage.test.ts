@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto'
+import { expect, test } from 'vitest'
+import type { Route } from '#server/http/route.ts'
+import { startHarness } from '#test/support/harness.ts'
+import { nameOf } from '#test/support/routes.ts'
+
+/**
+ * Every route by which a developer changes something, called as its example says on things that the calls before it made: what
+ * changed a table has written to the audit trail, in the change's own transaction.
+ */
+const harness = await startHarness()
+// the dates of the examples are still to come
+harness.setTime('2026-11-21T12:00:00Z')
+const project = await harness.project()
+const user = await project.user()
+
+const root = '/admin/projects/:projectId'
+const order = ['POST', 'PUT', 'PATCH', 'DELETE']
+const depth = (route: Route) => route.path.split('/').length
+/** What makes comes before what changes, what deletes comes last, and of that the project. */
+const routes = harness.running.areas
+  .flatMap((area) => area.routes)
+  .filter((route) => route.path.startsWith('/admin') && route.method !== 'GET')
+  .sort(
+    (a, b) =>
+      order.indexOf(a.method) - order.indexOf(b.method) ||
+      (a.method === 'DELETE' ? depth(b) - depth(a) : depth(a) - depth(b)),
+  )
+
+/** Things that no POST answers with an id, or that no route makes. */
+const known: Readonly<Record<string, () => Promise<string>>> = {
+  projectId: async () => project.id,
+  userId: async () => user.id,
+  keyId: async () => (await project.admin.get('')).data.api_keys[0].id,
+  operationId: async () => {
+    const [row] = await harness.control(
+      `select internal.operation_start($1, 'test.cover', 'test__cover') as id from set_config('app.developer_id', $2, true)`,
+      [project.id, project.developer.id],
+    )
+    return row.id
+  },
+}
+/** What must be so before a route has something to change, and how it is undone. */
+const scenes: Readonly<Record<string, { set(): Promise<unknown>; clear(): Promise<unknown> }>> = {
+  [`POST ${root}/reprovision`]: {
+    set: () => harness.control(`update app.tenants set status = 'failed' where project_id = $1`, [project.id]),
+    clear: () => harness.running.services.fleet.provision(project.id),
+  },
+}
+
+const made = new Map<string, string>()
+const pathOf = async (route: Route): Promise<string> => {
+  const parts = route.path.split('/')
+  const found: string[] = []
+  for (const [index, part] of parts.entries()) {
+    if (!part.startsWith(':')) found.push(part)
+    else {
+      const id = made.get(parts.slice(0, index).join('/')) ?? (await known[part.slice(1)]?.())
+      found.push(id ?? '00000000-0000-4000-8000-000000000000')
+    }
+  }
+  return found.join('/')
+}
+
+const tables = `
+  select format('select %L as name, coalesce(md5(string_agg(t::text, '','' order by t::text)), '''') as hash from %s t', c.oid::regclass, c.oid::regclass) as query
+    from pg_class c
+   where c.relnamespace in ('app'::regnamespace, coalesce(to_regnamespace('collections'), 'app'::regnamespace)) and c.relkind = 'r'
+     and c.relname !~ '^(audit_|rate_limits|workers|disposable_domains|timezones|name_words)'`
+const both = [harness.control, project.sql] as const
+const state = async (): Promise<string> => {
+  const hash = createHash('sha256')
+  for (const sql of both) {
+    const queries = (await sql(tables)) as { query: string }[]
+    hash.update(JSON.stringify(await sql(queries.map(({ query }) => query).join(' union all '))))
+  }
+  return hash.digest('hex')
+}
+const rows = async (): Promise<number> => {
+  const counts = await Promise.all(
+    both.map((sql) =>
+      sql(`select count(*)::int as count from app.audit_events where actor ->> 'id' = $1`, [project.developer.id]),
+    ),
+  )
+  return counts.reduce((sum, [row]) => sum + row.count, 0)
+}
+
+test('every change that a developer makes is in the audit trail', { timeout: 120_000 }, async () => {
+  const silent: string[] = []
+  const changed: string[] = []
+  for (const route of routes) {
+    const name = nameOf(route)
+    await scenes[name]?.set()
+    const path = await pathOf(route)
+    const [stateBefore, rowsBefore] = [await state(), await rows()]
+    const answer = await project.developer.request(route.method, path, route.body ? (route.example ?? {}) : undefined)
+    expect(answer.status, `${name}: ${answer.text}`).toBeLessThan(500)
+    if (answer.data?.id) made.set(route.path, answer.data.id)
+    if ((await state()) !== stateBefore) {
+      changed.push(name)
+      if ((await rows()) === rowsBefore) silent.push(`${name} changed something and wrote no row`)
+    }
+    await scenes[name]?.clear()
+  }
+  expect(silent).toEqual([])
+  // so that it is known to have looked: these had something to change
+  expect(changed).toEqual(
+    expect.arrayContaining([
+      'POST /admin/projects',
+      `PATCH ${root}`,
+      `DELETE ${root}`,
+      `POST ${root}/api-keys`,
+      `DELETE ${root}/api-keys/:keyId`,
+      `POST ${root}/reprovision`,
+      `POST ${root}/operations/:operationId/cancel`,
+      `POST ${root}/integrations`,
+      `POST ${root}/webhooks`,
+      `DELETE ${root}/webhooks/:webhookId`,
+      `POST ${root}/streaks`,
+      `PATCH ${root}/streaks/:idOrKey`,
+      `DELETE ${root}/streaks/:idOrKey`,
+      `POST ${root}/streaks/:idOrKey/users/:userId/freezes`,
+      `POST ${root}/streaks/:idOrKey/users/:userId/qualify`,
+    ]),
+  )
+})

@@ -1,0 +1,222 @@
+import pg from 'pg'
+import { afterEach, describe, expect, test } from 'vitest'
+import { type Role, targetOf } from '#server/database/cluster.ts'
+import { startHarness } from '#test/support/harness.ts'
+import { loadTasks } from '#workers/task.ts'
+
+const harness = await startHarness()
+const { services } = harness.running
+afterEach(() => harness.setTime(null))
+
+const maintain = async () => {
+  const { jobs } = await loadTasks()
+  await jobs.find(({ name }) => name === 'fleet__maintain')?.run(services, {})
+}
+type Sql = typeof harness.control
+const partitions = async (sql: Sql) =>
+  (
+    await sql(`select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
+                where i.inhparent = 'app.audit_events'::regclass order by 1`)
+  ).map(({ relname }) => relname)
+/** A change at a time, by nobody in particular. */
+const change = (sql: Sql, at: string, target: string) =>
+  sql(`select internal.audit('test.change', 'tests', $2, scope => $3) from set_config('app.clock', $1, true)`, [
+    at,
+    target,
+    scope,
+  ])
+const scope = '00000000-0000-0000-0000-000000000000'
+const rowsIn = async (sql: Sql, table: string) =>
+  (await sql(`select target_id from app.${table} where action = 'test.change' order by position`)).map(
+    ({ target_id }) => target_id,
+  )
+
+describe.each([
+  ['a project', 203],
+  ['control', 204],
+] as const)('the trail of %s', (kind, decade) => {
+  const start = async (): Promise<Sql> => (kind === 'control' ? harness.control : (await harness.project()).sql)
+
+  test('is kept by month; months are made ahead, and take what came before they were there', async () => {
+    const sql = await start()
+    harness.setTime(`${decade}1-01-31T23:00:00Z`)
+    await maintain()
+    expect(await partitions(sql)).toEqual(
+      expect.arrayContaining([
+        `audit_events_${decade}101`,
+        `audit_events_${decade}102`,
+        `audit_events_${decade}103`,
+        'audit_events_default',
+      ]),
+    )
+    await change(sql, `${decade}1-01-31T23:59:59.999999Z`, 'january')
+    await change(sql, `${decade}1-02-01T00:00:00Z`, 'february')
+    // nobody was there to make this month
+    await change(sql, `${decade}1-07-01T00:00:00Z`, 'july')
+    expect(await rowsIn(sql, `audit_events_${decade}101`)).toEqual(['january'])
+    expect(await rowsIn(sql, `audit_events_${decade}102`)).toEqual(['february'])
+    expect(await rowsIn(sql, 'audit_events_default')).toEqual(['july'])
+    harness.setTime(`${decade}1-07-02T03:23:00Z`)
+    await maintain()
+    expect(await rowsIn(sql, 'audit_events_default')).toEqual([])
+    expect(await rowsIn(sql, `audit_events_${decade}107`)).toEqual(['july'])
+    expect(await partitions(sql)).not.toContain(`audit_events_${decade}106`)
+  })
+
+  test('begins each month with the last hash of the one before, and never goes back into a month that is over', async () => {
+    const sql = await start()
+    await change(sql, `${decade}2-05-31T12:00:00Z`, 'may')
+    await change(sql, `${decade}2-06-01T00:00:01Z`, 'june')
+    // a transaction that began before midnight, and came second
+    await change(sql, `${decade}2-05-31T23:59:59Z`, 'late')
+    const rows = await sql(
+      `select target_id, hash, occurred_at from app.audit_events where action = 'test.change' and occurred_at >= '${decade}2-05-01' order by position`,
+    )
+    expect(rows.map(({ target_id }) => target_id)).toEqual(['may', 'june', 'late'])
+    expect(rows[2].occurred_at).toEqual(new Date(`${decade}2-06-01T00:00:01Z`))
+    const chains = await sql(
+      `select month::text, opening_hash, last_hash from app.audit_chains where scope = $1 and month >= '${decade}2-05-01' order by month`,
+      [scope],
+    )
+    expect(chains).toEqual([
+      { month: `${decade}2-05-01`, opening_hash: expect.any(String), last_hash: rows[0].hash },
+      { month: `${decade}2-06-01`, opening_hash: rows[0].hash, last_hash: rows[2].hash },
+    ])
+  })
+})
+
+test('months without a day of the last 400 are dropped, and what is left can still be verified', async () => {
+  const project = await harness.project()
+  const { sql } = project
+  const verify = async (at: string) => {
+    const rows = await project.as(
+      'app_admin',
+      { 'app.clock': at },
+      `select r.body -> 'data' as data from api.audit_verify(page_limit => 3) r`,
+    )
+    return rows[0].data
+  }
+  harness.setTime('2033-01-05T00:00:00Z')
+  await maintain()
+  for (const [at, name] of [
+    ['2033-01-10T00:00:00Z', 'a'],
+    ['2033-01-31T23:00:00Z', 'b'],
+    ['2033-02-01T00:00:00Z', 'c'],
+    ['2033-02-02T00:00:00Z', 'd'],
+  ] as const)
+    await change(sql, at, name)
+  // 400 days after the last of January: that day still counts
+  harness.setTime('2034-03-07T00:00:00Z')
+  await maintain()
+  expect(await rowsIn(sql, 'audit_events')).toEqual(['a', 'b', 'c', 'd'])
+  harness.setTime('2034-03-08T00:00:00Z')
+  await maintain()
+  expect(await partitions(sql)).not.toContain('audit_events_203301')
+  expect(await rowsIn(sql, 'audit_events')).toEqual(['c', 'd'])
+  const now = '2034-03-08T00:00:00Z'
+  expect(await verify(now)).toMatchObject({ checked: 2, first_broken: null, is_cut: false })
+  // the recorded hash holds the first one that is left
+  await sql(`update app.audit_chains set opening_hash = repeat('0', 64) where month = '2033-02-01'`)
+  expect(await verify(now)).toMatchObject({ first_broken: { id: expect.any(String) } })
+
+  // a trail of which everything is gone goes on where it ended
+  harness.setTime('2036-01-01T00:00:00Z')
+  await maintain()
+  expect(await rowsIn(sql, 'audit_events')).toEqual([])
+  expect(await verify('2036-01-01T00:00:00Z')).toMatchObject({ checked: 0, is_cut: false })
+  await change(sql, '2036-01-01T00:00:00Z', 'e')
+  const [{ position }] = await sql(`select position from app.audit_events where target_id = 'e'`)
+  expect(Number(position)).toBe(5)
+  expect(await verify('2036-01-01T00:00:00Z')).toMatchObject({ checked: 1, first_broken: null, is_cut: false })
+})
+
+test('developers never wait for one another: the trails of two projects are written at the same time', async () => {
+  const [one, other] = [await harness.project(), await harness.project()]
+  const login = async () => {
+    const client = new pg.Client({ connectionString: databaseUrl(services.control.database) })
+    await client.connect()
+    await client.query('begin; set local role trellis_owner')
+    return client
+  }
+  const [first, second] = [await login(), await login()]
+  try {
+    const audit = `select internal.audit('test.change', 'tests', 'x', scope => $1)`
+    await first.query(audit, [one.id])
+    await second.query(`set local lock_timeout = '200ms'`)
+    await second.query(audit, [other.id])
+    await expect(second.query(audit, [one.id])).rejects.toThrow(/lock timeout/)
+  } finally {
+    await first.end()
+    await second.end()
+  }
+})
+
+const databaseUrl = (name: string) => {
+  const url = new URL(services.control.cluster.dsn)
+  url.pathname = `/${name}`
+  return url.href
+}
+
+describe('is append-only', () => {
+  const roles = {
+    tenant: ['app_anon', 'app_user', 'app_server', 'app_admin', 'app_dashboard', 'app_worker', 'app_auth'],
+    control: ['control_anon', 'control_developer', 'control_auth', 'control_worker'],
+  } as const
+  const changes = [
+    `insert into app.audit_events select * from app.audit_events limit 1`,
+    `insert into app.audit_events (id, scope, position, occurred_at, actor, action, target_type, status, hash)
+       values (gen_random_uuid(), gen_random_uuid(), 1, now(), '{}', 'a', 'b', 200, 'c')`,
+    `update app.audit_events set ip = ''`,
+    'delete from app.audit_events',
+    'truncate app.audit_events',
+    'delete from app.audit_events_default',
+    `update app.audit_chains set last_hash = ''`,
+    'delete from app.audit_chains',
+    'drop table app.audit_events',
+    `select internal.audit('a', 'b', 'c')`,
+    'alter table app.audit_events disable trigger all',
+  ]
+  const logins = Object.entries(roles).flatMap(([kind, names]) => names.map((role) => ({ kind, role })))
+
+  test.each(logins)('for $role', async ({ kind, role }) => {
+    const project = await harness.project()
+    const database = kind === 'control' ? services.control.database : project.database
+    const target = targetOf(services.control.cluster, database, role as Role, services.secrets)
+    const client = new pg.Client({ ...target, ssl: false })
+    await client.connect()
+    try {
+      for (const change of changes) {
+        await client.query(`begin; set local role ${role}`)
+        await client.query(
+          `select set_config('app.caller', 'developer', true), set_config('app.developer_id', $1, true)`,
+          [project.developer.id],
+        )
+        await expect(client.query(change), change).rejects.toThrow(/permission denied|must be owner/)
+        await client.query('rollback')
+      }
+      // and only administrators read it
+      await client.query(`begin; set local role ${role}`)
+      const read = client.query('select from app.audit_events')
+      if (['app_admin', 'control_developer'].includes(role)) await read
+      else await expect(read).rejects.toThrow(/permission denied/)
+    } finally {
+      await client.end()
+    }
+  })
+
+  test('and a developer reads the trails of own projects and of the own account, no other', async () => {
+    const [mine, other] = [await harness.project(), await harness.project()]
+    await harness.control(`select internal.audit('test.account', 'developers', $1::text, scope => $1::uuid)`, [
+      mine.developer.id,
+    ])
+    const target = targetOf(services.control.cluster, services.control.database, 'control_developer', services.secrets)
+    const client = new pg.Client({ ...target, ssl: false })
+    await client.connect()
+    await client.query(`begin; set local role control_developer`)
+    await client.query(`select set_config('app.developer_id', $1, true)`, [mine.developer.id])
+    const { rows } = await client.query('select distinct scope from app.audit_events')
+    await client.end()
+    expect(rows.map((row) => row.scope).sort()).toEqual([mine.id, mine.developer.id].sort())
+    expect(rows.map((row) => row.scope)).not.toContain(other.id)
+  })
+})
