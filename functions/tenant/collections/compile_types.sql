@@ -72,14 +72,15 @@ end;
 comment on function internal.bigint_json is 'A JSON number where a double holds it exactly, else a string.';
 
 create or replace function internal.numeric_json(value numeric) returns json
-language sql immutable parallel safe
-return case
-  when numeric_json.value is null then null
-  when abs(numeric_json.value) >= 1e300 or (numeric_json.value <> 0 and abs(numeric_json.value) <= 1e-290) then to_json(numeric_json.value::text)
-  -- not float8 to numeric: that cast keeps 15 digits
-  when numeric_json.value::float8::text::numeric = numeric_json.value then to_json(numeric_json.value)
-  else to_json(numeric_json.value::text)
-end;
+language sql immutable parallel safe as $$
+  select case
+    when numeric_json.value is null then null
+    when abs(numeric_json.value) >= 1e300 or (numeric_json.value <> 0 and abs(numeric_json.value) <= 1e-290) then to_json(numeric_json.value::text)
+    -- not float8 to numeric: that cast keeps 15 digits
+    when numeric_json.value = numeric_json.value::float8::text::numeric then to_json(numeric_json.value)
+    else to_json(numeric_json.value::text)
+  end
+$$;
 comment on function internal.numeric_json is 'A JSON number where a double holds it exactly, else a string.';
 
 create or replace function internal.bigints_json(list bigint[]) returns json
