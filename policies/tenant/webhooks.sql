@@ -56,3 +56,9 @@ grant execute on function internal.webhook_body, internal.webhook_event_json, in
   to app_worker;
 grant execute on function internal.webhook_replay_audit to app_admin;
 grant execute on function internal.forget__webhooks to app_worker;
+
+insert into internal.user_data
+  (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
+values
+  ('app.webhook_deliveries', 'app_user_id', 'webhook_deliveries', null, '{}', 'events', 'move', 'delete',
+   'copies of events that the events section holds', current_setting('trellis.file'));

@@ -63,8 +63,9 @@ begin
      where not i.is_historical
        and (w.filter is null or internal.filter_truth(w.filter, i.properties))
   ), queued as (
-    insert into app.webhook_deliveries (id, webhook_id, secret_id, event_id, event_name, payload, next_attempt_at, held_until, created_at)
-    select m.id, m.webhook_id, m.secret_id, m.event_id, m.event_name,
+    insert into app.webhook_deliveries (id, webhook_id, secret_id, event_id, app_user_id, event_name, payload, next_attempt_at, held_until,
+                                        created_at)
+    select m.id, m.webhook_id, m.secret_id, m.event_id, m.app_user_id, m.event_name,
            internal.webhook_body(
              m.id, m.event_name, project_id,
              internal.webhook_event_json(m.event_id, m.event_name, m.properties, m.occurred_at, m.source, m.session_id),
