@@ -176,7 +176,7 @@ export const startPostgraphileOnNotes = async (story: Story, notes: Notes, passw
     requests: {
       get: query(`query ($id: UUID!) { noteByRowId(rowId: $id) { ${fields} } }`, { id: notes.id }),
       list: query(
-        `{ notes(first: 50, orderBy: [CREATED_AT_DESC]) { nodes { ${fields} } pageInfo { endCursor hasNextPage } } }`,
+        `{ allNotes(first: 50, orderBy: [CREATED_AT_DESC]) { nodes { ${fields} } pageInfo { endCursor hasNextPage } } }`,
       ),
       insert: query(`mutation ($note: NoteInput!) { createNote(input: { note: $note }) { note { ${fields} } } }`, {
         note: { ...notes.row, userId },

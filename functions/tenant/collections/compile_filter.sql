@@ -196,7 +196,13 @@ begin
   sql := case
     -- an index may find what holds it; the comparison has the last word
     when collection_json_leaf_sql.op = 'contains' and collection_json_leaf_sql.is_positive and not collection_json_leaf_sql.is_path
-    then format('(%s @> %s and %s)', collection_json_leaf_sql.expr, plain, place)
+    then case
+      -- only an object holds an object, only an array an array; a null in it equals nothing, and a scalar may be held by itself
+      when jsonb_typeof(collection_json_leaf_sql.value) = 'object'
+           or jsonb_typeof(collection_json_leaf_sql.value) = 'array' and not collection_json_leaf_sql.value @> 'null'
+      then format('%s @> %s', collection_json_leaf_sql.expr, plain)
+      else format('(%s @> %s and %s)', collection_json_leaf_sql.expr, plain, place)
+    end
     when collection_json_leaf_sql.op = 'eq' and collection_json_leaf_sql.is_positive and not collection_json_leaf_sql.is_path
     then format('%s = %s', collection_json_leaf_sql.expr, plain)
     else place

@@ -1,17 +1,22 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
 import { refusal } from '#server/errors.ts'
 import type { Secrets } from '#server/secrets.ts'
 
 /** Where a page begins: the key of the last row before it, as text, and that row's id. */
 export type After = { readonly key: string | null; readonly id: string }
 
+/** Deriving a key takes longer than the rest of a request, and one of bytes is made into an object at each use. */
+const keys = new WeakMap<Secrets, KeyObject>()
+const keyOf = (secrets: Secrets): KeyObject => {
+  const known = keys.get(secrets)
+  if (known) return known
+  const made = createSecretKey(secrets.derive('collection cursors', 32))
+  keys.set(secrets, made)
+  return made
+}
+
 const seal = (secrets: Secrets, query: string, payload: string): Buffer =>
-  createHmac('sha256', secrets.derive('collection cursors', 32))
-    .update(query)
-    .update('\0')
-    .update(payload)
-    .digest()
-    .subarray(0, 16)
+  createHmac('sha256', keyOf(secrets)).update(query).update('\0').update(payload).digest().subarray(0, 16)
 
 /**
  * A cursor holds a row's key, which the caller has seen, and is signed together with the query that it belongs to: it cannot be
