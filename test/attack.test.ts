@@ -117,7 +117,7 @@ type Attack = {
 
 const attackOn = (operation: any): fc.Arbitrary<Attack> => {
   const parameters = operation.parameters ?? []
-  const schema = operation.requestBody?.content['application/json'].schema
+  const schema = operation.requestBody?.content['application/json']?.schema
   const named = (where: string, value: (parameter: any) => fc.Arbitrary<string>) =>
     fc.record(
       Object.fromEntries(parameters.filter((p: any) => p.in === where).map((p: any) => [p.name, value(p)])),

@@ -147,11 +147,13 @@ describe('making', () => {
   })
 
   test('every lint of ours holds for generated tables', async () => {
-    for (const rule of rules.filter((one) => one.only !== 'control'))
+    for (const rule of rules.filter((one) => one.only !== 'control')) {
+      const offenders = (await project.sql(rule.find)).map((row) => String(row.offender))
       expect(
-        (await project.sql(rule.find)).map((row) => row.offender),
+        offenders.filter((offender) => offender.startsWith('collections.')),
         rule.name,
       ).toEqual([])
+    }
   })
 })
 

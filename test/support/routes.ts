@@ -37,5 +37,8 @@ export const bodyOf = (route: Route, { user, developer }: Cast) => {
 }
 
 /** Calls a route as it is meant to be called, or as somebody else. */
-export const callRoute = (route: Route, cast: Cast, as?: Client, projectId = cast.project.id): Promise<Answer> =>
-  (as ?? clientOf(route, cast)).request(route.method, pathOf(route, projectId), bodyOf(route, cast))
+export const callRoute = (route: Route, cast: Cast, as?: Client, projectId = cast.project.id): Promise<Answer> => {
+  const [file] = route.uploads ?? []
+  const [body, headers] = file ? ['{}', { 'content-type': file }] : [bodyOf(route, cast), {}]
+  return (as ?? clientOf(route, cast)).request(route.method, pathOf(route, projectId), body, headers)
+}
