@@ -334,7 +334,7 @@ describe('when a user goes', () => {
     const [theirs, both, mine] = [await make(other), await make(other), await make(survivor)]
     await survivor.post(`/client/groups/${both.id}/join`)
     await other.post(`/client/groups/${mine.id}/join`)
-    const [moved] = await project.sql('select internal.groups_merge($1, $2) as n', [survivor.id, other.id])
+    const [moved] = await project.sql('select internal.merge__group_members($1, $2) as n', [survivor.id, other.id])
     expect(moved.n).toBe(1)
     await gone(other)
     for (const group of [theirs, both, mine]) expect(await roles(group.id)).toEqual({ [survivor.id]: 'owner' })
@@ -360,7 +360,7 @@ describe('what a database role may do', () => {
       expect(await tried(role, 'update app.groups set is_public = true where id = $1', [hidden.id])).toBe('42501')
       expect(await tried(role, 'delete from app.group_members where group_id = $1', [open.id])).toBe('42501')
     }
-    for (const inner of ['group_enter($1, $2, $3)', 'group_room($2)', 'group_succeed($1)', 'groups_merge($1, $2)'])
+    for (const inner of ['group_enter($1, $2, $3)', 'group_room($2)', 'group_succeed($1)', 'merge__group_members($1, $2)'])
       expect(await tried('app_user', `select internal.${inner}`.replaceAll(/\$\d/g, 'null'))).toBe('42501')
   })
 })

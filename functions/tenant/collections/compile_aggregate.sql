@@ -142,7 +142,7 @@ begin
      order by o.n);
   sql := internal.collection_statement_sql(
     collection_aggregate_sql.definition, status, '''{"data":'' || coalesce(json_agg(p.j)::text, ''[]'') || ''}''', 'null',
-    format('(select row_to_json(d) as j from (select t.* from (select %s from collections.%I t where %s%s) t where %s%s limit %s) t cross join lateral (select %s) d) p',
+    format('(select row_to_json("_row") as j from (select t.* from (select %s from collections.%I t where %s%s) t where %s%s limit %s) t cross join lateral (select %s) "_row") p',
            (select string_agg(format('%s as %I', answered -> 'columns' -> o.name ->> 'inner', o.name), ', ' order by o.n)
               from jsonb_array_elements_text(answered -> 'order') with ordinality as o (name, n)),
            collection_aggregate_sql.definition ->> 'name', conditions,

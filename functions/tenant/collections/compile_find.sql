@@ -215,13 +215,13 @@ begin
     page := format('select t.* from (%s) t limit %s', page, wanted);
     sql := internal.collection_statement_sql(
       d, status, '''{"data":'' || coalesce(json_agg(p.j)::text, ''[]'') || ''}''', 'null',
-      format('(select row_to_json(d) as j from (%s) t cross join lateral (select %s) d) p', page, outputs));
+      format('(select row_to_json("_row") as j from (%s) t cross join lateral (select %s) "_row") p', page, outputs));
     return;
   end if;
   pages := true;
   sql := internal.collection_statement_sql(
     d, status, format('''{"data":'' || coalesce((json_agg(p.j) filter (where p.n <= %s))::text, ''[]'') || ''}''', wanted), 'null',
-    format('(select row_to_json(d) as j, row_number() over () as n, %s as k, t.id as i from (select t.* from (%s) t limit %s + 1) t cross join lateral (select %s) d) p',
+    format('(select row_to_json("_row") as j, row_number() over () as n, %s as k, t.id as i from (select t.* from (%s) t limit %s + 1) t cross join lateral (select %s) "_row") p',
            cursor_key, page, wanted, outputs),
     format('case when count(*) > %1$s then json_build_array((array_agg(p.k) filter (where p.n = %1$s))[1], (array_agg(p.i) filter (where p.n = %1$s))[1])::text end',
            wanted));
@@ -257,7 +257,7 @@ begin
   sql := internal.collection_statement_sql(
     collection_row_sql.definition, format('coalesce(case when r.body is null then 404 * %s / 200 end, 200)', status),
     'coalesce(r.body, ''{"error":{"code":"NOT_FOUND","message":"There is no such row."}}'')', 'r.headers',
-    format('(select 1) one left join lateral (select ''{"data":'' || row_to_json(d)::text || ''}'' as body, json_build_object(''ETag'', internal.etag(t.updated_at))::text as headers from collections.%I t cross join lateral (select %s) d where t.id = %s and %s) r on true',
+    format('(select 1) one left join lateral (select ''{"data":'' || row_to_json("_row")::text || ''}'' as body, json_build_object(''ETag'', internal.etag(t.updated_at))::text as headers from collections.%I t cross join lateral (select %s) "_row" where t.id = %s and %s) r on true',
            collection_row_sql.definition ->> 'name',
            internal.collection_outputs_sql(collection_row_sql.definition, 't', null, null), id, conditions));
 end $$;

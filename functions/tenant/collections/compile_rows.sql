@@ -101,7 +101,7 @@ begin
       perform internal.collection_refuse('include', format('%s is also a column', collection_include_sql.name));
     end if;
     other := internal.collection_definition(col ->> 'references');
-    return format('(select row_to_json(%1$s_d) from collections.%2$I %1$s cross join lateral (select %3$s) %1$s_d where %1$s.id = %4$s.%5$I and %1$s.deleted_at is null)',
+    return format('(select row_to_json("_%1$s") from collections.%2$I %1$s cross join lateral (select %3$s) "_%1$s" where %1$s.id = %4$s.%5$I and %1$s.deleted_at is null)',
                   collection_include_sql.inner_alias, other ->> 'name',
                   internal.collection_outputs_sql(other, collection_include_sql.inner_alias, null, collection_include_sql.tree),
                   collection_include_sql.alias, col ->> 'name');
@@ -122,7 +122,7 @@ begin
   end if;
   other := internal.collection_definition(collection_include_sql.name);
   return format(
-    '(select coalesce(json_agg(row_to_json(%1$s_d)), ''[]'') from (select * from collections.%2$I %1$s where %1$s.%4$I = %5$s.id and %1$s.deleted_at is null order by %1$s.created_at desc, %1$s.id desc limit 100) %1$s cross join lateral (select %3$s) %1$s_d)',
+    '(select coalesce(json_agg(row_to_json("_%1$s")), ''[]'') from (select * from collections.%2$I %1$s where %1$s.%4$I = %5$s.id and %1$s.deleted_at is null order by %1$s.created_at desc, %1$s.id desc limit 100) %1$s cross join lateral (select %3$s) "_%1$s")',
     collection_include_sql.inner_alias, other ->> 'name',
     internal.collection_outputs_sql(other, collection_include_sql.inner_alias, null, collection_include_sql.tree),
     children -> 0 ->> 'column', collection_include_sql.alias);

@@ -163,7 +163,7 @@ language sql volatile as $$
 $$;
 comment on function api.group_member_add is 'Adds a member: internal.group_member_add says what is refused.';
 
-create or replace function internal.groups_merge(survivor uuid, other uuid) returns int
+create or replace function internal.merge__group_members(survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   theirs app.group_members;
@@ -171,24 +171,24 @@ declare
   moved int := 0;
 begin
   perform from app.groups g
-    where g.id in (select m.group_id from app.group_members m where m.app_user_id in (groups_merge.survivor, groups_merge.other))
+    where g.id in (select m.group_id from app.group_members m where m.app_user_id in (merge__group_members.survivor, merge__group_members.other))
     order by g.id
       for no key update;
-  for theirs in select m.* from app.group_members m where m.app_user_id = groups_merge.other order by m.group_id loop
-    select m.* into mine from app.group_members m where (m.group_id, m.app_user_id) = (theirs.group_id, groups_merge.survivor);
+  for theirs in select m.* from app.group_members m where m.app_user_id = merge__group_members.other order by m.group_id loop
+    select m.* into mine from app.group_members m where (m.group_id, m.app_user_id) = (theirs.group_id, merge__group_members.survivor);
     if mine.group_id is null then
-      update app.group_members m set app_user_id = groups_merge.survivor
-       where (m.group_id, m.app_user_id) = (theirs.group_id, groups_merge.other);
+      update app.group_members m set app_user_id = merge__group_members.survivor
+       where (m.group_id, m.app_user_id) = (theirs.group_id, merge__group_members.other);
       moved := moved + 1;
     elsif internal.group_rank(theirs.role) > internal.group_rank(mine.role) then
       -- the lower of the two first, for a group has one owner
-      update app.group_members m set role = mine.role where (m.group_id, m.app_user_id) = (theirs.group_id, groups_merge.other);
-      update app.group_members m set role = theirs.role where (m.group_id, m.app_user_id) = (theirs.group_id, groups_merge.survivor);
+      update app.group_members m set role = mine.role where (m.group_id, m.app_user_id) = (theirs.group_id, merge__group_members.other);
+      update app.group_members m set role = theirs.role where (m.group_id, m.app_user_id) = (theirs.group_id, merge__group_members.survivor);
     end if;
   end loop;
   return moved;
 end $$;
-comment on function internal.groups_merge is
+comment on function internal.merge__group_members is
   'When two users become one: the survivor is in the groups of both, with the higher role of the two. Answers how many it took over. Granted to nobody.';
 
 comment on constraint groups_within_max_members on app.groups is '409 GROUP_FULL: The group has as many members as it may have.';

@@ -123,7 +123,7 @@ begin
     join pg_catalog.pg_attribute a on a.attrelid = place and a.attname = k.name;
   return format(
     'select x.line, x.keys from (
-       select json_build_object(%s, ''data'', (select row_to_json(d) from (select %s) d))::text as line, jsonb_build_array(%s) as keys
+       select json_build_object(%s, ''data'', (select row_to_json("_row") from (select %s) "_row"))::text as line, jsonb_build_array(%s) as keys
          from %s t
         where t.%I = $1 and ($2 is null or (%s) > (%s))
         order by %s
