@@ -190,7 +190,7 @@ export const rules: readonly Rule[] = [
             cross join lateral aclexplode(t.acl) a
             where a.grantee in (select r.oid from pg_roles r where r.rolname in ('app_admin', 'control_developer', 'login_lint'))
               and a.privilege_type in ('INSERT', 'UPDATE', 'DELETE')
-              and t.id::regclass::text not in ('app.webhook_secrets', 'app.project_signing_keys', 'app.developer_token_secrets')
+              and t.id::regclass::text not in ('app.webhook_secrets', 'app.project_signing_keys', 'app.developer_token_secrets', 'app.collection_keys')
               -- deliveries are changed by what is asked of them, and that is in the trail
               and t.id::regclass::text <> 'app.webhook_deliveries'
               and not exists (select from pg_trigger g join pg_proc f on f.oid = g.tgfoid
