@@ -83,6 +83,13 @@ test('no address or subject can smuggle a header or a second recipient in', asyn
   expect(got?.headers.x).toBeUndefined()
 })
 
+test('what sign-up takes for an address, mail does too', async () => {
+  for (const to of ["o'brien+tag@example.org", 'a:b@example.org', '[x]@example.org', 'ü@example.org']) {
+    await mail.send({ to, subject: 'x', text: 'y' })
+    expect(server.received.at(-1)?.to).toHaveLength(1)
+  }
+})
+
 test('what the server refuses is thrown, and the next message goes', async () => {
   server.refuse(451)
   await expect(mail.send({ to: 'four@example.org', subject: 'x', text: 'y' })).rejects.toThrow('451')

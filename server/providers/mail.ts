@@ -35,7 +35,7 @@ export type MailOptions = {
 }
 
 // an address is one token here: whoever could put a line break or a second recipient into it could write headers
-const oneAddress = /^[^\s<>,;:"()[\]\\]+@[^\s<>,;:"()[\]\\]+$/
+const oneAddress = /^[^\s\p{Cc}@,;<>()"\\]+@[^\s\p{Cc}@,;<>()"\\:[\]]+$/u
 const timeoutMs = 20_000
 
 /** Mail by SMTP_URL, or, without one, as files under DATA_DIR/mail. */
