@@ -198,22 +198,28 @@ export const rules: readonly Rule[] = [
     bad: `create table app.lint_bads (id int); grant insert (id) on app.lint_bads to login_lint`,
   },
   {
-    name: 'the registry of user data says what is: resets are known, deletes are those of the foreign keys',
+    name: 'the registry of user data says what is: resets and merges are known, deletes are those of the foreign keys',
     only: 'tenant',
-    find: `select d.table_name || '.' || d.user_column as offender
+    find: `select d.table_name || '.' || d.user_column || ': ' || p.problem as offender
              from internal.user_data d
-            where to_regclass(d.table_name) is null
-               or d.reset_section is not null and d.reset_section <> all (internal.reset_sections())
-               or (d.on_delete = 'delete') = exists (
-                    select from pg_constraint k
-                      join pg_attribute a on a.attrelid = k.conrelid and a.attname = d.user_column and a.attnum = any (k.conkey)
-                     where k.contype = 'f' and k.conrelid = to_regclass(d.table_name))
-               or d.on_delete in ('cascade', 'set null') and not exists (
-                    select from pg_constraint k
-                      join pg_attribute a on a.attrelid = k.conrelid and a.attname = d.user_column and a.attnum = any (k.conkey)
-                     where k.contype = 'f' and k.conrelid = to_regclass(d.table_name)
-                       and k.confdeltype = case d.on_delete when 'cascade' then 'c' else 'n' end)
-               or d.on_delete not in ('delete', 'cascade', 'set null')`,
+            cross join lateral (
+              select exists (select from pg_constraint k
+                               join pg_attribute a on a.attrelid = k.conrelid and a.attname = d.user_column and a.attnum = any (k.conkey)
+                              where k.contype = 'f' and k.conrelid = to_regclass(d.table_name)
+                                and (d.on_delete not in ('cascade', 'set null')
+                                     or k.confdeltype = case d.on_delete when 'cascade' then 'c' else 'n' end)) as has_key) f
+            cross join lateral (values
+              (to_regclass(d.table_name) is null, 'there is no such table'),
+              (d.reset_section is not null and d.reset_section <> all (internal.reset_sections()),
+               'reset_section is none of internal.reset_sections()'),
+              (d.on_delete not in ('delete', 'cascade', 'set null'), 'on_delete is delete, cascade or set null'),
+              (d.on_delete = 'delete' and f.has_key, 'on_delete is delete, and there is a foreign key'),
+              (d.on_delete in ('cascade', 'set null') and not f.has_key, 'no foreign key does what on_delete says'),
+              (d.table_name <> 'app.users' and d.on_merge not in ('move', 'union by source', 'keep survivor', 'end')
+               and d.on_merge not like 'with %' and to_regprocedure(format('internal.%I(uuid,uuid)', 'merge__' || d.section)) is null,
+               'on_merge wants a function internal.merge__' || d.section)
+            ) as p (is_broken, problem)
+            where p.is_broken`,
     bad: `update internal.user_data set reset_section = 'nothing' where table_name = 'app.user_identities'`,
   },
   {
