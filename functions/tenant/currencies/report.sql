@@ -1,0 +1,108 @@
+-- Figures of a currency, and the proof that balances are what the ledger says.
+create or replace function api.currency_stats(code text) returns api.reply
+language plpgsql stable as $$
+declare
+  c constant app.currencies := internal.currency_find(currency_stats.code);
+begin
+  return internal.reply(200, (
+    with reasons as (
+      select t.reason, coalesce(sum(t.amount) filter (where t.amount > 0), 0) as minted,
+             coalesce(-sum(t.amount) filter (where t.amount < 0), 0) as burned, count(*) as transactions
+        from app.currency_transactions t
+       where t.currency_code = c.code
+       group by t.reason
+    ), holders as (
+      select b.app_user_id, u.display_name, b.balance
+        from app.currency_balances b
+        join app.users u on u.id = b.app_user_id
+       where b.currency_code = c.code and b.balance > 0
+       order by b.balance desc, b.app_user_id
+       limit 10
+    )
+    select json_build_object(
+      'currency_code', c.code,
+      'minted', coalesce((select sum(r.minted) from reasons r), 0), 'burned', coalesce((select sum(r.burned) from reasons r), 0),
+      'circulating', (select coalesce(sum(b.balance), 0) from app.currency_balances b where b.currency_code = c.code),
+      'holders', (select count(*) from app.currency_balances b where b.currency_code = c.code and b.balance > 0),
+      'top_holders', coalesce((select json_agg(json_build_object('app_user_id', h.app_user_id, 'display_name', h.display_name, 'balance', h.balance)
+                                               order by h.balance desc, h.app_user_id) from holders h), '[]'),
+      'reasons', coalesce((select json_agg(json_build_object('reason', r.reason, 'minted', r.minted, 'burned', r.burned, 'transactions', r.transactions)
+                                           order by r.minted + r.burned desc, r.reason) from (select * from reasons l order by l.minted + l.burned desc, l.reason limit 100) r), '[]'))));
+end $$;
+comment on function api.currency_stats is
+  'Minted, burned, circulating, the ten largest holders, and sums by reason (the hundred largest), as the ledger has them: what the clock did since a
+   user''s last write is not in it yet. Refuses 404 NOT_FOUND.';
+
+create or replace function internal.currency_check_json(k app.currency_checks) returns json
+language sql stable as $$
+  select json_build_object(
+    'checked_at', internal.iso((currency_check_json.k).checked_at), 'finished_at', internal.iso((currency_check_json.k).finished_at),
+    'ok', (currency_check_json.k).mismatched = 0, 'balances', (currency_check_json.k).balances, 'mismatched', (currency_check_json.k).mismatched,
+    'mismatches', (currency_check_json.k).mismatches)
+$$;
+comment on function internal.currency_check_json is 'A proof as it is answered.';
+
+create or replace function api.currencies_integrity() returns api.reply
+language sql stable as $$
+  select internal.reply(200, (select internal.currency_check_json(k)
+                                from app.currency_checks k
+                               where k.finished_at is not null
+                               order by k.checked_at desc, k.id desc
+                               limit 1))
+$$;
+comment on function api.currencies_integrity is 'The newest finished proof that every balance is the sum of its ledger, or null before the first night.';
+
+create or replace function internal.currencies_check(check_id uuid, batch int) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  proof app.currency_checks;
+  found record;
+begin
+  if internal.caller() <> 'worker' then
+    raise exception 'balances are proved by workers, not by %', internal.caller();
+  end if;
+  if currencies_check.check_id is null then
+    -- a month of nights
+    delete from app.currency_checks k where k.checked_at < internal.now() - interval '30 days';
+    insert into app.currency_checks default values returning * into proof;
+  else
+    select k.* into proof from app.currency_checks k where k.id = currencies_check.check_id for no key update;
+  end if;
+  -- one statement sees balances and ledger at one moment
+  with users as (
+    select distinct b.app_user_id from app.currency_balances b
+     where b.app_user_id > coalesce(proof.reached, '00000000-0000-0000-0000-000000000000')
+     order by b.app_user_id
+     limit currencies_check.batch
+  ), compared as (
+    select b.app_user_id, b.currency_code, b.balance, l.ledger, o.lots
+      from users u
+      join app.currency_balances b on b.app_user_id = u.app_user_id
+     cross join lateral (select coalesce(sum(t.amount), 0) as ledger from app.currency_transactions t
+                          where t.app_user_id = b.app_user_id and t.currency_code = b.currency_code) l
+     cross join lateral (select coalesce(sum(k.remaining), 0) as lots from app.currency_lots k
+                          where k.app_user_id = b.app_user_id and k.currency_code = b.currency_code) o
+  )
+  select (select max(u.app_user_id::text)::uuid from users u) as reached, count(*) as balances,
+         count(*) filter (where c.balance <> c.ledger or c.lots > c.balance) as mismatched,
+         coalesce(jsonb_agg(jsonb_build_object('app_user_id', c.app_user_id, 'currency_code', c.currency_code, 'balance', c.balance,
+                                               'ledger', c.ledger, 'expiring', c.lots)
+                            order by c.app_user_id, c.currency_code) filter (where c.balance <> c.ledger or c.lots > c.balance), '[]') as mismatches
+    into found
+    from compared c;
+  update app.currency_checks k
+     set reached = coalesce(found.reached, k.reached), balances = k.balances + found.balances, mismatched = k.mismatched + found.mismatched,
+         mismatches = (select coalesce(jsonb_agg(m.value order by m.n), '[]')
+                         from jsonb_array_elements(k.mismatches || found.mismatches) with ordinality as m (value, n) where m.n <= 100),
+         finished_at = case when found.reached is null then internal.now() end
+   where k.id = proof.id
+  returning k.* into proof;
+  return json_build_object('id', proof.id, 'is_over', proof.finished_at is not null, 'mismatched', proof.mismatched);
+end $$;
+comment on function internal.currencies_check is 'One step of a proof: some users, balances against ledgers. Begins a new one for null. For workers alone.';
+
+create or replace function api.currencies_check(check_id uuid default null, batch int default 1000) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.currencies_check(currencies_check.check_id, currencies_check.batch))
+$$;
+comment on function api.currencies_check is 'A step of the nightly proof: {id, is_over, mismatched}.';

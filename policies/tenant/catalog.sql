@@ -1,0 +1,35 @@
+alter table app.catalog_items enable row level security;
+alter table app.catalog_item_prices enable row level security;
+alter table app.bundle_contents enable row level security;
+
+create policy "users read items" on app.catalog_items for select to app_user using (true);
+create policy "administrators read items" on app.catalog_items for select to app_admin using (true);
+create policy "administrators add items" on app.catalog_items for insert to app_admin with check (true);
+create policy "administrators change items" on app.catalog_items for update to app_admin using (true) with check (true);
+create policy "administrators delete items" on app.catalog_items for delete to app_admin using (true);
+
+create policy "users read prices" on app.catalog_item_prices for select to app_user using (true);
+create policy "administrators read prices" on app.catalog_item_prices for select to app_admin using (true);
+create policy "administrators add prices" on app.catalog_item_prices for insert to app_admin with check (true);
+create policy "administrators change prices" on app.catalog_item_prices for update to app_admin using (true) with check (true);
+create policy "administrators delete prices" on app.catalog_item_prices for delete to app_admin using (true);
+
+create policy "users read contents of bundles" on app.bundle_contents for select to app_user using (true);
+create policy "administrators read contents of bundles" on app.bundle_contents for select to app_admin using (true);
+create policy "administrators add contents of bundles" on app.bundle_contents for insert to app_admin with check (true);
+create policy "administrators change contents of bundles" on app.bundle_contents for update to app_admin using (true) with check (true);
+create policy "administrators delete contents of bundles" on app.bundle_contents for delete to app_admin using (true);
+
+grant select on app.catalog_items, app.catalog_item_prices, app.bundle_contents to app_user, app_admin;
+grant insert, delete,
+  update (name, description, icon_url, category, tags, metadata, max_owned, duration_seconds, use_effect, is_active, updated_at)
+  on app.catalog_items to app_admin;
+grant insert, delete, update (price) on app.catalog_item_prices to app_admin;
+grant insert, delete, update (quantity, position) on app.bundle_contents to app_admin;
+
+grant execute on function internal.catalog_item_json, internal.catalog_find, internal.catalog_page to app_user, app_admin;
+grant execute on function api.catalog_list, api.catalog_get to app_user;
+grant execute on function internal.catalog_found, internal.catalog_lock, internal.catalog_prices_set, internal.catalog_contents_set,
+  internal.catalog_write, internal.catalog_touch, internal.catalog_import_part, api.catalog_items, api.catalog_item_get, api.catalog_define,
+  api.catalog_update, api.catalog_prices_put, api.catalog_contents_put, api.catalog_delete, api.catalog_import
+  to app_admin;

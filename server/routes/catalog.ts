@@ -1,0 +1,223 @@
+import { z } from 'zod'
+import { refusal } from '#server/errors.ts'
+import { administrator, endUser } from '#server/http/callers.ts'
+import { parseJson } from '#server/http/json.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { Deleted, data, Flag, JsonObject, Key, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+
+const whole = (least: number, most: number) =>
+  z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
+const ItemType = z.enum(
+  ['consumable', 'durable', 'bundle', 'currency_pack'],
+  'must be consumable, durable, bundle or currency_pack',
+)
+const Small = (most: number) =>
+  JsonObject.refine((value) => JSON.stringify(value).length <= most, `must have at most ${most} characters as JSON`)
+
+const Fields = {
+  name: Text(200, 1),
+  description: Text(2000).nullable(),
+  icon_url: Text(2000).nullable(),
+  category: Text(100, 1).nullable(),
+  tags: z.array(Text(50, 1)).max(50, 'must have at most 50 items'),
+  metadata: Small(8192),
+  max_owned: whole(1, 1_000_000).nullable(),
+  duration_seconds: whole(1, 315_360_000).nullable(),
+  use_effect: Small(8192).nullable(),
+  is_active: z.boolean(),
+}
+const { name, ...optional } = Fields
+const Prices = z
+  .array(z.object({ currency_code: z.string(), price: whole(0, 2_000_000_000) }))
+  .max(100, 'must have at most 100 items')
+const Contents = z
+  .array(z.object({ content_item_key: z.string(), quantity: whole(1, 10_000) }))
+  .max(100, 'must have at most 100 items')
+const NewItem = z.object({
+  key: Key,
+  name,
+  item_type: ItemType,
+  ...z.object({ ...optional, prices: Prices, bundle_contents: Contents }).partial().shape,
+})
+
+const Item = z.strictObject({
+  id: Uuid,
+  key: Key,
+  item_type: ItemType,
+  ...Fields,
+  catalog_item_prices: z.array(z.strictObject({ currency_code: z.string(), price: z.int() })),
+  bundle_contents: z.array(
+    z.strictObject({
+      content_item_id: Uuid,
+      quantity: z.int(),
+      catalog_items: z.strictObject({ key: Key, name: z.string(), icon_url: z.string().nullable() }),
+    }),
+  ),
+  created_at: Time,
+  updated_at: Time,
+})
+const Problem = z.strictObject({ index: z.int(), key: z.string().nullable(), message: z.string() })
+const Imported = z.strictObject({
+  created: z.int(),
+  updated: z.int(),
+  unchanged: z.int(),
+  errors: z.array(Problem),
+})
+
+const listed = {
+  category: z.string().max(100).optional(),
+  tag: z.string().max(50).optional(),
+}
+const idOrKey = { idOrKey: z.string() }
+const notFound = { 404: ['NOT_FOUND'] }
+const badBody = ['VALIDATION_ERROR', 'INVALID_BODY']
+
+/** The body is the list itself, which no other route takes: form is judged here, item by item, the rest by SQL. */
+const importItems = ({ request, query, call }: HandlerContext) => {
+  const parsed = parseJson(String(request.body ?? ''))
+  if (parsed.kind === 'broken' || !Array.isArray(parsed.value))
+    throw refusal(400, 'INVALID_BODY', 'The body must be a JSON array of items.', {
+      field: '',
+      reason: 'must be a JSON array',
+    })
+  if (parsed.value.length < 1 || parsed.value.length > 5000)
+    throw refusal(400, 'VALIDATION_ERROR', 'An import has 1 to 5000 items.', {
+      field: '',
+      reason: 'must have 1 to 5000 items',
+    })
+  const items: unknown[] = []
+  const problems: Record<number, z.infer<typeof Problem>> = {}
+  for (const [index, value] of parsed.value.entries()) {
+    const read = NewItem.safeParse(value)
+    if (read.success) items.push({ index, item: read.data })
+    else problems[index] = problemOf(index, value, read.error)
+  }
+  return call('catalog_import', { items, problems, dry_run: query['dry_run'] })
+}
+
+const problemOf = (index: number, value: unknown, { issues: [issue] }: z.ZodError) => {
+  const { key } = Object(value) as { key?: unknown }
+  const field = issue?.path.map(String).join('.')
+  return {
+    index,
+    key: typeof key === 'string' ? key : null,
+    message: `${field ? `${field}: ` : ''}${issue?.message ?? 'is not valid'}`,
+  }
+}
+
+export const catalog = area({
+  stem: 'catalog',
+  title: 'Catalog',
+  source: 'supplement',
+  routes: [
+    route('GET /client/catalog', {
+      caller: endUser,
+      source: 'contract',
+      summary: 'Active items, newest first',
+      query: { ...Page, ...listed },
+      call: 'catalog_list',
+      replies: { 200: page(Item) },
+      failure: 'LIST_FAILED',
+    }),
+    route('GET /client/catalog/:itemId', {
+      caller: endUser,
+      source: 'contract',
+      summary: 'An active item, by id or key',
+      params: { itemId: z.string() },
+      call: 'catalog_get',
+      replies: { 200: data(Item) },
+      refusals: { 404: ['FETCH_FAILED'] },
+      failure: 'FETCH_FAILED',
+    }),
+
+    route('POST /admin/projects/:projectId/catalog', {
+      caller: administrator,
+      summary: 'Add an item; at most 5,000',
+      body: NewItem,
+      patch: true,
+      example: { key: 'potion', name: 'Potion', item_type: 'consumable', tags: ['healing'] },
+      call: 'catalog_define',
+      replies: { 201: data(Item) },
+      refusals: { 400: [...badBody, 'BUNDLE_CYCLE'], 409: ['CONFLICT', 'LIMIT_REACHED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/catalog', {
+      caller: administrator,
+      summary: 'Items, newest first',
+      query: {
+        ...Page,
+        ...listed,
+        item_type: ItemType.optional(),
+        search: z.string().max(200).optional(),
+        include_inactive: Flag(),
+      },
+      call: 'catalog_items',
+      replies: { 200: page(Item) },
+      refusals: { 400: ['INVALID_INPUT'] },
+      failure: 'LIST_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/catalog/import', {
+      caller: administrator,
+      summary: 'Add or change items by key, all or none',
+      description:
+        'The body is a JSON array of 1 to 5000 items, each as for adding one; fields that are left out stay as they are. Bundles may hold items of the same list. With an error nothing is written.',
+      query: { dry_run: Flag(true).describe('Only say what would happen') },
+      handle: importItems,
+      replies: { 200: data(Imported) },
+      refusals: { 400: ['INVALID_INPUT', ...badBody] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/catalog/:idOrKey', {
+      caller: administrator,
+      summary: 'An item',
+      params: idOrKey,
+      call: 'catalog_item_get',
+      replies: { 200: data(Item) },
+      refusals: notFound,
+      failure: 'FETCH_FAILED',
+    }),
+    route('PATCH /admin/projects/:projectId/catalog/:idOrKey', {
+      caller: administrator,
+      summary: 'Change an item',
+      params: idOrKey,
+      body: z.object(Fields).partial(),
+      patch: true,
+      example: { is_active: false },
+      call: 'catalog_update',
+      replies: { 200: data(Item) },
+      refusals: { 400: badBody, ...notFound },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('DELETE /admin/projects/:projectId/catalog/:idOrKey', {
+      caller: administrator,
+      summary: 'Delete an item that nothing holds',
+      params: idOrKey,
+      call: 'catalog_delete',
+      replies: { 200: Deleted },
+      refusals: { ...notFound, 409: ['ITEM_IN_USE'] },
+      failure: 'DELETE_FAILED',
+    }),
+    route('PUT /admin/projects/:projectId/catalog/:idOrKey/prices', {
+      caller: administrator,
+      summary: "Replace an item's prices",
+      params: idOrKey,
+      body: z.object({ prices: Prices }),
+      example: { prices: [] },
+      call: 'catalog_prices_put',
+      replies: { 200: data(Item) },
+      refusals: { 400: badBody, ...notFound },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('PUT /admin/projects/:projectId/catalog/:idOrKey/contents', {
+      caller: administrator,
+      summary: 'Replace what is in a bundle',
+      params: idOrKey,
+      body: z.object({ bundle_contents: Contents }),
+      example: { bundle_contents: [] },
+      call: 'catalog_contents_put',
+      replies: { 200: data(Item) },
+      refusals: { 400: [...badBody, 'BUNDLE_CYCLE'], ...notFound },
+      failure: 'UPDATE_FAILED',
+    }),
+  ],
+})

@@ -1,0 +1,321 @@
+import { z } from 'zod'
+import { administrator, endUser } from '#server/http/callers.ts'
+import { idempotency } from '#server/http/idempotency.ts'
+import { perSubject, takeLimits } from '#server/http/limits.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { cursorPage, Deleted, data, JsonObject, Limit, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+
+const billions = 2_000_000_000
+const whole = (least: number, most: number) =>
+  z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
+const Code = z.string().regex(/^[A-Z][A-Z0-9_]{1,15}$/, 'must match ^[A-Z][A-Z0-9_]{1,15}$')
+
+const Regen = z.object({
+  amount: whole(1, billions),
+  every_seconds: whole(1, 31_536_000),
+  cap: whole(1, Number.MAX_SAFE_INTEGER),
+})
+const Rules = {
+  name: Text(200, 1),
+  icon_url: Text(2000).nullable(),
+  initial_grant: whole(0, billions),
+  max_balance: whole(1, Number.MAX_SAFE_INTEGER),
+  client_spendable: z.boolean(),
+  regen: Regen.nullable(),
+  expiry_days: whole(1, 3650).nullable(),
+  is_active: z.boolean(),
+}
+const { name, ...optional } = Rules
+const Currency = z.strictObject({ id: Uuid, code: Code, ...Rules, created_at: Time, updated_at: Time })
+
+const sourceTypes = ['admin', 'reward', 'store', 'purchase', 'spend', 'regen', 'expiry', 'refund', 'merge', 'transfer']
+const Transaction = z.strictObject({
+  id: Uuid,
+  app_user_id: Uuid,
+  currency_code: Code,
+  amount: z.int(),
+  balance_after: z.int(),
+  kind: z.enum(['credit', 'debit']),
+  reason: z.string(),
+  source_type: z.enum(sourceTypes),
+  source_id: z.string(),
+  idempotency_key: z.string().nullable(),
+  expires_at: Time.nullable(),
+  metadata: JsonObject,
+  created_at: Time,
+})
+const Moved = z.strictObject({ transaction: Transaction, balance: z.int() })
+const Balances = z.record(Code, z.int())
+const Adjusted = z.strictObject({ transactions: z.array(Transaction), balances: Balances })
+const Balance = z.strictObject({
+  code: Code,
+  name: z.string(),
+  icon_url: z.string().nullable(),
+  balance: z.int(),
+  next_regen_at: Time.optional(),
+  expiring: z.strictObject({ amount: z.int(), at: Time }).optional(),
+})
+const Stats = z.strictObject({
+  currency_code: Code,
+  minted: z.int(),
+  burned: z.int(),
+  circulating: z.int(),
+  holders: z.int(),
+  top_holders: z.array(z.strictObject({ app_user_id: Uuid, display_name: z.string(), balance: z.int() })),
+  reasons: z.array(z.strictObject({ reason: z.string(), minted: z.int(), burned: z.int(), transactions: z.int() })),
+})
+const Proof = z.strictObject({
+  checked_at: Time,
+  finished_at: Time,
+  ok: z.boolean(),
+  balances: z.int(),
+  mismatched: z.int(),
+  mismatches: z.array(
+    z.strictObject({
+      app_user_id: Uuid,
+      currency_code: Code,
+      balance: z.int(),
+      ledger: z.int(),
+      expiring: z.int(),
+    }),
+  ),
+})
+
+const Metadata = JsonObject.refine(
+  (value) => JSON.stringify(value).length <= 8192,
+  'must have at most 8192 characters as JSON',
+)
+const Reason = Text(200, 1)
+const amount = whole(1, billions)
+const Adjustments = z
+  .array(
+    z.object({
+      currency_code: z.string(),
+      amount: whole(-billions, billions).refine((value) => value !== 0, 'must not be 0'),
+    }),
+  )
+  .min(1, 'must have 1 to 10 items')
+  .max(10, 'must have 1 to 10 items')
+const ExpiresAt = z.string().max(40, 'must be an ISO 8601 time').meta({ format: 'date-time' })
+
+const byCode = { code: z.string() }
+const Cursor = { cursor: z.string().max(100, 'must be a next_cursor of this list').optional(), limit: Limit() }
+const notFound = { 404: ['NOT_FOUND'] }
+const badBody = ['VALIDATION_ERROR', 'INVALID_BODY']
+const takesKey = 'Takes an Idempotency-Key, which is remembered for ever by user and route.'
+
+/** Supplement E1: 60 a minute for each user, whoever spends for them. */
+const spend = async (context: HandlerContext) => {
+  const args = idempotency(context)
+  const { userId } = context.resolved.claims
+  await takeLimits(
+    { call: (name, values, settings) => context.call(name, values, { ...settings, role: 'app_auth' }) },
+    perSubject('spend', String(userId), [60, 'minute']),
+    'RATE_LIMITED',
+  )
+  return context.call('currency_spend', { ...context.params, ...context.body, ...args })
+}
+const keyed = (call: string) => (context: HandlerContext) =>
+  context.call(call, { ...context.params, ...context.body, ...idempotency(context) })
+const adjust = (context: HandlerContext) =>
+  context.call('currencies_adjust', { ...context.body, ...idempotency(context) })
+const reverse = (context: HandlerContext) =>
+  context.call('currency_transaction_reverse', {
+    transaction_id: context.params['transactionId'],
+    ...idempotency(context),
+  })
+
+export const currencies = area({
+  stem: 'currencies',
+  title: 'Currencies',
+  source: 'supplement',
+  routes: [
+    route('GET /client/currencies', {
+      caller: endUser,
+      summary: "The caller's balances",
+      description: 'What regenerates and what expires is worked out for this moment.',
+      call: 'currencies_list',
+      replies: { 200: data(z.array(Balance)) },
+      failure: 'LIST_FAILED',
+    }),
+    route('GET /client/currencies/:code/transactions', {
+      caller: endUser,
+      summary: "The caller's ledger of a currency, newest first",
+      params: byCode,
+      query: Cursor,
+      call: 'currency_transactions',
+      replies: { 200: cursorPage(Transaction) },
+      refusals: { 400: ['INVALID_INPUT'], ...notFound },
+      failure: 'LIST_FAILED',
+    }),
+    route('POST /client/currencies/:code/spend', {
+      caller: endUser,
+      summary: "Spend the caller's currency",
+      description: `Apps may where the currency is \`client_spendable\`, a server key on behalf of the user always. ${takesKey}`,
+      params: byCode,
+      body: z.object({ amount, reason: Reason, metadata: Metadata.optional() }),
+      example: { amount: 50, reason: 'hint' },
+      handle: spend,
+      replies: { 200: data(Moved), 201: data(Moved) },
+      refusals: {
+        400: badBody,
+        403: ['SPEND_NOT_ALLOWED'],
+        ...notFound,
+        409: ['INSUFFICIENT_FUNDS', 'IDEMPOTENCY_CONFLICT'],
+      },
+      failure: 'CREATE_FAILED',
+    }),
+    route('POST /client/currencies/:code/credit', {
+      caller: endUser,
+      summary: 'Credit a user, by a server key on behalf of them',
+      description: takesKey,
+      params: byCode,
+      body: z.object({
+        amount,
+        reason: Reason,
+        metadata: Metadata.optional(),
+        expires_at: ExpiresAt.optional(),
+      }),
+      example: { amount: 100, reason: 'level_finished' },
+      handle: keyed('currency_credit'),
+      replies: { 200: data(Moved), 201: data(Moved) },
+      refusals: {
+        400: badBody,
+        403: ['SERVER_KEY_REQUIRED'],
+        ...notFound,
+        409: ['BALANCE_LIMIT_EXCEEDED', 'IDEMPOTENCY_CONFLICT'],
+      },
+      failure: 'CREATE_FAILED',
+    }),
+
+    route('POST /admin/projects/:projectId/currencies', {
+      caller: administrator,
+      summary: 'Define a currency; at most 100',
+      body: z.object({ code: Code, name, ...z.object(optional).partial().shape }),
+      patch: true,
+      example: { code: 'ENERGY', name: 'Energy', initial_grant: 5, regen: { amount: 1, every_seconds: 600, cap: 5 } },
+      call: 'currency_define',
+      replies: { 201: data(Currency) },
+      refusals: { 400: badBody, 409: ['CONFLICT', 'LIMIT_REACHED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/currencies', {
+      caller: administrator,
+      summary: 'Currencies, newest first',
+      query: Page,
+      call: 'currencies_defined',
+      replies: { 200: page(Currency) },
+      refusals: { 400: ['INVALID_INPUT'] },
+      failure: 'LIST_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/currencies/integrity', {
+      caller: administrator,
+      summary: 'The newest proof that every balance is the sum of its ledger',
+      description: 'Made every night. Null before the first; the first hundred mismatches are written out.',
+      call: 'currencies_integrity',
+      replies: { 200: data(Proof.nullable()) },
+      failure: 'FETCH_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/currencies/transactions', {
+      caller: administrator,
+      summary: "Change a user's balances, all or none",
+      description: `Amounts are signed. Answered in the order of codes. ${takesKey}`,
+      body: z.object({
+        app_user_id: Uuid,
+        adjustments: Adjustments,
+        reason: Reason,
+        metadata: Metadata.optional(),
+        expires_at: ExpiresAt.optional(),
+      }),
+      example: {
+        app_user_id: '018f3f5e-0000-7000-8000-000000000000',
+        adjustments: [{ currency_code: 'ENERGY', amount: 5 }],
+        reason: 'support',
+      },
+      handle: adjust,
+      replies: { 200: data(Adjusted), 201: data(Adjusted) },
+      refusals: {
+        400: badBody,
+        ...notFound,
+        409: ['INSUFFICIENT_FUNDS', 'BALANCE_LIMIT_EXCEEDED', 'IDEMPOTENCY_CONFLICT'],
+      },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/currencies/transactions', {
+      caller: administrator,
+      summary: 'The ledger, newest first',
+      query: {
+        user_id: Uuid.optional(),
+        currency_code: z.string().optional(),
+        reason: z.string().optional(),
+        ...Cursor,
+      },
+      call: 'currency_transactions_all',
+      replies: { 200: cursorPage(Transaction) },
+      refusals: { 400: ['INVALID_INPUT'] },
+      failure: 'LIST_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/currencies/transactions/:transactionId/reverse', {
+      caller: administrator,
+      summary: 'Undo a transaction by another one, once',
+      description: takesKey,
+      params: { transactionId: Uuid },
+      handle: reverse,
+      replies: { 200: data(Moved), 201: data(Moved) },
+      refusals: {
+        400: ['INVALID_ID', 'VALIDATION_ERROR'],
+        ...notFound,
+        409: ['ALREADY_REVERSED', 'CONFLICT', 'INSUFFICIENT_FUNDS', 'BALANCE_LIMIT_EXCEEDED'],
+      },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/currencies/:code', {
+      caller: administrator,
+      summary: 'A currency',
+      params: byCode,
+      call: 'currency_get',
+      replies: { 200: data(Currency) },
+      refusals: notFound,
+      failure: 'FETCH_FAILED',
+    }),
+    route('PATCH /admin/projects/:projectId/currencies/:code', {
+      caller: administrator,
+      summary: 'Change a currency',
+      params: byCode,
+      body: z.object(Rules).partial(),
+      patch: true,
+      example: { client_spendable: true },
+      call: 'currency_update',
+      replies: { 200: data(Currency) },
+      refusals: { 400: badBody, ...notFound },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('DELETE /admin/projects/:projectId/currencies/:code', {
+      caller: administrator,
+      summary: 'Delete a currency that nobody ever had',
+      params: byCode,
+      call: 'currency_delete',
+      replies: { 200: Deleted },
+      refusals: { ...notFound, 409: ['CURRENCY_IN_USE'] },
+      failure: 'DELETE_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/currencies/:code/stats', {
+      caller: administrator,
+      summary: 'Minted, burned and circulating, the largest holders, sums by reason',
+      params: byCode,
+      call: 'currency_stats',
+      replies: { 200: data(Stats) },
+      refusals: notFound,
+      failure: 'FETCH_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/users/:userId/balances', {
+      caller: administrator,
+      summary: "A user's balances, `{CODE: n}`",
+      params: { userId: Uuid },
+      call: 'user_balances',
+      replies: { 200: data(Balances) },
+      refusals: { 400: ['INVALID_ID'], ...notFound },
+      failure: 'FETCH_FAILED',
+    }),
+  ],
+})

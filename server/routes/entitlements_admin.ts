@@ -1,0 +1,82 @@
+import { z } from 'zod'
+import { administrator } from '#server/http/callers.ts'
+import { idempotency } from '#server/http/idempotency.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { data, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { Entitlement } from '#server/routes/entitlements.ts'
+
+const Grant = z.strictObject({
+  id: Uuid,
+  source: z.enum(['subscription_provider', 'promotional', 'reward', 'referral', 'purchase']),
+  source_ref: z.string(),
+  is_active: z.boolean(),
+  product_id: z.string().nullable(),
+  store: z.string(),
+  period_type: z.string(),
+  purchase_date: Time,
+  expiration_date: Time.nullable(),
+  grace_until: Time.nullable(),
+  cancelled_at: Time.nullable(),
+  refunded_at: Time.nullable(),
+  reason: z.string().nullable(),
+  created_at: Time,
+  updated_at: Time,
+})
+
+const grant = (context: HandlerContext) =>
+  context.call('user_entitlement_grant', {
+    user_id: context.params['userId'],
+    patch: context.body,
+    ...idempotency(context, 'INVALID_BODY'),
+  })
+const ofUser = { userId: z.string() }
+const refusals = { 400: ['INVALID_USER_ID'], 404: ['NOT_FOUND'] }
+
+export const entitlementsAdmin = area({
+  stem: 'entitlements',
+  title: 'Entitlements (admin)',
+  source: 'contract',
+  invalid: 'INVALID_BODY',
+  unavailable: 502,
+  routes: [
+    route('POST /admin/projects/:projectId/users/:userId/entitlements', {
+      caller: administrator,
+      summary: 'Grant an entitlement, or lengthen an earlier promotional grant',
+      description:
+        'Without `expiration_date` and `duration_days` for life. Never shortens a grant, never touches what a store sold. Takes an Idempotency-Key.',
+      params: ofUser,
+      body: z.object({
+        entitlement_id: Text(128, 1),
+        expiration_date: z.string().max(40, 'must be an ISO 8601 time').nullable().optional(),
+        duration_days: z.int('must be a whole number of 1 to 36500').min(1).max(36_500).optional(),
+        product_id: Text(255, 1).nullable().optional(),
+        reason: Text(500).nullable().optional(),
+      }),
+      example: { entitlement_id: 'premium', duration_days: 30, reason: 'support' },
+      handle: grant,
+      replies: { 200: data(Entitlement), 201: data(Entitlement) },
+      refusals: { 400: ['INVALID_BODY', 'INVALID_USER_ID'], 404: ['NOT_FOUND'], 409: ['IDEMPOTENCY_CONFLICT'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/users/:userId/entitlements', {
+      caller: administrator,
+      source: 'supplement',
+      summary: "A user's entitlements, with the grants behind each",
+      params: ofUser,
+      call: 'user_entitlements',
+      replies: { 200: data(z.array(Entitlement.extend({ grants: z.array(Grant) }))) },
+      refusals,
+      failure: 'LIST_FAILED',
+    }),
+    route('DELETE /admin/projects/:projectId/users/:userId/entitlements/:entitlementId', {
+      caller: administrator,
+      source: 'supplement',
+      summary: 'Remove promotional grants of an entitlement; others stay',
+      params: { ...ofUser, entitlementId: z.string() },
+      call: 'user_entitlement_delete',
+      replies: { 200: data(z.strictObject({ deleted: z.literal(true), still_active: z.boolean() })) },
+      refusals,
+      failure: 'DELETE_FAILED',
+    }),
+  ],
+})

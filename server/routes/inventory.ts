@@ -1,0 +1,190 @@
+import { z } from 'zod'
+import { administrator, endUser } from '#server/http/callers.ts'
+import { idempotency } from '#server/http/idempotency.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { cursorPage, data, JsonObject, Limit, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+
+const ItemType = z.enum(['consumable', 'durable', 'bundle', 'currency_pack'])
+const Short = z.strictObject({
+  key: z.string(),
+  name: z.string(),
+  item_type: ItemType,
+  icon_url: z.string().nullable(),
+})
+const Stack = z.strictObject({
+  id: Uuid,
+  app_user_id: Uuid,
+  catalog_item_id: Uuid,
+  item: Short,
+  quantity: z.int(),
+  expires_at: Time.nullable(),
+  metadata: JsonObject,
+  source_type: z.string(),
+  source_id: z.string(),
+  created_at: Time,
+  updated_at: Time,
+})
+const Movement = z.strictObject({
+  id: Uuid,
+  app_user_id: Uuid,
+  stack_id: Uuid,
+  catalog_item_id: Uuid,
+  catalog_item_key: z.string(),
+  change: z.int(),
+  quantity_after: z.int(),
+  kind: z.enum(['granted', 'consumed', 'revoked', 'merged']),
+  reason: z.string(),
+  source_type: z.string(),
+  source_id: z.string(),
+  created_at: Time,
+})
+const Used = z.strictObject({ item: Short, quantity: z.int(), effect: JsonObject.nullable() })
+const Left = z.strictObject({ catalog_item_key: z.string(), quantity: z.int() })
+
+const quantity = (most: number) => z.int(`must be a whole number of 1 to ${most}`).min(1).max(most)
+const Reason = Text(200, 1)
+const given = {
+  catalog_item_key: z.string(),
+  quantity: quantity(10_000).optional(),
+  expires_at: z.string().max(40, 'must be an ISO 8601 time').optional(),
+}
+const idOrKey = { idOrKey: z.string() }
+const badBody = ['VALIDATION_ERROR', 'INVALID_BODY']
+const takesKey = 'Takes an Idempotency-Key, which is remembered for ever by user and route.'
+
+const keyed = (call: string) => (context: HandlerContext) =>
+  context.call(call, { ...context.body, ...idempotency(context) })
+const consume = (context: HandlerContext) =>
+  context.call('inventory_consume', {
+    id_or_key: context.params['idOrKey'],
+    ...context.body,
+    ...idempotency(context),
+  })
+
+export const inventory = area({
+  stem: 'inventory',
+  title: 'Inventory',
+  source: 'supplement',
+  routes: [
+    route('GET /client/inventory', {
+      caller: endUser,
+      summary: "The caller's stacks, newest first",
+      query: { ...Page, item_type: ItemType.optional(), category: z.string().max(100).optional() },
+      call: 'inventory_list',
+      replies: { 200: page(Stack) },
+      refusals: { 400: ['INVALID_INPUT'] },
+      failure: 'LIST_FAILED',
+    }),
+    route('POST /client/inventory/grant', {
+      caller: endUser,
+      summary: 'Give a user items, by a server key on behalf of them',
+      description: takesKey,
+      body: z.object({ ...given, reason: Reason.optional() }),
+      example: { catalog_item_key: 'potion', quantity: 3 },
+      handle: keyed('inventory_grant'),
+      replies: { 200: data(z.array(Stack)), 201: data(z.array(Stack)) },
+      refusals: {
+        400: badBody,
+        403: ['SERVER_KEY_REQUIRED'],
+        404: ['ITEM_NOT_FOUND'],
+        409: ['MAX_OWNED_REACHED', 'LIMIT_REACHED', 'IDEMPOTENCY_CONFLICT'],
+      },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /client/inventory/:idOrKey', {
+      caller: endUser,
+      summary: "One of the caller's stacks, by its id, or the one of an item that ends soonest",
+      params: idOrKey,
+      call: 'inventory_get',
+      replies: { 200: data(Stack) },
+      refusals: { 404: ['ITEM_NOT_FOUND'] },
+      failure: 'FETCH_FAILED',
+    }),
+    route('PATCH /client/inventory/:idOrKey', {
+      caller: endUser,
+      summary: "The caller's own marks on a stack",
+      description: 'Only `metadata.user` is honoured, key by key; null removes one.',
+      params: idOrKey,
+      body: z.object({ metadata: z.object({ user: JsonObject.optional() }).optional() }),
+      example: { metadata: { user: { equipped: true } } },
+      call: 'inventory_patch',
+      replies: { 200: data(Stack) },
+      refusals: { 400: badBody, 404: ['ITEM_NOT_FOUND'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('POST /client/inventory/:idOrKey/consume', {
+      caller: endUser,
+      summary: "Use up the caller's items, those that end soonest",
+      description: `Grants the item's \`use_effect\`, once for each. ${takesKey}`,
+      params: idOrKey,
+      body: z.object({ quantity: quantity(100).optional() }),
+      example: { quantity: 1 },
+      handle: consume,
+      replies: { 200: data(Used) },
+      refusals: {
+        400: badBody,
+        404: ['ITEM_NOT_FOUND'],
+        409: ['INSUFFICIENT_QUANTITY', 'NOT_CONSUMABLE', 'IDEMPOTENCY_CONFLICT'],
+      },
+      failure: 'UPDATE_FAILED',
+    }),
+
+    route('GET /admin/projects/:projectId/inventory', {
+      caller: administrator,
+      summary: 'Stacks of all users, newest first, empty and expired ones too',
+      query: { ...Page, user_id: Uuid.optional(), item_key: z.string().max(128).optional() },
+      call: 'inventory_all',
+      replies: { 200: page(Stack) },
+      refusals: { 400: ['INVALID_INPUT'] },
+      failure: 'LIST_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/inventory/grant', {
+      caller: administrator,
+      summary: 'Give a user items; bundles are unpacked',
+      description: takesKey,
+      body: z.object({ app_user_id: Uuid, ...given, reason: Reason }),
+      example: { app_user_id: '018f3f5e-0000-7000-8000-000000000000', catalog_item_key: 'potion', reason: 'support' },
+      handle: keyed('inventory_grant'),
+      replies: { 200: data(z.array(Stack)), 201: data(z.array(Stack)) },
+      refusals: {
+        400: badBody,
+        404: ['NOT_FOUND', 'ITEM_NOT_FOUND'],
+        409: ['MAX_OWNED_REACHED', 'LIMIT_REACHED', 'IDEMPOTENCY_CONFLICT'],
+      },
+      failure: 'CREATE_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/inventory/revoke', {
+      caller: administrator,
+      summary: 'Take items from a user',
+      description: takesKey,
+      body: z.object({
+        app_user_id: Uuid,
+        catalog_item_key: z.string(),
+        quantity: quantity(10_000).optional(),
+        reason: Reason,
+      }),
+      example: { app_user_id: '018f3f5e-0000-7000-8000-000000000000', catalog_item_key: 'potion', reason: 'refund' },
+      handle: keyed('inventory_revoke'),
+      replies: { 200: data(Left) },
+      refusals: {
+        400: badBody,
+        404: ['NOT_FOUND', 'ITEM_NOT_FOUND'],
+        409: ['INSUFFICIENT_QUANTITY', 'IDEMPOTENCY_CONFLICT'],
+      },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/inventory/ledger', {
+      caller: administrator,
+      summary: 'Movements of items, newest first',
+      query: {
+        user_id: Uuid.optional(),
+        cursor: z.string().max(100, 'must be a next_cursor of this list').optional(),
+        limit: Limit(),
+      },
+      call: 'inventory_ledger',
+      replies: { 200: cursorPage(Movement) },
+      refusals: { 400: ['INVALID_INPUT'] },
+      failure: 'LIST_FAILED',
+    }),
+  ],
+})
