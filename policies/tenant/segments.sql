@@ -6,6 +6,7 @@ alter table app.segment_counts enable row level security;
 create policy "administrators read segments" on app.segments for select to app_admin using (true);
 
 grant select on app.segments to app_admin;
+grant execute on function internal.segment_hold to app_admin;
 grant execute on function internal.segment_may_ask, internal.segment_member, internal.segment_ids_of
   to app_user, app_server, app_admin, app_worker;
 

@@ -48,7 +48,7 @@ begin
   elsif problem is not null then
     perform internal.invalid(onboarding_step_check.place || '.config', problem, 'INVALID_INPUT');
   elsif jsonb_typeof(onboarding_step_check.step -> 'segment_id') <> 'null'
-        and not exists (select from app.segments s where s.id = segment) then
+        and not internal.segment_hold(segment) then
     perform internal.invalid(onboarding_step_check.place || '.segment_id', 'must be a segment of the project', 'INVALID_INPUT');
   end if;
 end $$;

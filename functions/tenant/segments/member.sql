@@ -34,3 +34,13 @@ language sql stable security definer set search_path = '' as $$
                 order by m.segment_id)
 $$;
 comment on function internal.segments_holding is 'Those of these segments that a user is in, sorted. Granted to nobody.';
+
+create or replace function internal.segment_hold(segment_id uuid) returns boolean
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform from app.segments s where s.id = segment_hold.segment_id for key share;
+  return found;
+end $$;
+comment on function internal.segment_hold is
+  'Whether a segment is there; it then stays until this transaction ends. Whoever stores its id asks here, and says so in
+   internal.segment_used__<area>(uuid).';
