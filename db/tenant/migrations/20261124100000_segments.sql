@@ -18,13 +18,15 @@ create index segments_newest on app.segments (created_at desc, id desc);
 
 create table app.segment_states (
   segment_id        uuid primary key references app.segments on delete cascade,
+  condition         text not null,
+  parameters        jsonb not null,
   event_names       text[] not null default '{}',
   uses              uuid[] not null default '{}',
   member_count      bigint not null default 0,
   last_evaluated_at timestamptz
 );
 comment on table app.segment_states is
-  'What is worked out of a segment, apart from what its administrator wrote: the events that its rules ask for, also through other segments, the segments
+  'What is worked out of a segment, apart from what its administrator wrote: its rules as SQL and the parameter of that, the events that its rules ask for, also through other segments, the segments
    that it names itself, and its members when they were last counted.';
 -- serves the look-up at every batch of events
 create index segment_states_watching on app.segment_states using gin (event_names);

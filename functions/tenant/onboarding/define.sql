@@ -200,3 +200,13 @@ comment on function api.onboarding_stats is 'For each flow, newest first, how ma
 create or replace trigger tg_onboarding_flows__audit
   after insert or update or delete on app.onboarding_flows
   for each row execute function internal.tg_audit('onboarding');
+
+create or replace function internal.segment_used__onboarding(segment_id uuid) returns text[]
+language sql stable security definer set search_path = '' as $$
+  select array(select 'onboarding ' || f.name
+                 from app.onboarding_flows f
+                where exists (select from jsonb_array_elements(f.steps) s
+                               where internal.as_uuid(s.value ->> 'segment_id') = segment_used__onboarding.segment_id)
+                order by f.name)
+$$;
+comment on function internal.segment_used__onboarding is 'The flows whose steps name a segment.';

@@ -25,16 +25,6 @@ begin
 end $$;
 comment on function internal.segment_ids_of is 'The segments that a user is in, by what is so at this moment, sorted.';
 
-create or replace function internal.segments_holding(segment_ids uuid[], app_user_id uuid) returns uuid[]
-language sql stable security definer set search_path = '' as $$
-  select array(select m.segment_id
-                 from app.segment_members m
-                 join app.segments s on s.id = m.segment_id and s.is_active
-                where m.app_user_id = segments_holding.app_user_id and m.segment_id = any (segments_holding.segment_ids)
-                order by m.segment_id)
-$$;
-comment on function internal.segments_holding is 'Those of these segments that a user is in, sorted. Granted to nobody.';
-
 create or replace function internal.segment_hold(segment_id uuid) returns boolean
 language plpgsql volatile security definer set search_path = '' as $$
 begin
