@@ -19,7 +19,7 @@ grant insert, delete, update (name, description, rules, is_active, updated_at) o
 grant execute on function internal.segment_may_ask, internal.segment_member, internal.segment_ids_of
   to app_user, app_server, app_admin, app_worker;
 grant execute on function internal.segment_hold, internal.segment_json, internal.segment_find, internal.segment_rules, internal.segment_used_by,
-  internal.segment_preview, internal.segment_refresh_now, internal.segment_user_json, internal.segment_user_ids, internal.segment_change,
+  internal.segment_preview, internal.segment_refresh_now, internal.segment_user_json, internal.segment_user_ids, internal.segment_change, internal.segments_lock, internal.segments_touched,
   internal.segment_explain,
   api.segment_create, api.segments_list, api.segment_get, api.segment_update, api.segment_delete, api.segment_preview, api.segment_refresh,
   api.segment_history, api.segment_members, api.segment_members_add, api.segment_member_remove, api.segment_explain

@@ -11,6 +11,8 @@ create policy "users change themselves" on app.users for update to app_user
   with check (id = (select internal.user_id()));
 create policy "server keys read every user" on app.users for select to app_server using (true);
 create policy "administrators read every user" on app.users for select to app_admin using (true);
+create policy "administrators make users" on app.users for insert to app_admin with check (true);
+create policy "administrators change users" on app.users for update to app_admin using (true) with check (true);
 create policy "sign-in reads every user" on app.users for select to app_auth using (true);
 create policy "sign-in makes users" on app.users for insert to app_auth with check (true);
 create policy "sign-in changes users" on app.users for update to app_auth using (true) with check (true);
@@ -35,13 +37,30 @@ create policy "administrators read name words" on app.name_words for select to a
 create policy "workers read the registry of user data" on internal.user_data for select to app_worker using (true);
 
 grant select on app.users, app.user_identities to app_user, app_server, app_admin, app_auth;
-grant update (display_name, avatar_url, properties, timezone, last_seen_at, updated_at) on app.users to app_user;
+-- what PATCH me may change, and nothing else: flags and value are not among these
+grant update (display_name, avatar_url, properties, timezone) on app.users to app_user;
+grant insert (external_id, anonymous_id, email, phone, display_name, avatar_url, properties),
+  update (external_id, email, phone, display_name, avatar_url, timezone, properties, is_banned, muted_until)
+  on app.users to app_admin;
 grant insert, update on app.users to app_auth;
 grant select, insert, update on app.user_passwords, app.user_sessions to app_auth;
 grant insert on app.user_identities to app_auth;
 grant select on app.name_words to app_auth, app_admin;
 grant select on internal.user_data to app_worker;
 grant execute on function internal.user_json to app_user, app_server, app_admin, app_auth;
+grant execute on function internal.is_timezone, internal.as_time, internal.user_fields, internal.merged_properties,
+  internal.check_properties_size
+  to app_user, app_admin;
+grant execute on function internal.profile_for_user, internal.profiles_named, internal.account_delete, internal.user_bundle,
+  api.me_update, api.me_delete, api.me_export, api.user_profile, api.users_search
+  to app_user;
+grant execute on function internal.user_admin_json, internal.user_found, internal.users_created, internal.already_exists,
+  internal.new_anonymous_id, internal.segment_members, internal.user_sections, internal.user_set, internal.user_session_start,
+  internal.user_named, internal.bulk_item, internal.bulk_segments, internal.with_index, internal.user_delete_by_administrator,
+  internal.reset_sections, internal.user_reset, internal.export_time, internal.user_bundle,
+  api.user_create, api.users_list, api.user_get, api.user_events, api.user_update, api.user_session, api.users_bulk_update,
+  api.users_cohort, api.user_delete, api.user_delete_anonymous, api.user_reset, api.users_export, api.user_events_export, api.user_export
+  to app_admin;
 grant execute on function internal.generated_name to app_auth, app_admin;
 grant execute on function api.me_get to app_user;
 grant execute on function api.user_exists to app_server;
@@ -51,7 +70,7 @@ insert into internal.user_data
 values
   ('app.users', 'id', 'users',
    array['id', 'email', 'phone', 'display_name', 'avatar_url', 'external_id', 'anonymous_id', 'properties', 'timezone',
-         'email_verified', 'phone_verified', 'is_banned', 'first_seen_at', 'last_seen_at', 'created_at', 'updated_at'],
+         'email_verified', 'phone_verified', 'is_banned', 'muted_until', 'first_seen_at', 'last_seen_at', 'created_at', 'updated_at'],
    '{}', null, 'keep survivor', 'delete', null, current_setting('trellis.file')),
   ('app.user_passwords', 'app_user_id', 'user_passwords', null, array['password_hash'], null, 'keep survivor', 'cascade',
    'holds nothing but a secret', current_setting('trellis.file')),

@@ -1,13 +1,33 @@
-import { endUser } from '#server/http/callers.ts'
-import { area, route } from '#server/http/route.ts'
-import { data } from '#server/http/schemas.ts'
-import { User } from '#server/routes/client_auth.ts'
+import { z } from 'zod'
+import { endUser, sessionUser } from '#server/http/callers.ts'
+import { Code, deletionCodeHash } from '#server/http/codes.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { data, JsonObject, Limit, Text, Uuid } from '#server/http/schemas.ts'
+import { edgeOf, User } from '#server/routes/client_auth/result.ts'
 
 /** The headers' wishes, the brand's first; nothing when neither was sent, so that most reads write nothing. */
 const zones = (headers: Record<string, string | string[] | undefined>) => {
   const wished = [headers['x-service-timezone'], headers['time-zone']].flat().filter((zone) => typeof zone === 'string')
   return wished.length > 0 ? wished : undefined
 }
+
+/** Both may stand in the query, for clients that drop the bodies of DELETE. */
+const deleteAccount = ({ body, query, call, services, resolved }: HandlerContext) => {
+  const confirm = body['confirm'] ?? query['confirm']
+  const code = (body['code'] ?? query['code']) as string | undefined
+  const userId = resolved.claims.userId ?? ''
+  return call(
+    'me_delete',
+    {
+      confirm: typeof confirm === 'string' ? confirm : undefined,
+      code_hash: code && deletionCodeHash(services.secrets, edgeOf(resolved).projectId, userId, code),
+    },
+    { readOnly: false, timeoutMs: 60_000 },
+  )
+}
+
+/** Properties of `properties.public` stand beside these. */
+const Profile = z.looseObject({ id: Uuid, display_name: z.string(), avatar_url: z.string().nullable() })
 
 export const users = area({
   stem: 'users',
@@ -26,6 +46,64 @@ export const users = area({
       },
       replies: { 200: data(User) },
       refusals: { 404: ['NOT_FOUND'] },
+      failure: 'FETCH_FAILED',
+    }),
+    route('PATCH /client/users/me', {
+      caller: endUser,
+      summary: "Change the caller's profile",
+      description:
+        'Only `display_name`, `avatar_url`, `properties` and `timezone` are honoured. `properties` are merged at the top level; a null removes its key.',
+      body: z.looseObject({}),
+      documentedBody: z.object({
+        display_name: Text(100, 1).optional(),
+        avatar_url: Text(2048, 1).nullable().optional(),
+        properties: JsonObject.optional(),
+        timezone: z.string().optional(),
+      }),
+      example: { display_name: 'Ada', properties: { level: 3 }, timezone: 'Europe/Berlin' },
+      patch: true,
+      call: 'me_update',
+      replies: { 200: data(User) },
+      refusals: { 400: ['INVALID_TIMEZONE'], 404: ['NOT_FOUND'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('DELETE /client/users/me', {
+      caller: sessionUser,
+      source: 'supplement',
+      summary: "Delete the caller's account with everything that belongs to it",
+      description:
+        'Needs `confirm: "DELETE"` in the body or the query. Who has an identity must have signed in less than 10 minutes ago, or send a `code` that was asked for with purpose `delete`.',
+      query: { confirm: z.string().optional(), code: Code.optional() },
+      body: z.looseObject({ confirm: z.unknown().optional(), code: Code.optional() }),
+      documentedBody: z.object({ confirm: z.literal('DELETE').optional(), code: Code.optional() }),
+      example: { confirm: 'DELETE' },
+      handle: deleteAccount,
+      replies: { 200: data(z.strictObject({ deleted: z.literal(true) })) },
+      refusals: {
+        400: ['CONFIRMATION_REQUIRED'],
+        401: ['REAUTH_REQUIRED'],
+      },
+      failure: 'DELETE_FAILED',
+    }),
+    route('GET /client/users/search', {
+      caller: endUser,
+      source: 'supplement',
+      summary: 'Users by the beginning of their name, where the project allows it',
+      description: '`q`: two characters or more. 403 unless the setting `user_search_enabled` is true.',
+      query: { q: Text(100).optional(), limit: Limit(50, 20) },
+      call: 'users_search',
+      replies: { 200: data(z.array(Profile)) },
+      refusals: { 403: ['FORBIDDEN'] },
+      failure: 'LIST_FAILED',
+    }),
+    route('GET /client/users/:userId', {
+      caller: endUser,
+      source: 'supplement',
+      summary: "A user's public profile",
+      params: { userId: Uuid },
+      call: 'user_profile',
+      replies: { 200: data(Profile) },
+      refusals: { 404: ['USER_NOT_FOUND'] },
       failure: 'FETCH_FAILED',
     }),
   ],

@@ -195,6 +195,36 @@ export const rules: readonly Rule[] = [
     bad: `create table app.lint_bads (id int); grant insert (id) on app.lint_bads to login_lint`,
   },
   {
+    name: 'the registry of user data says what is: resets are known, deletes are those of the foreign keys',
+    only: 'tenant',
+    find: `select d.table_name || '.' || d.user_column as offender
+             from internal.user_data d
+            where to_regclass(d.table_name) is null
+               or d.reset_section is not null and d.reset_section <> all (internal.reset_sections())
+               or (d.on_delete = 'delete') = exists (
+                    select from pg_constraint k
+                      join pg_attribute a on a.attrelid = k.conrelid and a.attname = d.user_column and a.attnum = any (k.conkey)
+                     where k.contype = 'f' and k.conrelid = to_regclass(d.table_name))
+               or d.on_delete in ('cascade', 'set null') and not exists (
+                    select from pg_constraint k
+                      join pg_attribute a on a.attrelid = k.conrelid and a.attname = d.user_column and a.attnum = any (k.conkey)
+                     where k.contype = 'f' and k.conrelid = to_regclass(d.table_name)
+                       and k.confdeltype = case d.on_delete when 'cascade' then 'c' else 'n' end)
+               or d.on_delete not in ('delete', 'cascade', 'set null')`,
+    bad: `update internal.user_data set reset_section = 'nothing' where table_name = 'app.user_identities'`,
+  },
+  {
+    name: 'a registered table has the key by which its rows are read in batches',
+    only: 'tenant',
+    find: `select d.table_name as offender
+             from internal.user_data d
+            where d.export_columns is not null and d.export_order is null
+              and not exists (select from pg_index i where i.indrelid = to_regclass(d.table_name) and i.indisprimary)`,
+    bad: `create table app.lint_bads (app_user_id uuid);
+          insert into internal.user_data (table_name, user_column, section, export_columns, on_merge, on_delete, declared_in)
+          values ('app.lint_bads', 'app_user_id', 'lint_bads', array['app_user_id'], 'move', 'delete', 'lint')`,
+  },
+  {
     name: 'the comment of a constraint that begins with a status is a whole refusal',
     find: `select d.description as offender from pg_description d
             where d.classoid in ('pg_constraint'::regclass, 'pg_class'::regclass) and d.description ~ '^\\d{3}\\M'

@@ -151,3 +151,21 @@ begin
   return internal.reply(200, internal.segment_explain(segment.id, segment_explain.user_id));
 end $$;
 comment on function api.segment_explain is 'Why a user is in a segment, or is not. Refuses 404 NOT_FOUND.';
+
+create or replace function internal.segments_lock(id_or_keys text[]) returns void
+language sql volatile security definer set search_path = '' as $$
+  select from app.segments s
+   where s.id in (select internal.as_uuid(w) from unnest(segments_lock.id_or_keys) w) or s.key = any (segments_lock.id_or_keys)
+   order by s.id
+     for no key update
+$$;
+comment on function internal.segments_lock is 'Locks segments in the order of their ids, for whoever changes several. After the users.';
+
+create or replace function internal.segments_touched() returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.caller() = 'developer' and exists (select from app.segments s where s.kind = 'dynamic' and s.is_active) then
+    perform internal.enqueue('segments__refresh');
+  end if;
+end $$;
+comment on function internal.segments_touched is 'After an administrator changed many users: everybody is looked at soon, not only in five minutes.';

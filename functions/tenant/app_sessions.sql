@@ -1,0 +1,287 @@
+-- App sessions: when an app was in use. They are for analytics, and are not the sessions of sign-in. Whether one has ended is
+-- worked out on read: 30 minutes after it was last heard of, it ended when that was; the worker only writes it down.
+
+create or replace function internal.app_session_end(session app.app_sessions) returns timestamptz
+language sql stable parallel safe as $$
+  select coalesce((app_session_end.session).ended_at,
+                  case when (app_session_end.session).last_seen_at <= internal.now() - interval '30 minutes'
+                       then (app_session_end.session).last_seen_at end)
+$$;
+comment on function internal.app_session_end is 'When a session ended, written down or not yet; null while it goes on.';
+
+create or replace function internal.app_session_seconds(started_at timestamptz, ended_at timestamptz) returns bigint
+language sql immutable parallel safe as $$
+  select floor(extract(epoch from app_session_seconds.ended_at - app_session_seconds.started_at))::bigint
+$$;
+comment on function internal.app_session_seconds is 'Whole seconds of a session, null while it goes on.';
+
+create or replace function internal.app_session_json(session app.app_sessions) returns json
+language sql stable as $$
+  select json_build_object(
+    'id', s.id, 'app_user_id', s.app_user_id, 'started_at', internal.iso(s.started_at), 'last_seen_at', internal.iso(s.last_seen_at),
+    'ended_at', internal.iso(e.ended_at), 'duration_seconds', internal.app_session_seconds(s.started_at, e.ended_at),
+    'platform', s.platform, 'app_version', s.app_version, 'os_version', s.os_version, 'device_model', s.device_model, 'locale', s.locale,
+    'end_reason', coalesce(s.end_reason, case when e.ended_at is not null then 'timeout' end))
+    from (select (app_session_json.session).*) s
+   cross join lateral (select internal.app_session_end(app_session_json.session) as ended_at) e
+$$;
+comment on function internal.app_session_json is 'A session as apps see it. Supplement B3.';
+
+create or replace function internal.app_session_lock() returns uuid
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  me constant uuid := internal.user_id();
+begin
+  if me is null then
+    raise exception 'app sessions belong to users, not to %', internal.caller();
+  end if;
+  -- the user first, as events do: whoever moves a user's sessions waits here
+  perform from app.users u where u.id = me for no key update;
+  if not found then
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
+  end if;
+  update app.users u set last_seen_at = internal.now() where u.id = me and u.last_seen_at < internal.now() - interval '1 minute';
+  return me;
+end $$;
+comment on function internal.app_session_lock is
+  'Locks the caller''s row, notes that they were seen (to the minute), and answers who they are. Refuses 404 NOT_FOUND.';
+
+create or replace function internal.app_session_close(session app.app_sessions, at timestamptz, reason text) returns app.app_sessions
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  closed app.app_sessions;
+begin
+  update app.app_sessions s
+     set ended_at = app_session_close.at, last_seen_at = greatest(s.last_seen_at, app_session_close.at), end_reason = app_session_close.reason
+   where s.id = (app_session_close.session).id
+  returning s.* into closed;
+  -- one that the worker ended, and whose device knows better, has been told of before
+  if (app_session_close.session).ended_at is null then
+    perform internal.emit(closed.app_user_id, 'svc.session.ended', jsonb_build_object(
+      'session_id', closed.id, 'duration_seconds', internal.app_session_seconds(closed.started_at, closed.ended_at),
+      'end_reason', closed.end_reason));
+  end if;
+  return closed;
+end $$;
+comment on function internal.app_session_close is 'Writes the end of a session down, once with svc.session.ended. Granted to nobody.';
+
+create or replace function internal.app_session_begin(
+  id uuid, platform text, app_version text, os_version text, device_model text, locale text, started_at timestamptz)
+returns api.reply
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  me constant uuid := internal.app_session_lock();
+  began constant timestamptz := least(coalesce(app_session_begin.started_at, internal.now()), internal.now());
+  known app.app_sessions;
+  open app.app_sessions;
+begin
+  select s.* into known from app.app_sessions s where s.id = app_session_begin.id;
+  if known.app_user_id = me then
+    return internal.reply(200, internal.app_session_json(known));
+  end if;
+  for open in
+    select s.*
+      from app.app_sessions s
+     where s.app_user_id = me and s.ended_at is null
+       and s.platform is not distinct from app_session_begin.platform
+       and s.device_model is not distinct from app_session_begin.device_model
+     order by s.id
+  loop
+    perform internal.app_session_close(open, open.last_seen_at,
+      case when open.last_seen_at <= internal.now() - interval '30 minutes' then 'timeout' else 'replaced' end);
+  end loop;
+  insert into app.app_sessions (id, app_user_id, started_at, last_seen_at, platform, app_version, os_version, device_model, locale)
+  values (coalesce(app_session_begin.id, internal.new_id()), me, began, began, app_session_begin.platform, app_session_begin.app_version,
+          app_session_begin.os_version, app_session_begin.device_model, app_session_begin.locale)
+  on conflict on constraint app_sessions_pkey do nothing
+  returning * into known;
+  if not found then
+    perform internal.fail(409, 'CONFLICT', 'This id belongs to another session.', '{"field": "id"}');
+  end if;
+  perform internal.emit(me, 'svc.session.started', jsonb_strip_nulls(jsonb_build_object(
+    'session_id', known.id, 'platform', known.platform, 'app_version', known.app_version, 'device_model', known.device_model)));
+  return internal.reply(201, internal.app_session_json(known));
+end $$;
+comment on function internal.app_session_begin is
+  'Starts a session of the caller, and ends what is open on the same device. A known id of the caller: 200 and nothing moves. Refuses 409 CONFLICT (an id
+   of another user). Locks the user.';
+
+create or replace function api.app_session_start(
+  id uuid default null, platform text default null, app_version text default null, os_version text default null,
+  device_model text default null, locale text default null, started_at timestamptz default null)
+returns api.reply
+language sql volatile as $$
+  select internal.app_session_begin(app_session_start.id, app_session_start.platform, app_session_start.app_version,
+                                    app_session_start.os_version, app_session_start.device_model, app_session_start.locale,
+                                    app_session_start.started_at)
+$$;
+comment on function api.app_session_start is
+  'Starts an app session: 201, or 200 with the same row for an id that is known. Refuses 409 CONFLICT. Supplement B3.';
+
+create or replace function internal.app_session_mine(session_id uuid) returns app.app_sessions
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  me constant uuid := internal.app_session_lock();
+  mine app.app_sessions;
+begin
+  select s.* into mine from app.app_sessions s where s.id = app_session_mine.session_id and s.app_user_id = me;
+  if mine.id is null then
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such session.');
+  end if;
+  return mine;
+end $$;
+comment on function internal.app_session_mine is 'A session of the caller, who is locked. Refuses 404 NOT_FOUND.';
+
+create or replace function internal.app_session_beat(session_id uuid) returns api.reply
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  mine app.app_sessions := internal.app_session_mine(app_session_beat.session_id);
+begin
+  if internal.app_session_end(mine) is not null then
+    perform internal.fail(409, 'SESSION_ENDED', 'This session has ended: start another.');
+  end if;
+  update app.app_sessions s set last_seen_at = greatest(s.last_seen_at, internal.now()) where s.id = mine.id returning s.* into mine;
+  return internal.reply(200, internal.app_session_json(mine));
+end $$;
+comment on function internal.app_session_beat is 'Notes that a session of the caller goes on. Refuses 404 NOT_FOUND, 409 SESSION_ENDED.';
+
+create or replace function api.app_session_heartbeat(session_id uuid) returns api.reply
+language sql volatile as $$
+  select internal.app_session_beat(app_session_heartbeat.session_id)
+$$;
+comment on function api.app_session_heartbeat is 'Notes that a session goes on. Refuses 404 NOT_FOUND, 409 SESSION_ENDED. Supplement B3.';
+
+create or replace function internal.app_session_finish(session_id uuid, ended_at timestamptz) returns api.reply
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  mine app.app_sessions := internal.app_session_mine(app_session_finish.session_id);
+  has_timed_out constant boolean := mine.end_reason is not distinct from 'timeout' or mine.end_reason is null and internal.app_session_end(mine) is not null;
+begin
+  -- what was only taken for ended by silence, its device may still put right
+  if mine.end_reason is null and not has_timed_out or has_timed_out and app_session_finish.ended_at is not null then
+    mine := internal.app_session_close(
+      mine, greatest(mine.started_at, least(coalesce(app_session_finish.ended_at, internal.now()), internal.now())), 'client');
+  end if;
+  return internal.reply(200, internal.app_session_json(mine));
+end $$;
+comment on function internal.app_session_finish is
+  'Ends a session of the caller at the device''s own time, within [started_at, now]; one that has ended stays as it is, unless it ended by silence and
+   the device says when it was. Refuses 404 NOT_FOUND.';
+
+create or replace function api.app_session_finish(session_id uuid, ended_at timestamptz default null) returns api.reply
+language sql volatile as $$
+  select internal.app_session_finish(app_session_finish.session_id, app_session_finish.ended_at)
+$$;
+comment on function api.app_session_finish is 'Ends a session; ending it twice answers the same row. Refuses 404 NOT_FOUND. Supplement B3.';
+
+create or replace function internal.tg_engagement_events__15_app_sessions() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  -- most events name no session
+  if not exists (select from inserted i where i.session_id is not null) then
+    return null;
+  end if;
+  update app.app_sessions s
+     set last_seen_at = greatest(s.last_seen_at, least(i.seen_at, internal.now()))
+    from (select n.session_id, n.app_user_id, max(n.occurred_at) as seen_at
+            from inserted n
+           where n.session_id is not null
+           group by n.session_id, n.app_user_id) i
+   where s.id = i.session_id and s.app_user_id = i.app_user_id
+     and s.ended_at is null and s.last_seen_at > internal.now() - interval '30 minutes'
+     and i.seen_at > s.last_seen_at;
+  return null;
+end $$;
+comment on function internal.tg_engagement_events__15_app_sessions is
+  'An event that names an open session of its user counts as its heartbeat, at the time that it occurred.';
+
+create or replace trigger tg_engagement_events__15_app_sessions
+  after insert on app.engagement_events
+  referencing new table as inserted
+  for each statement execute function internal.tg_engagement_events__15_app_sessions();
+
+create or replace function internal.tg_app_sessions__timeout() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  -- one row for each user, so that no two users wait for each other
+  perform internal.enqueue('app_sessions__timeout', new.app_user_id::text, '{}', greatest(new.last_seen_at + interval '30 minutes', internal.now()));
+  return null;
+end $$;
+comment on function internal.tg_app_sessions__timeout is 'Queues the look whether a user''s sessions have ended by silence.';
+
+create or replace trigger tg_app_sessions__timeout
+  after insert on app.app_sessions
+  for each row execute function internal.tg_app_sessions__timeout();
+
+create or replace function internal.app_sessions_time_out(user_id uuid) returns timestamptz
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  open app.app_sessions;
+begin
+  if internal.caller() <> 'worker' then
+    raise exception 'sessions are timed out by workers, not by %', internal.caller();
+  end if;
+  perform from app.users u where u.id = app_sessions_time_out.user_id for no key update;
+  for open in
+    select s.*
+      from app.app_sessions s
+     where s.app_user_id = app_sessions_time_out.user_id and s.ended_at is null
+       and s.last_seen_at <= internal.now() - interval '30 minutes'
+     order by s.id
+  loop
+    perform internal.app_session_close(open, open.last_seen_at, 'timeout');
+  end loop;
+  return (select min(s.last_seen_at) + interval '30 minutes'
+            from app.app_sessions s
+           where s.app_user_id = app_sessions_time_out.user_id and s.ended_at is null);
+end $$;
+comment on function internal.app_sessions_time_out is
+  'Writes down which sessions of a user have ended by silence, with svc.session.ended, and answers when to look again; null when none is open. Locks the user.';
+
+create or replace function api.app_sessions_timeout(user_id uuid) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, json_build_object('due_at', internal.iso(internal.app_sessions_time_out(app_sessions_timeout.user_id))))
+$$;
+comment on function api.app_sessions_timeout is 'For the task of that name: {due_at}, or null. Safe to run twice.';
+
+create or replace function api.app_sessions_stats(period text) returns api.reply
+language plpgsql stable as $$
+declare
+  length constant interval := case app_sessions_stats.period
+    when '24h' then interval '24 hours' when '7d' then interval '7 days' when '30d' then interval '30 days' when '90d' then interval '90 days' end;
+  stats json;
+begin
+  if length is null then
+    perform internal.invalid('period', 'must be 24h, 7d, 30d or 90d', 'INVALID_PERIOD');
+  end if;
+  select json_build_object(
+           'period', app_sessions_stats.period,
+           'dau', count(distinct s.app_user_id) filter (where s.started_at > internal.now() - interval '24 hours'),
+           'period_active_users', count(distinct s.app_user_id),
+           'total_sessions', count(*),
+           'avg_duration_seconds', trim_scale(round(avg(internal.app_session_seconds(s.started_at, e.ended_at)), 3)),
+           'median_duration_seconds', trim_scale(round(
+             (percentile_cont(0.5) within group (order by internal.app_session_seconds(s.started_at, e.ended_at)))::numeric, 3)))
+    into stats
+    from app.app_sessions s
+   cross join lateral (select internal.app_session_end(s) as ended_at) e
+   where s.started_at > internal.now() - length and s.started_at <= internal.now();
+  return internal.reply(200, stats);
+end $$;
+comment on function api.app_sessions_stats is
+  'What sessions that began within a period come to: users, sessions, and how long those lasted that have ended (null when none has). dau is of the last
+   24 hours whatever the period. Refuses 400 INVALID_PERIOD.';
+
+create or replace function api.app_sessions_list(page_limit bigint, page_offset bigint) returns api.reply
+language sql stable as $$
+  select internal.reply_page(
+    (select json_agg(json_build_object(
+              'id', s.id, 'app_user_id', s.app_user_id, 'started_at', internal.iso(s.started_at), 'ended_at', internal.iso(e.ended_at),
+              'duration_seconds', internal.app_session_seconds(s.started_at, e.ended_at)) order by s.started_at desc, s.id desc)
+       from (select n.* from app.app_sessions n order by n.started_at desc, n.id desc
+              limit app_sessions_list.page_limit offset app_sessions_list.page_offset) s
+      cross join lateral (select coalesce(s.ended_at, case when s.last_seen_at <= internal.now() - interval '30 minutes'
+                                                           then s.last_seen_at end) as ended_at) e),
+    (select count(*) from app.app_sessions), app_sessions_list.page_offset, app_sessions_list.page_limit)
+$$;
+comment on function api.app_sessions_list is 'Sessions of all users, newest first.';

@@ -1,0 +1,57 @@
+-- Friends and blocks as other areas ask for them. Sets, not functions of a row: a policy evaluates a set once for a statement.
+
+create or replace function internal.friend_ids() returns setof uuid
+language sql stable security definer set search_path = '' rows 50 as $$
+  select f.user_b from app.friendships f where f.user_a = internal.user_id() and f.status = 'accepted'
+  union all
+  select f.user_a from app.friendships f where f.user_b = internal.user_id() and f.status = 'accepted'
+$$;
+comment on function internal.friend_ids is
+  'The caller''s accepted friends. In policies always as id in (select internal.friend_ids()).';
+
+create or replace function internal.blocked_ids() returns setof uuid
+language sql stable security definer set search_path = '' rows 20 as $$
+  select b.blocked from app.blocks b where b.blocker = internal.user_id()
+  union
+  select b.blocker from app.blocks b where b.blocked = internal.user_id()
+$$;
+comment on function internal.blocked_ids is 'Whom the caller has blocked, and who has blocked the caller.';
+
+create or replace function internal.is_blocked(user_id uuid) returns boolean
+language sql stable security definer set search_path = '' as $$
+  select exists (select from app.blocks b where (b.blocker, b.blocked) = (internal.user_id(), is_blocked.user_id))
+      or exists (select from app.blocks b where (b.blocker, b.blocked) = (is_blocked.user_id, internal.user_id()))
+$$;
+comment on function internal.is_blocked is 'Whether the caller and a user have blocked each other, either way. For many users take internal.blocked_ids().';
+
+create or replace function internal.merge__friendships(survivor uuid, other uuid) returns int
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  moved int;
+begin
+  with gone as (
+    delete from app.friendships f where merge__friendships.other in (f.user_a, f.user_b) returning f.*
+  ), theirs as (
+    select case when g.user_a = merge__friendships.other then g.user_b else g.user_a end as friend,
+           case when g.user_a = merge__friendships.other then g.metadata_a else g.metadata_b end as own_note,
+           case when g.user_a = merge__friendships.other then g.metadata_b else g.metadata_a end as friends_note,
+           g.status, g.requested_by = merge__friendships.other as was_asked_by_other, g.requested_at, g.responded_at
+      from gone g
+  )
+  insert into app.friendships as kept (user_a, user_b, status, requested_by, requested_at, responded_at, metadata_a, metadata_b)
+  select least(merge__friendships.survivor, t.friend), greatest(merge__friendships.survivor, t.friend), t.status,
+         case when t.was_asked_by_other then merge__friendships.survivor else t.friend end, t.requested_at, t.responded_at,
+         case when merge__friendships.survivor < t.friend then t.own_note else t.friends_note end,
+         case when merge__friendships.survivor < t.friend then t.friends_note else t.own_note end
+    from theirs t
+   where t.friend <> merge__friendships.survivor
+   order by t.friend
+  -- two of them were asked, or both are friends: a friendship is more than a request
+  on conflict (user_a, user_b) do update set status = excluded.status, responded_at = excluded.responded_at
+     where kept.status = 'pending' and excluded.status = 'accepted';
+  get diagnostics moved = row_count;
+  return moved;
+end $$;
+comment on function internal.merge__friendships is
+  'Gives the friendships of one user to another; where both know somebody the survivor''s row stays, accepted when one of the two is. Answers how many.
+   Called by sign-in; granted to nobody.';

@@ -1,0 +1,202 @@
+-- Exports: each call answers a batch of 500 rows as JSON texts, and where to go on. The server streams them (server/http/stream.ts).
+
+create or replace function internal.export_time(value text, code text) returns timestamptz
+language plpgsql stable as $$
+begin
+  if export_time.value is not null and internal.as_time(export_time.value) is null then
+    perform internal.invalid(case export_time.code when 'INVALID_SINCE' then 'since' else 'until' end, 'must be an ISO 8601 time', export_time.code);
+  end if;
+  return internal.as_time(export_time.value);
+end $$;
+comment on function internal.export_time is 'A bound of an export, or null. Refuses 400 with the given code.';
+
+create or replace function api.users_export("cursor" text default null, since text default null) returns api.reply
+-- batches follow an index: what is left is never sorted anew for each, however old the statistics are
+language plpgsql stable set enable_seqscan = off set enable_bitmapscan = off as $$
+declare
+  -- who comes while the export runs is not in it
+  state constant jsonb := coalesce(users_export."cursor"::jsonb, jsonb_build_object('began', internal.now()));
+  from_time constant timestamptz := coalesce(internal.export_time(users_export.since, 'INVALID_SINCE'), '-infinity');
+  after_time constant timestamptz := coalesce((state ->> 'at')::timestamptz, from_time);
+  after_id constant uuid := coalesce((state ->> 'id')::uuid, '00000000-0000-0000-0000-000000000000');
+  began constant timestamptz := (state ->> 'began')::timestamptz;
+  rows json;
+  last_time timestamptz;
+  last_id uuid;
+  read_count int;
+begin
+  with batch as (
+    select u.id, u.email, u.anonymous_id, u.created_at, u.last_seen_at, u.properties
+      from app.users u
+     where (u.created_at, u.id) > (after_time, after_id)
+       and u.created_at <= began
+     order by u.created_at, u.id
+     limit 500
+  )
+  select json_agg(json_build_object(
+           'id', b.id, 'email', b.email, 'anonymous_id', b.anonymous_id, 'created_at', internal.iso(b.created_at),
+           'last_seen_at', internal.iso(b.last_seen_at), 'properties', b.properties,
+           'platform_strings', coalesce(t.platforms, '{}'), 'push_token_count', coalesce(t.count, 0))::text
+           order by b.created_at, b.id),
+         count(*), max(b.created_at), (array_agg(b.id order by b.created_at desc, b.id desc))[1]
+    into rows, read_count, last_time, last_id
+    from batch b
+    left join lateral (
+      select array_agg(distinct p.platform order by p.platform) as platforms, count(*) as count
+        from app.push_tokens p
+       where p.app_user_id = b.id and p.is_active) t on true;
+  return internal.reply(200, json_build_object(
+    'rows', coalesce(rows, '[]'),
+    'next_cursor', case when read_count = 500
+                        then jsonb_build_object('began', began, 'at', last_time, 'id', last_id)::text end));
+end $$;
+comment on function api.users_export is
+  'A batch of the users'' export, oldest first, created at since or later; platforms and count are of active push tokens. Refuses 400 INVALID_SINCE.';
+
+create or replace function api.user_events_export(user_id text, "cursor" text default null, since text default null, until text default null,
+                                                  event_name text default null, include_system boolean default false)
+returns api.reply
+language plpgsql stable set enable_seqscan = off set enable_bitmapscan = off as $$
+declare
+  them constant app.users := internal.user_found(user_events_export.user_id);
+  state constant jsonb := coalesce(user_events_export."cursor"::jsonb, jsonb_build_object('began', internal.now()));
+  from_time constant timestamptz := coalesce(internal.export_time(user_events_export.since, 'INVALID_SINCE'), '-infinity');
+  to_time constant timestamptz := coalesce(internal.export_time(user_events_export.until, 'INVALID_UNTIL'), 'infinity');
+  after_time constant timestamptz := coalesce((state ->> 'at')::timestamptz, from_time);
+  after_id constant uuid := coalesce((state ->> 'id')::uuid, '00000000-0000-0000-0000-000000000000');
+  began constant timestamptz := (state ->> 'began')::timestamptz;
+  rows json;
+  read_count int;
+  last_time timestamptz;
+  last_id uuid;
+begin
+  with batch as (
+    select e.id, e.app_user_id, e.event_name, e.properties, e.occurred_at
+      from app.engagement_events e
+     where e.app_user_id = them.id
+       and (e.occurred_at, e.id) > (after_time, after_id)
+       and e.occurred_at < to_time
+       and e.received_at <= began
+       and (user_events_export.event_name is null or e.event_name = user_events_export.event_name)
+       and (user_events_export.include_system or e.source <> 'system')
+     order by e.occurred_at, e.id
+     limit 500
+  )
+  select json_agg(json_build_object('id', b.id, 'app_user_id', b.app_user_id, 'event_name', b.event_name, 'properties', b.properties,
+                                    'occurred_at', internal.iso(b.occurred_at))::text order by b.occurred_at, b.id),
+         count(*), max(b.occurred_at), (array_agg(b.id order by b.occurred_at desc, b.id desc))[1]
+    into rows, read_count, last_time, last_id
+    from batch b;
+  return internal.reply(200, json_build_object(
+    'rows', coalesce(rows, '[]'),
+    'next_cursor', case when read_count = 500 then jsonb_build_object('began', began, 'at', last_time, 'id', last_id)::text end));
+end $$;
+comment on function api.user_events_export is
+  'A batch of a user''s events, oldest first, occurred at since or later and before until; our own (svc.*) only with include_system.
+   Refuses 400 INVALID_USER_ID, INVALID_SINCE, INVALID_UNTIL, 404 NOT_FOUND.';
+
+create or replace function internal.bundle_query(table_name text, user_column text, export_columns text[], export_order text[]) returns text
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  place constant regclass := bundle_query.table_name::regclass;
+  -- a section is named as its table; the developer's own tables are one section
+  is_collection constant boolean := split_part(bundle_query.table_name, '.', 1) = 'collections';
+  fields text;
+  keys text[];
+  key_types text[];
+begin
+  select string_agg(case when a.atttypid = 'timestamptz'::regtype then format('internal.iso(t.%1$I) as %1$I', a.attname)
+                         else format('t.%1$I', a.attname) end, ', ' order by coalesce(array_position(bundle_query.export_columns, a.attname::text), a.attnum))
+    into fields
+    from pg_catalog.pg_attribute a
+   where a.attrelid = place and a.attnum > 0 and not a.attisdropped
+     and (a.attname = any (bundle_query.export_columns) or bundle_query.export_columns = array['*']);
+  select array_agg(quote_ident(a.attname) order by k.n), array_agg(pg_catalog.format_type(a.atttypid, a.atttypmod) order by k.n)
+    into keys, key_types
+    from (select o.name, o.n from unnest(bundle_query.export_order) with ordinality as o (name, n)
+          union all
+          select c.attname, p.n
+            from pg_catalog.pg_index i
+           cross join lateral unnest(i.indkey::int2[]) with ordinality as p (attnum, n)
+            join pg_catalog.pg_attribute c on c.attrelid = place and c.attnum = p.attnum
+           where i.indrelid = place and i.indisprimary and bundle_query.export_order is null) k
+    join pg_catalog.pg_attribute a on a.attrelid = place and a.attname = k.name;
+  return format(
+    'select x.line, x.keys from (
+       select json_build_object(%s, ''data'', (select row_to_json(d) from (select %s) d))::text as line, jsonb_build_array(%s) as keys
+         from %s t
+        where t.%I = $1 and ($2 is null or (%s) > (%s))
+        order by %s
+        limit $3) x',
+    format(case when is_collection then '''section'', ''collections'', ''collection'', %L::text' else '''section'', %L::text' end,
+           split_part(bundle_query.table_name, '.', 2)),
+    fields,
+    (select string_agg(format('t.%s::text', k), ', ') from unnest(keys) as k),
+    place, bundle_query.user_column,
+    (select string_agg('t.' || k, ', ') from unnest(keys) as k),
+    (select string_agg(format('($2->>%s)::%s', i - 1, key_types[i]), ', ') from generate_subscripts(keys, 1) as i),
+    (select string_agg('t.' || k, ', ') from unnest(keys) as k));
+end $$;
+comment on function internal.bundle_query is
+  'The statement that reads a user''s rows ($1) of a table after a key ($2, a list of texts), at most $3: {section, data} as text, and the row''s key.';
+
+create or replace function internal.user_bundle(user_id uuid, "cursor" text) returns json
+language plpgsql stable security definer set search_path = '' set enable_bitmapscan = off as $$
+declare
+  state constant jsonb := user_bundle."cursor"::jsonb;
+  place record;
+  row_read record;
+  lines text[] := '{}';
+  before int;
+  after_key jsonb;
+  total bigint := coalesce((state ->> 'total')::bigint, 0);
+begin
+  if internal.caller() <> 'developer' and user_bundle.user_id is distinct from internal.user_id() then
+    raise exception 'a bundle is for its user and for administrators, not for %', internal.caller();
+  end if;
+  -- also a user who was deleted between two batches: the export must not look complete
+  if not exists (select from app.users u where u.id = user_bundle.user_id) then
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
+  end if;
+  for place in
+    select d.*, d.table_name <> 'app.users' as is_later
+      from internal.user_data d
+     where d.export_columns is not null and to_regclass(d.table_name) is not null
+       and (state is null or (d.table_name <> 'app.users', d.table_name, d.user_column)
+                             >= (state ->> 'table' <> 'app.users', state ->> 'table', state ->> 'column'))
+     order by is_later, d.table_name, d.user_column
+  loop
+    after_key := case when (place.table_name, place.user_column) = (state ->> 'table', state ->> 'column') then state -> 'after' end;
+    before := cardinality(lines);
+    for row_read in
+      execute internal.bundle_query(place.table_name, place.user_column, place.export_columns, place.export_order)
+        using user_bundle.user_id, after_key, 500 - before
+    loop
+      lines := lines || row_read.line;
+      after_key := row_read.keys;
+    end loop;
+    if cardinality(lines) = 500 then
+      return json_build_object('rows', to_json(lines), 'next_cursor', jsonb_build_object(
+        'table', place.table_name, 'column', place.user_column, 'after', after_key, 'total', total + 500)::text);
+    end if;
+  end loop;
+  lines := lines || json_build_object('section', 'export_complete', 'data', json_build_object(
+    'user_id', user_bundle.user_id, 'rows', total + cardinality(lines), 'completed_at', internal.iso(internal.now())))::text;
+  return json_build_object('rows', to_json(lines), 'next_cursor', null);
+end $$;
+comment on function internal.user_bundle is
+  'A batch of everything that is kept of a user, one {section, data} a row and section a table, after internal.user_data; the last line is export_complete
+   with the number of rows before it. For the user and for administrators. Refuses 404 NOT_FOUND.';
+
+create or replace function api.user_export(user_id text, "cursor" text default null) returns api.reply
+language plpgsql stable as $$
+begin
+  return internal.reply(200, internal.user_bundle((internal.user_found(user_export.user_id)).id, user_export."cursor"));
+end $$;
+comment on function api.user_export is 'A batch of a user''s bundle. Refuses 400 INVALID_USER_ID, 404 NOT_FOUND.';
+
+create or replace function api.me_export("cursor" text default null) returns api.reply
+language sql stable as $$
+  select internal.reply(200, internal.user_bundle(internal.user_id(), me_export."cursor"))
+$$;
+comment on function api.me_export is 'A batch of the caller''s own bundle. Refuses 404 NOT_FOUND. Supplement B2.';

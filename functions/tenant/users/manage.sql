@@ -1,0 +1,267 @@
+-- What administrators do with one user, or look for.
+
+create or replace function internal.user_admin_json(u app.users) returns json
+language sql stable as $$
+  select internal.json_merge(internal.user_json(user_admin_json.u), json_build_object(
+    'is_banned', (user_admin_json.u).is_banned, 'muted_until', internal.iso((user_admin_json.u).muted_until),
+    'created_at', internal.iso((user_admin_json.u).created_at), 'updated_at', internal.iso((user_admin_json.u).updated_at)))
+$$;
+comment on function internal.user_admin_json is 'An end user as administrators see it: the contract''s fields, and is_banned, muted_until, created_at, updated_at.';
+
+create or replace function internal.user_found(user_id text) returns app.users
+language plpgsql stable as $$
+declare
+  them app.users;
+begin
+  if internal.as_uuid(user_found.user_id) is null then
+    perform internal.invalid('userId', 'must be a uuid', 'INVALID_USER_ID');
+  end if;
+  select u.* into them from app.users u where u.id = internal.as_uuid(user_found.user_id);
+  if them.id is null then
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
+  end if;
+  return them;
+end $$;
+comment on function internal.user_found is 'The user under an id. Refuses 400 INVALID_USER_ID, 404 NOT_FOUND.';
+
+create or replace function internal.users_created(user_ids uuid[], method text) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.caller() <> 'developer' then
+    raise exception 'users are created by administrators, not by %', internal.caller();
+  end if;
+  insert into app.engagement_events (id, app_user_id, event_name, properties, occurred_at, received_at, source)
+  select internal.new_id(), i.id, 'svc.user.created', jsonb_build_object('method', users_created.method), internal.now(), internal.now(), 'system'
+    from unnest(users_created.user_ids) as i (id)
+   order by i.id;
+end $$;
+comment on function internal.users_created is 'svc.user.created for users that an administrator made, all at once.';
+
+create or replace function internal.already_exists(constraint_name text) returns json
+language sql immutable as $$
+  select json_build_object('field', case already_exists.constraint_name
+    when 'users_email_unique' then 'email' when 'users_phone_unique' then 'phone' when 'users_external_id_unique' then 'external_id'
+    when 'users_anonymous_id_unique' then 'anonymous_id' end)
+$$;
+comment on function internal.already_exists is 'Details of 409 USER_ALREADY_EXISTS: the field that another user has.';
+
+create or replace function api.user_create(patch json) returns api.reply
+language plpgsql volatile as $$
+declare
+  fields jsonb;
+  them app.users;
+  violated text;
+begin
+  -- null is as good as absent in somebody new
+  select coalesce(jsonb_object_agg(f.key, f.value), '{}') into fields
+    from jsonb_each(user_create.patch::jsonb) f
+   where f.key in ('external_id', 'anonymous_id', 'email', 'phone', 'display_name', 'avatar_url', 'properties') and f.value <> 'null';
+  fields := internal.user_fields(fields, 'INVALID_BODY');
+  if not fields ?| array['external_id', 'anonymous_id', 'email', 'phone'] then
+    fields := fields || jsonb_build_object('anonymous_id', internal.new_anonymous_id());
+  end if;
+  perform internal.check_properties_size(fields -> 'properties', 'INVALID_BODY');
+  insert into app.users (external_id, anonymous_id, email, phone, display_name, avatar_url, properties)
+  values (fields ->> 'external_id', fields ->> 'anonymous_id', fields ->> 'email', fields ->> 'phone',
+          coalesce(fields ->> 'display_name', internal.generated_name()), fields ->> 'avatar_url', coalesce(fields -> 'properties', '{}'))
+  returning * into them;
+  perform internal.users_created(array[them.id], 'administrator');
+  return internal.reply(201, internal.user_admin_json(them));
+exception when unique_violation then
+  get stacked diagnostics violated = constraint_name;
+  perform internal.fail(409, 'USER_ALREADY_EXISTS', 'Another user has this ' || (internal.already_exists(violated) ->> 'field') || '.',
+                        internal.already_exists(violated));
+end $$;
+comment on function api.user_create is
+  'A new user, 201; with an anonymous id of ours when no identity is given. Refuses 400 INVALID_BODY, 409 USER_ALREADY_EXISTS with details.field.';
+
+create or replace function internal.new_anonymous_id() returns text
+language sql volatile as $$
+  select 'anon_' || translate(internal.new_id()::text || gen_random_uuid(), '-', '')
+$$;
+comment on function internal.new_anonymous_id is 'An anonymous id that nobody guesses.';
+
+create or replace function internal.segment_members(segment_id uuid) returns uuid[]
+language sql stable as $$
+  select array(select internal.segment_user_ids(segment_members.segment_id))
+$$;
+comment on function internal.segment_members is 'Who is in a segment: nobody when it is unknown.';
+
+create or replace function api.users_list(page_limit bigint, page_offset bigint, search text default null, segment_id uuid default null)
+returns api.reply
+language plpgsql stable as $$
+declare
+  wanted constant text := '%' || regexp_replace(users_list.search, '([\\%_])', '\\\1', 'g') || '%';
+  members constant uuid[] := case when users_list.segment_id is not null then internal.segment_members(users_list.segment_id) end;
+  total bigint;
+  found_ones json;
+begin
+  if coalesce(users_list.search, '') = '' and members is null then
+    select count(*) into total from app.users;
+    select json_agg(internal.user_admin_json(u) order by u.last_seen_at desc, u.id desc)
+      into found_ones
+      from (select n.* from app.users n order by n.last_seen_at desc, n.id desc
+             limit users_list.page_limit offset users_list.page_offset) u;
+    return internal.reply_page(found_ones, total, users_list.page_offset, users_list.page_limit);
+  end if;
+  -- found first and then put into order: the total has to know all of them anyway
+  with hits as materialized (
+    select n.id, n.last_seen_at
+      from app.users n
+     where (coalesce(users_list.search, '') = '' or n.email ilike wanted or n.external_id ilike wanted or n.display_name ilike wanted)
+       and (members is null or n.id = any (members))
+  ), shown as (
+    select h.id, h.last_seen_at
+      from hits h
+     order by h.last_seen_at desc, h.id desc
+     limit users_list.page_limit offset users_list.page_offset
+  )
+  select (select count(*) from hits),
+         (select json_agg(internal.user_admin_json(u) order by s.last_seen_at desc, s.id desc) from shown s join app.users u on u.id = s.id)
+    into total, found_ones;
+  return internal.reply_page(found_ones, total, users_list.page_offset, users_list.page_limit);
+end $$;
+comment on function api.users_list is
+  'Users, newest-active first; search finds a part of email, external_id or display_name, whatever the case, and takes % and _ as they are.';
+
+create or replace function internal.user_sections(user_id uuid) returns json
+language plpgsql stable as $$
+declare
+  section record;
+  part json;
+  sections json := json_build_object('streaks', internal.user_streaks_json(user_sections.user_id));
+  has_entitlements boolean := false;
+begin
+  for section in
+    select p.proname, substr(p.proname, length('user_section__') + 1) as name
+      from pg_catalog.pg_proc p
+     where p.proname like 'user\_section\_\_%' and p.pronamespace = to_regnamespace('internal')
+     order by p.proname
+  loop
+    execute format('select internal.%I($1)', section.proname) into part using user_sections.user_id;
+    sections := internal.json_merge(sections, json_build_object(section.name, part));
+    has_entitlements := has_entitlements or section.name = 'entitlements';
+  end loop;
+  return case when has_entitlements then sections else internal.json_merge(sections, '{"entitlements": []}') end;
+end $$;
+comment on function internal.user_sections is
+  'What areas add to an administrator''s view of a user: streaks, and what every function internal.user_section__<name>(uuid) returns json answers.';
+
+create or replace function api.user_get(user_id text) returns api.reply
+language plpgsql stable as $$
+declare
+  them constant app.users := internal.user_found(user_get.user_id);
+begin
+  return internal.reply(200, internal.json_merge(internal.user_admin_json(them), internal.user_sections(them.id)));
+end $$;
+comment on function api.user_get is 'A user with streaks, entitlements and what other areas add. Refuses 400 INVALID_USER_ID, 404 NOT_FOUND.';
+
+create or replace function api.user_events(user_id text, include_system boolean, page_limit bigint, page_offset bigint) returns api.reply
+language plpgsql stable as $$
+declare
+  them constant app.users := internal.user_found(user_events.user_id);
+  total bigint;
+  shown json;
+begin
+  select count(*) into total
+    from app.engagement_events e
+   where e.app_user_id = them.id and (user_events.include_system or e.source <> 'system');
+  select json_agg(internal.event_json(e) order by e.occurred_at desc, e.id desc)
+    into shown
+    from (select n.* from app.engagement_events n
+           where n.app_user_id = them.id and (user_events.include_system or n.source <> 'system')
+           order by n.occurred_at desc, n.id desc
+           limit user_events.page_limit offset user_events.page_offset) e;
+  return internal.reply_page(shown, total, user_events.page_offset, user_events.page_limit);
+end $$;
+comment on function api.user_events is
+  'A user''s events, most recent first; our own (svc.*) only with include_system. Refuses 400 INVALID_USER_ID, 404 NOT_FOUND.';
+
+create or replace function internal.user_set(user_id uuid, fields jsonb) returns app.users
+language plpgsql volatile as $$
+declare
+  f constant jsonb := user_set.fields;
+  them app.users;
+begin
+  update app.users u
+     set display_name = case when f ? 'display_name' then f ->> 'display_name' else u.display_name end,
+         avatar_url = case when f ? 'avatar_url' then f ->> 'avatar_url' else u.avatar_url end,
+         external_id = case when f ? 'external_id' then f ->> 'external_id' else u.external_id end,
+         email = case when f ? 'email' then f ->> 'email' else u.email end,
+         phone = case when f ? 'phone' then f ->> 'phone' else u.phone end,
+         timezone = case when f ? 'timezone' then f ->> 'timezone' else u.timezone end,
+         properties = case when f ? 'properties' then f -> 'properties' else u.properties end,
+         is_banned = case when f ? 'is_banned' then (f ->> 'is_banned')::boolean else u.is_banned end,
+         muted_until = case when f ? 'muted_until' then internal.as_time(f ->> 'muted_until') else u.muted_until end
+   where u.id = user_set.user_id
+  returning u.* into them;
+  return them;
+end $$;
+comment on function internal.user_set is 'Writes checked fields of a user, for administrators; properties replace what was there. Locks the row.';
+
+create or replace function api.user_update(user_id uuid, patch json) returns api.reply
+language plpgsql volatile as $$
+declare
+  fields jsonb;
+  them app.users := internal.user_found(user_update.user_id::text);
+  violated text;
+begin
+  select coalesce(jsonb_object_agg(f.key, f.value), '{}') into fields
+    from jsonb_each(user_update.patch::jsonb) f
+   where f.key in ('display_name', 'avatar_url', 'external_id', 'email', 'phone', 'timezone', 'properties', 'is_banned', 'muted_until');
+  fields := internal.user_fields(fields, 'VALIDATION_ERROR');
+  if fields <> '{}' then
+    perform internal.check_properties_size(fields -> 'properties', 'VALIDATION_ERROR');
+    them := internal.user_set(them.id, fields);
+    if them.id is null then
+      perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
+    end if;
+  end if;
+  return internal.reply(200, internal.user_admin_json(them));
+exception when unique_violation then
+  get stacked diagnostics violated = constraint_name;
+  perform internal.fail(409, 'USER_ALREADY_EXISTS', 'Another user has this ' || (internal.already_exists(violated) ->> 'field') || '.',
+                        internal.already_exists(violated));
+end $$;
+comment on function api.user_update is
+  'Changes the listed fields of a user; properties replace what was there, an email or phone that changes is not verified any more, a ban ends what the
+   user''s tokens can do. Refuses 400 VALIDATION_ERROR, 404 NOT_FOUND, 409 USER_ALREADY_EXISTS with details.field.';
+
+create or replace function internal.user_session_start(user_id uuid, sid uuid, refresh_hash text, device jsonb) returns app.users
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  them app.users;
+begin
+  if internal.caller() <> 'developer' then
+    raise exception 'sessions for testing are started by administrators, not by %', internal.caller();
+  end if;
+  update app.users u set last_seen_at = internal.now() where u.id = user_session_start.user_id returning u.* into them;
+  if them.id is null then
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
+  end if;
+  if them.is_banned then
+    perform internal.fail(403, 'USER_BANNED', 'This user is banned.');
+  end if;
+  insert into app.user_sessions (id, app_user_id, refresh_hash, original_anonymous_id, expires_at, platform, app_version, ip_country)
+  values (user_session_start.sid, them.id, user_session_start.refresh_hash, them.anonymous_id, internal.now() + interval '90 days',
+          user_session_start.device ->> 'platform', user_session_start.device ->> 'app_version', user_session_start.device ->> 'ip_country');
+  perform internal.emit(them.id, 'svc.user.signed_in', '{"method": "administrator"}');
+  perform internal.audit('users.session', 'users', them.id::text);
+  return them;
+end $$;
+comment on function internal.user_session_start is
+  'A sign-in session for a developer to test with, as long-lived as any. Refuses 403 USER_BANNED, 404 NOT_FOUND. Audited as users.session.';
+
+create or replace function api.user_session(user_id uuid, environment text, sid uuid, refresh_hash text, device jsonb default null) returns api.reply
+language plpgsql volatile as $$
+begin
+  -- never for the users of a project that is in production
+  if user_session.environment is distinct from 'development' then
+    perform internal.fail(403, 'FORBIDDEN', 'Sessions for testing are for projects of environment development.');
+  end if;
+  return internal.reply(201, json_build_object('user', internal.user_json(internal.user_session_start(
+    user_session.user_id, user_session.sid, user_session.refresh_hash, user_session.device)), 'is_new_user', false));
+end $$;
+comment on function api.user_session is
+  '{user, is_new_user} of a session for testing, 201. environment is the project''s, which control knows and the server passes. Refuses 403 FORBIDDEN outside
+   development, USER_BANNED, 404 NOT_FOUND. Supplement B4.';

@@ -1,0 +1,231 @@
+comment on constraint users_email_unique on app.users is '409 EMAIL_EXISTS email: This address is in use.';
+comment on constraint users_external_id_unique on app.users is '409 USER_ALREADY_EXISTS external_id: A user with this external_id exists.';
+comment on constraint users_anonymous_id_unique on app.users is '409 USER_ALREADY_EXISTS anonymous_id: A user with this anonymous_id exists.';
+comment on constraint users_display_name_at_most_100 on app.users is '400 INVALID_INPUT display_name: must have 1 to 100 characters.';
+
+create or replace function internal.generated_name() returns text
+language sql volatile as $$
+  select initcap(a.word) || ' ' || initcap(n.word)
+    from app.name_words a, app.name_words n
+   where a.kind = 'adjective'
+     and a.position = (select floor(random() * count(*)) from app.name_words w where w.kind = 'adjective')
+     and n.kind = 'noun'
+     and n.position = (select floor(random() * count(*)) from app.name_words w where w.kind = 'noun')
+$$;
+comment on function internal.generated_name is 'A friendly name from the nature-themed word lists, such as Quiet Meadow. Not unique.';
+
+create or replace function internal.user_json(u app.users) returns json
+language sql stable as $$
+  select json_build_object(
+    'id', (user_json.u).id, 'email', (user_json.u).email, 'phone', (user_json.u).phone,
+    'display_name', (user_json.u).display_name, 'avatar_url', (user_json.u).avatar_url,
+    'external_id', (user_json.u).external_id, 'anonymous_id', (user_json.u).anonymous_id,
+    'auth_providers', coalesce((
+      select json_agg(json_build_object('provider', i.provider, 'provider_id', i.provider_id) order by i.created_at, i.id)
+        from app.user_identities i
+       where i.app_user_id = (user_json.u).id), '[]'),
+    'properties', (user_json.u).properties, 'timezone', (user_json.u).timezone,
+    'email_verified', (user_json.u).email_verified, 'phone_verified', (user_json.u).phone_verified,
+    'first_seen_at', internal.iso((user_json.u).first_seen_at), 'last_seen_at', internal.iso((user_json.u).last_seen_at))
+$$;
+comment on function internal.user_json is 'An end user as the contract shows it.';
+
+create or replace function internal.is_timezone(name text) returns boolean
+language sql stable as $$
+  select exists (select from app.timezones t where t.name = is_timezone.name)
+$$;
+comment on function internal.is_timezone is 'Whether a text is an IANA time zone that this Postgres knows, spelled exactly.';
+
+create or replace function api.me_get(time_zones json default null) returns api.reply
+language plpgsql volatile as $$
+declare
+  me app.users;
+  wished text;
+begin
+  select u.* into me from app.users u where u.id = internal.user_id();
+  if me.id is null then
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
+  end if;
+  if me.timezone is null and me_get.time_zones is not null then
+    select z.name into wished
+      from json_array_elements_text(me_get.time_zones) with ordinality as z (name, n)
+     where internal.is_timezone(z.name)
+     order by z.n
+     limit 1;
+    if wished is not null then
+      -- two devices at once: the first one's zone stays
+      update app.users u set timezone = wished where u.id = internal.user_id() and u.timezone is null;
+      select u.* into me from app.users u where u.id = internal.user_id();
+    end if;
+  end if;
+  return internal.reply(200, internal.user_json(me));
+end $$;
+comment on function api.me_get is
+  'The caller''s profile. time_zones are the headers'' wishes, best first: the first valid one is stored when none is yet. Refuses 404 NOT_FOUND.';
+
+create or replace function internal.user_fields(fields jsonb, code text) returns jsonb
+language plpgsql stable as $$
+declare
+  field text;
+  value jsonb;
+  text_value text;
+  normal jsonb := '{}';
+  most constant jsonb := '{"display_name": 100, "avatar_url": 2048, "external_id": 255}';
+begin
+  for field, value in select f.key, f.value from jsonb_each(user_fields.fields) f loop
+    text_value := case when jsonb_typeof(value) = 'string' then value #>> '{}' end;
+    case
+      when field = 'properties' then
+        if jsonb_typeof(value) <> 'object' then
+          perform internal.invalid(field, 'must be an object', user_fields.code);
+        end if;
+      when field = 'is_banned' then
+        if jsonb_typeof(value) <> 'boolean' then
+          perform internal.invalid(field, 'must be true or false', user_fields.code);
+        end if;
+      when field = 'display_name' then
+        if text_value is null or btrim(text_value) = '' or char_length(text_value) > 100 then
+          perform internal.invalid(field, 'must have 1 to 100 characters', user_fields.code);
+        end if;
+      when value = 'null' then
+        null;
+      when text_value is null then
+        perform internal.invalid(field, 'must be a string or null', user_fields.code);
+      when field in ('avatar_url', 'external_id') then
+        if char_length(text_value) not between 1 and (most ->> field)::int then
+          perform internal.invalid(field, 'must have 1 to ' || (most ->> field) || ' characters', user_fields.code);
+        end if;
+      when field = 'email' then
+        if not internal.is_email(btrim(text_value)) then
+          perform internal.invalid(field, 'must be a mail address', user_fields.code);
+        end if;
+        value := to_jsonb(internal.email_normal(text_value));
+      when field = 'phone' then
+        if text_value !~ '^\+[1-9][0-9]{6,14}$' then
+          perform internal.invalid(field, 'must be a phone number such as +4930123456', user_fields.code);
+        end if;
+      when field = 'anonymous_id' then
+        if text_value !~ '^anon_[A-Za-z0-9_-]{1,128}$' then
+          perform internal.invalid(field, 'must be anon_ and 1 to 128 of A-Z a-z 0-9 _ -', user_fields.code);
+        end if;
+      when field = 'timezone' then
+        if not internal.is_timezone(text_value) then
+          perform internal.invalid(field, 'must be an IANA time zone', user_fields.code);
+        end if;
+      when field = 'muted_until' then
+        if internal.as_time(text_value) is null then
+          perform internal.invalid(field, 'must be an ISO 8601 time', user_fields.code);
+        end if;
+      else
+        perform internal.invalid(field, 'cannot be set', user_fields.code);
+    end case;
+    normal := normal || jsonb_build_object(field, value);
+  end loop;
+  return normal;
+end $$;
+comment on function internal.user_fields is
+  'Fields of a user as they were sent, in their stored form. Refuses 400 with the given code and details {field, reason}. Null clears what may be null.';
+
+create or replace function internal.merged_properties(properties jsonb, changes jsonb) returns jsonb
+language sql immutable parallel safe as $$
+  select (merged_properties.properties || merged_properties.changes)
+         - array(select c.key from jsonb_each(merged_properties.changes) c where c.value = 'null')
+$$;
+comment on function internal.merged_properties is 'Properties with changes at the top level; a null removes its key.';
+
+create or replace function internal.check_properties_size(properties jsonb, code text) returns void
+language plpgsql volatile as $$
+begin
+  if octet_length(check_properties_size.properties::text) > 65536 then
+    perform internal.invalid('properties', 'must have at most 64 KB in all', check_properties_size.code);
+  end if;
+end $$;
+comment on function internal.check_properties_size is 'Refuses 400 when a user''s properties take more than 64 KB.';
+
+create or replace function api.me_update(patch json) returns api.reply
+language plpgsql volatile as $$
+declare
+  me app.users;
+  wished jsonb;
+begin
+  select jsonb_object_agg(f.key, f.value) into wished
+    from jsonb_each(me_update.patch::jsonb) f
+   where f.key in ('display_name', 'avatar_url', 'properties', 'timezone');
+  if wished is null then
+    perform internal.fail(400, 'INVALID_INPUT', 'Send display_name, avatar_url, properties or timezone.',
+                          '{"field": "", "reason": "must hold display_name, avatar_url, properties or timezone"}');
+  end if;
+  if wished ? 'timezone' then
+    if jsonb_typeof(wished -> 'timezone') <> 'string' or not internal.is_timezone(wished ->> 'timezone') then
+      perform internal.invalid('timezone', 'must be an IANA time zone', 'INVALID_TIMEZONE');
+    end if;
+  end if;
+  wished := internal.user_fields(wished, 'INVALID_INPUT');
+  update app.users u
+     set display_name = case when wished ? 'display_name' then wished ->> 'display_name' else u.display_name end,
+         avatar_url = case when wished ? 'avatar_url' then wished ->> 'avatar_url' else u.avatar_url end,
+         timezone = case when wished ? 'timezone' then wished ->> 'timezone' else u.timezone end,
+         properties = case when wished ? 'properties' then internal.merged_properties(u.properties, wished -> 'properties')
+                           else u.properties end
+   where u.id = internal.user_id()
+  returning u.* into me;
+  if me.id is null then
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
+  end if;
+  if wished ? 'properties' then
+    perform internal.check_properties_size(me.properties, 'INVALID_INPUT');
+  end if;
+  return internal.reply(200, internal.user_json(me));
+end $$;
+comment on function api.me_update is
+  'Changes display_name, avatar_url, timezone and merges properties of the caller; every other field is ignored. Refuses 400 INVALID_INPUT (also when none
+   of the four is there), INVALID_TIMEZONE (also null), 404 NOT_FOUND. Locks the one row.';
+
+create or replace function api.user_exists(user_id uuid) returns api.reply
+language sql stable as $$
+  select internal.reply(200, json_build_object('exists', exists (select from app.users u where u.id = user_exists.user_id),
+                                               'is_banned', exists (select from app.users u where u.id = user_exists.user_id and u.is_banned)))
+$$;
+comment on function api.user_exists is 'For a server key that acts on behalf of a user.';
+
+create or replace function internal.tg_users__keep() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  new.updated_at := internal.now();
+  -- what an administrator writes, nobody has shown to own
+  if internal.caller() = 'developer' then
+    new.email_verified := new.email_verified and new.email is not distinct from old.email;
+    new.phone_verified := new.phone_verified and new.phone is not distinct from old.phone;
+  end if;
+  return new;
+end $$;
+comment on function internal.tg_users__keep is
+  'updated_at of a profile, which no role has to write itself; and an address or number that an administrator sets is not verified.';
+
+create or replace trigger tg_users__keep
+  before update of email, phone, display_name, avatar_url, external_id, anonymous_id, properties, timezone, is_banned, muted_until on app.users
+  for each row when (old.* is distinct from new.*)
+  execute function internal.tg_users__keep();
+
+create or replace function internal.tg_users__credentials() returns trigger
+language plpgsql volatile as $$
+begin
+  perform internal.changed('user:' || old.id);
+  return null;
+end $$;
+comment on function internal.tg_users__credentials is 'Tells the servers to forget the sessions of a user who was banned, let in again, or deleted.';
+
+create or replace trigger tg_users__credentials_of_banned
+  after update of is_banned on app.users
+  for each row when (old.is_banned is distinct from new.is_banned)
+  execute function internal.tg_users__credentials();
+create or replace trigger tg_users__credentials_of_deleted
+  after delete on app.users
+  for each row execute function internal.tg_users__credentials();
+
+-- What a user is called and can be reached by is not repeated in a trail that outlives the account; nor is what the account is for.
+create or replace trigger tg_users__audit
+  after insert or delete or update of email, phone, display_name, avatar_url, external_id, anonymous_id, properties, timezone, is_banned,
+    muted_until on app.users
+  for each row when (internal.caller() = 'developer')
+  execute function internal.tg_audit('users', 'email', 'phone', 'display_name', 'avatar_url', 'external_id', 'anonymous_id', 'properties');

@@ -1,0 +1,76 @@
+-- What users see of each other: a name, a picture, and what somebody put into properties.public.
+
+create or replace function internal.public_profile(u app.users) returns json
+language sql stable as $$
+  select internal.json_merge(
+    json_build_object('id', (public_profile.u).id, 'display_name', (public_profile.u).display_name, 'avatar_url', (public_profile.u).avatar_url),
+    coalesce((select json_object_agg(p.key, p.value order by p.key)
+                -- nobody passes for another
+                from jsonb_each(case when jsonb_typeof((public_profile.u).properties -> 'public') = 'object'
+                                     then (public_profile.u).properties -> 'public' else '{}' end) p
+               where p.key not in ('id', 'display_name', 'avatar_url')), '{}'))
+$$;
+comment on function internal.public_profile is 'id, display_name, avatar_url and the keys of properties.public, where that is an object.';
+
+create or replace function internal.profile_for_user(user_id uuid) returns json
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  them app.users;
+begin
+  if internal.user_id() is null then
+    raise exception 'profiles are shown to users, not to %', internal.caller();
+  end if;
+  select u.* into them from app.users u where u.id = profile_for_user.user_id;
+  if them.id is null or internal.is_blocked(them.id) then
+    perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
+  end if;
+  return internal.public_profile(them);
+end $$;
+comment on function internal.profile_for_user is 'A user''s public profile. Refuses 404 USER_NOT_FOUND, for one who blocked the caller or is blocked alike.';
+
+create or replace function api.user_profile(user_id uuid) returns api.reply
+language sql stable as $$
+  select internal.reply(200, internal.profile_for_user(user_profile.user_id))
+$$;
+comment on function api.user_profile is 'A user''s public profile. Refuses 404 USER_NOT_FOUND. Supplement B2.';
+
+create or replace function internal.profiles_named(beginning text, most int) returns json
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  wanted constant text := lower(profiles_named.beginning);
+  found_ones json;
+begin
+  if internal.user_id() is null then
+    raise exception 'profiles are shown to users, not to %', internal.caller();
+  end if;
+  select json_agg(internal.public_profile(u) order by lower(u.display_name) using operator(pg_catalog.~<~), u.id)
+    into found_ones
+    from (select n.*
+            from app.users n
+           -- bounds that the index knows, whatever plan is kept; no pattern, so nothing has to be escaped
+           where lower(n.display_name) operator(pg_catalog.~>=~) wanted
+             and lower(n.display_name) operator(pg_catalog.~<=~) (wanted || chr(1114111))
+             and starts_with(lower(n.display_name), wanted)
+             and not n.is_banned
+             and n.id <> all (array(select internal.blocked_ids()))
+           order by lower(n.display_name) using operator(pg_catalog.~<~), n.id
+           limit profiles_named.most) u;
+  return coalesce(found_ones, '[]');
+end $$;
+comment on function internal.profiles_named is
+  'Public profiles whose name begins so, whatever the case, in the order of names. Leaves out who is blocked either way, or banned.';
+
+create or replace function api.users_search(page_limit int, q text default null) returns api.reply
+language plpgsql stable as $$
+begin
+  if internal.setting('user_search_enabled') is distinct from 'true' then
+    perform internal.fail(403, 'FORBIDDEN', 'Users of this project cannot search for each other.');
+  end if;
+  if coalesce(char_length(btrim(users_search.q)), 0) < 2 then
+    perform internal.fail(400, 'INVALID_INPUT', 'q: must have at least 2 characters',
+                          '{"field": "q", "reason": "must have at least 2 characters"}');
+  end if;
+  return internal.reply(200, internal.profiles_named(btrim(users_search.q), users_search.page_limit));
+end $$;
+comment on function api.users_search is
+  'Public profiles by the beginning of the name. Refuses 403 FORBIDDEN unless the setting user_search_enabled is true, 400 INVALID_INPUT. Supplement B2.';

@@ -1,0 +1,131 @@
+import { z } from 'zod'
+import { administrator, endUser } from '#server/http/callers.ts'
+import { perSubject, takeLimits } from '#server/http/limits.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { data, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+
+const AppSession = z.strictObject({
+  id: Uuid,
+  app_user_id: Uuid,
+  started_at: Time,
+  last_seen_at: Time,
+  ended_at: Time.nullable(),
+  duration_seconds: z.int().nullable(),
+  platform: z.string().nullable(),
+  app_version: z.string().nullable(),
+  os_version: z.string().nullable(),
+  device_model: z.string().nullable(),
+  locale: z.string().nullable(),
+  end_reason: z.enum(['client', 'timeout', 'replaced']).nullable(),
+})
+const DeviceTime = z.iso.datetime({ offset: true, error: 'must be an ISO 8601 time' })
+const word = Text(100).nullish()
+
+const Stats = z.strictObject({
+  period: z.enum(['24h', '7d', '30d', '90d']),
+  dau: z.int(),
+  period_active_users: z.int(),
+  total_sessions: z.int(),
+  avg_duration_seconds: z.number().nullable(),
+  median_duration_seconds: z.number().nullable(),
+})
+const Listed = AppSession.pick({
+  id: true,
+  app_user_id: true,
+  started_at: true,
+  ended_at: true,
+  duration_seconds: true,
+})
+
+/** Supplement B3: 10 starts a minute for each user. Limits are counted by the role that may count. */
+const start = async (context: HandlerContext) => {
+  const counting: Pick<HandlerContext, 'call'> = {
+    call: (name, args, settings) => context.call(name, args, { ...settings, role: 'app_auth' }),
+  }
+  await takeLimits(
+    counting,
+    perSubject('app session start', context.resolved.claims.userId ?? '', [10, 'minute']),
+    'RATE_LIMITED',
+  )
+  return context.call('app_session_start', context.body)
+}
+
+const sessionId = { sessionId: Uuid }
+
+export const appSessions = area({
+  stem: 'app_sessions',
+  title: 'App sessions',
+  source: 'supplement',
+  routes: [
+    route('POST /client/sessions/start', {
+      caller: endUser,
+      summary: 'Start an app session; an id of your own makes it safe to send twice',
+      description: 'What is still open on the same device (`platform` and `device_model`) ends as `replaced`.',
+      body: z.object({
+        id: Uuid.optional(),
+        platform: word,
+        app_version: word,
+        os_version: word,
+        device_model: word,
+        locale: word,
+        started_at: DeviceTime.optional(),
+      }),
+      example: { platform: 'ios', app_version: '2.1.0', device_model: 'iPhone17,1' },
+      handle: start,
+      replies: { 200: data(AppSession), 201: data(AppSession) },
+      refusals: { 404: ['NOT_FOUND'], 409: ['CONFLICT'], 429: ['RATE_LIMITED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('POST /client/sessions/:sessionId/heartbeat', {
+      caller: endUser,
+      summary: 'Say that a session goes on: every 60 seconds in the foreground',
+      params: sessionId,
+      call: 'app_session_heartbeat',
+      replies: { 200: data(AppSession) },
+      refusals: { 404: ['NOT_FOUND'], 409: ['SESSION_ENDED'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('POST /client/sessions/:sessionId/end', {
+      caller: endUser,
+      summary: 'End a session; ending it twice answers the same row',
+      params: sessionId,
+      body: z.object({ ended_at: DeviceTime.optional() }),
+      call: 'app_session_finish',
+      replies: { 200: data(AppSession) },
+      refusals: { 404: ['NOT_FOUND'] },
+      failure: 'UPDATE_FAILED',
+    }),
+  ],
+})
+
+export const sessionAnalytics = area({
+  stem: 'app_sessions',
+  title: 'App sessions',
+  source: 'contract',
+  invalid: 'INVALID_INPUT',
+  routes: [
+    route('GET /admin/projects/:projectId/sessions', {
+      caller: administrator,
+      summary: 'Users and sessions of a period; dau is always of the last 24 hours',
+      query: {
+        period: z
+          .string()
+          .max(100)
+          .default('7d')
+          .meta({ enum: ['24h', '7d', '30d', '90d'] }),
+      },
+      invalidQuery: 'INVALID_PERIOD',
+      handle: ({ call, query }) => call('app_sessions_stats', { period: query['period'] }, { timeoutMs: 30_000 }),
+      replies: { 200: data(Stats) },
+      failure: 'FETCH_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/sessions/list', {
+      caller: administrator,
+      summary: 'Sessions of all users, newest first',
+      query: Page,
+      call: 'app_sessions_list',
+      replies: { 200: page(Listed) },
+      failure: 'LIST_FAILED',
+    }),
+  ],
+})

@@ -1,0 +1,59 @@
+import { z } from 'zod'
+import { refusal } from '#server/errors.ts'
+import { endUser } from '#server/http/callers.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { data, Time, Uuid } from '#server/http/schemas.ts'
+
+const Token = z
+  .string()
+  .regex(/^[!-~]{1,2048}$/, 'must be 1 to 2048 printable ASCII characters')
+  .meta({ minLength: 1, maxLength: 2048 })
+const Platform = z.enum(['ios', 'android'], 'must be ios or android')
+
+const PushToken = z.strictObject({
+  id: Uuid,
+  app_user_id: Uuid,
+  token: z.string(),
+  platform: Platform,
+  provider: z.enum(['apns', 'fcm']),
+  is_active: z.boolean(),
+  created_at: Time,
+  updated_at: Time,
+})
+
+/** In the body, or in the query for clients that drop the bodies of DELETE. */
+const unregister = ({ body, query, call }: HandlerContext) => {
+  const token = body['token'] ?? query['token']
+  if (token === undefined) {
+    throw refusal(400, 'INVALID_INPUT', 'token: is required', { field: 'token', reason: 'is required' })
+  }
+  return call('push_token_unregister', { token }, { readOnly: false })
+}
+
+export const pushTokens = area({
+  stem: 'push_tokens',
+  title: 'Push tokens',
+  source: 'contract',
+  invalid: 'INVALID_INPUT',
+  routes: [
+    route('POST /client/users/me/push-token', {
+      caller: endUser,
+      summary: 'Register a device for push; a token belongs to whoever registered it last',
+      body: z.object({ token: Token, platform: Platform }),
+      example: { token: 'c2f1e0aa', platform: 'ios' },
+      call: 'push_token_register',
+      replies: { 200: data(PushToken) },
+      failure: 'REGISTER_FAILED',
+    }),
+    route('DELETE /client/users/me/push-token', {
+      caller: endUser,
+      summary: "Switch a device off, when it is the caller's; the answer is the same when it is not",
+      query: { token: Token.optional() },
+      body: z.object({ token: Token.optional() }),
+      example: { token: 'c2f1e0aa' },
+      handle: unregister,
+      replies: { 200: data(z.strictObject({ unregistered: z.literal(true) })) },
+      failure: 'UNREGISTER_FAILED',
+    }),
+  ],
+})

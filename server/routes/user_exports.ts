@@ -1,0 +1,132 @@
+import { z } from 'zod'
+import { dataOf, type Reply } from '#server/database/database.ts'
+import { administrator, endUser } from '#server/http/callers.ts'
+import { giveBack, perSubject, takeLimits } from '#server/http/limits.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { Flag, Text } from '#server/http/schemas.ts'
+import { type Batch, type StreamFormat, streamed, streamRows } from '#server/http/stream.ts'
+
+const Format = z.enum(['csv', 'ndjson'], 'must be csv or ndjson').default('csv')
+const reading = { readOnly: true, timeoutMs: 30_000 }
+const batch = async (reply: Promise<Reply>) => dataOf<Batch>(await reply)
+
+const exportUsers = ({ call, query }: HandlerContext) =>
+  streamRows({
+    format: query['format'] as StreamFormat,
+    filename: 'users-export',
+    columns: [
+      'id',
+      'email',
+      'anonymous_id',
+      'created_at',
+      'last_seen_at',
+      'properties',
+      { name: 'platform_strings', cell: (row) => (row['platform_strings'] as string[]).join('|') },
+      'push_token_count',
+    ],
+    read: (cursor) => batch(call('users_export', { cursor, since: query['since'] }, reading)),
+  })
+
+const exportEvents = ({ call, params, query }: HandlerContext) => {
+  const { format, ...bounds } = query
+  return streamRows({
+    format: format as StreamFormat,
+    filename: `user-${params['userId']}-events`,
+    columns: ['id', 'app_user_id', 'event_name', 'properties', 'occurred_at'],
+    read: (cursor) => batch(call('user_events_export', { user_id: params['userId'], cursor, ...bounds }, reading)),
+  })
+}
+
+const exportBundle = ({ call, params }: HandlerContext) =>
+  bundle(String(params['userId']), (cursor) =>
+    batch(call('user_export', { user_id: params['userId'], cursor }, reading)),
+  )
+
+/** One bundle in 24 hours; one that could not begin is not counted. */
+const exportOwn = async (context: HandlerContext) => {
+  const { userId } = context.resolved.claims
+  const limit = perSubject('user export', userId ?? '', [1, 'day'])
+  await takeLimits(counting(context), limit, 'RATE_LIMITED')
+  try {
+    return await bundle(userId ?? '', (cursor) => batch(context.call('me_export', { cursor }, reading)))
+  } catch (error) {
+    await giveBack(counting(context), limit)
+    throw error
+  }
+}
+
+/** Everything that is kept of a user, under the contract's headers. */
+const bundle = async (userId: string, read: Parameters<typeof streamRows>[0]['read']) => {
+  const answer = await streamRows({ format: 'ndjson', filename: `user-${userId}-export`, columns: [], read })
+  return { ...answer, headers: { ...answer.headers, 'content-type': 'application/x-ndjson' } }
+}
+
+/** Limits are counted by the role that may count. */
+const counting = (context: HandlerContext): Pick<HandlerContext, 'call'> => ({
+  call: (name, args, settings) => context.call(name, args, { ...settings, role: 'app_auth' }),
+})
+
+const ofUser = { 400: ['INVALID_USER_ID'] }
+
+export const userExports = area({
+  stem: 'users',
+  title: 'Users (admin)',
+  source: 'contract',
+  invalid: 'INVALID_BODY',
+  unavailable: 502,
+  routes: [
+    route('GET /admin/projects/:projectId/users/export', {
+      caller: administrator,
+      summary: 'All users, as CSV or NDJSON, oldest first',
+      query: { format: Format, since: z.string().optional() },
+      handle: exportUsers,
+      replies: { 200: streamed('csv', 'ndjson') },
+      refusals: { 400: ['INVALID_SINCE'] },
+      failure: 'FETCH_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/users/:userId/events/export', {
+      caller: administrator,
+      summary: "A user's events, as CSV or NDJSON, oldest first",
+      description: '`since` is in, `until` is out.',
+      params: { userId: z.string() },
+      query: {
+        format: Format,
+        since: z.string().optional(),
+        until: z.string().optional(),
+        event_name: Text(255, 1).optional(),
+        include_system: Flag().describe('Also our own events, svc.*'),
+      },
+      handle: exportEvents,
+      replies: { 200: streamed('csv', 'ndjson') },
+      refusals: { 400: ['INVALID_USER_ID', 'INVALID_SINCE', 'INVALID_UNTIL'] },
+      failure: 'FETCH_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/users/:userId/export', {
+      caller: administrator,
+      summary: 'Everything that is kept of a user, as NDJSON',
+      description: 'Each line is `{section, data}`, a section a table; the last line is `export_complete`.',
+      params: { userId: z.string() },
+      handle: exportBundle,
+      replies: { 200: streamed('ndjson') },
+      refusals: ofUser,
+      failure: 'FETCH_FAILED',
+    }),
+  ],
+})
+
+export const ownExport = area({
+  stem: 'users',
+  title: 'Users',
+  source: 'supplement',
+  routes: [
+    route('GET /client/users/me/export', {
+      caller: endUser,
+      source: 'supplement',
+      summary: 'Everything that is kept of the caller, as NDJSON; once in 24 hours',
+      handle: exportOwn,
+      replies: { 200: streamed('ndjson') },
+      refusals: { 404: ['NOT_FOUND'], 429: ['RATE_LIMITED'] },
+      failure: 'FETCH_FAILED',
+    }),
+  ],
+})

@@ -1,0 +1,243 @@
+import { z } from 'zod'
+import { refusal } from '#server/errors.ts'
+import { administrator } from '#server/http/callers.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { Deleted, data, Flag, JsonObject, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { AuthResult, edgeOf, signIn, User } from '#server/routes/client_auth/result.ts'
+import { sha256 } from '#server/secrets.ts'
+
+const AdminUser = z.strictObject({
+  ...User.shape,
+  is_banned: z.boolean(),
+  muted_until: Time.nullable(),
+  created_at: Time,
+  updated_at: Time,
+})
+/** Areas add sections of their own to the view of one user. */
+const WholeUser = z.looseObject({
+  ...AdminUser.shape,
+  streaks: z.array(
+    z.looseObject({ streak_definitions: z.strictObject({ name: z.string(), qualifying_event: z.string() }) }),
+  ),
+  entitlements: z.array(JsonObject),
+})
+const Event = z.strictObject({
+  id: Uuid,
+  app_user_id: Uuid,
+  event_name: z.string(),
+  properties: JsonObject,
+  occurred_at: Time,
+  source: z.string(),
+  session_id: Uuid.nullable(),
+})
+
+const NewUser = z.object({
+  external_id: Text(255, 1).nullish(),
+  anonymous_id: z.string().nullish(),
+  email: z.string().nullish(),
+  phone: z.string().nullish(),
+  display_name: Text(100, 1).nullish(),
+  avatar_url: Text(2048, 1).nullish(),
+  properties: JsonObject.nullish(),
+})
+const Changes = z.object({
+  display_name: Text(100, 1).optional(),
+  avatar_url: Text(2048, 1).nullable().optional(),
+  external_id: Text(255, 1).nullable().optional(),
+  email: z.string().nullable().optional(),
+  phone: z.string().nullable().optional(),
+  timezone: z.string().nullable().optional(),
+})
+const BulkItem = z.object({
+  user_id: Uuid.optional(),
+  external_id: z.string().optional(),
+  anonymous_id: z.string().optional(),
+  properties: JsonObject.optional(),
+  unset_properties: z.array(z.string()).optional(),
+  set: Changes.optional(),
+  add_segments: z.array(z.string()).optional(),
+  remove_segments: z.array(z.string()).optional(),
+})
+const BulkResult = z.strictObject({
+  index: z.int(),
+  user_id: Uuid.nullable(),
+  status: z.enum(['updated', 'failed']),
+  code: z.string().optional(),
+  message: z.string().optional(),
+})
+
+const Cohort = z.strictObject({
+  count: z.int(),
+  user_ids: z.array(Uuid),
+  users: z.array(z.strictObject({ id: Uuid, anonymous_id: z.string(), display_name: z.string() })),
+})
+
+const longest = { timeoutMs: 60_000 }
+
+/** Supplement 0.6: 1 to 255 printable ASCII characters. */
+const idempotencyKey = ({ request }: HandlerContext): string | undefined => {
+  const key = request.headers['idempotency-key']
+  if (key === undefined) return undefined
+  if (typeof key === 'string' && /^[ -~]{1,255}$/.test(key)) return key
+  const reason = 'must be 1 to 255 printable ASCII characters'
+  throw refusal(400, 'INVALID_BODY', `Idempotency-Key: ${reason}`, { field: 'Idempotency-Key', reason })
+}
+
+const cohort = (context: HandlerContext) => {
+  const key = idempotencyKey(context)
+  const body_hash = key === undefined ? undefined : sha256(JSON.stringify(context.body))
+  return context.call('users_cohort', { ...context.body, idempotency_key: key, body_hash }, longest)
+}
+
+/** Supplement B4. The function refuses it for projects in production, which only control can tell. */
+const testSession = (context: HandlerContext) =>
+  signIn(context, 'user_session', {
+    user_id: context.params['userId'],
+    environment: edgeOf(context.resolved).environment,
+  })
+
+const ofUser = { 400: ['INVALID_USER_ID'] }
+const system = { include_system: Flag().describe('Also our own events, svc.*') }
+
+export const usersAdmin = area({
+  stem: 'users',
+  title: 'Users (admin)',
+  source: 'contract',
+  invalid: 'INVALID_BODY',
+  unavailable: 502,
+  routes: [
+    route('POST /admin/projects/:projectId/users', {
+      caller: administrator,
+      summary: 'Create a user; with an anonymous id of ours when no identity is given',
+      body: NewUser,
+      example: { external_id: 'customer-17', display_name: 'Ada', properties: { plan: 'pro' } },
+      patch: true,
+      call: 'user_create',
+      replies: { 201: data(AdminUser) },
+      refusals: { 409: ['USER_ALREADY_EXISTS'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/users', {
+      caller: administrator,
+      summary: 'Users, newest-active first',
+      description: '`search` finds a part of `email`, `external_id` or `display_name`. An unknown segment has nobody.',
+      query: { ...Page, search: Text(200).optional(), segment_id: Uuid.optional() },
+      call: 'users_list',
+      replies: { 200: page(AdminUser) },
+      failure: 'LIST_FAILED',
+    }),
+    route('DELETE /admin/projects/:projectId/users', {
+      caller: administrator,
+      summary: 'Delete the user with an anonymous id, with everything that belongs to them',
+      query: { anonymous_id: Text(200).optional() },
+      handle: ({ call, query }) =>
+        call('user_delete_anonymous', { anonymous_id: query['anonymous_id'] }, { readOnly: false, ...longest }),
+      replies: { 200: Deleted },
+      failure: 'DELETE_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/users/bulk-update', {
+      caller: administrator,
+      summary: 'Update up to 1000 users; each item succeeds or fails by itself',
+      body: z.object({ updates: z.array(z.unknown()).min(1, 'must have 1 to 1000 items') }),
+      documentedBody: z.object({ updates: z.array(BulkItem).min(1).max(1000) }),
+      example: { updates: [{ external_id: 'customer-17', properties: { plan: 'pro' }, set: { display_name: 'Ada' } }] },
+      handle: ({ call, body }) => call('users_bulk_update', { updates: body['updates'] }, longest),
+      replies: { 200: data(z.strictObject({ updated: z.int(), failed: z.int(), results: z.array(BulkResult) })) },
+      refusals: { 400: ['BATCH_TOO_LARGE'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/users/cohort', {
+      caller: administrator,
+      summary: 'Make up to 1000 anonymous users that share properties',
+      description: '`{{index}}` in a value counts from 0. Takes an Idempotency-Key.',
+      body: z.object({
+        count: z.int('must be a whole number of 1 to 1000').min(1).max(1000),
+        properties: JsonObject.optional(),
+        segment_ids: z.array(Uuid).optional(),
+        label: Text(100, 1).optional(),
+      }),
+      example: { count: 2, properties: { name: 'Tester {{index}}' }, label: 'smoke' },
+      handle: cohort,
+      replies: { 200: data(Cohort), 201: data(Cohort) },
+      refusals: { 400: ['VALIDATION_ERROR', 'SEGMENT_NOT_STATIC'], 409: ['IDEMPOTENCY_CONFLICT'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/users/:userId', {
+      caller: administrator,
+      summary: 'A user, with streaks and entitlements',
+      params: { userId: z.string() },
+      call: 'user_get',
+      replies: { 200: data(WholeUser) },
+      refusals: ofUser,
+      failure: 'FETCH_FAILED',
+    }),
+    route('PATCH /admin/projects/:projectId/users/:userId', {
+      caller: administrator,
+      source: 'supplement',
+      summary: 'Change a user; `properties` replace what was there',
+      params: { userId: Uuid },
+      body: Changes.extend({
+        properties: JsonObject.optional(),
+        is_banned: z.boolean().optional(),
+        muted_until: z.string().nullable().optional(),
+      }),
+      patch: true,
+      example: { display_name: 'Ada', is_banned: false },
+      call: 'user_update',
+      replies: { 200: data(AdminUser) },
+      refusals: { 409: ['USER_ALREADY_EXISTS'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('DELETE /admin/projects/:projectId/users/:userId', {
+      caller: administrator,
+      summary: 'Delete a user with everything that belongs to them',
+      params: { userId: z.string() },
+      handle: ({ call, params }) => call('user_delete', { user_id: params['userId'] }, { readOnly: false, ...longest }),
+      replies: { 200: Deleted },
+      refusals: ofUser,
+      failure: 'DELETE_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/users/:userId/events', {
+      caller: administrator,
+      summary: "A user's events, most recent first",
+      params: { userId: z.string() },
+      query: { ...Page, ...system },
+      call: 'user_events',
+      replies: { 200: page(Event) },
+      refusals: ofUser,
+      failure: 'LIST_FAILED',
+    }),
+    route('DELETE /admin/projects/:projectId/users/:userId/reset', {
+      caller: administrator,
+      summary: "Reset sections of a user's state; on wish delete the user",
+      description: 'Without `sections`: all but `entitlements`, `push` and `sessions`.',
+      params: { userId: z.string() },
+      query: { sections: Text(1000).optional(), delete_user: Flag() },
+      invalidQuery: 'INVALID_INPUT',
+      handle: ({ call, params, query }) =>
+        call('user_reset', { user_id: params['userId'], ...query }, { readOnly: false, ...longest }),
+      replies: {
+        200: data(
+          z.strictObject({
+            user_id: Uuid,
+            reset: z.array(z.string()),
+            rows_deleted: z.record(z.string(), z.int()),
+            user_deleted: z.boolean(),
+          }),
+        ),
+      },
+      refusals: ofUser,
+      failure: 'DELETE_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/users/:userId/session', {
+      caller: administrator,
+      source: 'supplement',
+      summary: 'Sign in as a user, to test; only in projects of environment development',
+      params: { userId: Uuid },
+      handle: testSession,
+      replies: { 201: AuthResult },
+      refusals: { 403: ['FORBIDDEN', 'USER_BANNED'] },
+      failure: 'CREATE_FAILED',
+    }),
+  ],
+})
