@@ -18,6 +18,16 @@ const update = (updates: unknown) => admin.post('/users/bulk-update', { updates 
 const rowOf = async (id: string) => (await project.sql('select * from app.users where id = $1', [id]))[0]
 const countUsers = async () => (await project.sql('select count(*)::int as n from app.users'))[0].n
 
+let segments = 0
+const segment = async (body: object) => {
+  segments += 1
+  const answer = await admin.post('/segments', { key: `segment-${segments}`, name: 'Segment', ...body })
+  expect(answer.status, answer.text).toBe(201)
+  return answer.data as { id: string; key: string }
+}
+const membersOf = async (id: string): Promise<string[]> =>
+  (await admin.get(`/segments/${id}/members`)).data.map((row: { app_user_id: string }) => row.app_user_id)
+
 describe('a bulk update', () => {
   test('names users in three ways, merges properties, removes some, and sets fields', async () => {
     const [one, two, three] = [
@@ -117,15 +127,54 @@ describe('a bulk update', () => {
     for (const wrong of [[], undefined, 'x', {}]) expectRefusal(await update(wrong), 400, 'INVALID_BODY', 'updates')
   })
 
-  test.each(['add_segments', 'remove_segments'])('refuses %s by name, and does nothing', async (field) => {
-    const user = await make()
-    const answer = await update([
-      { user_id: user.id, properties: { a: 1 } },
-      { user_id: user.id, [field]: [randomUUID()] },
+  test('puts users into static segments and takes them out; any other segment fails its item alone', async () => {
+    const [one, two] = [await make(), await make()]
+    const list = await segment({ kind: 'static' })
+    const rules = { source: 'property', column: 'touched', op: 'eq', value: 1 }
+    const dynamic = await segment({ rules })
+    const { status, data } = await update([
+      { user_id: one.id, add_segments: [list.id, list.key] },
+      { user_id: two.id, add_segments: [list.key], properties: { touched: 1 } },
+      { user_id: two.id, add_segments: [dynamic.id], properties: { touched: 2 } },
+      { user_id: two.id, remove_segments: [randomUUID()], properties: { touched: 2 } },
+      { user_id: two.id, add_segments: 'all', properties: { touched: 2 } },
+      { user_id: one.id, remove_segments: [list.id] },
+      { user_id: one.id, add_segments: [], remove_segments: [] },
     ])
-    expectRefusal(answer, 400, 'VALIDATION_ERROR', `updates.1.${field}`)
-    expect((await rowOf(user.id)).properties).toEqual({})
-    expect((await update([{ user_id: user.id, [field]: [] }])).data.updated).toBe(1)
+    expect(status).toBe(200)
+    const codes = data.results.map(({ code }: { code?: string }) => code)
+    expect(codes).toEqual([
+      undefined,
+      undefined,
+      'SEGMENT_NOT_STATIC',
+      'NOT_FOUND',
+      'INVALID_BODY',
+      undefined,
+      undefined,
+    ])
+    expect((await rowOf(two.id)).properties).toEqual({ touched: 1 })
+    expect(await membersOf(list.id)).toEqual([two.id])
+    await update([{ user_id: two.id, remove_segments: [list.key] }])
+    expect(await membersOf(list.id)).toEqual([])
+    // who was touched is looked at soon
+    await project.drain()
+    expect(await membersOf(dynamic.id)).toEqual([two.id])
+    await update([{ user_id: two.id, properties: { touched: 5 } }])
+    await project.drain()
+    expect(await membersOf(dynamic.id)).toEqual([])
+  })
+
+  test('of segments in other orders, many at once, never locks itself', { timeout: 30_000 }, async () => {
+    const lists = await Promise.all(Array.from({ length: 4 }, () => segment({ kind: 'static' })))
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, async (_, n) => {
+        const order = n % 2 ? [...lists].reverse() : lists
+        const users = await Promise.all(order.map(() => make()))
+        return update(users.map(({ id }, index) => ({ user_id: id, add_segments: [order[index]?.id] })))
+      }),
+    )
+    for (const { status, data } of answers) expect([status, data.updated]).toEqual([200, 4])
+    for (const { id } of lists) expect(await membersOf(id)).toHaveLength(8)
   })
 
   test('of the same users in other orders, many at once, never locks itself', { timeout: 30_000 }, async () => {
@@ -197,7 +246,25 @@ describe('a cohort', () => {
     expect(await countUsers()).toBe(before + 4)
   })
 
-  test('refuses segments by name, and what is malformed', async () => {
+  test('puts its users into static segments, all or nothing', async () => {
+    const [one, two] = [await segment({ kind: 'static' }), await segment({ kind: 'static' })]
+    const { data } = await cohort({ count: 3, segment_ids: [two.id, one.id] })
+    for (const { id } of [one, two]) expect((await membersOf(id)).sort()).toEqual([...data.user_ids].sort())
+    expect((await admin.get(`/users?segment_id=${one.id}`)).body).toMatchObject({ total: 3 })
+    const before = await countUsers()
+    const dynamic = await segment({ rules: { and: [] } })
+    expectRefusal(await cohort({ count: 1, segment_ids: [one.id, dynamic.id] }), 400, 'SEGMENT_NOT_STATIC')
+    expectRefusal(
+      await cohort({ count: 1, segment_ids: [one.id, randomUUID()] }),
+      400,
+      'VALIDATION_ERROR',
+      'segment_ids',
+    )
+    expect(await countUsers()).toBe(before)
+    expect(await membersOf(one.id)).toHaveLength(3)
+  })
+
+  test('refuses what is malformed, and segments that are not there', async () => {
     const before = await countUsers()
     expectRefusal(await cohort({ count: 1, segment_ids: [randomUUID()] }), 400, 'VALIDATION_ERROR', 'segment_ids')
     expectRefusal(await cohort({ count: 1, properties: [] }), 400, 'INVALID_BODY', 'properties')

@@ -277,6 +277,26 @@ export const endUser: Caller = {
   },
 }
 
+/** Whoever has a key of the project, and its user, where there is one: what is the same for everybody until they sign in. */
+export const appOrUser: Caller = {
+  ...endUser,
+  name: 'appOrUser',
+  security: [apiKey, session, { ApiKey: [], OnBehalfOf: [] }],
+  async resolve(request, services, route) {
+    const { keyType, edge } = await keyOf(request, services)
+    const names = keyType === 'server' && request.headers['x-on-behalf-of'] !== undefined
+    const { authorization } = request.headers
+    if (names || (authorization && bearer(request) !== request.headers['x-api-key']))
+      return endUser.resolve(request, services, route)
+    return {
+      place: tenantPlace(services, edge, route),
+      role: 'app_anon',
+      claims: { caller: keyType === 'server' ? 'server_key' : 'client_key', projectId: edge.projectId },
+      edge,
+    }
+  },
+}
+
 /** A signed-in end user in person: what belongs to the session no server key may do for them. */
 export const sessionUser: Caller = {
   name: 'sessionUser',

@@ -85,6 +85,10 @@ const responses = (area: Area, route: Route) => {
     Object.fromEntries(types.map((type) => [type, { schema: { type: 'string' } }]))
   const json = (schema: object) => ({ 'application/json': { schema } })
   for (const [status, schema] of Object.entries(route.replies)) {
+    if (status === '304') {
+      found[status] = { description: 'Not modified: nothing is sent' }
+      continue
+    }
     found[status] = {
       description: Number(status) < 300 ? 'Success' : 'As described',
       content: streamedTypes(schema) ? text(streamedTypes(schema) ?? []) : json(schemaOf(schema, 'output')),

@@ -35,7 +35,8 @@ export const Email = z
   .refine((email) => email.length <= 254 && mailAddress.test(email), 'must be a mail address')
   .meta({ format: 'email', maxLength: 254 })
 
-export const Json: z.ZodType = z.json()
+/** Any JSON, null too, that is there. What is read was parsed from JSON; a recursive schema would stand in the document as a reference to nowhere. */
+export const Json: z.ZodType = z.unknown().refine((value) => value !== undefined, 'is required')
 export const JsonObject = z.record(z.string(), z.unknown())
 
 /** Supplement 0.4: keys of definitions. */
@@ -85,6 +86,9 @@ export const cursorPage = <T extends z.ZodType>(schema: T) =>
   })
 
 export const Deleted = data(z.strictObject({ deleted: z.literal(true) }))
+
+/** 304: nothing is sent. */
+export const NotModified = z.null()
 
 export const ErrorEnvelope = z.strictObject({
   error: z.strictObject({

@@ -55,6 +55,8 @@ const BulkItem = z.object({
   properties: JsonObject.optional(),
   unset_properties: z.array(z.string()).optional(),
   set: Changes.optional(),
+  add_segments: z.array(z.string()).optional(),
+  remove_segments: z.array(z.string()).optional(),
 })
 const BulkResult = z.strictObject({
   index: z.int(),
@@ -141,7 +143,7 @@ export const usersAdmin = area({
       example: { updates: [{ external_id: 'customer-17', properties: { plan: 'pro' }, set: { display_name: 'Ada' } }] },
       handle: ({ call, body }) => call('users_bulk_update', { updates: body['updates'] }, longest),
       replies: { 200: data(z.strictObject({ updated: z.int(), failed: z.int(), results: z.array(BulkResult) })) },
-      refusals: { 400: ['BATCH_TOO_LARGE', 'VALIDATION_ERROR'] },
+      refusals: { 400: ['BATCH_TOO_LARGE'] },
       failure: 'UPDATE_FAILED',
     }),
     route('POST /admin/projects/:projectId/users/cohort', {
@@ -157,7 +159,7 @@ export const usersAdmin = area({
       example: { count: 2, properties: { name: 'Tester {{index}}' }, label: 'smoke' },
       handle: cohort,
       replies: { 200: data(Cohort), 201: data(Cohort) },
-      refusals: { 400: ['VALIDATION_ERROR'], 409: ['IDEMPOTENCY_CONFLICT'] },
+      refusals: { 400: ['VALIDATION_ERROR', 'SEGMENT_NOT_STATIC'], 409: ['IDEMPOTENCY_CONFLICT'] },
       failure: 'CREATE_FAILED',
     }),
     route('GET /admin/projects/:projectId/users/:userId', {

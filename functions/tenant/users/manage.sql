@@ -82,16 +82,9 @@ $$;
 comment on function internal.new_anonymous_id is 'An anonymous id that nobody guesses.';
 
 create or replace function internal.segment_members(segment_id uuid) returns uuid[]
-language plpgsql stable as $$
-declare
-  members uuid[] := '{}';
-begin
-  -- the segments area brings this function; until then every segment is unknown, and has nobody
-  if to_regprocedure('internal.segment_user_ids(uuid)') is not null then
-    execute 'select array_agg(m) from internal.segment_user_ids($1) m' into members using segment_members.segment_id;
-  end if;
-  return coalesce(members, '{}');
-end $$;
+language sql stable as $$
+  select array(select internal.segment_user_ids(segment_members.segment_id))
+$$;
 comment on function internal.segment_members is 'Who is in a segment: nobody when it is unknown.';
 
 create or replace function api.users_list(page_limit bigint, page_offset bigint, search text default null, segment_id uuid default null)

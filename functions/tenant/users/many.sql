@@ -55,15 +55,28 @@ end $$;
 comment on function internal.bulk_item is
   'One item of a bulk update; answers whose it was. Refuses 400 INVALID_BODY, 404 NOT_FOUND, and what the unique rules of users refuse. Locks the user.';
 
-create or replace function internal.refuse_segments(value jsonb, field text) returns void
+create or replace function internal.bulk_segments(item jsonb, field text) returns uuid[]
 language plpgsql volatile as $$
+declare
+  names constant jsonb := coalesce(nullif(bulk_segments.item -> bulk_segments.field, 'null'), '[]');
+  name text;
+  segment app.segments;
+  segments uuid[] := '{}';
 begin
-  if jsonb_typeof(refuse_segments.value) not in ('array', 'null')
-     or jsonb_typeof(refuse_segments.value) = 'array' and jsonb_array_length(refuse_segments.value) > 0 then
-    perform internal.invalid(refuse_segments.field, 'there are no segments here yet');
+  if jsonb_typeof(names) <> 'array' or jsonb_path_exists(names, '$[*] ? (@.type() <> "string")') then
+    perform internal.invalid(bulk_segments.field, 'must be a list of ids or keys of segments', 'INVALID_BODY');
   end if;
+  for name in select jsonb_array_elements_text(names) loop
+    segment := internal.segment_find(name);
+    if segment.kind <> 'static' then
+      perform internal.fail(400, 'SEGMENT_NOT_STATIC', 'The members of a dynamic segment follow from its rules.');
+    end if;
+    segments := segments || segment.id;
+  end loop;
+  return segments;
 end $$;
-comment on function internal.refuse_segments is 'Refuses 400 VALIDATION_ERROR by name what names a segment.';
+comment on function internal.bulk_segments is
+  'The static segments that an item names in a field, by id or key. Refuses 400 INVALID_BODY, SEGMENT_NOT_STATIC, 404 NOT_FOUND.';
 
 create or replace function api.users_bulk_update(updates json) returns api.reply
 language plpgsql volatile as $$
@@ -77,17 +90,15 @@ declare
   said text;
   refusal text;
   violated text;
+  joins uuid[];
+  leaves uuid[];
+  moves jsonb := '[]';
+  segment record;
 begin
   if jsonb_array_length(items) > 1000 then
     perform internal.fail(400, 'BATCH_TOO_LARGE', 'A bulk update holds at most 1000 users.',
                           '{"field": "updates", "reason": "must have 1 to 1000 items"}');
   end if;
-  for item, n in select e.item, e.n - 1 from jsonb_array_elements(items) with ordinality as e (item, n) loop
-    if jsonb_typeof(item) = 'object' then
-      perform internal.refuse_segments(item -> 'add_segments', 'updates.' || n || '.add_segments'),
-              internal.refuse_segments(item -> 'remove_segments', 'updates.' || n || '.remove_segments');
-    end if;
-  end loop;
   -- all in one order, so that two bulk updates of the same users wait for each other and never in a circle
   perform u.id
      from app.users u
@@ -96,12 +107,23 @@ begin
        or u.anonymous_id in (select e ->> 'anonymous_id' from jsonb_array_elements(items) e)
     order by u.id
       for no key update;
+  -- then segments: they stay until the end, as the items were judged
+  perform internal.segments_lock(array(
+    select w.name #>> '{}'
+      from jsonb_array_elements(items) e
+     cross join lateral (select jsonb_path_query(e.value, '$.add_segments[*]') as name
+                         union all
+                         select jsonb_path_query(e.value, '$.remove_segments[*]')) w));
 
   for item, n in select e.item, e.n - 1 from jsonb_array_elements(items) with ordinality as e (item, n) loop
     whose := case when jsonb_typeof(item) = 'object' then internal.user_named(item) end;
     begin
       perform internal.bulk_item(item);
+      joins := internal.bulk_segments(item, 'add_segments');
+      leaves := internal.bulk_segments(item, 'remove_segments');
       updated := updated + 1;
+      moves := moves || coalesce((select jsonb_agg(jsonb_build_array(s.id, whose, s.is_added))
+                                    from (select unnest(joins) as id, true as is_added union all select unnest(leaves), false) s), '[]');
       results := results || json_build_object('index', n, 'user_id', whose, 'status', 'updated');
     exception
       when sqlstate 'TR000' then
@@ -117,11 +139,23 @@ begin
                                                 'message', 'A value cannot be stored.');
     end;
   end loop;
+  -- the last word on a user and a segment holds; each segment moves once
+  for segment in
+    select m.id, m.is_added, array_agg(m.whose) as users
+      from (select distinct on (e.value ->> 0, e.value ->> 1) (e.value ->> 0)::uuid as id, (e.value ->> 1)::uuid as whose, (e.value ->> 2)::boolean as is_added
+              from jsonb_array_elements(moves) with ordinality as e (value, n)
+             order by e.value ->> 0, e.value ->> 1, e.n desc) m
+     group by m.id, m.is_added
+     order by m.id, m.is_added
+  loop
+    perform internal.segment_change(segment.id, segment.users, segment.is_added);
+  end loop;
+  perform internal.segments_touched();
   return internal.reply(200, json_build_object('updated', updated, 'failed', cardinality(results) - updated, 'results', to_json(results)));
 end $$;
 comment on function api.users_bulk_update is
   'Updates up to 1000 users: {updated, failed, results}. Each item is a savepoint of its own: what is wrong with one is said under it, and stops no other.
-   Refuses 400 BATCH_TOO_LARGE, VALIDATION_ERROR (segments). Locks the users in the order of their ids. Supplement B4.';
+   Refuses 400 BATCH_TOO_LARGE. Locks the users in the order of their ids, then the segments in that of theirs. Supplement B4.';
 
 create or replace function internal.with_index(value jsonb, index int) returns jsonb
 language plpgsql immutable parallel safe as $$
@@ -149,8 +183,8 @@ declare
   answer api.reply;
   shown json;
   ids uuid[];
+  segment app.segments;
 begin
-  perform internal.refuse_segments(users_cohort.segment_ids::jsonb, 'segment_ids');
   perform internal.check_properties_size(shared, 'INVALID_BODY');
   stored := internal.idempotency_begin(route, users_cohort.idempotency_key, users_cohort.body_hash);
   if stored is not null then
@@ -170,10 +204,24 @@ begin
     into shown, ids
     from made m;
   perform internal.users_created(ids, 'cohort');
+  perform internal.segments_lock(array(select json_array_elements_text(users_cohort.segment_ids)));
+  for segment in
+    select s.*
+      from app.segments s
+     where s.id in (select internal.as_uuid(w) from json_array_elements_text(users_cohort.segment_ids) w)
+     order by s.id
+  loop
+    perform internal.segment_change(segment.id, ids, true);
+  end loop;
+  if exists (select from json_array_elements_text(users_cohort.segment_ids) w
+              where not exists (select from app.segments s where s.id = internal.as_uuid(w))) then
+    perform internal.invalid('segment_ids', 'must be segments of the project');
+  end if;
+  perform internal.segments_touched();
   answer := internal.reply(201, shown);
   perform internal.idempotency_end(route, users_cohort.idempotency_key, answer);
   return answer;
 end $$;
 comment on function api.users_cohort is
   'Makes 1 to 1000 anonymous users that share properties, in which {{index}} counts from 0; label stands in properties._cohort. 201 {count, user_ids, users}.
-   Refuses 400 INVALID_BODY, VALIDATION_ERROR (segments), 409 IDEMPOTENCY_CONFLICT. Supplement B4.';
+   Refuses 400 INVALID_BODY, VALIDATION_ERROR (unknown segments), SEGMENT_NOT_STATIC, 409 IDEMPOTENCY_CONFLICT. Supplement B4.';

@@ -1,0 +1,158 @@
+-- Keys of remote configuration, as administrators write them.
+comment on constraint config_keys_key_form on app.config_keys is '400 INVALID_INPUT key: must match ^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$.';
+comment on constraint config_keys_value_type_known on app.config_keys is '400 INVALID_INPUT value_type: must be string, number, boolean or json.';
+comment on constraint config_keys_description_at_most_2000 on app.config_keys is '400 INVALID_INPUT description: must have at most 2000 characters.';
+comment on constraint config_keys_conditions_is_list on app.config_keys is '400 INVALID_INPUT conditions: must be a list of at most 100.';
+
+create or replace function internal.config_conditions(conditions json) returns jsonb
+language plpgsql volatile as $$
+declare
+  sent jsonb;
+  c jsonb;
+begin
+  if json_typeof(config_conditions.conditions) is distinct from 'array' or json_array_length(config_conditions.conditions) > 100 then
+    perform internal.invalid('conditions', 'must be a list of at most 100', 'INVALID_INPUT');
+  elsif not internal.is_storable_json(config_conditions.conditions) then
+    perform internal.invalid('conditions', 'holds a character or a number that cannot be stored, or nests too deeply', 'INVALID_INPUT');
+  end if;
+  sent := config_conditions.conditions::jsonb;
+  for i in 0 .. jsonb_array_length(sent) - 1 loop
+    c := sent -> i;
+    if jsonb_typeof(c) <> 'object' then
+      perform internal.invalid('conditions.' || i, 'must be an object {segment_id?, percentage?, value}', 'INVALID_INPUT');
+    elsif not c ? 'value' then
+      perform internal.invalid('conditions.' || i || '.value', 'is required', 'INVALID_INPUT');
+    elsif coalesce(c -> 'percentage', 'null') <> 'null'
+          and (jsonb_typeof(c -> 'percentage') <> 'number' or not (c -> 'percentage')::numeric between 0 and 100) then
+      perform internal.invalid('conditions.' || i || '.percentage', 'must be a number from 0 to 100', 'INVALID_INPUT');
+    elsif coalesce(c -> 'segment_id', 'null') <> 'null' and not internal.segment_hold(internal.as_uuid(c ->> 'segment_id')) then
+      perform internal.invalid('conditions.' || i || '.segment_id', 'must be a segment of the project', 'INVALID_INPUT');
+    end if;
+  end loop;
+  return sent;
+end $$;
+comment on function internal.config_conditions is 'Conditions as they are stored. Refuses 400 INVALID_INPUT. Holds the segments that they name.';
+
+create or replace function internal.config_key_json(k app.config_keys) returns json
+language sql stable as $$
+  select json_build_object(
+    'key', (config_key_json.k).key, 'value', (config_key_json.k).value, 'value_type', (config_key_json.k).value_type,
+    'description', (config_key_json.k).description, 'default_value', (config_key_json.k).value,
+    'conditions', (config_key_json.k).conditions, 'version', (config_key_json.k).version,
+    'created_at', internal.iso((config_key_json.k).created_at), 'updated_at', internal.iso((config_key_json.k).updated_at))
+$$;
+comment on function internal.config_key_json is 'A key as every answer shows it. default_value follows value.';
+
+create or replace function internal.config_storable(value json) returns jsonb
+language plpgsql volatile as $$
+begin
+  if config_storable.value is null then
+    perform internal.invalid('value', 'is required', 'INVALID_INPUT');
+  elsif not internal.is_storable_json(config_storable.value) then
+    perform internal.invalid('value', 'holds a character or a number that cannot be stored, or nests too deeply', 'INVALID_INPUT');
+  end if;
+  return config_storable.value::jsonb;
+end $$;
+comment on function internal.config_storable is 'A value as it is stored. Refuses 400 INVALID_INPUT.';
+
+create or replace function api.config_set(key text, value json, value_type text default 'string', description text default null,
+                                          conditions json default '[]')
+returns api.reply
+language plpgsql volatile as $$
+declare
+  stored app.config_keys;
+begin
+  insert into app.config_keys as k (key, value, value_type, description, conditions)
+  values (config_set.key, internal.config_storable(config_set.value), config_set.value_type, config_set.description,
+          internal.config_conditions(config_set.conditions))
+  on conflict on constraint config_keys_key_unique do update
+     set value = excluded.value, value_type = excluded.value_type, description = excluded.description, conditions = excluded.conditions,
+         version = k.version + case when k.value = excluded.value then 0 else 1 end, updated_at = internal.now()
+  returning k.* into stored;
+  return internal.reply(201, internal.config_key_json(stored));
+end $$;
+comment on function api.config_set is
+  'Writes a key whole: 201, new or not; version counts changes of value. Refuses 400 INVALID_INPUT. Contract, remote config.';
+
+create or replace function api.config_list() returns api.reply
+language sql stable as $$
+  select internal.reply(200, coalesce(json_agg(internal.config_key_json(k) order by k.key), '[]')) from app.config_keys k
+$$;
+comment on function api.config_list is 'All keys, by key; the unique index serves the order.';
+
+create or replace function api.config_update(key text, patch json) returns api.reply
+language plpgsql volatile as $$
+declare
+  stored app.config_keys;
+begin
+  -- a value of null is a value, so presence is asked for
+  update app.config_keys k
+     set value = case when config_update.patch -> 'value' is null then k.value
+                      else internal.config_storable(config_update.patch -> 'value') end,
+         description = case when config_update.patch -> 'description' is null then k.description
+                            else config_update.patch ->> 'description' end,
+         conditions = case when config_update.patch -> 'conditions' is null then k.conditions
+                           else internal.config_conditions(config_update.patch -> 'conditions') end,
+         version = k.version + case when config_update.patch -> 'value' is null
+                                      or (config_update.patch -> 'value')::jsonb = k.value then 0 else 1 end,
+         updated_at = internal.now()
+   where k.key = config_update.key
+     and exists (select from json_object_keys(config_update.patch) p where p in ('value', 'description', 'conditions'))
+  returning k.* into stored;
+  if not found then
+    select k.* into stored from app.config_keys k where k.key = config_update.key;
+    if not found then
+      perform internal.fail(404, 'NOT_FOUND', 'There is no such key.');
+    end if;
+  end if;
+  return internal.reply(200, internal.config_key_json(stored));
+end $$;
+comment on function api.config_update is
+  'Changes value, description, conditions, those that are there. Refuses 404 NOT_FOUND, 400 INVALID_INPUT. Locks the key.';
+
+create or replace function api.config_delete(key text) returns api.reply
+language plpgsql volatile as $$
+begin
+  delete from app.config_keys k where k.key = config_delete.key;
+  if not found then
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such key.');
+  end if;
+  return internal.reply(200, '{"deleted": true}');
+end $$;
+comment on function api.config_delete is 'Deletes a key for good. Refuses 404 NOT_FOUND.';
+
+create or replace function internal.tg_config_keys__hash() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if exists (select from changed) then
+    update app.config_versions v
+       set version_hash = encode(sha256(convert_to(v.version_hash || gen_random_uuid(), 'UTF8')), 'hex'), changed_at = internal.now();
+  end if;
+  return null;
+end $$;
+comment on function internal.tg_config_keys__hash is
+  'A new hash for every statement that touches a key, also when it restores what was there before. Changes so come one after the other.';
+
+create or replace trigger tg_config_keys__hash_of_insert
+  after insert on app.config_keys referencing new table as changed
+  for each statement execute function internal.tg_config_keys__hash();
+create or replace trigger tg_config_keys__hash_of_update
+  after update on app.config_keys referencing new table as changed
+  for each statement execute function internal.tg_config_keys__hash();
+create or replace trigger tg_config_keys__hash_of_delete
+  after delete on app.config_keys referencing old table as changed
+  for each statement execute function internal.tg_config_keys__hash();
+
+create or replace trigger tg_config_keys__audit
+  after insert or update or delete on app.config_keys
+  for each row execute function internal.tg_audit('config');
+
+create or replace function internal.segment_used__config(segment_id uuid) returns text[]
+language sql stable security definer set search_path = '' as $$
+  select array(select 'config ' || k.key
+                 from app.config_keys k
+                where exists (select from jsonb_array_elements(k.conditions) c
+                               where internal.as_uuid(c.value ->> 'segment_id') = segment_used__config.segment_id)
+                order by k.key)
+$$;
+comment on function internal.segment_used__config is 'The keys whose conditions name a segment.';

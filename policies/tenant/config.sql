@@ -1,0 +1,19 @@
+alter table app.config_keys enable row level security;
+alter table app.config_versions enable row level security;
+
+create policy "apps read the configuration" on app.config_keys for select to app_anon using (true);
+create policy "users read the configuration" on app.config_keys for select to app_user using (true);
+create policy "administrators read the configuration" on app.config_keys for select to app_admin using (true);
+create policy "administrators add keys" on app.config_keys for insert to app_admin with check (true);
+create policy "administrators change keys" on app.config_keys for update to app_admin using (true) with check (true);
+create policy "administrators delete keys" on app.config_keys for delete to app_admin using (true);
+
+grant select on app.config_keys to app_anon, app_user, app_admin;
+grant insert, delete, update (value, value_type, description, conditions, version, updated_at) on app.config_keys to app_admin;
+
+grant execute on function internal.fnv1a32, internal.bucket, internal.config_coerced, internal.config_value, internal.etag_matches,
+  internal.config_tag, api.config_values
+  to app_anon, app_user;
+grant execute on function internal.config_conditions, internal.config_key_json, internal.config_storable,
+  api.config_set, api.config_list, api.config_update, api.config_delete
+  to app_admin;

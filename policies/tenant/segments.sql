@@ -1,0 +1,33 @@
+alter table app.segments enable row level security;
+alter table app.segment_states enable row level security;
+alter table app.segment_members enable row level security;
+alter table app.segment_counts enable row level security;
+
+create policy "administrators read segments" on app.segments for select to app_admin using (true);
+create policy "administrators add segments" on app.segments for insert to app_admin with check (true);
+create policy "administrators change segments" on app.segments for update to app_admin using (true) with check (true);
+create policy "administrators delete segments" on app.segments for delete to app_admin using (true);
+create policy "administrators read what is worked out" on app.segment_states for select to app_admin using (true);
+create policy "administrators read members" on app.segment_members for select to app_admin using (true);
+create policy "administrators read counts" on app.segment_counts for select to app_admin using (true);
+create policy "workers read segments" on app.segments for select to app_worker using (true);
+
+grant select on app.segments, app.segment_states, app.segment_members, app.segment_counts to app_admin;
+grant select on app.segments to app_worker;
+grant insert, delete, update (name, description, rules, is_active, updated_at) on app.segments to app_admin;
+
+grant execute on function internal.segment_may_ask, internal.segment_member, internal.segment_ids_of
+  to app_user, app_server, app_admin, app_worker;
+grant execute on function internal.segment_hold, internal.segment_json, internal.segment_find, internal.segment_rules, internal.segment_used_by,
+  internal.segment_preview, internal.segment_refresh_now, internal.segment_user_json, internal.segment_user_ids, internal.segment_change, internal.segments_lock, internal.segments_touched,
+  internal.segment_explain,
+  api.segment_create, api.segments_list, api.segment_get, api.segment_update, api.segment_delete, api.segment_preview, api.segment_refresh,
+  api.segment_history, api.segment_members, api.segment_members_add, api.segment_member_remove, api.segment_explain
+  to app_admin;
+grant execute on function internal.segments_refresh, api.segments_due, api.segments_refresh to app_worker;
+
+insert into internal.user_data
+  (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
+values
+  ('app.segment_members', 'app_user_id', 'segments', array['segment_id', 'app_user_id', 'entered_at'],
+   null, 'move', 'cascade', null, current_setting('trellis.file'));

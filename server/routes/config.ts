@@ -1,0 +1,97 @@
+import { z } from 'zod'
+import { administrator, appOrUser } from '#server/http/callers.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { Deleted, data, Json, NotModified, Text, Time, Uuid } from '#server/http/schemas.ts'
+
+const ValueType = z.enum(['string', 'number', 'boolean', 'json'], 'must be string, number, boolean or json')
+
+const Condition = z.looseObject({
+  segment_id: Uuid.nullish(),
+  percentage: z.number('must be a number from 0 to 100').min(0).max(100).nullish(),
+  value: Json,
+})
+const Conditions = z.array(Condition).max(100, 'must be a list of at most 100')
+const description = Text(2000).nullable()
+
+const ConfigKey = z.strictObject({
+  key: z.string(),
+  value: Json,
+  value_type: ValueType,
+  description: z.string().nullable(),
+  default_value: Json,
+  conditions: z.array(z.looseObject({ value: Json })),
+  version: z.int(),
+  created_at: Time,
+  updated_at: Time,
+})
+
+const read = async ({ request, call }: HandlerContext) => {
+  const reply = await call('config_values', { if_none_match: request.headers['if-none-match'] })
+  return reply.status === 304 ? { ...reply, body: '' } : reply
+}
+
+const notFound = { 404: ['NOT_FOUND'] }
+const keys = '/admin/projects/:projectId/config' as const
+
+export const config = area({
+  stem: 'config',
+  title: 'Remote config',
+  source: 'contract',
+  routes: [
+    route('GET /client/config', {
+      caller: appOrUser,
+      summary: 'Every key with its value for the caller',
+      description: 'Without a user each key has its default. 304 when `If-None-Match` names what would be sent.',
+      headers: { 'If-None-Match': z.string().optional() },
+      handle: read,
+      replies: { 200: data(z.record(z.string(), Json)), 304: NotModified },
+      failure: 'FETCH_FAILED',
+    }),
+    route(`POST ${keys}`, {
+      caller: administrator,
+      summary: 'Write a key whole, new or not',
+      description: 'What is left out gets its default. `version` counts changes of `value`.',
+      body: z.object({
+        key: z
+          .string()
+          .regex(/^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$/, 'must match ^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$'),
+        value: Json,
+        value_type: ValueType.optional(),
+        description: description.optional(),
+        conditions: Conditions.optional(),
+      }),
+      example: { key: 'lesson_length', value: 10, value_type: 'number', conditions: [{ percentage: 20, value: 15 }] },
+      // any JSON: a string must not arrive as the text of some other JSON
+      args: ({ body }) => ({ value: JSON.stringify(body['value']) }),
+      call: 'config_set',
+      replies: { 201: data(ConfigKey) },
+      failure: 'SET_FAILED',
+    }),
+    route(`GET ${keys}`, {
+      caller: administrator,
+      summary: 'All keys, in their order',
+      call: 'config_list',
+      replies: { 200: data(z.array(ConfigKey)) },
+      failure: 'FETCH_FAILED',
+    }),
+    route(`PATCH ${keys}/:key`, {
+      caller: administrator,
+      summary: 'Change a key, in the fields that are sent',
+      body: z.object({ value: Json, description, conditions: Conditions }).partial(),
+      patch: true,
+      example: { value: 12 },
+      call: 'config_update',
+      replies: { 200: data(ConfigKey) },
+      refusals: notFound,
+      failure: 'UPDATE_FAILED',
+    }),
+    route(`DELETE ${keys}/:key`, {
+      caller: administrator,
+      summary: 'Delete a key for good',
+      call: 'config_delete',
+      replies: { 200: Deleted },
+      refusals: notFound,
+      failure: 'DELETE_FAILED',
+    }),
+  ],
+})
