@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { startXp } from '#test/support/xp.ts'
 
-/** Totals against a sum that is counted here, one event after the other, over events and rules made up at random. */
+/** Totals and unlocks against what is counted here, one event after the other, over events and rules made up at random. */
 const { harness, project, someone } = await startXp()
 
 type Rule = {
@@ -110,5 +110,53 @@ test('random batches of random users give what one by one would give', { timeout
       total += amount
       expect(total_after).toBe(total)
     }
+  }
+})
+
+test('achievements of random batches unlock for those whose count or XP reaches, and pay once', {
+  timeout: 120_000,
+}, async () => {
+  const other = await harness.project()
+  const criteria = [
+    ...[1, 4, 9, 30].map((target_value) => ({ type: 'event_count', event_name: 'a', target_value })),
+    ...[2, 7].map((target_value) => ({ type: 'event_count', event_name: 'b', target_value })),
+    ...[50, 120, 400].map((target_value) => ({ type: 'xp_threshold', target_value })),
+  ]
+  const xpReward = 11
+  const ids: string[] = []
+  for (const [n, one] of criteria.entries()) {
+    const body = { key: `k${n}`, name: 'n', xp_reward: xpReward, criteria: one }
+    ids.push((await other.admin.post('/achievements', body)).data.id)
+  }
+  await other.admin.post('/xp/rules', { key: 'a', name: 'a', event_name: 'a', amount: 5 })
+  const users = await Promise.all(Array.from({ length: 5 }, async () => (await other.user()).id))
+  const counts = new Map(users.map((id) => [id, { a: 0, b: 0, c: 0 }]))
+  for (let round = 0; round < 20; round += 1) {
+    const events = Array.from({ length: 1 + pick(15) }, () => {
+      const app_user_id = users[pick(users.length)] ?? ''
+      const event_name = (['a', 'b', 'c'] as const)[pick(3)] ?? 'c'
+      const mine = counts.get(app_user_id)
+      if (mine) mine[event_name] += 1
+      return { app_user_id, event_name }
+    })
+    expect((await other.server.post('/client/events', { events })).status).toBe(201)
+  }
+  for (const id of users) {
+    const { a, b } = counts.get(id) ?? { a: 0, b: 0 }
+    // XP of unlocks may reach further ones: to a fixed point
+    let unlocked: number[] = []
+    for (;;) {
+      const xp = a * 5 + unlocked.length * xpReward
+      const now = criteria.flatMap((one, n) => {
+        const value = one.type === 'xp_threshold' ? xp : 'event_name' in one && one.event_name === 'a' ? a : b
+        return value >= one.target_value ? [n] : []
+      })
+      if (now.length === unlocked.length) break
+      unlocked = now
+    }
+    const rows = await other.sql('select achievement_id from app.user_achievements where app_user_id = $1', [id])
+    expect(rows.map(({ achievement_id }) => ids.indexOf(achievement_id)).sort()).toEqual(unlocked.sort())
+    const [stored] = await other.sql('select total::int from app.xp_totals where app_user_id = $1', [id])
+    expect(stored?.total ?? 0).toBe(a * 5 + unlocked.length * xpReward)
   }
 })
