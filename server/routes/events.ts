@@ -31,11 +31,12 @@ const Effects = z.strictObject({
   streaks: z
     .array(z.looseObject({ key: z.string(), status: z.string(), current_count: z.int(), change: z.string() }))
     .optional(),
-  xp: JsonObject.optional(),
+  /** Of a batch over several users, one for each. */
+  xp: z.union([JsonObject, z.array(JsonObject)]).optional(),
   achievements: z.array(JsonObject).optional(),
   challenges: z.array(JsonObject).optional(),
   leaderboards: z.array(JsonObject).optional(),
-  league: JsonObject.optional(),
+  league: z.union([JsonObject, z.array(JsonObject)]).optional(),
   currencies: z.array(JsonObject).optional(),
 })
 const Single = z.strictObject({

@@ -81,12 +81,12 @@ begin
     ), parts as (
       select l.part,
              json_agg(case when effects_json.app_user_id is null then l.effect else l.effect - 'app_user_id' end order by l.n) as entries,
-             -- xp and league are single objects, the other parts lists
+             -- xp and league of one user are single objects, the other parts lists
              (array_agg(l.effect - 'app_user_id' order by l.n desc))[1] as single
         from latest l
        group by l.part
     )
-    select coalesce(json_object_agg(p.part, case when p.part in ('xp', 'league') then p.single::json else p.entries end), '{}')
+    select coalesce(json_object_agg(p.part, case when p.part in ('xp', 'league') and effects_json.app_user_id is not null then p.single::json else p.entries end), '{}')
       from parts p);
 end $$;
 comment on function internal.effects_json is

@@ -1,0 +1,185 @@
+-- What looks at all users: backfills in steps, rarity by the hour, dry runs and figures.
+
+create or replace function internal.achievement_backfill(run_id uuid, achievement_id uuid, is_silent boolean, batch int) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  achievement app.achievements;
+  run app.achievement_backfills;
+  wanted uuid[];
+  reached uuid[];
+  fresh int := 0;
+begin
+  if internal.caller() <> 'worker' then
+    raise exception 'backfills are run by a worker, not by %', internal.caller();
+  end if;
+  select a.* into achievement from app.achievements a where a.id = achievement_backfill.achievement_id;
+  if achievement.id is null then
+    return json_build_object('done', 0, 'unlocked', 0, 'is_over', true);
+  end if;
+  insert into app.achievement_backfills (operation_id, achievement_id) values (achievement_backfill.run_id, achievement.id)
+  on conflict on constraint achievement_backfills_pkey do nothing;
+  select r.* into run from app.achievement_backfills r where r.operation_id = achievement_backfill.run_id for update;
+  if not run.is_over then
+    wanted := array(select u.id from app.users u where run.cursor_id is null or u.id > run.cursor_id order by u.id limit achievement_backfill.batch);
+    -- few of many qualify: only they are locked, and measured once more when they are
+    reached := internal.lock_users(array(
+      select v.app_user_id
+        from internal.achievement_values(achievement.criteria, wanted) v
+       where v.value >= (achievement.criteria ->> 'target_value')::numeric
+         and not exists (select from app.user_achievements u
+                          where (u.app_user_id, u.achievement_id) = (v.app_user_id, achievement.id) and u.revoked_at is null)));
+    if reached is not null then
+      if achievement_backfill.is_silent then
+        perform set_config('app.is_history', 'true', true);
+      end if;
+      fresh := jsonb_array_length(internal.achievements_measure(reached, array(select achievement.id from unnest(reached)), 'backfill'));
+    end if;
+    update app.achievement_backfills r
+       set cursor_id = coalesce(wanted[cardinality(wanted)], r.cursor_id), done = r.done + cardinality(wanted), unlocked = r.unlocked + fresh,
+           is_over = cardinality(wanted) < achievement_backfill.batch
+     where r.operation_id = run.operation_id
+    returning r.* into run;
+  end if;
+  return json_build_object('done', run.done, 'unlocked', run.unlocked, 'is_over', run.is_over);
+end $$;
+comment on function internal.achievement_backfill is
+  'The next users of a backfill. One transaction: a step that is done again after a crash goes on after the last one. Silent is history: no webhooks, no push. Locks users.';
+
+create or replace function api.achievements_backfill_step(run_id uuid, achievement_id uuid, is_silent boolean, batch int) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.achievement_backfill(achievements_backfill_step.run_id, achievements_backfill_step.achievement_id,
+                                                           achievements_backfill_step.is_silent, achievements_backfill_step.batch))
+$$;
+comment on function api.achievements_backfill_step is 'For the worker: a step of a backfill.';
+
+create or replace function api.achievements_users_total() returns api.reply
+language sql stable as $$
+  select internal.reply(200, to_json(internal.users_number()))
+$$;
+comment on function api.achievements_users_total is 'For the worker: how many users a backfill will look at.';
+
+create or replace function internal.users_number() returns bigint
+language sql stable security definer set search_path = '' as $$
+  select count(*) from app.users
+$$;
+comment on function internal.users_number is 'How many users there are.';
+
+create or replace function api.achievement_backfill_check(achievement_id text, notify boolean default false) returns api.reply
+language plpgsql stable as $$
+begin
+  return internal.reply(200, json_build_object('achievement_id', (internal.achievement_find(achievement_backfill_check.achievement_id)).id,
+                                               'notify', achievement_backfill_check.notify));
+end $$;
+comment on function api.achievement_backfill_check is 'What a backfill will do. Refuses 400 INVALID_ID, 404 NOT_FOUND.';
+
+create or replace function internal.achievements_count() returns boolean
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  everybody constant bigint := internal.users_number();
+begin
+  if internal.caller() <> 'worker' then
+    raise exception 'rarity is counted by a worker, not by %', internal.caller();
+  end if;
+  update app.achievements a
+     set unlocks = coalesce(c.count, 0), users = everybody, counted_at = internal.now()
+    from app.achievements own
+    left join (select u.achievement_id, count(*) as count from app.user_achievements u where u.revoked_at is null group by 1) c on c.achievement_id = own.id
+   where a.id = own.id;
+  return found;
+end $$;
+comment on function internal.achievements_count is 'Counts how many users have each achievement; false when there are none.';
+
+create or replace function api.achievements_count() returns api.reply
+language sql volatile as $$
+  select internal.reply(200, to_json(internal.achievements_count()))
+$$;
+comment on function api.achievements_count is 'For the worker: counts rarity; false when there is nothing to count any more.';
+
+create or replace function internal.achievement_dry_run(criteria jsonb) returns json
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  target constant numeric := (achievement_dry_run.criteria ->> 'target_value')::numeric;
+  everybody constant bigint := internal.users_number();
+  outcome json;
+begin
+  if internal.caller() <> 'developer' then
+    raise exception 'criteria are tried out by administrators, not by %', internal.caller();
+  end if;
+  with measured as materialized (
+    select v.* from internal.achievement_values(achievement_dry_run.criteria, null) v
+  ), placed as (
+    select case when m.value >= target then 4 when target <= 0 then 0 else greatest(0, least(3, floor(m.value / target * 4)))::int end as n, count(*) as users
+      from measured m
+     group by 1
+  )
+  select json_build_object(
+    'users_now', (select count(*) from measured m where m.value >= target),
+    'users_30d_ago_estimate', case when achievement_dry_run.criteria ->> 'type' <> 'property_value' then (
+      select count(*) from internal.achievement_values(achievement_dry_run.criteria, null, internal.now() - interval '30 days') b where b.value >= target) end,
+    'sample', (select coalesce(json_agg(json_build_object('user_id', s.app_user_id, 'value', s.value) order by s.value desc, s.app_user_id), '[]')
+                 from (select m.* from measured m where m.value >= target order by m.value desc, m.app_user_id limit 10) s),
+    'distribution', (select json_agg(json_build_object('bucket', b.label, 'users', coalesce(p.users, 0)
+                                       + case when b.n = 0 then everybody - (select count(*) from measured) else 0 end) order by b.n)
+                       from (values (0, '0-24%'), (1, '25-49%'), (2, '50-74%'), (3, '75-99%'), (4, '100%+')) as b (n, label)
+                       left join placed p on p.n = b.n))
+    into outcome;
+  return outcome;
+end $$;
+comment on function internal.achievement_dry_run is 'Who would have it now and about how many had it 30 days ago, the highest ten, and how far all users are. Looks at everybody.';
+
+create or replace function api.achievement_dry_run(achievement_id text default null, criteria json default null) returns api.reply
+language plpgsql stable as $$
+declare
+  stored app.achievements;
+begin
+  if achievement_dry_run.achievement_id is not null then
+    stored := internal.achievement_find(achievement_dry_run.achievement_id);
+  elsif achievement_dry_run.criteria is null then
+    perform internal.invalid('criteria', 'is required');
+  end if;
+  return internal.reply(200, internal.achievement_dry_run(
+    case when achievement_dry_run.criteria is null then stored.criteria else internal.achievement_criteria(achievement_dry_run.criteria::jsonb) end));
+end $$;
+comment on function api.achievement_dry_run is
+  'Who would unlock under stored criteria, or under others; writes nothing. Refuses 400 INVALID_ID, VALIDATION_ERROR, 404 NOT_FOUND.';
+
+create or replace function api.achievement_users(achievement_id text, page_offset int default 0, page_limit int default 50) returns api.reply
+language plpgsql stable as $$
+declare
+  a constant app.achievements := internal.achievement_find(achievement_users.achievement_id);
+begin
+  return internal.reply_page(
+    (select json_agg(internal.json_merge(internal.user_achievement_json(u),
+                                         json_build_object('app_users', json_build_object('id', s.id, 'display_name', s.display_name, 'avatar_url', s.avatar_url)))
+                     order by u.unlocked_at desc, u.app_user_id desc)
+       from (select l.* from app.user_achievements l where l.achievement_id = a.id and l.revoked_at is null
+              order by l.unlocked_at desc, l.app_user_id desc limit achievement_users.page_limit offset achievement_users.page_offset) u
+       join app.users s on s.id = u.app_user_id),
+    (select count(*) from app.user_achievements l where l.achievement_id = a.id and l.revoked_at is null),
+    achievement_users.page_offset, achievement_users.page_limit);
+end $$;
+comment on function api.achievement_users is 'Users who have an achievement, newest first. Refuses 400 INVALID_ID, 404 NOT_FOUND.';
+
+create or replace function api.achievement_stats() returns api.reply
+language sql stable as $$
+  with counted as (
+    select u.achievement_id, count(*) as unlocks, count(*) filter (where u.unlocked_at > internal.now() - interval '7 days') as unlocks_7d
+      from app.user_achievements u
+     where u.revoked_at is null
+     group by 1
+  ), everybody as (
+    select count(*) as users from app.users
+  )
+  select internal.reply(200, json_build_object(
+    'total_unlocks', (select coalesce(sum(c.unlocks), 0) from counted c),
+    'unlocks_7d', (select coalesce(sum(c.unlocks_7d), 0) from counted c),
+    'achievements', (
+      select coalesce(json_agg(json_build_object('id', a.id, 'key', a.key, 'name', a.name, 'unlocks', coalesce(c.unlocks, 0),
+                                                 'unlocks_7d', coalesce(c.unlocks_7d, 0),
+                                                 'rate', case when e.users > 0 then round(coalesce(c.unlocks, 0)::numeric / e.users, 4) else 0 end)
+                               order by a.sort_order, a.id), '[]')
+        from app.achievements a
+       cross join everybody e
+        left join counted c on c.achievement_id = a.id)))
+$$;
+comment on function api.achievement_stats is 'Unlocks of all time and of the last seven days, and the share of users, for each achievement. Reads all unlocks.';

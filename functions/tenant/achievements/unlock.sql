@@ -1,0 +1,294 @@
+-- From values to unlocks: what a criterion measures, when it is measured, and what an unlock pays. Users are locked before their rows are written.
+
+create or replace function internal.achievement_values(criteria jsonb, app_user_ids uuid[], before timestamptz default null)
+returns table (app_user_id uuid, value numeric)
+language plpgsql stable security definer set search_path = '' rows 1000 as $$
+declare
+  kind constant text := achievement_values.criteria ->> 'type';
+  name constant text := achievement_values.criteria ->> 'event_name';
+  filter constant jsonb := nullif(achievement_values.criteria -> 'event_filter', 'null');
+  since constant timestamptz := (achievement_values.criteria ->> 'since')::timestamptz;
+  first_day constant date := (since at time zone 'UTC')::date;
+  -- the days after a since that is no midnight are counted whole, its own day from the log
+  is_midnight constant boolean := since = first_day::timestamp at time zone 'UTC';
+begin
+  if kind = 'event_count' and filter is null and achievement_values.before is null then
+    return query
+    select u.id, coalesce(c.count, 0) + coalesce(e.count, 0)
+      from unnest(achievement_values.app_user_ids) as u (id)
+      left join lateral (
+        select sum(k.count) as count
+          from app.user_event_counters k
+         where k.app_user_id = u.id and k.event_name = name and (since is null or k.day > first_day or k.day = first_day and is_midnight)) c on true
+      left join lateral (
+        select count(*)::numeric as count
+          from app.engagement_events l
+         where not is_midnight and l.app_user_id = u.id and l.event_name = name and l.occurred_at >= since
+           and l.occurred_at < (first_day + 1)::timestamp at time zone 'UTC') e on true
+     where achievement_values.app_user_ids is not null
+    union all
+    select k.app_user_id, sum(k.count)
+      from app.user_event_counters k
+     where achievement_values.app_user_ids is null and k.event_name = name and (since is null or k.day >= first_day)
+     group by k.app_user_id;
+  elsif kind = 'event_count' then
+    return query
+    select l.app_user_id, count(*)::numeric
+      from app.engagement_events l
+     where l.event_name = name and (achievement_values.app_user_ids is null or l.app_user_id = any (achievement_values.app_user_ids))
+       and (since is null or l.occurred_at >= since) and (achievement_values.before is null or l.occurred_at < achievement_values.before)
+       and (filter is null or internal.filter_truth(filter, l.properties))
+     group by l.app_user_id;
+  elsif kind = 'xp_threshold' and achievement_values.before is null then
+    return query
+    select t.app_user_id, t.total::numeric
+      from app.xp_totals t
+     where achievement_values.app_user_ids is null or t.app_user_id = any (achievement_values.app_user_ids);
+  elsif kind = 'xp_threshold' then
+    return query
+    select t.app_user_id, sum(t.amount)
+      from app.xp_transactions t
+     where t.created_at < achievement_values.before and (achievement_values.app_user_ids is null or t.app_user_id = any (achievement_values.app_user_ids))
+     group by t.app_user_id;
+  elsif kind = 'streak_length' then
+    return query
+    -- for a time that is past, what a streak must have had then: it grows by one a day at most
+    select s.app_user_id,
+           max(case when achievement_values.before is null or s.last_qualified_at < achievement_values.before then s.longest_count
+                    else greatest(0, s.longest_count - ceil(extract(epoch from internal.now() - achievement_values.before) / 86400)::int) end)::numeric
+      from app.user_streaks s
+     where (achievement_values.app_user_ids is null or s.app_user_id = any (achievement_values.app_user_ids))
+       and (achievement_values.criteria ->> 'streak_definition_id' is null
+            or s.streak_definition_id = (achievement_values.criteria ->> 'streak_definition_id')::uuid)
+     group by s.app_user_id;
+  elsif kind = 'property_value' then
+    return query
+    select u.id, (u.properties #>> p.path)::numeric
+      from app.users u
+     cross join (select string_to_array(achievement_values.criteria ->> 'property_key', '.') as path) p
+     where (achievement_values.app_user_ids is null or u.id = any (achievement_values.app_user_ids))
+       and jsonb_typeof(u.properties #> p.path) = 'number';
+  end if;
+end $$;
+comment on function internal.achievement_values is
+  'What a criterion measures for some users, or for all that have any of it (null): now, or about at a time before. Events are read from counters, but for a filter. Granted to nobody.';
+
+create or replace function internal.achievements_unlock(app_user_ids uuid[], achievement_ids uuid[], source text) returns int
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  made record;
+begin
+  with unlocked as (
+    insert into app.user_achievements as u (app_user_id, achievement_id, unlocked_at, source)
+    select w.app_user_id, w.achievement_id, internal.now(), achievements_unlock.source
+      from unnest(achievements_unlock.app_user_ids, achievements_unlock.achievement_ids) as w (app_user_id, achievement_id)
+     group by 1, 2
+     order by 1, 2
+    on conflict on constraint user_achievements_pkey do update
+       set unlocked_at = excluded.unlocked_at, source = excluded.source, seen_at = null, revoked_at = null
+     where u.revoked_at is not null
+    returning u.app_user_id, u.achievement_id
+  )
+  select array_agg(u.app_user_id order by u.app_user_id, a.sort_order, a.id) as users,
+         array_agg(json_build_object('app_user_id', u.app_user_id, 'key', a.key, 'name', a.name, 'xp_reward', a.xp_reward)
+                   order by u.app_user_id, a.sort_order, a.id) as effects,
+         array_agg('svc.achievement.unlocked'::text) as names,
+         array_agg(jsonb_build_object('achievement_id', a.id, 'key', a.key, 'name', a.name, 'icon_url', a.icon_url, 'xp_reward', a.xp_reward,
+                                      'source', achievements_unlock.source)
+                   order by u.app_user_id, a.sort_order, a.id) as properties,
+         array_agg((u.app_user_id, a.xp_reward, 'achievement', a.id::text, null, null, a.xp_reward, null, internal.now(), internal.now())::internal.xp_move
+                   order by u.app_user_id, a.sort_order, a.id)
+           filter (where a.xp_reward > 0 and achievements_unlock.source <> 'grant') as moves
+    into made
+    from unlocked u
+    join app.achievements a on a.id = u.achievement_id;
+  if made.users is null then
+    return 0;
+  end if;
+  perform internal.add_effects('achievements', made.effects);
+  -- the ledger takes each source once: what was paid before is not paid again
+  if made.moves is not null then
+    perform internal.xp_apply(made.moves);
+  end if;
+  perform internal.emit_many(made.users, made.names, made.properties);
+  return cardinality(made.users);
+end $$;
+comment on function internal.achievements_unlock is
+  'Unlocks pairs of users and achievements, tells and pays those that are new, and answers how many. A grant pays nothing. The users must be locked. Granted to nobody.';
+
+create or replace function internal.achievements_measure(app_user_ids uuid[], achievement_ids uuid[], source text) returns jsonb
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  wanted record;
+  users uuid[] := '{}';
+  reached uuid[] := '{}';
+  of_one uuid[];
+begin
+  -- pairs that go together
+  for wanted in
+    select a.id, a.criteria, array_agg(w.app_user_id) as users
+      from unnest(achievements_measure.app_user_ids, achievements_measure.achievement_ids) as w (app_user_id, achievement_id)
+      join app.achievements a on a.id = w.achievement_id
+     where not exists (select from app.user_achievements u
+                        where (u.app_user_id, u.achievement_id) = (w.app_user_id, a.id) and u.revoked_at is null)
+     group by a.id
+     order by a.id
+  loop
+    select array_agg(v.app_user_id order by v.app_user_id) into of_one
+      from internal.achievement_values(wanted.criteria, wanted.users) v
+     where v.value >= (wanted.criteria ->> 'target_value')::numeric;
+    if of_one is not null then
+      users := users || of_one;
+      reached := reached || array_fill(wanted.id, array[cardinality(of_one)]);
+    end if;
+  end loop;
+  if cardinality(users) = 0 then
+    return '[]';
+  end if;
+  perform internal.achievements_unlock(users, reached, achievements_measure.source);
+  return (select jsonb_agg(jsonb_build_object('app_user_id', r.app_user_id, 'achievement_id', a.id, 'key', a.key,
+                                              'before', jsonb_build_object('unlocked', false), 'after', jsonb_build_object('unlocked', true))
+                           order by r.app_user_id, a.sort_order, a.id)
+            from unnest(users, reached) as r (app_user_id, achievement_id)
+            join app.achievements a on a.id = r.achievement_id);
+end $$;
+comment on function internal.achievements_measure is
+  'Measures pairs of users and achievements that are not unlocked, unlocks those that reach, and answers them. The users must be locked. Granted to nobody.';
+
+create or replace function internal.tg_engagement_events__50_achievements() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  users uuid[];
+  touched uuid[];
+begin
+  if not internal.hooks_may_run() or not exists (
+    select from app.achievements a
+     where a.is_active
+       and (a.criteria ->> 'event_name' in (select i.event_name from inserted i)
+            or a.criteria ->> 'type' <> 'event_count')) then
+    return null;
+  end if;
+  with happened as (
+    select distinct i.app_user_id, i.event_name from inserted i
+  ), moved as (
+    -- what an event may have moved; imported history moves streaks without telling
+    select h.app_user_id, h.event_name, 'event_count' as kind from happened h
+    union all
+    select h.app_user_id, null, 'xp_threshold' from happened h where h.event_name in ('svc.xp.awarded', 'svc.user.merged')
+    union all
+    select h.app_user_id, null, 'streak_length'
+      from happened h
+     where h.event_name in ('svc.streak.started', 'svc.streak.extended', 'svc.streak.restored', 'svc.user.merged')
+        or exists (select from app.streak_definitions d where d.is_active and d.qualifying_event = h.event_name)
+    union all
+    select h.app_user_id, null, 'property_value' from happened h where h.event_name = 'svc.user.merged'
+    union all
+    select h.app_user_id, a.criteria ->> 'event_name', 'event_count'
+      from happened h
+      join app.achievements a on a.is_active and a.criteria ->> 'type' = 'event_count'
+     where h.event_name = 'svc.user.merged'
+  ), pairs as (
+    select distinct m.app_user_id, a.id
+      from moved m
+      join app.achievements a on a.is_active and a.criteria ->> 'type' = m.kind
+       and (m.kind <> 'event_count' or a.criteria ->> 'event_name' = m.event_name)
+  )
+  select array_agg(p.app_user_id), array_agg(p.id) into users, touched from pairs p;
+  if users is not null then
+    perform internal.achievements_measure(users, touched, 'criteria');
+  end if;
+  return null;
+end $$;
+comment on function internal.tg_engagement_events__50_achievements is 'Measures the achievements that mention what an event moved, for the users that it moved.';
+
+create or replace trigger tg_engagement_events__50_achievements
+  after insert on app.engagement_events
+  referencing new table as inserted
+  for each statement execute function internal.tg_engagement_events__50_achievements();
+
+create or replace function internal.tg_users__achievements() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  touched uuid[];
+begin
+  select array_agg(a.id order by a.id) into touched
+    from app.achievements a
+   cross join lateral (select string_to_array(a.criteria ->> 'property_key', '.') as path) p
+   where a.is_active and a.criteria ->> 'type' = 'property_value' and new.properties #> p.path is distinct from old.properties #> p.path;
+  if touched is not null then
+    perform internal.achievements_measure(array(select new.id from unnest(touched)), touched, 'criteria');
+  end if;
+  return null;
+end $$;
+comment on function internal.tg_users__achievements is 'Measures the achievements of a property that changed. The user''s row is locked by the change.';
+
+create or replace trigger tg_users__achievements
+  after update of properties on app.users
+  for each row when (old.properties is distinct from new.properties)
+  execute function internal.tg_users__achievements();
+
+create or replace function internal.reward__achievement_key(app_user_id uuid, part jsonb, source_type text, source_id text) returns jsonb
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  achievement uuid;
+begin
+  select a.id into achievement
+    from app.achievements a
+   where jsonb_typeof(reward__achievement_key.part) = 'string' and a.key = reward__achievement_key.part #>> '{}';
+  if achievement is null then
+    return '{"given": false, "reason": "there is no such achievement"}';
+  end if;
+  perform internal.lock_users(array[reward__achievement_key.app_user_id]);
+  return jsonb_build_object('given', internal.achievements_unlock(array[reward__achievement_key.app_user_id], array[achievement], 'reward') = 1);
+end $$;
+comment on function internal.reward__achievement_key is
+  'An achievement as part of a reward, by its key, with its XP; given false when the user has it. Supplement 0.9. Granted to nobody.';
+
+create or replace function internal.replay__achievements(app_user_ids uuid[], since timestamptz, until timestamptz) returns jsonb
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  users uuid[];
+  touched uuid[];
+begin
+  select array_agg(u.id), array_agg(a.id) into users, touched
+    from unnest(replay__achievements.app_user_ids) as u (id)
+   cross join app.achievements a
+   where a.is_active;
+  return coalesce(internal.achievements_measure(users, touched, 'backfill'), '[]');
+end $$;
+comment on function internal.replay__achievements is
+  'Measures every achievement of these users by what is stored, and unlocks those that reach. Values are of all time, so the range only chooses users.';
+
+create or replace function internal.merge__achievements(survivor uuid, other uuid) returns int
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  moved int;
+begin
+  insert into app.user_achievements as mine (app_user_id, achievement_id, unlocked_at, source, seen_at)
+  select merge__achievements.survivor, t.achievement_id, t.unlocked_at, t.source, t.seen_at
+    from app.user_achievements t
+   where t.app_user_id = merge__achievements.other and t.revoked_at is null
+   order by t.achievement_id
+  on conflict on constraint user_achievements_pkey do update
+     set unlocked_at = excluded.unlocked_at
+   -- what was revoked from the survivor does not come back this way
+   where mine.revoked_at is null and mine.unlocked_at > excluded.unlocked_at;
+  get diagnostics moved = row_count;
+  return moved;
+end $$;
+comment on function internal.merge__achievements is 'Unites two users'' unlocks, each with the earlier time. Granted to nobody.';
+
+create or replace function internal.tg_user_achievements__forget() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  update app.xp_transactions t
+     set source_id = t.source_id || ' until ' || internal.new_id()
+   where (t.app_user_id, t.source, t.source_id) = (old.app_user_id, 'achievement', old.achievement_id::text);
+  return null;
+end $$;
+comment on function internal.tg_user_achievements__forget is
+  'An unlock that is taken back whole, of a reset user, may be earned and paid again: its row of the ledger stays under another source_id.';
+
+create or replace trigger tg_user_achievements__forget
+  after delete on app.user_achievements
+  for each row execute function internal.tg_user_achievements__forget();

@@ -1,0 +1,162 @@
+-- What is seen of XP: one's own, the ledger, figures, and what a rule would have given.
+
+create or replace function internal.xp_my_boosts(app_user_id uuid) returns json
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  boost app.xp_boosts;
+  is_member boolean;
+  shown json[] := '{}';
+begin
+  if internal.caller() not in ('user', 'server_key_user') or xp_my_boosts.app_user_id <> internal.user_id() then
+    raise exception 'boosts are shown to their own user, not to %', internal.caller();
+  end if;
+  for boost in
+    select b.*
+      from app.xp_boosts b
+     where b.is_active and b.starts_at <= internal.now() and (b.ends_at is null or b.ends_at > internal.now())
+     order by b.ends_at, b.id
+  loop
+    if boost.segment_id is not null then
+      continue when to_regprocedure('internal.segment_member(uuid,uuid)') is null;
+      execute 'select internal.segment_member($1, $2)' into is_member using boost.segment_id, xp_my_boosts.app_user_id;
+      continue when is_member is not true;
+    end if;
+    shown := shown || json_build_object('name', boost.name, 'multiplier', boost.multiplier, 'ends_at', internal.iso(boost.ends_at));
+  end loop;
+  return array_to_json(shown);
+end $$;
+comment on function internal.xp_my_boosts is 'The boosts that hold for the caller now, those that end first in front.';
+
+create or replace function api.xp_me() returns api.reply
+language plpgsql stable as $$
+declare
+  mine app.xp_totals;
+  own_level int;
+  here app.xp_levels;
+  next app.xp_levels;
+  total bigint;
+  today bigint;
+begin
+  select t.* into mine from app.xp_totals t where t.app_user_id = internal.user_id();
+  total := coalesce(mine.total, 0);
+  own_level := greatest(coalesce(mine.highest_level, 1), internal.xp_level_of(total));
+  select l.* into here from app.xp_levels l where l.level = own_level;
+  select l.* into next from app.xp_levels l where l.level = own_level + 1;
+  select coalesce(sum(t.amount), 0) into today
+    from app.xp_transactions t
+   where t.app_user_id = internal.user_id() and t.source <> 'merge'
+     and t.occurred_at >= date_trunc('day', internal.now() at time zone 'UTC') at time zone 'UTC';
+  return internal.reply(200, json_build_object(
+    'total', total, 'level', own_level, 'level_name', here.name,
+    'level_progress', case when next.level is null then 1
+                           else round(greatest(0, total - here.xp_required)::numeric / (next.xp_required - here.xp_required), 4) end,
+    -- a level that was kept may need more than there is
+    'xp_into_level', greatest(0, total - coalesce(here.xp_required, total)),
+    'xp_to_next', next.xp_required - total, 'today', today,
+    'active_boosts', internal.xp_my_boosts(internal.user_id())));
+end $$;
+comment on function api.xp_me is 'The caller''s XP, level, way to the next, what today (UTC) brought, and the boosts that hold. Supplement D2.';
+
+create or replace function internal.xp_page(app_user_id uuid, cursor text, page_limit int) returns api.reply
+language plpgsql stable as $$
+declare
+  place record;
+  page json[];
+  ending app.xp_transactions;
+  found_ones int := 0;
+  t app.xp_transactions;
+begin
+  select c.at, c.id into place from internal.cursor_place(xp_page.cursor) c;
+  for t in
+    select l.*
+      from app.xp_transactions l
+     where (xp_page.app_user_id is null or l.app_user_id = xp_page.app_user_id)
+       -- a transaction that waited for its user has an older time than the one before it, and a newer id
+       and l.id < coalesce(place.id, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+     order by l.id desc
+     limit xp_page.page_limit + 1
+  loop
+    found_ones := found_ones + 1;
+    exit when found_ones > xp_page.page_limit;
+    page := page || internal.xp_transaction_json(t);
+    ending := t;
+  end loop;
+  return internal.reply_cursor(array_to_json(page), case when found_ones > xp_page.page_limit then internal.cursor_text(ending.created_at, ending.id) end);
+end $$;
+comment on function internal.xp_page is 'A page of the ledger, newest first, of one user or of all that the caller may see. Refuses 400 INVALID_INPUT for a bad cursor.';
+
+create or replace function api.xp_history(cursor text default null, page_limit int default 50) returns api.reply
+language sql stable as $$
+  select internal.xp_page(internal.user_id(), xp_history.cursor, xp_history.page_limit)
+$$;
+comment on function api.xp_history is 'The caller''s ledger, newest first. Refuses 400 INVALID_INPUT for a bad cursor.';
+
+create or replace function api.xp_transactions(user_id uuid default null, cursor text default null, page_limit int default 50) returns api.reply
+language sql stable as $$
+  select internal.xp_page(xp_transactions.user_id, xp_transactions.cursor, xp_transactions.page_limit)
+$$;
+comment on function api.xp_transactions is 'The ledger of everybody or of one user, newest first. Refuses 400 INVALID_INPUT for a bad cursor.';
+
+create or replace function api.xp_stats() returns api.reply
+language sql stable as $$
+  with week as materialized (
+    select t.app_user_id, t.source, t.rule_key, t.amount
+      from app.xp_transactions t
+     where t.created_at > internal.now() - interval '7 days' and t.source <> 'merge'
+  ), rules as (
+    select w.rule_key, count(*) as awards, count(distinct w.app_user_id) as users, sum(w.amount) as total
+      from week w
+     where w.rule_key is not null
+     group by w.rule_key
+  ), levels as (
+    select greatest(t.highest_level, l.level) as level, count(*) as users
+      from app.xp_totals t
+      -- the newest level at or below the total, without a call for each user
+      join (select v.level, v.xp_required, lead(v.xp_required) over (order by v.level) as ends from app.xp_levels v) l
+        on t.total >= l.xp_required and (l.ends is null or t.total < l.ends)
+     group by 1
+  )
+  select internal.reply(200, json_build_object(
+    'total_awarded_7d', (select coalesce(sum(w.amount) filter (where w.amount > 0), 0) from week w),
+    'by_rule', (select coalesce(json_agg(json_build_object('rule_key', r.rule_key, 'awards', r.awards, 'users', r.users, 'total', r.total)
+                                         order by r.total desc, r.rule_key), '[]') from rules r),
+    'level_distribution', (select coalesce(json_agg(json_build_object('level', l.level, 'users', l.users) order by l.level), '[]') from levels l)))
+$$;
+comment on function api.xp_stats is
+  'XP of the last seven days, by rule too, and how many users are on each level. Reads the ledger of the week and every total.';
+
+create or replace function internal.xp_simulation(rule_id uuid, since timestamptz) returns json
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  judged internal.xp_act[];
+begin
+  if internal.caller() <> 'developer' then
+    raise exception 'only administrators simulate rules, not %', internal.caller();
+  end if;
+  judged := internal.xp_judge(coalesce(internal.xp_acts(null, xp_simulation.rule_id, xp_simulation.since, internal.now(), true), '{}'), false);
+  return (
+    with users as (
+      select a.app_user_id, sum(a.amount) as total, count(*) as awards from unnest(judged) a where a.amount > 0 group by a.app_user_id
+    )
+    select json_build_object(
+      'awards', coalesce(sum(u.awards), 0), 'users', count(*), 'total', coalesce(sum(u.total), 0),
+      'per_user', json_build_object('median', percentile_cont(0.5) within group (order by u.total),
+                                    'p90', percentile_cont(0.9) within group (order by u.total), 'max', max(u.total)))
+      from users u);
+end $$;
+comment on function internal.xp_simulation is 'What a rule would have given for stored events since a time, as if nobody had had any of it.';
+
+create or replace function api.xp_rule_simulate(id_or_key text, since timestamptz default null) returns api.reply
+language plpgsql stable as $$
+declare
+  rule constant app.xp_rules := internal.xp_rule_find(xp_rule_simulate.id_or_key);
+  since constant timestamptz := coalesce(xp_rule_simulate.since, internal.now() - interval '30 days');
+begin
+  if since > internal.now() or since < internal.now() - interval '366 days' then
+    perform internal.invalid('since', 'must be within the last 366 days');
+  end if;
+  return internal.reply(200, internal.xp_simulation(rule.id, since));
+end $$;
+comment on function api.xp_rule_simulate is
+  'What a rule, active or not, would have given for stored events since a time: {awards, users, total, per_user}; writes nothing. Refuses 404 NOT_FOUND,
+   400 VALIDATION_ERROR.';

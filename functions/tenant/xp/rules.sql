@@ -1,0 +1,249 @@
+-- Rules: events give XP. A batch is judged as a set; only rules with caps or a cooldown are walked through, in order.
+
+create or replace function internal.xp_counted_at(source text, occurred_at timestamptz, received_at timestamptz) returns timestamptz
+language sql immutable parallel safe as $$
+  select case when xp_counted_at.source = 'client' then xp_counted_at.received_at else xp_counted_at.occurred_at end
+$$;
+comment on function internal.xp_counted_at is
+  'The time that windows, caps and boosts go by: a device''s clock can be set, so of what a device sends it is the time of receipt.';
+
+create or replace function internal.xp_worth(rule app.xp_rules, properties jsonb) returns numeric
+language plpgsql stable as $$
+declare
+  value jsonb;
+begin
+  if (xp_worth.rule).amount is not null then
+    return (xp_worth.rule).amount;
+  end if;
+  value := xp_worth.properties #> string_to_array((xp_worth.rule).amount_property, '.');
+  if jsonb_typeof(value) is distinct from 'number' then
+    return 0;
+  end if;
+  -- far beyond what any cap lets through, and nothing that arithmetic could trip over
+  return greatest(0, least((value #>> '{}')::numeric, 1000000000000)) * (xp_worth.rule).multiplier;
+end $$;
+comment on function internal.xp_worth is 'What an event is worth under a rule, before boosts and caps: never negative, 0 when the property is no number.';
+
+create or replace function internal.xp_boost(rule_key text, app_user_id uuid, at timestamptz) returns numeric
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  boost record;
+  is_member boolean;
+  factor numeric := 1;
+begin
+  for boost in
+    select b.multiplier, b.segment_id
+      from app.xp_boosts b
+     where b.is_active and b.starts_at <= xp_boost.at and (b.ends_at is null or b.ends_at > xp_boost.at)
+       and (b.rule_keys is null or xp_boost.rule_key = any (b.rule_keys))
+  loop
+    if boost.segment_id is not null then
+      continue when to_regprocedure('internal.segment_member(uuid,uuid)') is null;
+      execute 'select internal.segment_member($1, $2)' into is_member using boost.segment_id, xp_boost.app_user_id;
+      continue when is_member is not true;
+    end if;
+    factor := factor * boost.multiplier;
+    -- what no cap would leave standing anyway
+    exit when factor > 1000000000;
+  end loop;
+  return factor;
+end $$;
+comment on function internal.xp_boost is 'What boosts multiply a rule''s XP by, for a user at a time: the product of all that match. Granted to nobody.';
+
+create or replace function internal.xp_cap(rule app.xp_rules, worth numeric, boost numeric, act internal.xp_act) returns internal.xp_act
+language plpgsql stable as $$
+declare
+  judged internal.xp_act := xp_cap.act;
+begin
+  judged.wished := floor(least(xp_cap.worth * xp_cap.boost, 1000000000));
+  judged.amount := least(judged.wished, (xp_cap.rule).max_per_event);
+  judged.clipped_by := case when judged.amount < judged.wished then 'max_per_event' end;
+  return judged;
+end $$;
+comment on function internal.xp_cap is 'The worth of one event, boosted, floored, and within max_per_event.';
+
+create or replace function internal.xp_judge(acts internal.xp_act[], knows_ledger boolean default true) returns internal.xp_act[]
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  judged internal.xp_act[];
+  walked internal.xp_act[] := '{}';
+  act internal.xp_act;
+  before internal.xp_act;
+  rule app.xp_rules;
+  day date;
+  of_day bigint;
+  of_all bigint;
+  last_at timestamptz;
+  room bigint;
+begin
+  if not exists (select from unnest(xp_judge.acts) a join app.xp_rules r on r.id = a.rule_id
+                  where r.max_per_day is not null or r.max_total is not null or r.cooldown_seconds > 0) then
+    return xp_judge.acts;
+  end if;
+  select array_agg(a) into judged
+    from unnest(xp_judge.acts) a
+    join app.xp_rules r on r.id = a.rule_id
+   where r.max_per_day is null and r.max_total is null and coalesce(r.cooldown_seconds, 0) = 0;
+  for act in
+    select a.*
+      from unnest(xp_judge.acts) a
+      join app.xp_rules r on r.id = a.rule_id
+     where r.max_per_day is not null or r.max_total is not null or r.cooldown_seconds > 0
+     order by a.app_user_id, a.rule_key, a.counted_at, a.occurred_at, a.event_id
+  loop
+    if (act.app_user_id, act.rule_id) is distinct from (before.app_user_id, before.rule_id) then
+      select r.* into rule from app.xp_rules r where r.id = act.rule_id;
+      day := null;
+      last_at := null;
+      of_all := 0;
+      if rule.max_total is not null and xp_judge.knows_ledger then
+        select coalesce(sum(d.amount), 0) into of_all from app.xp_rule_days d where (d.app_user_id, d.rule_key) = (act.app_user_id, act.rule_key);
+      end if;
+    end if;
+    if day is distinct from (act.counted_at at time zone 'UTC')::date then
+      day := (act.counted_at at time zone 'UTC')::date;
+      of_day := 0;
+      if rule.max_per_day is not null and xp_judge.knows_ledger then
+        select coalesce(sum(d.amount), 0) into of_day
+          from app.xp_rule_days d
+         where (d.app_user_id, d.rule_key, d.day) = (act.app_user_id, act.rule_key, (act.counted_at at time zone 'UTC')::date);
+      end if;
+    end if;
+    before := act;
+    if rule.cooldown_seconds > 0
+       and (act.counted_at < last_at + make_interval(secs => rule.cooldown_seconds)
+            or xp_judge.knows_ledger and exists (
+              -- in both directions: what comes late lies before what was counted
+              select from app.xp_transactions t
+               where (t.app_user_id, t.rule_key) = (act.app_user_id, act.rule_key)
+                 and t.counted_at > act.counted_at - make_interval(secs => rule.cooldown_seconds)
+                 and t.counted_at < act.counted_at + make_interval(secs => rule.cooldown_seconds))) then
+      act.amount := 0;
+      act.clipped_by := 'cooldown';
+    end if;
+    room := rule.max_per_day - of_day;
+    if act.amount > room then
+      act.amount := greatest(0, room);
+      act.clipped_by := 'max_per_day';
+    end if;
+    room := rule.max_total - of_all;
+    if act.amount > room then
+      act.amount := greatest(0, room);
+      act.clipped_by := 'max_total';
+    end if;
+    if act.amount > 0 then
+      of_day := of_day + act.amount;
+      of_all := of_all + act.amount;
+      last_at := act.counted_at;
+    end if;
+    walked := walked || act;
+  end loop;
+  return coalesce(judged, '{}') || walked;
+end $$;
+comment on function internal.xp_judge is
+  'Acts within the cooldowns and caps of their rules; what is left of one may be 0. The users must be locked. knows_ledger false: as if nothing had been given yet.';
+
+create or replace function internal.xp_give(acts internal.xp_act[]) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  judged internal.xp_act[];
+begin
+  if xp_give.acts is null then
+    return;
+  end if;
+  judged := internal.xp_judge(xp_give.acts);
+  -- what a cap took whole is told, unless more comes of the same event
+  perform internal.add_effects('xp', array(
+    select json_build_object('app_user_id', c.app_user_id, 'awarded', coalesce((x.known -> c.app_user_id::text ->> 'awarded')::bigint, 0),
+                             'total', coalesce(t.total, 0), 'level', greatest(coalesce(t.highest_level, 1), internal.xp_level_of(coalesce(t.total, 0))),
+                             'level_up', false, 'clipped_by', c.clipped_by)
+      from (select a.app_user_id, string_agg(distinct a.clipped_by, ',') as clipped_by
+              from unnest(judged) a
+             group by a.app_user_id
+            having bool_and(a.amount = 0) and bool_or(a.clipped_by is not null)
+             order by a.app_user_id) c
+     cross join (select coalesce(nullif(current_setting('app.xp_told', true), '')::jsonb, '{}') as known) x
+      left join app.xp_totals t on t.app_user_id = c.app_user_id
+     where not x.known ? c.app_user_id::text));
+  perform internal.xp_apply(array(
+    select (a.app_user_id, a.amount, 'event', a.event_id::text, a.rule_key, null, a.wished, a.clipped_by, a.occurred_at, a.counted_at)::internal.xp_move
+      from unnest(judged) a
+     where a.amount > 0
+     order by a.app_user_id, a.counted_at, a.occurred_at, a.event_id, a.rule_key));
+end $$;
+comment on function internal.xp_give is 'Gives what acts are worth within the caps of their rules. The users must be locked. Granted to nobody.';
+
+create or replace function internal.tg_engagement_events__30_xp() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  has_boosts boolean;
+  acts internal.xp_act[];
+begin
+  if not internal.hooks_may_run()
+     or not exists (select from app.xp_rules r where r.is_active and r.event_name in (select i.event_name from inserted i)) then
+    return null;
+  end if;
+  has_boosts := exists (select from app.xp_boosts b where b.is_active);
+  select array_agg(internal.xp_cap(r, internal.xp_worth(r, i.properties),
+                                   case when has_boosts then internal.xp_boost(r.key, i.app_user_id, c.at) else 1 end,
+                                   (i.app_user_id, r.id, r.key, i.id, i.occurred_at, c.at, null, null, null)::internal.xp_act))
+    into acts
+    from inserted i
+    join app.xp_rules r on r.event_name = i.event_name and r.is_active
+   cross join lateral (select internal.xp_counted_at(i.source, i.occurred_at, i.received_at) as at) c
+   where (r.event_filter is null or internal.filter_truth(r.event_filter, i.properties))
+     and (r.starts_at is null or r.starts_at <= c.at) and (r.ends_at is null or r.ends_at > c.at);
+  perform internal.xp_give(acts);
+  return null;
+end $$;
+comment on function internal.tg_engagement_events__30_xp is 'Events give the XP of the rules that their names have.';
+
+create or replace trigger tg_engagement_events__30_xp
+  after insert on app.engagement_events
+  referencing new table as inserted
+  for each statement execute function internal.tg_engagement_events__30_xp();
+
+create or replace function internal.xp_acts(app_user_ids uuid[], rule_id uuid, since timestamptz, until timestamptz, with_boosts boolean)
+returns internal.xp_act[]
+language sql stable security definer set search_path = '' as $$
+  select array_agg(internal.xp_cap(r, internal.xp_worth(r, e.properties),
+                                   case when xp_acts.with_boosts then internal.xp_boost(r.key, e.app_user_id, c.at) else 1 end,
+                                   (e.app_user_id, r.id, r.key, e.id, e.occurred_at, c.at, null, null, null)::internal.xp_act))
+    from app.xp_rules r
+    join app.engagement_events e on e.event_name = r.event_name
+   cross join lateral (select internal.xp_counted_at(e.source, e.occurred_at, e.received_at) as at) c
+   where (r.is_active or xp_acts.rule_id is not null) and (xp_acts.rule_id is null or r.id = xp_acts.rule_id)
+     and (xp_acts.app_user_ids is null or e.app_user_id = any (xp_acts.app_user_ids))
+     and e.occurred_at >= xp_acts.since and e.occurred_at < xp_acts.until
+     and (r.event_filter is null or internal.filter_truth(r.event_filter, e.properties))
+     and (r.starts_at is null or r.starts_at <= c.at) and (r.ends_at is null or r.ends_at > c.at)
+     -- as if from nothing, or what was not given yet
+     and (xp_acts.app_user_ids is null or not exists (
+       select from app.xp_transactions t
+        where (t.app_user_id, t.source, t.source_id, t.rule_key) = (e.app_user_id, 'event', e.id::text, r.key)))
+$$;
+comment on function internal.xp_acts is
+  'Stored events of a time under the rules: of some users under the rules in force, what they were not given yet; or of everybody under one rule. Granted to nobody.';
+
+create or replace function internal.replay__xp(app_user_ids uuid[], since timestamptz, until timestamptz) returns jsonb
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  before jsonb;
+begin
+  before := (select coalesce(jsonb_object_agg(t.app_user_id, t.total), '{}') from app.xp_totals t where t.app_user_id = any (replay__xp.app_user_ids));
+  perform internal.xp_give(internal.xp_acts(replay__xp.app_user_ids, null, replay__xp.since, replay__xp.until, true));
+  return (select coalesce(jsonb_agg(jsonb_build_object('app_user_id', t.app_user_id, 'before', coalesce((before ->> t.app_user_id::text)::bigint, 0), 'after', t.total)
+                                    order by t.app_user_id), '[]')
+            from app.xp_totals t
+           where t.app_user_id = any (replay__xp.app_user_ids) and t.total <> coalesce((before ->> t.app_user_id::text)::bigint, 0));
+end $$;
+comment on function internal.replay__xp is
+  'Gives users what their stored events are worth under the rules of today and were not given yet. It only adds; caps hold. The users must be locked.';
+
+create or replace function internal.event_caused__xp(event app.engagement_events) returns json
+language sql stable as $$
+  select json_agg(json_build_object('transaction_id', t.id, 'amount', t.amount, 'rule_key', t.rule_key) order by t.rule_key)
+    from app.xp_transactions t
+   where (t.app_user_id, t.source, t.source_id) = ((event_caused__xp.event).app_user_id, 'event', (event_caused__xp.event).id::text)
+$$;
+comment on function internal.event_caused__xp is 'The rows of the ledger that an event caused, for its links.';

@@ -1,0 +1,36 @@
+alter table app.achievements enable row level security;
+alter table app.user_achievements enable row level security;
+alter table app.achievement_backfills enable row level security;
+
+create policy "users read achievements" on app.achievements for select to app_user using (true);
+create policy "administrators read achievements" on app.achievements for select to app_admin using (true);
+create policy "administrators add achievements" on app.achievements for insert to app_admin with check (true);
+create policy "administrators change achievements" on app.achievements for update to app_admin using (true) with check (true);
+create policy "administrators delete achievements" on app.achievements for delete to app_admin using (true);
+create policy "users read their own unlocks" on app.user_achievements for select to app_user using (app_user_id = (select internal.user_id()));
+create policy "administrators read every unlock" on app.user_achievements for select to app_admin using (true);
+
+grant select on app.achievements, app.user_achievements to app_user, app_admin;
+grant delete, insert (key, name, description, icon_url, xp_reward, criteria, is_hidden, sort_order, is_active),
+  update (name, description, icon_url, xp_reward, criteria, is_hidden, sort_order, is_active, updated_at)
+  on app.achievements to app_admin;
+
+grant execute on function internal.achievement_rarity to app_user, app_admin;
+grant execute on function internal.achievement_of_user, internal.achievements_see, internal.achievements_shown, api.achievements_list, api.achievement_get,
+  api.achievements_unseen, api.achievements_seen, api.user_achievements
+  to app_user;
+grant execute on function internal.achievement_json, internal.achievement_find, internal.achievement_criteria_check, internal.achievement_criteria,
+  internal.user_achievement_json, internal.achievement_by_hand, internal.achievement_dry_run,
+  api.achievement_define, api.achievement_definitions, api.achievement_definition_get, api.achievement_update, api.achievement_delete,
+  api.achievement_grant, api.achievement_revoke, api.achievement_backfill_check, api.achievement_dry_run, api.achievement_users, api.achievement_stats
+  to app_admin;
+grant execute on function internal.achievement_backfill, internal.users_number, internal.achievements_count, api.achievements_backfill_step,
+  api.achievements_users_total, api.achievements_count
+  to app_worker;
+
+insert into internal.user_data
+  (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, declared_in)
+values
+  ('app.user_achievements', 'app_user_id', 'achievements',
+   array['app_user_id', 'achievement_id', 'unlocked_at', 'source', 'seen_at', 'revoked_at'],
+   'achievements', 'union, the earlier unlocked_at', 'cascade', current_setting('trellis.file'));

@@ -1,0 +1,53 @@
+alter table app.xp_rules enable row level security;
+alter table app.xp_boosts enable row level security;
+alter table app.xp_levels enable row level security;
+alter table app.xp_totals enable row level security;
+alter table app.xp_transactions enable row level security;
+alter table app.xp_rule_days enable row level security;
+
+create policy "administrators read rules" on app.xp_rules for select to app_admin using (true);
+create policy "administrators add rules" on app.xp_rules for insert to app_admin with check (true);
+create policy "administrators change rules" on app.xp_rules for update to app_admin using (true) with check (true);
+create policy "administrators delete rules" on app.xp_rules for delete to app_admin using (true);
+create policy "administrators read boosts" on app.xp_boosts for select to app_admin using (true);
+create policy "administrators add boosts" on app.xp_boosts for insert to app_admin with check (true);
+create policy "administrators change boosts" on app.xp_boosts for update to app_admin using (true) with check (true);
+create policy "administrators delete boosts" on app.xp_boosts for delete to app_admin using (true);
+create policy "everybody reads levels" on app.xp_levels for select to app_user, app_admin using (true);
+
+create policy "users read their own total" on app.xp_totals for select to app_user using (app_user_id = (select internal.user_id()));
+create policy "administrators read every total" on app.xp_totals for select to app_admin using (true);
+create policy "users read their own ledger" on app.xp_transactions for select to app_user using (app_user_id = (select internal.user_id()));
+create policy "administrators read every ledger" on app.xp_transactions for select to app_admin using (true);
+
+grant select, insert, delete,
+  update (name, event_name, event_filter, amount, amount_property, multiplier, max_per_event, max_per_day, cooldown_seconds, max_total,
+          starts_at, ends_at, is_active, updated_at)
+  on app.xp_rules to app_admin;
+grant select, insert, delete, update (name, multiplier, starts_at, ends_at, segment_id, rule_keys, is_active, updated_at) on app.xp_boosts to app_admin;
+grant select on app.xp_levels, app.xp_totals, app.xp_transactions to app_user, app_admin;
+
+grant execute on function internal.xp_level_of, internal.xp_levels_json, internal.xp_transaction_json, internal.xp_page, api.xp_levels_get
+  to app_user, app_admin;
+grant execute on function internal.cursor_text, internal.cursor_place, internal.xp_my_boosts, api.xp_me, api.xp_history to app_user;
+grant execute on function internal.xp_by_hand, api.xp_award to app_user, app_server;
+grant execute on function internal.xp_by_hand, internal.xp_rule_json, internal.xp_boost_json, internal.xp_rule_find, internal.xp_boost_find,
+  internal.xp_rule_check, internal.xp_boost_check, internal.xp_levels_wished, internal.xp_levels_replace, internal.xp_simulation, internal.event_caused__xp,
+  api.xp_rule_define, api.xp_rules, api.xp_rule_get, api.xp_rule_update, api.xp_rule_delete, api.xp_rule_simulate,
+  api.xp_boost_define, api.xp_boosts, api.xp_boost_get, api.xp_boost_update, api.xp_boost_delete, api.xp_levels_put, api.xp_grant,
+  api.xp_transactions, api.xp_stats
+  to app_admin;
+
+insert into internal.user_data
+  (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, declared_in)
+values
+  ('app.xp_totals', 'app_user_id', 'xp',
+   array['app_user_id', 'total', 'highest_level', 'announced_level', 'created_at', 'updated_at'],
+   'xp', 'add', 'cascade', current_setting('trellis.file')),
+  ('app.xp_transactions', 'app_user_id', 'xp_transactions',
+   array['id', 'app_user_id', 'amount', 'total_after', 'source', 'source_id', 'rule_key', 'reason', 'wished', 'clipped_by', 'occurred_at', 'counted_at',
+         'created_at'],
+   'xp', 'with app.xp_totals', 'cascade', current_setting('trellis.file')),
+  ('app.xp_rule_days', 'app_user_id', 'xp_rule_days',
+   array['app_user_id', 'rule_key', 'day', 'amount'],
+   'xp', 'with app.xp_totals', 'cascade', current_setting('trellis.file'));

@@ -1,0 +1,296 @@
+import { z } from 'zod'
+import { dataOf } from '#server/database/database.ts'
+import { administrator, endUser } from '#server/http/callers.ts'
+import { area, route } from '#server/http/route.ts'
+import { Deleted, data, JsonObject, Key, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+
+const between = (least: number, most: number) =>
+  z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
+
+const Rules = {
+  name: Text(200, 1),
+  description: Text(2000).nullable(),
+  icon_url: Text(2000).nullable(),
+  xp_reward: between(0, 1_000_000_000),
+  criteria: JsonObject,
+  is_hidden: z.boolean(),
+  sort_order: between(-2_147_483_648, 2_147_483_647),
+  is_active: z.boolean(),
+}
+const { name, criteria, ...optional } = Rules
+const NewAchievement = z.object({ key: Key, name, criteria, ...z.object(optional).partial().shape })
+const Definition = z.strictObject({ id: Uuid, key: Key, ...Rules, created_at: Time, updated_at: Time })
+
+const Shown = z.strictObject({
+  id: Uuid,
+  key: z.string(),
+  name: z.string(),
+  description: z.string().nullable(),
+  icon_url: z.string().nullable(),
+  xp_reward: z.int(),
+  is_hidden: z.boolean(),
+  sort_order: z.int(),
+  unlocked: z.boolean(),
+  unlocked_at: Time.nullable(),
+  progress: z.strictObject({ current: z.number(), target: z.number(), ratio: z.number().min(0).max(1) }),
+  rarity: z.number().min(0).max(1),
+})
+const Hidden = z.strictObject({
+  id: Uuid,
+  key: z.string(),
+  is_hidden: z.literal(true),
+  unlocked: z.literal(false),
+})
+const Mine = z.union([Shown, Hidden])
+const OfOther = z.strictObject({
+  id: Uuid,
+  key: z.string(),
+  name: z.string(),
+  description: z.string().nullable(),
+  icon_url: z.string().nullable(),
+  xp_reward: z.int(),
+  unlocked_at: Time,
+  rarity: z.number(),
+})
+const Unlock = z.strictObject({
+  app_user_id: Uuid,
+  achievement_id: Uuid,
+  unlocked_at: Time,
+  source: z.enum(['criteria', 'grant', 'backfill', 'reward']),
+})
+const DryRun = z.strictObject({
+  users_now: z.int(),
+  users_30d_ago_estimate: z.int().nullable(),
+  sample: z.array(z.strictObject({ user_id: Uuid, value: z.number() })),
+  distribution: z.array(z.strictObject({ bucket: z.string(), users: z.int() })),
+})
+
+// the contract names INVALID_ID here: SQL says it, where the readings' 404 would come first
+const achievementId = { achievementId: z.string() }
+const ofOne = { 400: ['INVALID_ID'] }
+const contract = {
+  caller: administrator,
+  source: 'contract',
+  invalid: 'VALIDATION_ERROR',
+  invalidBody: 'VALIDATION_ERROR',
+} as const
+
+export const achievements = area({
+  stem: 'achievements',
+  title: 'Achievements',
+  source: 'supplement',
+  routes: [
+    route('GET /client/achievements', {
+      caller: endUser,
+      summary: "Achievements with the caller's progress, by sort_order",
+      description: 'A hidden one that is locked shows its id and key only. `rarity` is counted hourly.',
+      query: Page,
+      call: 'achievements_list',
+      replies: { 200: page(Mine) },
+      failure: 'LIST_FAILED',
+    }),
+    route('GET /client/achievements/unseen', {
+      caller: endUser,
+      summary: 'What the caller has unlocked and not seen yet, oldest first',
+      call: 'achievements_unseen',
+      replies: { 200: data(z.array(Shown)) },
+      failure: 'LIST_FAILED',
+    }),
+    route('POST /client/achievements/seen', {
+      caller: endUser,
+      summary: 'Mark achievements as seen, on every device',
+      body: z.object({ ids: z.array(Uuid).min(1, 'must have 1 to 500 ids').max(500, 'must have 1 to 500 ids') }),
+      example: { ids: ['0190a1b2-0000-7000-8000-000000000000'] },
+      call: 'achievements_seen',
+      replies: { 200: data(z.strictObject({ seen: z.int() })) },
+      refusals: { 400: ['VALIDATION_ERROR', 'INVALID_BODY'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('GET /client/achievements/:idOrKey', {
+      caller: endUser,
+      summary: "One achievement with the caller's progress",
+      params: { idOrKey: z.string() },
+      call: 'achievement_get',
+      replies: { 200: data(Mine) },
+      refusals: { 404: ['NOT_FOUND'] },
+      failure: 'FETCH_FAILED',
+    }),
+    route('GET /client/users/:userId/achievements', {
+      caller: endUser,
+      summary: 'What another user has unlocked',
+      description: 'Not of users who are blocked, or whose property `hide_achievements` is true.',
+      params: { userId: Uuid },
+      query: Page,
+      call: 'user_achievements',
+      replies: { 200: page(OfOther) },
+      refusals: { 400: ['INVALID_ID'], 404: ['NOT_FOUND'] },
+      failure: 'LIST_FAILED',
+    }),
+
+    route('POST /admin/projects/:projectId/achievements', {
+      ...contract,
+      summary: 'Define an achievement; at most 500',
+      description:
+        '`criteria`: `{type, target_value}` with `event_count` (`event_name`, `event_filter`, `since`), `streak_length` ' +
+        '(`streak_definition_id`), `xp_threshold` or `property_value` (`property_key`). Who qualifies already is unlocked in the background.',
+      body: NewAchievement,
+      example: {
+        key: 'ten-lessons',
+        name: 'Ten lessons',
+        xp_reward: 50,
+        criteria: { type: 'event_count', event_name: 'lesson_completed', target_value: 10 },
+      },
+      call: 'achievement_define',
+      replies: { 201: data(Definition) },
+      refusals: { 400: ['VALIDATION_ERROR'], 409: ['CONFLICT', 'LIMIT_REACHED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/achievements', {
+      ...contract,
+      summary: 'Definitions, by sort_order',
+      query: Page,
+      call: 'achievement_definitions',
+      replies: { 200: page(Definition) },
+      refusals: { 400: ['VALIDATION_ERROR'] },
+      failure: 'LIST_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/achievements/stats', {
+      caller: administrator,
+      summary: 'Unlocks of all time and of seven days, by achievement',
+      call: 'achievement_stats',
+      replies: {
+        200: data(
+          z.strictObject({
+            total_unlocks: z.int(),
+            unlocks_7d: z.int(),
+            achievements: z.array(
+              z.strictObject({
+                id: Uuid,
+                key: z.string(),
+                name: z.string(),
+                unlocks: z.int(),
+                unlocks_7d: z.int(),
+                rate: z.number(),
+              }),
+            ),
+          }),
+        ),
+      },
+      failure: 'FETCH_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/achievements/dry-run', {
+      caller: administrator,
+      summary: 'Who would unlock under criteria that are not stored yet',
+      body: z.object({ criteria }),
+      example: { criteria: { type: 'xp_threshold', target_value: 1000 } },
+      call: 'achievement_dry_run',
+      readOnly: true,
+      replies: { 200: data(DryRun) },
+      refusals: { 400: ['VALIDATION_ERROR', 'INVALID_BODY'] },
+      failure: 'FETCH_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/achievements/:achievementId', {
+      ...contract,
+      summary: 'A definition',
+      params: achievementId,
+      call: 'achievement_definition_get',
+      replies: { 200: data(Definition) },
+      refusals: ofOne,
+      failure: 'FETCH_FAILED',
+    }),
+    route('PATCH /admin/projects/:projectId/achievements/:achievementId', {
+      ...contract,
+      summary: 'Change a definition; unlocks stay',
+      params: achievementId,
+      body: z.object(Rules).partial(),
+      patch: true,
+      example: { xp_reward: 100 },
+      call: 'achievement_update',
+      replies: { 200: data(Definition) },
+      refusals: { 400: ['INVALID_ID', 'VALIDATION_ERROR'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('DELETE /admin/projects/:projectId/achievements/:achievementId', {
+      ...contract,
+      summary: 'Delete a definition with its unlocks',
+      params: achievementId,
+      call: 'achievement_delete',
+      replies: { 200: Deleted },
+      refusals: ofOne,
+      failure: 'DELETE_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/achievements/:achievementId/grant', {
+      ...contract,
+      summary: 'Grant an achievement, without its XP',
+      description: 'Again: 201 too, and `unlocked_at` stays.',
+      params: achievementId,
+      body: z.object({ app_user_id: Uuid }),
+      example: { app_user_id: '0190a1b2-0000-7000-8000-000000000000' },
+      call: 'achievement_grant',
+      replies: { 201: data(Unlock) },
+      refusals: { 400: ['INVALID_ID', 'VALIDATION_ERROR'] },
+      failure: 'GRANT_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/achievements/:achievementId/revoke', {
+      ...contract,
+      summary: 'Take an unlock away; XP that it paid stays',
+      params: achievementId,
+      body: z.object({ app_user_id: Uuid }),
+      example: { app_user_id: '0190a1b2-0000-7000-8000-000000000000' },
+      call: 'achievement_revoke',
+      replies: { 200: data(z.strictObject({ app_user_id: Uuid, achievement_id: Uuid, revoked: z.literal(true) })) },
+      refusals: { 400: ['INVALID_ID', 'VALIDATION_ERROR'], 404: ['NOT_FOUND', 'USER_ACHIEVEMENT_NOT_FOUND'] },
+      failure: 'REVOKE_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/achievements/:achievementId/dry-run', {
+      caller: administrator,
+      summary: 'Who would unlock under the stored criteria, or under others',
+      params: achievementId,
+      body: z.object({ criteria: criteria.optional() }),
+      call: 'achievement_dry_run',
+      readOnly: true,
+      replies: { 200: data(DryRun) },
+      refusals: { 400: ['INVALID_ID', 'VALIDATION_ERROR', 'INVALID_BODY'] },
+      failure: 'FETCH_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/achievements/:achievementId/backfill', {
+      caller: administrator,
+      summary: 'Unlock for everybody who qualifies already',
+      description: 'An operation, `result` `{users, unlocked}`. Silent unless `notify`: no webhooks, no push.',
+      params: achievementId,
+      body: z.object({ notify: z.boolean().optional() }),
+      async handle(context) {
+        const { services, resolved, params, body } = context
+        const args = { achievement_id: params['achievementId'], ...body }
+        const checked = await context.call('achievement_backfill_check', args, { readOnly: true })
+        return services.database.call(
+          services.control,
+          'control_developer',
+          resolved.claims,
+          'achievements_backfill_start',
+          { project_id: resolved.edge?.projectId, input: dataOf<object>(checked) },
+          { failure: 'CREATE_FAILED' },
+        )
+      },
+      replies: { 202: data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') })) },
+      refusals: { 400: ['INVALID_ID', 'VALIDATION_ERROR', 'INVALID_BODY'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/achievements/:achievementId/users', {
+      caller: administrator,
+      summary: 'Users who have an achievement, newest first',
+      params: achievementId,
+      query: Page,
+      call: 'achievement_users',
+      replies: {
+        200: page(
+          Unlock.extend({
+            app_users: z.strictObject({ id: Uuid, display_name: z.string(), avatar_url: z.string().nullable() }),
+          }),
+        ),
+      },
+      refusals: { 400: ['INVALID_ID', 'INVALID_INPUT'] },
+      failure: 'LIST_FAILED',
+    }),
+  ],
+})

@@ -1,0 +1,381 @@
+import type { FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { administrator, endUser, endUserOrServer } from '#server/http/callers.ts'
+import { area, route } from '#server/http/route.ts'
+import {
+  cursorPage,
+  Deleted,
+  data,
+  JsonObject,
+  Key,
+  Limit,
+  Page,
+  page,
+  Text,
+  Time,
+  Uuid,
+} from '#server/http/schemas.ts'
+
+const milliard = 1_000_000_000
+const between = (least: number, most: number) =>
+  z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
+const Moment = z.iso.datetime({ offset: true, error: 'must be an ISO 8601 time' })
+
+/** What an administrator may set of a rule, and change later. */
+const Rules = {
+  name: Text(200, 1),
+  event_name: Text(255, 1),
+  event_filter: JsonObject.nullable(),
+  amount: between(1, milliard).nullable(),
+  amount_property: Text(255, 1).nullable(),
+  multiplier: z.number('must be a number').positive().max(1_000_000),
+  max_per_event: between(1, milliard).nullable(),
+  max_per_day: between(1, milliard).nullable(),
+  cooldown_seconds: between(0, 31_536_000).nullable(),
+  max_total: between(1, 1_000_000_000_000).nullable(),
+  starts_at: Moment.nullable(),
+  ends_at: Moment.nullable(),
+  is_active: z.boolean(),
+}
+const { name, event_name, ...optional } = Rules
+const NewRule = z.object({ key: Key, name, event_name, ...z.object(optional).partial().shape })
+const Rule = z.strictObject({
+  id: Uuid,
+  key: Key,
+  ...Rules,
+  starts_at: Time.nullable(),
+  ends_at: Time.nullable(),
+  created_at: Time,
+  updated_at: Time,
+})
+
+const Boosts = {
+  name: Text(200, 1),
+  multiplier: z.number('must be a number of 0.1 to 100').min(0.1).max(100),
+  starts_at: Moment,
+  ends_at: Moment.nullable(),
+  segment_id: Uuid.nullable(),
+  rule_keys: z.array(Key).min(1, 'must have 1 to 200 keys').max(200, 'must have 1 to 200 keys').nullable(),
+  is_active: z.boolean(),
+}
+const NewBoost = z
+  .object(Boosts)
+  .partial({ starts_at: true, ends_at: true, segment_id: true, rule_keys: true, is_active: true })
+const Boost = z.strictObject({
+  id: Uuid,
+  ...Boosts,
+  starts_at: Time,
+  ends_at: Time.nullable(),
+  created_at: Time,
+  updated_at: Time,
+})
+
+const Level = z.strictObject({
+  level: z.int(),
+  xp_required: z.int(),
+  name: z.string().nullable(),
+  icon_url: z.string().nullable(),
+  reward: JsonObject.nullable(),
+})
+const LevelTable = z.object({
+  levels: z
+    .array(
+      z.object({
+        level: between(1, 1000),
+        xp_required: between(0, 1_000_000_000_000_000),
+        name: Text(200, 1).nullable().optional(),
+        icon_url: Text(2000).nullable().optional(),
+        reward: JsonObject.nullable().optional(),
+      }),
+    )
+    .min(1, 'must have 1 to 1000 levels')
+    .max(1000, 'must have 1 to 1000 levels')
+    .optional(),
+  generate: z
+    .object({
+      count: between(1, 1000),
+      base: z.number('must be a number above 0').positive().max(milliard),
+      exponent: z.number('must be a number above 0, at most 10').positive().max(10),
+    })
+    .optional(),
+})
+
+const Transaction = z.strictObject({
+  id: Uuid,
+  app_user_id: Uuid,
+  amount: z.int(),
+  total_after: z.int(),
+  source: z.enum(['event', 'achievement', 'challenge', 'league', 'reward', 'admin', 'merge']),
+  source_id: z.string().nullable(),
+  rule_key: z.string().nullable(),
+  reason: z.string().nullable(),
+  clipped_by: z.string().nullable(),
+  created_at: Time,
+})
+const Amount = z
+  .int('must be a whole number, not 0')
+  .min(-milliard)
+  .max(milliard)
+  .refine((amount) => amount !== 0, 'must not be 0')
+const Cursor = z.string().max(200, 'must be a next_cursor of this list').optional()
+const idOrKey = { idOrKey: z.string() }
+const invalidBody = { 400: ['VALIDATION_ERROR', 'INVALID_BODY'] }
+const idempotency = ({ request }: { request: FastifyRequest }) => ({
+  idempotency_key: request.headers['idempotency-key'],
+})
+
+export const xp = area({
+  stem: 'xp',
+  title: 'XP and levels',
+  source: 'supplement',
+  routes: [
+    route('GET /client/xp', {
+      caller: endUser,
+      summary: "The caller's XP and level",
+      description: '`today` is the UTC day. `xp_to_next` is null, and `level_progress` 1, on the last level.',
+      call: 'xp_me',
+      replies: {
+        200: data(
+          z.strictObject({
+            total: z.int(),
+            level: z.int(),
+            level_name: z.string().nullable(),
+            level_progress: z.number().min(0).max(1),
+            xp_into_level: z.int(),
+            xp_to_next: z.int().nullable(),
+            today: z.int(),
+            active_boosts: z.array(
+              z.strictObject({ name: z.string(), multiplier: z.number(), ends_at: Time.nullable() }),
+            ),
+          }),
+        ),
+      },
+      failure: 'FETCH_FAILED',
+    }),
+    route('GET /client/xp/history', {
+      caller: endUser,
+      summary: "The caller's ledger of XP, newest first",
+      query: { cursor: Cursor, limit: Limit() },
+      call: 'xp_history',
+      replies: { 200: cursorPage(Transaction) },
+      failure: 'LIST_FAILED',
+    }),
+    route('GET /client/xp/levels', {
+      caller: endUser,
+      summary: 'The table of levels',
+      call: 'xp_levels_get',
+      replies: { 200: data(z.array(Level)) },
+      failure: 'FETCH_FAILED',
+    }),
+    route('POST /client/xp/award', {
+      caller: endUserOrServer,
+      summary: 'Give or take XP, with a server key only',
+      description:
+        'To the user of `X-On-Behalf-Of`, or without it to `app_user_id`. `Idempotency-Key` holds for ever: the same ' +
+        'key and body answers the first row with 200. A debit never goes below 0: `amount` says what took effect.',
+      body: z.object({ amount: Amount, reason: Text(500).nullable().optional(), app_user_id: Uuid.optional() }),
+      example: { amount: 50, reason: 'bug report' },
+      call: 'xp_award',
+      args: idempotency,
+      replies: { 200: data(Transaction), 201: data(Transaction) },
+      refusals: {
+        ...invalidBody,
+        403: ['SERVER_KEY_REQUIRED'],
+        404: ['USER_NOT_FOUND'],
+        409: ['IDEMPOTENCY_CONFLICT'],
+      },
+      failure: 'CREATE_FAILED',
+    }),
+
+    route('POST /admin/projects/:projectId/xp/rules', {
+      caller: administrator,
+      summary: 'Define a rule: XP for events; at most 200',
+      description:
+        'Either `amount`, or `amount_property`, the path of a number in the properties, which is taken times ' +
+        '`multiplier` and rounded down. Caps clip, they do not refuse.',
+      body: NewRule,
+      example: { key: 'lesson', name: 'Lesson', event_name: 'lesson_completed', amount: 10, max_per_day: 100 },
+      call: 'xp_rule_define',
+      replies: { 201: data(Rule) },
+      refusals: { ...invalidBody, 409: ['CONFLICT', 'LIMIT_REACHED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/xp/rules', {
+      caller: administrator,
+      summary: 'Rules, newest first',
+      query: Page,
+      call: 'xp_rules',
+      replies: { 200: page(Rule) },
+      refusals: { 400: ['INVALID_INPUT'] },
+      failure: 'LIST_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/xp/rules/:idOrKey', {
+      caller: administrator,
+      summary: 'A rule',
+      params: idOrKey,
+      call: 'xp_rule_get',
+      replies: { 200: data(Rule) },
+      failure: 'FETCH_FAILED',
+    }),
+    route('PATCH /admin/projects/:projectId/xp/rules/:idOrKey', {
+      caller: administrator,
+      summary: 'Change a rule; what it gave stays',
+      params: idOrKey,
+      body: z.object(Rules).partial(),
+      patch: true,
+      example: { max_per_day: 200 },
+      call: 'xp_rule_update',
+      replies: { 200: data(Rule) },
+      refusals: invalidBody,
+      failure: 'UPDATE_FAILED',
+    }),
+    route('DELETE /admin/projects/:projectId/xp/rules/:idOrKey', {
+      caller: administrator,
+      summary: 'Delete a rule; what it gave stays',
+      params: idOrKey,
+      call: 'xp_rule_delete',
+      replies: { 200: Deleted },
+      failure: 'DELETE_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/xp/rules/:idOrKey/simulate', {
+      caller: administrator,
+      summary: 'What a rule would have given for stored events, writing nothing',
+      description:
+        '`since`: at most 366 days ago, 30 days by default. As if nobody had had XP of it before; boosts count.',
+      params: idOrKey,
+      body: z.object({ since: Moment.optional() }),
+      example: { since: '2026-11-01T00:00:00Z' },
+      call: 'xp_rule_simulate',
+      readOnly: true,
+      replies: {
+        200: data(
+          z.strictObject({
+            awards: z.int(),
+            users: z.int(),
+            total: z.int(),
+            per_user: z.strictObject({
+              median: z.number().nullable(),
+              p90: z.number().nullable(),
+              max: z.number().nullable(),
+            }),
+          }),
+        ),
+      },
+      refusals: invalidBody,
+      failure: 'FETCH_FAILED',
+    }),
+
+    route('POST /admin/projects/:projectId/xp/boosts', {
+      caller: administrator,
+      summary: 'Define a boost: XP of rules times a number, for a time; at most 50',
+      description: 'For all rules, or `rule_keys`. Boosts that match at once multiply; the result is rounded down.',
+      body: NewBoost,
+      example: {
+        name: 'Double weekend',
+        multiplier: 2,
+        starts_at: '2026-11-28T00:00:00Z',
+        ends_at: '2026-11-30T00:00:00Z',
+      },
+      call: 'xp_boost_define',
+      replies: { 201: data(Boost) },
+      refusals: { ...invalidBody, 409: ['CONFLICT', 'LIMIT_REACHED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/xp/boosts', {
+      caller: administrator,
+      summary: 'Boosts, newest first',
+      query: Page,
+      call: 'xp_boosts',
+      replies: { 200: page(Boost) },
+      refusals: { 400: ['INVALID_INPUT'] },
+      failure: 'LIST_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/xp/boosts/:idOrKey', {
+      caller: administrator,
+      summary: 'A boost, by its id or its name',
+      params: idOrKey,
+      call: 'xp_boost_get',
+      replies: { 200: data(Boost) },
+      failure: 'FETCH_FAILED',
+    }),
+    route('PATCH /admin/projects/:projectId/xp/boosts/:idOrKey', {
+      caller: administrator,
+      summary: 'Change a boost',
+      params: idOrKey,
+      body: z.object(Boosts).partial(),
+      patch: true,
+      example: { is_active: false },
+      call: 'xp_boost_update',
+      replies: { 200: data(Boost) },
+      refusals: { ...invalidBody, 409: ['CONFLICT'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('DELETE /admin/projects/:projectId/xp/boosts/:idOrKey', {
+      caller: administrator,
+      summary: 'Delete a boost',
+      params: idOrKey,
+      call: 'xp_boost_delete',
+      replies: { 200: Deleted },
+      failure: 'DELETE_FAILED',
+    }),
+
+    route('GET /admin/projects/:projectId/xp/levels', {
+      caller: administrator,
+      summary: 'The table of levels',
+      call: 'xp_levels_get',
+      replies: { 200: data(z.array(Level)) },
+      failure: 'FETCH_FAILED',
+    }),
+    route('PUT /admin/projects/:projectId/xp/levels', {
+      caller: administrator,
+      summary: 'Replace the table of levels, listed or generated',
+      description:
+        'Levels are numbered 1, 2, 3 and so on; level 1 needs 0 XP, each further one more than the one before. `generate` ' +
+        'computes `round(base * (n - 1) ^ exponent)`. Levels that users have are kept.',
+      body: LevelTable,
+      example: { generate: { count: 20, base: 100, exponent: 1.5 } },
+      call: 'xp_levels_put',
+      replies: { 200: data(z.array(Level)) },
+      refusals: invalidBody,
+      failure: 'UPDATE_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/xp/grant', {
+      caller: administrator,
+      summary: 'Give a user XP, or take it',
+      description:
+        '`Idempotency-Key` holds for ever: the same key and body answers the first row with 200. A debit never goes ' +
+        'below 0: `amount` says what took effect.',
+      body: z.object({ app_user_id: Uuid, amount: Amount, reason: Text(500).nullable().optional() }),
+      example: { app_user_id: '0190a1b2-0000-7000-8000-000000000000', amount: 50, reason: 'bug report' },
+      call: 'xp_grant',
+      args: idempotency,
+      replies: { 200: data(Transaction), 201: data(Transaction) },
+      refusals: { ...invalidBody, 409: ['IDEMPOTENCY_CONFLICT'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/xp/transactions', {
+      caller: administrator,
+      summary: 'The ledger of XP, of everybody or of one user, newest first',
+      query: { user_id: Uuid.optional(), cursor: Cursor, limit: Limit() },
+      call: 'xp_transactions',
+      replies: { 200: cursorPage(Transaction) },
+      refusals: { 400: ['INVALID_INPUT'] },
+      failure: 'LIST_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/xp/stats', {
+      caller: administrator,
+      summary: 'XP of the last seven days, and users by level',
+      call: 'xp_stats',
+      replies: {
+        200: data(
+          z.strictObject({
+            total_awarded_7d: z.int(),
+            by_rule: z.array(z.strictObject({ rule_key: z.string(), awards: z.int(), users: z.int(), total: z.int() })),
+            level_distribution: z.array(z.strictObject({ level: z.int(), users: z.int() })),
+          }),
+        ),
+      },
+      failure: 'FETCH_FAILED',
+    }),
+  ],
+})
