@@ -360,7 +360,12 @@ describe('what a database role may do', () => {
       expect(await tried(role, 'update app.groups set is_public = true where id = $1', [hidden.id])).toBe('42501')
       expect(await tried(role, 'delete from app.group_members where group_id = $1', [open.id])).toBe('42501')
     }
-    for (const inner of ['group_enter($1, $2, $3)', 'group_room($2)', 'group_succeed($1)', 'merge__group_members($1, $2)'])
+    for (const inner of [
+      'group_enter($1, $2, $3)',
+      'group_room($2)',
+      'group_succeed($1)',
+      'merge__group_members($1, $2)',
+    ])
       expect(await tried('app_user', `select internal.${inner}`.replaceAll(/\$\d/g, 'null'))).toBe('42501')
   })
 })
