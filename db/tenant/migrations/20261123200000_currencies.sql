@@ -69,7 +69,7 @@ create index currency_transactions_of_reason on app.currency_transactions (reaso
 
 create table app.currency_lots (
   id             uuid primary key default internal.new_id(),
-  app_user_id    uuid not null,
+  app_user_id    uuid not null references app.users on delete cascade,
   currency_code  text not null,
   transaction_id uuid not null references app.currency_transactions on delete cascade,
   expires_at     timestamptz not null,
