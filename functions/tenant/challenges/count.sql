@@ -1,0 +1,268 @@
+-- Progress: what a challenge counts, when it is counted, and what completing it gives. Progress is read from what is stored, never added up,
+-- so it is exact whenever somebody joined and in whatever order events come. Users are locked before their rows are written.
+
+create or replace function internal.is_in_segment(segment_id uuid, app_user_id uuid) returns boolean
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  is_member boolean;
+begin
+  if is_in_segment.segment_id is null then
+    return true;
+  elsif to_regprocedure('internal.segment_member(uuid,uuid)') is null then
+    return false;
+  end if;
+  execute 'select internal.segment_member($1, $2)' into is_member using is_in_segment.segment_id, is_in_segment.app_user_id;
+  return coalesce(is_member, false);
+end $$;
+comment on function internal.is_in_segment is 'Whether a user belongs: everybody where no segment is named, nobody while there are no segments. Granted to nobody.';
+
+create or replace function internal.challenge_values(challenge app.challenges, app_user_ids uuid[], shift interval default '0')
+returns table (app_user_id uuid, value bigint)
+language plpgsql stable security definer set search_path = '' rows 1000 as $$
+declare
+  c constant app.challenges := challenge_values.challenge;
+  starts constant timestamptz := c.start_at - challenge_values.shift;
+  ends constant timestamptz := c.end_at - challenge_values.shift;
+  everybody constant boolean := challenge_values.app_user_ids is null;
+  -- UTC days that lie within whole
+  first_day constant date := ((starts at time zone 'UTC') + interval '1 day' - interval '1 microsecond')::date;
+  last_day constant date := (ends at time zone 'UTC')::date;
+  days_from constant timestamptz := first_day::timestamp at time zone 'UTC';
+  days_to constant timestamptz := last_day::timestamp at time zone 'UTC';
+begin
+  if c.goal_type = 'event_count' and c.event_name is null then
+    return;
+  elsif c.goal_type = 'event_count' and first_day < last_day and internal.now() < ends + interval '24 hours' then
+    return query
+    select w.id, sum(w.count)::bigint
+      from (select k.app_user_id as id, k.count
+              from app.user_event_counters k
+             where k.event_name = c.event_name and k.day >= first_day and k.day < last_day
+               and (everybody or k.app_user_id = any (challenge_values.app_user_ids))
+            union all
+            -- the edges, which counters know by whole days only
+            select e.app_user_id, 1
+              from app.engagement_events e
+             where e.event_name = c.event_name and (everybody or e.app_user_id = any (challenge_values.app_user_ids))
+               and (e.occurred_at >= starts and e.occurred_at < days_from or e.occurred_at >= days_to and e.occurred_at < ends)) w
+     group by w.id;
+  elsif c.goal_type = 'event_count' then
+    return query
+    -- what came more than a day after the end came too late
+    select e.app_user_id, count(*)
+      from app.engagement_events e
+     where e.event_name = c.event_name and e.occurred_at >= starts and e.occurred_at < ends and e.received_at < ends + interval '24 hours'
+       and (everybody or e.app_user_id = any (challenge_values.app_user_ids))
+     group by e.app_user_id;
+  elsif c.goal_type = 'xp_earned' then
+    return query
+    select t.app_user_id, greatest(0, sum(t.amount))::bigint
+      from app.xp_transactions t
+     where t.occurred_at >= starts and t.occurred_at < ends and t.created_at < ends + interval '24 hours' and t.source <> 'merge'
+       and (everybody or t.app_user_id = any (challenge_values.app_user_ids))
+     group by t.app_user_id;
+  else
+    return query
+    select r.app_user_id, max(r.length)::bigint
+      from (select p.app_user_id, count(*) as length
+              from (select s.app_user_id, s.streak_definition_id,
+                           internal.period_number(d.period, d.week_starts_on, s.starts_on)
+                             - row_number() over (partition by s.app_user_id, s.streak_definition_id order by s.starts_on) as run
+                      from app.streak_periods s
+                      join app.streak_definitions d on d.id = s.streak_definition_id
+                     where s.source is not null and s.starts_on >= (starts at time zone 'UTC')::date
+                       and s.starts_on < ((ends at time zone 'UTC') + interval '1 day' - interval '1 microsecond')::date
+                       and (everybody or s.app_user_id = any (challenge_values.app_user_ids))) p
+             group by p.app_user_id, p.streak_definition_id, p.run) r
+     group by r.app_user_id;
+  end if;
+end $$;
+comment on function internal.challenge_values is
+  'What users (null: all who have any) have of a challenge''s goal in its window, or in one that lies earlier: events by occurred_at, XP, or the longest
+   chain of periods. Granted to nobody.';
+
+create or replace function internal.challenges_measure(app_user_ids uuid[], challenge_ids uuid[]) returns jsonb
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  wanted record;
+  users uuid[] := '{}';
+  ids uuid[] := '{}';
+  amounts bigint[] := '{}';
+  of_users uuid[];
+  of_amounts bigint[];
+  moved record;
+  completer record;
+begin
+  -- pairs that go together
+  for wanted in
+    select c as challenge, array_agg(distinct w.app_user_id) as users
+      from unnest(challenges_measure.app_user_ids, challenges_measure.challenge_ids) as w (app_user_id, challenge_id)
+      join app.challenges c on c.id = w.challenge_id
+     group by c.id
+     order by c.id
+  loop
+    select array_agg(w.id), array_agg(coalesce(v.value, 0)) into of_users, of_amounts
+      from unnest(wanted.users) as w (id)
+      left join internal.challenge_values(wanted.challenge, wanted.users) v on v.app_user_id = w.id
+      left join app.challenge_participants p on (p.app_user_id, p.challenge_id) = (w.id, (wanted.challenge).id)
+     where case when p.app_user_id is null
+                -- the first activity that counts joins whoever may
+                then v.value > 0 and internal.is_in_segment((wanted.challenge).segment_id, w.id)
+                else p.status <> 'left'
+                     and (p.progress <> coalesce(v.value, 0) or p.status = 'in_progress' and v.value >= (wanted.challenge).goal_value) end;
+    if of_users is not null then
+      users := users || of_users;
+      amounts := amounts || of_amounts;
+      ids := ids || array_fill((wanted.challenge).id, array[cardinality(of_users)]);
+    end if;
+  end loop;
+  if cardinality(users) = 0 then
+    return '[]';
+  end if;
+
+  with counted as (
+    select w.*, p.app_user_id is null as is_new, coalesce(p.progress, 0) as before,
+           coalesce(p.status, 'in_progress') = 'in_progress' and c.is_active and w.amount >= c.goal_value as completes,
+           coalesce(p.status = 'completed', false) as was_completed, c.name, c.goal_value
+      from unnest(users, ids, amounts) as w (app_user_id, challenge_id, amount)
+      join app.challenges c on c.id = w.challenge_id
+      left join app.challenge_participants p on (p.app_user_id, p.challenge_id) = (w.app_user_id, w.challenge_id)
+  ), stored as (
+    insert into app.challenge_participants as p (app_user_id, challenge_id, joined_at, progress, reached_at, status, completed_at)
+    select k.app_user_id, k.challenge_id, internal.now(), k.amount, internal.now(),
+           case when k.completes then 'completed' else 'in_progress' end, case when k.completes then internal.now() end
+      from counted k
+     order by k.app_user_id, k.challenge_id
+    on conflict on constraint challenge_participants_pkey do update
+       set progress = excluded.progress, reached_at = case when p.progress = excluded.progress then p.reached_at else excluded.reached_at end,
+           status = case when p.status = 'in_progress' then excluded.status else p.status end,
+           completed_at = coalesce(p.completed_at, excluded.completed_at)
+  )
+  select array_agg(json_build_object('app_user_id', k.app_user_id, 'id', k.challenge_id, 'name', k.name, 'progress', k.amount, 'goal_value', k.goal_value,
+                                     'completed', k.completes or k.was_completed) order by k.app_user_id, k.challenge_id) as effects,
+         array_agg(k.app_user_id order by k.app_user_id, k.challenge_id) filter (where k.completes) as completers,
+         array_agg(k.challenge_id order by k.app_user_id, k.challenge_id) filter (where k.completes) as completed,
+         array_agg(k.app_user_id order by k.app_user_id, k.challenge_id) filter (where k.is_new) as joiners,
+         array_agg(k.challenge_id order by k.app_user_id, k.challenge_id) filter (where k.is_new) as joined,
+         jsonb_agg(jsonb_build_object('app_user_id', k.app_user_id, 'challenge_id', k.challenge_id, 'before', k.before, 'after', k.amount)
+                   order by k.app_user_id, k.challenge_id) as changes
+    into moved
+    from counted k;
+  perform internal.add_effects('challenges', moved.effects);
+  for completer in
+    select w.app_user_id, c.*
+      from unnest(moved.completers, moved.completed) as w (app_user_id, challenge_id)
+      join app.challenges c on c.id = w.challenge_id
+     order by w.app_user_id, c.id
+  loop
+    -- one grant, so that it is given once: the XP of both fields together
+    perform internal.grant_reward(completer.app_user_id, coalesce(completer.reward, '{}') || case
+      when completer.reward_xp > 0 and jsonb_typeof(completer.reward -> 'xp') = 'number'
+        then jsonb_build_object('xp', (completer.reward ->> 'xp')::numeric + completer.reward_xp)
+      when completer.reward_xp > 0 then jsonb_build_object('xp', completer.reward_xp)
+      else '{}' end, 'challenge', completer.id::text);
+    if completer.reward_achievement_id is not null then
+      perform internal.achievements_unlock(array[completer.app_user_id], array[completer.reward_achievement_id], 'reward');
+    end if;
+  end loop;
+  perform internal.emit_many(array_agg(e.app_user_id order by e.n, e.app_user_id), array_agg(e.event_name order by e.n, e.app_user_id),
+                             array_agg(jsonb_build_object('challenge_id', c.id, 'name', c.name, 'goal_type', c.goal_type, 'goal_value', c.goal_value)
+                                       order by e.n, e.app_user_id))
+     from (select j.app_user_id, j.challenge_id, 'svc.challenge.joined' as event_name, 1 as n
+             from unnest(moved.joiners, moved.joined) as j (app_user_id, challenge_id)
+           union all
+           select d.app_user_id, d.challenge_id, 'svc.challenge.completed', 2
+             from unnest(moved.completers, moved.completed) as d (app_user_id, challenge_id)) e
+     join app.challenges c on c.id = e.challenge_id;
+  return moved.changes;
+end $$;
+comment on function internal.challenges_measure is
+  'Counts pairs of users and challenges anew, joins whom a first activity joins, completes who reaches, rewards and tells. Who left is left alone; completed is
+   final. Answers what changed. The users must be locked. Granted to nobody.';
+
+create or replace function internal.tg_engagement_events__40_challenges() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  users uuid[];
+  touched uuid[];
+begin
+  -- counted by occurred_at, also when it comes after the end, for a day
+  if not internal.hooks_may_run()
+     or not exists (select from app.challenges c where c.is_active and c.end_at > internal.now() - interval '24 hours' and c.start_at <= internal.now()) then
+    return null;
+  end if;
+  with happened as (
+    select i.app_user_id, i.event_name, i.occurred_at,
+           i.event_name in ('svc.streak.started', 'svc.streak.extended', 'svc.streak.restored', 'svc.streak.frozen')
+             or exists (select from app.streak_definitions d where d.is_active and d.qualifying_event = i.event_name) as is_of_streaks
+      from inserted i
+  )
+  select array_agg(p.app_user_id), array_agg(p.id) into users, touched
+    from (select distinct h.app_user_id, c.id
+            from happened h
+            join app.challenges c on c.is_active and c.end_at > internal.now() - interval '24 hours' and c.start_at <= internal.now()
+             and (h.event_name = 'svc.user.merged'
+                  or case c.goal_type
+                       when 'event_count' then h.event_name = c.event_name and h.occurred_at >= c.start_at and h.occurred_at < c.end_at
+                       when 'xp_earned' then h.event_name = 'svc.xp.awarded'
+                       else h.is_of_streaks end)) p;
+  if users is not null then
+    perform internal.challenges_measure(users, touched);
+  end if;
+  return null;
+end $$;
+comment on function internal.tg_engagement_events__40_challenges is 'Counts the challenges under way that events belong to, for the users that they are of.';
+
+create or replace trigger tg_engagement_events__40_challenges
+  after insert on app.engagement_events
+  referencing new table as inserted
+  for each statement execute function internal.tg_engagement_events__40_challenges();
+
+create or replace function internal.replay__challenges(app_user_ids uuid[], since timestamptz, until timestamptz) returns jsonb
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  users uuid[];
+  touched uuid[];
+begin
+  select array_agg(u.id), array_agg(c.id) into users, touched
+    from unnest(replay__challenges.app_user_ids) as u (id)
+   cross join app.challenges c
+   where c.is_active and c.start_at < replay__challenges.until and c.end_at > replay__challenges.since and c.start_at <= internal.now();
+  return coalesce(internal.challenges_measure(users, touched), '[]');
+end $$;
+comment on function internal.replay__challenges is 'Counts the challenges anew whose window meets the range. Completed stays completed. The users must be locked.';
+
+create or replace function internal.merge__challenges(survivor uuid, other uuid) returns int
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  moved int;
+begin
+  -- the sum of both is counted when the merge is told
+  insert into app.challenge_participants as mine (app_user_id, challenge_id, joined_at, progress, reached_at, status, completed_at)
+  select merge__challenges.survivor, t.challenge_id, t.joined_at, t.progress, t.reached_at, t.status, t.completed_at
+    from app.challenge_participants t
+   where t.app_user_id = merge__challenges.other and t.status <> 'left'
+   order by t.challenge_id
+  on conflict on constraint challenge_participants_pkey do update
+     set joined_at = least(mine.joined_at, excluded.joined_at), status = excluded.status, completed_at = excluded.completed_at,
+         progress = greatest(mine.progress, excluded.progress)
+   where mine.status <> 'completed' and excluded.status = 'completed';
+  get diagnostics moved = row_count;
+  return moved;
+end $$;
+comment on function internal.merge__challenges is 'Unites two users'' challenges: completed by one is completed, and rewarded no second time. Granted to nobody.';
+
+create or replace function internal.tg_challenge_participants__forget() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  delete from app.reward_grants g where (g.app_user_id, g.source_type, g.source_id) = (old.app_user_id, 'challenge', old.challenge_id::text);
+  update app.xp_transactions t
+     set source_id = t.source_id || ' until ' || internal.new_id()
+   where (t.app_user_id, t.source, t.source_id) = (old.app_user_id, 'challenge', old.challenge_id::text);
+  return null;
+end $$;
+comment on function internal.tg_challenge_participants__forget is 'A participation that is taken back whole, of a reset user, may be earned and paid again.';
+
+create or replace trigger tg_challenge_participants__forget
+  after delete on app.challenge_participants
+  for each row execute function internal.tg_challenge_participants__forget();

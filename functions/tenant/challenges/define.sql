@@ -1,0 +1,283 @@
+-- Definitions of challenges, as administrators write them; turns that come again; recounts.
+comment on constraint challenges_name_1_to_200 on app.challenges is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
+comment on constraint challenges_description_at_most_2000 on app.challenges is '400 VALIDATION_ERROR description: must have at most 2000 characters.';
+comment on constraint challenges_goal_type_known on app.challenges is
+  '400 VALIDATION_ERROR goal_type: must be event_count, xp_earned or streak_maintained.';
+comment on constraint challenges_goal_value_1_to_1000000000000 on app.challenges is '400 VALIDATION_ERROR goal_value: must be 1 to 1000000000000.';
+comment on constraint challenges_event_name_form on app.challenges is
+  '400 VALIDATION_ERROR event_name: must have 1 to 255 characters, no white space at either end.';
+comment on constraint challenges_reward_xp_0_to_1000000000 on app.challenges is '400 VALIDATION_ERROR reward_xp: must be 0 to 1000000000.';
+comment on constraint challenges_recurrence_known on app.challenges is '400 VALIDATION_ERROR recurrence: must be none, daily, weekly or monthly.';
+comment on constraint challenges_end_after_start on app.challenges is '400 VALIDATION_ERROR end_at: must be after start_at.';
+comment on constraint challenges_one_per_turn on app.challenges is '400 VALIDATION_ERROR start_at: another turn of this challenge starts then.';
+
+create or replace function internal.challenge_status(c app.challenges) returns text
+language sql stable as $$
+  select case when not (challenge_status.c).is_active or internal.now() >= (challenge_status.c).end_at then 'ended'
+              when internal.now() < (challenge_status.c).start_at then 'upcoming' else 'active' end
+$$;
+comment on function internal.challenge_status is 'upcoming, active or ended, by the clock; ended also when it is switched off.';
+
+create or replace function internal.challenge_json(c app.challenges) returns json
+language sql stable as $$
+  select json_build_object(
+    'id', (challenge_json.c).id, 'name', (challenge_json.c).name, 'description', (challenge_json.c).description,
+    'start_at', internal.iso((challenge_json.c).start_at), 'end_at', internal.iso((challenge_json.c).end_at), 'goal_type', (challenge_json.c).goal_type,
+    'goal_value', (challenge_json.c).goal_value, 'event_name', (challenge_json.c).event_name, 'reward_xp', (challenge_json.c).reward_xp,
+    'reward_achievement_id', (challenge_json.c).reward_achievement_id, 'reward', (challenge_json.c).reward, 'segment_id', (challenge_json.c).segment_id,
+    'recurrence', (challenge_json.c).recurrence, 'team_mode', 'none', 'parent_id', (challenge_json.c).parent_id,
+    'is_active', (challenge_json.c).is_active, 'status', internal.challenge_status(challenge_json.c),
+    'created_at', internal.iso((challenge_json.c).created_at), 'updated_at', internal.iso((challenge_json.c).updated_at))
+$$;
+comment on function internal.challenge_json is 'A definition as every answer shows it.';
+
+create or replace function internal.challenge_find(challenge_id uuid) returns app.challenges
+language plpgsql stable as $$
+declare
+  found_one app.challenges;
+begin
+  select c.* into found_one from app.challenges c where c.id = challenge_find.challenge_id;
+  if found_one.id is null then
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such challenge.');
+  end if;
+  return found_one;
+end $$;
+comment on function internal.challenge_find is 'A definition by its id. Refuses 404 NOT_FOUND.';
+
+create or replace function internal.challenge_check(c app.challenges, was app.challenges, patch jsonb) returns app.challenges
+language plpgsql stable as $$
+declare
+  wished app.challenges := challenge_check.c;
+  missing text;
+begin
+  select f.field into missing
+    from jsonb_each(to_jsonb(wished)) as f (field, value)
+   where f.value = 'null' and f.field in ('name', 'start_at', 'end_at', 'goal_type', 'goal_value', 'reward_xp', 'recurrence', 'is_active')
+   limit 1;
+  if missing is not null then
+    perform internal.invalid(missing, 'must not be null');
+  elsif coalesce(challenge_check.patch ->> 'team_mode', 'none') <> 'none' then
+    perform internal.invalid('team_mode', 'can only be none here: there are no groups yet');
+  elsif wished.segment_id is not null and to_regprocedure('internal.segment_member(uuid,uuid)') is null then
+    perform internal.invalid('segment_id', 'cannot be used: there are no segments here yet');
+  elsif wished.reward_achievement_id is not null and not exists (select from app.achievements a where a.id = wished.reward_achievement_id) then
+    perform internal.invalid('reward_achievement_id', 'must be the id of an achievement');
+  elsif wished.reward is not null and jsonb_typeof(wished.reward) <> 'object' then
+    perform internal.invalid('reward', 'must be an object');
+  end if;
+  if wished.goal_type <> 'event_count' then
+    if challenge_check.patch ->> 'event_name' is not null then
+      perform internal.invalid('event_name', 'goes with goal_type event_count only');
+    end if;
+    wished.event_name := null;
+  elsif wished.event_name is null
+        -- a legacy challenge may be edited, and stays one until it gets a name
+        and (was.goal_type is distinct from 'event_count' or was.event_name is not null or challenge_check.patch ? 'event_name') then
+    perform internal.invalid('event_name', 'is required for goal_type event_count; to stop a challenge set is_active to false');
+  end if;
+  return wished;
+end $$;
+comment on function internal.challenge_check is
+  'A challenge as it would be, with the rules of event names applied: what the checks of app.challenges cannot say. Refuses 400 VALIDATION_ERROR.';
+
+create or replace function internal.challenge_room(except_id uuid) returns void
+language plpgsql volatile as $$
+begin
+  perform pg_advisory_xact_lock(7305441104);
+  if (select count(*) from app.challenges c
+       where c.is_active and c.end_at > internal.now() and c.id is distinct from challenge_room.except_id) >= 100 then
+    perform internal.fail(409, 'LIMIT_REACHED', 'A project has at most 100 challenges that are active or to come.', '{"limit": 100}');
+  end if;
+end $$;
+comment on function internal.challenge_room is 'Refuses 409 LIMIT_REACHED beyond 100 living challenges. Locks, so that two at once cannot pass together.';
+
+create or replace function api.challenge_define(
+  name text, start_at timestamptz, end_at timestamptz, goal_type text, goal_value bigint, description text default null, event_name text default null,
+  reward_xp bigint default 0, reward_achievement_id uuid default null, reward json default null, segment_id uuid default null,
+  recurrence text default 'none', team_mode text default 'none', is_active boolean default true)
+returns api.reply
+language plpgsql volatile as $$
+declare
+  made app.challenges;
+begin
+  made := (internal.new_id(), challenge_define.name, challenge_define.description, challenge_define.start_at, challenge_define.end_at,
+           challenge_define.goal_type, challenge_define.goal_value, challenge_define.event_name, challenge_define.reward_xp,
+           challenge_define.reward_achievement_id, challenge_define.reward, challenge_define.segment_id, challenge_define.recurrence, null,
+           challenge_define.is_active, internal.now(), internal.now());
+  made := internal.challenge_check(made, null, jsonb_build_object('event_name', challenge_define.event_name, 'team_mode', challenge_define.team_mode));
+  perform internal.challenge_room(null);
+  insert into app.challenges select made.*;
+  return internal.reply(201, internal.challenge_json(made));
+end $$;
+comment on function api.challenge_define is
+  'A new challenge, 201. Refuses 400 VALIDATION_ERROR, with field event_name where its rules are broken, 409 LIMIT_REACHED (100 living).';
+
+create or replace function api.challenge_definitions(status text default null, page_offset int default 0, page_limit int default 50) returns api.reply
+language sql stable as $$
+  with listed as materialized (
+    select c.* from app.challenges c where challenge_definitions.status is null or internal.challenge_status(c) = challenge_definitions.status
+  )
+  select internal.reply_page(
+    (select json_agg(internal.challenge_json(c) order by c.start_at desc, c.id desc)
+       from (select d.* from app.challenges d
+              where d.id in (select l.id from listed l order by l.start_at desc, l.id desc
+                             limit challenge_definitions.page_limit offset challenge_definitions.page_offset)) c),
+    (select count(*) from listed), challenge_definitions.page_offset, challenge_definitions.page_limit)
+$$;
+comment on function api.challenge_definitions is 'Challenges, those that start last in front, all or those of one status.';
+
+create or replace function api.challenge_definition_get(challenge_id uuid) returns api.reply
+language sql stable as $$
+  select internal.reply(200, internal.challenge_json(internal.challenge_find(challenge_definition_get.challenge_id)))
+$$;
+comment on function api.challenge_definition_get is 'A challenge. Refuses 404 NOT_FOUND.';
+
+create or replace function api.challenge_update(challenge_id uuid, patch jsonb) returns api.reply
+language plpgsql volatile as $$
+declare
+  was app.challenges := internal.challenge_find(challenge_update.challenge_id);
+  wished app.challenges;
+begin
+  select c.* into was from app.challenges c where c.id = was.id for no key update;
+  begin
+    wished := jsonb_populate_record(was, (
+      select coalesce(jsonb_object_agg(f.key, f.value), '{}')
+        from jsonb_each(challenge_update.patch) f
+       where f.key in ('name', 'description', 'start_at', 'end_at', 'goal_type', 'goal_value', 'event_name', 'reward_xp', 'reward_achievement_id',
+                       'is_active', 'reward', 'segment_id', 'recurrence')));
+  exception when data_exception then
+    perform internal.invalid('body', 'has a value of the wrong type');
+  end;
+  wished := internal.challenge_check(wished, was, challenge_update.patch);
+  if wished is distinct from was then
+    if wished.is_active and wished.end_at > internal.now() and not (was.is_active and was.end_at > internal.now()) then
+      perform internal.challenge_room(was.id);
+    end if;
+    update app.challenges c
+       set name = wished.name, description = wished.description, start_at = wished.start_at, end_at = wished.end_at, goal_type = wished.goal_type,
+           goal_value = wished.goal_value, event_name = wished.event_name, reward_xp = wished.reward_xp,
+           reward_achievement_id = wished.reward_achievement_id, is_active = wished.is_active, reward = wished.reward,
+           segment_id = wished.segment_id, recurrence = wished.recurrence, updated_at = internal.now()
+     where c.id = was.id
+    returning c.* into wished;
+  end if;
+  return internal.reply(200, internal.challenge_json(wished));
+end $$;
+comment on function api.challenge_update is
+  'Changes a challenge; what changes its count is counted anew in the background. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, 409 LIMIT_REACHED. Locks it.';
+
+create or replace function api.challenge_delete(challenge_id uuid) returns api.reply
+language plpgsql volatile as $$
+declare
+  doomed constant app.challenges := internal.challenge_find(challenge_delete.challenge_id);
+begin
+  delete from app.challenges c where c.id = doomed.id;
+  return internal.reply(200, '{"deleted": true}');
+end $$;
+comment on function api.challenge_delete is 'Deletes a challenge with its participants; rewards stay. Refuses 404 NOT_FOUND.';
+
+create or replace function internal.tg_challenges__plan() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if new.is_active and (tg_op = 'INSERT' or (new.start_at, new.end_at, new.goal_type, new.goal_value, new.event_name, new.is_active)
+                                              is distinct from (old.start_at, old.end_at, old.goal_type, old.goal_value, old.event_name, old.is_active)) then
+    -- what happened in the window before anybody defined it counts too
+    delete from app.challenge_recounts r where r.operation_id = new.id;
+    perform internal.enqueue('challenges__recount', new.id::text, '{}', greatest(new.start_at, internal.now()));
+  end if;
+  if new.is_active and new.recurrence <> 'none' then
+    perform internal.enqueue('challenges__recur', new.id::text, '{}', new.end_at);
+  end if;
+  return null;
+end $$;
+comment on function internal.tg_challenges__plan is 'Queues the count of what a window holds already, and the next turn of what comes again.';
+
+create or replace trigger tg_challenges__plan
+  after insert or update on app.challenges
+  for each row execute function internal.tg_challenges__plan();
+create or replace trigger tg_challenges__audit
+  after insert or update or delete on app.challenges
+  for each row execute function internal.tg_audit('challenges');
+
+create or replace function internal.challenge_recur(challenge_id uuid) returns timestamptz
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  c app.challenges;
+  step interval;
+  turns int := 0;
+begin
+  if internal.caller() <> 'worker' then
+    raise exception 'challenges come again by a worker, not by %', internal.caller();
+  end if;
+  select l.* into c from app.challenges l where l.id = challenge_recur.challenge_id for no key update;
+  if c.id is null or not c.is_active or c.recurrence = 'none' then
+    return null;
+  elsif c.end_at > internal.now() then
+    return c.end_at;
+  end if;
+  step := case c.recurrence when 'daily' then interval '1 day' when 'weekly' then interval '7 days' else interval '1 month' end;
+  -- turns that nobody was there for are left out; months keep their day
+  loop
+    turns := turns + 1;
+    exit when (c.end_at at time zone 'UTC' + turns * step) at time zone 'UTC' > internal.now();
+  end loop;
+  insert into app.challenges (name, description, start_at, end_at, goal_type, goal_value, event_name, reward_xp, reward_achievement_id, reward, segment_id,
+                              recurrence, parent_id, is_active)
+  values (c.name, c.description, (c.start_at at time zone 'UTC' + turns * step) at time zone 'UTC', (c.end_at at time zone 'UTC' + turns * step) at time zone 'UTC',
+          c.goal_type, c.goal_value, c.event_name, c.reward_xp, c.reward_achievement_id, c.reward, c.segment_id, c.recurrence, coalesce(c.parent_id, c.id), true)
+  on conflict on constraint challenges_one_per_turn do nothing;
+  return null;
+end $$;
+comment on function internal.challenge_recur is 'Makes the next turn of a challenge that is over, once; answers when to look again, or null. Locks the challenge.';
+
+create or replace function api.challenge_recur(challenge_id uuid) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, to_json(internal.iso(internal.challenge_recur(challenge_recur.challenge_id))))
+$$;
+comment on function api.challenge_recur is 'For the worker: the next turn of a challenge.';
+
+create or replace function internal.challenge_recount(run_id uuid, challenge_id uuid, batch int) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  challenge app.challenges;
+  run app.challenge_recounts;
+  wanted uuid[];
+  counted uuid[];
+  moved int := 0;
+begin
+  if internal.caller() <> 'worker' then
+    raise exception 'challenges are recounted by a worker, not by %', internal.caller();
+  end if;
+  select c.* into challenge from app.challenges c where c.id = challenge_recount.challenge_id;
+  if challenge.id is null then
+    return json_build_object('done', 0, 'changed', 0, 'is_over', true);
+  end if;
+  insert into app.challenge_recounts (operation_id, challenge_id) values (challenge_recount.run_id, challenge.id)
+  on conflict on constraint challenge_recounts_pkey do nothing;
+  select r.* into run from app.challenge_recounts r where r.operation_id = challenge_recount.run_id for update;
+  if not run.is_over then
+    wanted := array(select u.id from app.users u where run.cursor_id is null or u.id > run.cursor_id order by u.id limit challenge_recount.batch);
+    counted := internal.lock_users(array(
+      select v.app_user_id from internal.challenge_values(challenge, wanted) v
+      union
+      select p.app_user_id from app.challenge_participants p where p.challenge_id = challenge.id and p.app_user_id = any (wanted)));
+    if counted is not null then
+      perform set_config('app.is_history', 'true', true);
+      moved := jsonb_array_length(internal.challenges_measure(counted, array(select challenge.id from unnest(counted))));
+    end if;
+    update app.challenge_recounts r
+       set cursor_id = coalesce(wanted[cardinality(wanted)], r.cursor_id), done = r.done + cardinality(wanted),
+           changed = r.changed + moved, is_over = cardinality(wanted) < challenge_recount.batch
+     where r.operation_id = run.operation_id
+    returning r.* into run;
+  end if;
+  return json_build_object('done', run.done, 'changed', run.changed, 'is_over', run.is_over);
+end $$;
+comment on function internal.challenge_recount is
+  'The next users of a recount. One transaction: a step that is done again after a crash goes on after the last one. Nobody is told. Locks users.';
+
+create or replace function api.challenges_recount_step(run_id uuid, challenge_id uuid, batch int) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.challenge_recount(challenges_recount_step.run_id, challenges_recount_step.challenge_id, challenges_recount_step.batch))
+$$;
+comment on function api.challenges_recount_step is 'For the worker: a step of a recount.';

@@ -1,0 +1,36 @@
+alter table app.challenges enable row level security;
+alter table app.challenge_participants enable row level security;
+alter table app.challenge_recounts enable row level security;
+
+create policy "administrators read challenges" on app.challenges for select to app_admin using (true);
+create policy "administrators add challenges" on app.challenges for insert to app_admin with check (true);
+create policy "administrators change challenges" on app.challenges for update to app_admin using (true) with check (true);
+create policy "administrators delete challenges" on app.challenges for delete to app_admin using (true);
+create policy "administrators read every participant" on app.challenge_participants for select to app_admin using (true);
+create policy "users read their own participation" on app.challenge_participants for select to app_user
+  using (app_user_id = (select internal.user_id()));
+
+grant select on app.challenges, app.challenge_participants to app_admin;
+grant select on app.challenge_participants to app_user;
+grant insert, delete,
+  update (name, description, start_at, end_at, goal_type, goal_value, event_name, reward_xp, reward_achievement_id, is_active, reward, segment_id,
+          recurrence, updated_at)
+  on app.challenges to app_admin;
+
+grant execute on function internal.challenge_status, internal.challenge_json, internal.participant_json, internal.participant_status to app_user, app_admin;
+grant execute on function internal.challenge_for_me, internal.challenges_for_me, internal.my_challenge, internal.challenge_join, internal.challenge_leave,
+  internal.challenge_board, api.challenges_list, api.challenge_get, api.challenge_join, api.challenge_leave, api.challenge_leaderboard
+  to app_user;
+grant execute on function internal.challenge_find, internal.challenge_check, internal.challenge_room, internal.challenge_simulation,
+  api.challenge_define, api.challenge_definitions, api.challenge_definition_get, api.challenge_update, api.challenge_delete, api.challenge_participants,
+  api.challenge_simulate
+  to app_admin;
+grant execute on function internal.challenge_recur, internal.challenge_recount, internal.users_number, api.challenge_recur, api.challenges_recount_step
+  to app_worker;
+
+insert into internal.user_data
+  (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, declared_in)
+values
+  ('app.challenge_participants', 'app_user_id', 'challenges',
+   array['challenge_id', 'app_user_id', 'joined_at', 'progress', 'reached_at', 'status', 'completed_at'],
+   'challenges', 'union, completed by one is completed', 'cascade', current_setting('trellis.file'));

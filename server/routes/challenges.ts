@@ -1,0 +1,233 @@
+import { z } from 'zod'
+import { administrator, endUser } from '#server/http/callers.ts'
+import { area, route } from '#server/http/route.ts'
+import { Deleted, data, JsonObject, Limit, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+
+const between = (least: number, most: number) =>
+  z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
+const Moment = z.iso.datetime({ offset: true, error: 'must be an ISO 8601 time' })
+const Status = z.enum(['active', 'upcoming', 'ended'], 'must be active, upcoming or ended')
+
+const Rules = {
+  name: Text(200, 1),
+  description: Text(2000).nullable(),
+  start_at: Moment,
+  end_at: Moment,
+  goal_type: z.enum(
+    ['event_count', 'xp_earned', 'streak_maintained'],
+    'must be event_count, xp_earned or streak_maintained',
+  ),
+  goal_value: between(1, 1_000_000_000_000),
+  event_name: Text(255, 1).nullable(),
+  reward_xp: between(0, 1_000_000_000),
+  reward_achievement_id: Uuid.nullable(),
+  is_active: z.boolean(),
+  reward: JsonObject.nullable(),
+  segment_id: Uuid.nullable(),
+  recurrence: z.enum(['none', 'daily', 'weekly', 'monthly'], 'must be none, daily, weekly or monthly'),
+  team_mode: z.enum(['none', 'group'], 'must be none or group'),
+}
+const { name, start_at, end_at, goal_type, goal_value, ...optional } = Rules
+const NewChallenge = z.object({ name, start_at, end_at, goal_type, goal_value, ...z.object(optional).partial().shape })
+const Definition = z.strictObject({
+  id: Uuid,
+  ...Rules,
+  start_at: Time,
+  end_at: Time,
+  parent_id: Uuid.nullable(),
+  status: Status,
+  created_at: Time,
+  updated_at: Time,
+})
+const Standing = z.enum(['in_progress', 'completed', 'expired', 'left'])
+const Participant = z.strictObject({
+  challenge_id: Uuid,
+  app_user_id: Uuid,
+  joined_at: Time,
+  progress: z.int(),
+  goal_value: z.int(),
+  status: Standing,
+  completed_at: Time.nullable(),
+  rank: z.int().nullable(),
+})
+const Person = z.strictObject({ id: Uuid, display_name: z.string(), avatar_url: z.string().nullable() })
+const Mine = Definition.extend({
+  my: z
+    .strictObject({ status: Standing, progress: z.int(), ratio: z.number(), completed_at: Time.nullable() })
+    .nullable(),
+  participants_count: z.int(),
+})
+
+const challengeId = { challengeId: Uuid }
+const ofOne = { 400: ['INVALID_ID'], 404: ['NOT_FOUND'] }
+const contract = {
+  caller: administrator,
+  source: 'contract',
+  invalid: 'VALIDATION_ERROR',
+  invalidBody: 'VALIDATION_ERROR',
+} as const
+
+export const challenges = area({
+  stem: 'challenges',
+  title: 'Challenges',
+  source: 'supplement',
+  routes: [
+    route('GET /client/challenges', {
+      caller: endUser,
+      summary: 'Challenges of a status, with how the caller stands in each',
+      query: { ...Page, status: Status.default('active') },
+      call: 'challenges_list',
+      replies: { 200: page(Mine) },
+      failure: 'LIST_FAILED',
+    }),
+    route('GET /client/challenges/:challengeId', {
+      caller: endUser,
+      summary: 'A challenge, with how the caller stands in it',
+      params: challengeId,
+      call: 'challenge_get',
+      replies: { 200: data(Mine) },
+      refusals: ofOne,
+      failure: 'FETCH_FAILED',
+    }),
+    route('POST /client/challenges/:challengeId/join', {
+      caller: endUser,
+      summary: 'Join a challenge, also before it starts; what was done in its window before counts',
+      description: '201, or 200 for who is in already. The first event that counts joins by itself.',
+      params: challengeId,
+      call: 'challenge_join',
+      replies: { 200: data(Participant), 201: data(Participant) },
+      refusals: { ...ofOne, 403: ['NOT_ELIGIBLE'], 409: ['CHALLENGE_NOT_ACTIVE'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('POST /client/challenges/:challengeId/leave', {
+      caller: endUser,
+      summary: 'Leave a challenge: counting stops until it is joined again',
+      params: challengeId,
+      call: 'challenge_leave',
+      replies: { 200: data(Participant) },
+      refusals: ofOne,
+      failure: 'UPDATE_FAILED',
+    }),
+    route('GET /client/challenges/:challengeId/leaderboard', {
+      caller: endUser,
+      summary: 'The first of a challenge, by progress, then who was first',
+      params: challengeId,
+      query: { scope: z.enum(['global', 'friends'], 'must be global or friends').default('global'), limit: Limit() },
+      call: 'challenge_leaderboard',
+      replies: {
+        200: data(
+          z.array(
+            z.strictObject({
+              rank: z.int(),
+              progress: z.int(),
+              status: Standing,
+              completed_at: Time.nullable(),
+              user: Person,
+            }),
+          ),
+        ),
+      },
+      refusals: ofOne,
+      failure: 'FETCH_FAILED',
+    }),
+
+    route('POST /admin/projects/:projectId/challenges', {
+      ...contract,
+      summary: 'Define a challenge; at most 100 active or to come',
+      description: '`event_name` is required for `event_count`, and rejected otherwise.',
+      body: NewChallenge,
+      example: {
+        name: 'November sprint',
+        start_at: '2026-11-01T00:00:00Z',
+        end_at: '2026-12-01T00:00:00Z',
+        goal_type: 'event_count',
+        goal_value: 20,
+        event_name: 'lesson_completed',
+        reward_xp: 100,
+      },
+      call: 'challenge_define',
+      replies: { 201: data(Definition) },
+      refusals: { 400: ['VALIDATION_ERROR'], 409: ['LIMIT_REACHED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/challenges', {
+      ...contract,
+      summary: 'Challenges, those that start last in front',
+      query: { ...Page, status: Status.optional() },
+      call: 'challenge_definitions',
+      replies: { 200: page(Definition) },
+      refusals: { 400: ['VALIDATION_ERROR'] },
+      failure: 'LIST_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/challenges/:challengeId', {
+      ...contract,
+      summary: 'A challenge',
+      params: challengeId,
+      call: 'challenge_definition_get',
+      replies: { 200: data(Definition) },
+      failure: 'FETCH_FAILED',
+    }),
+    route('PATCH /admin/projects/:projectId/challenges/:challengeId', {
+      ...contract,
+      summary: 'Change a challenge; what changes its count is counted anew',
+      params: challengeId,
+      body: z.object(Rules).partial(),
+      patch: true,
+      example: { goal_value: 30 },
+      call: 'challenge_update',
+      replies: { 200: data(Definition) },
+      refusals: { 400: ['VALIDATION_ERROR'], 409: ['LIMIT_REACHED'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('DELETE /admin/projects/:projectId/challenges/:challengeId', {
+      ...contract,
+      summary: 'Delete a challenge with its participants; rewards stay',
+      params: challengeId,
+      call: 'challenge_delete',
+      replies: { 200: Deleted },
+      failure: 'DELETE_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/challenges/:challengeId/participants', {
+      ...contract,
+      summary: 'Participants, by progress descending',
+      params: challengeId,
+      query: Page,
+      call: 'challenge_participants',
+      replies: { 200: page(Participant.extend({ app_users: Person })) },
+      refusals: { 400: ['VALIDATION_ERROR'] },
+      failure: 'LIST_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/challenges/:challengeId/simulate', {
+      caller: administrator,
+      summary: 'What it would have come to in the window of the same length right before',
+      params: challengeId,
+      call: 'challenge_simulate',
+      readOnly: true,
+      replies: { 200: data(z.strictObject({ expected_completions: z.int(), rate: z.number().nullable() })) },
+      refusals: { 400: ['INVALID_ID'] },
+      failure: 'FETCH_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/challenges/:challengeId/recompute', {
+      caller: administrator,
+      summary: 'Count a challenge anew for everybody',
+      description: 'An operation, `result` `{users, changed}`.',
+      params: challengeId,
+      async handle(context) {
+        const { services, resolved, params } = context
+        const challenge_id = params['challengeId']
+        await context.call('challenge_definition_get', { challenge_id }, { readOnly: true })
+        return services.database.call(
+          services.control,
+          'control_developer',
+          resolved.claims,
+          'challenges_recompute_start',
+          { project_id: resolved.edge?.projectId, challenge_id },
+          { failure: 'CREATE_FAILED' },
+        )
+      },
+      replies: { 202: data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') })) },
+      refusals: { 400: ['INVALID_ID'] },
+      failure: 'CREATE_FAILED',
+    }),
+  ],
+})

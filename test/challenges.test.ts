@@ -1,0 +1,550 @@
+import { randomUUID } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import type { Answer, Client, Project } from '#test/support/harness.ts'
+import { runOperationJob } from '#test/support/jobs.ts'
+import { startXp } from '#test/support/xp.ts'
+
+const { harness, project, someone, emitted, me, ledger } = await startXp()
+const { admin } = project
+const day = 86_400_000
+const from = (offset: number) => new Date(harness.now().getTime() + offset).toISOString()
+
+let made = 0
+/** A challenge under way, of an event of its own. */
+const define = async (rules: Record<string, unknown> = {}, on: Project = project) => {
+  made += 1
+  const answer = await on.admin.post('/challenges', {
+    name: `Challenge ${made}`,
+    start_at: from(-2 * day),
+    end_at: from(2 * day),
+    goal_type: 'event_count',
+    goal_value: 3,
+    ...(rules['goal_type'] ? {} : { event_name: `did ${made}` }),
+    ...rules,
+  })
+  expect(answer.status, answer.text).toBe(201)
+  return answer.data as { id: string; event_name: string; name: string }
+}
+const send = async (who: Client, event_name: string, more: object = {}) => {
+  const answer = await who.post('/client/events', { event_name, ...more })
+  expect(answer.status, answer.text).toBe(201)
+  return answer.data.effects.challenges
+}
+const see = async (who: Client, id: string) => (await who.get(`/client/challenges/${id}`)).data
+const refused = (answer: Answer, field: string) => {
+  expect([answer.status, answer.error?.code], answer.text).toEqual([400, 'VALIDATION_ERROR'])
+  expect(answer.error?.details.field).toBe(field)
+}
+
+describe('definitions', () => {
+  test('have defaults, are listed by status, changed, deleted', async () => {
+    harness.setTime('2026-11-21T12:00:00Z')
+    const other = await harness.project()
+    const body = {
+      name: 'First',
+      start_at: '2026-11-21T12:00:00.000Z',
+      end_at: '2026-11-22T00:00:00.000Z',
+      goal_type: 'event_count',
+      goal_value: 3,
+      event_name: 'e',
+    }
+    const { data } = await other.admin.post('/challenges', body)
+    expect(data).toEqual({
+      ...body,
+      id: expect.any(String),
+      description: null,
+      reward_xp: 0,
+      reward_achievement_id: null,
+      reward: null,
+      segment_id: null,
+      recurrence: 'none',
+      team_mode: 'none',
+      parent_id: null,
+      is_active: true,
+      status: 'active',
+      created_at: '2026-11-21T12:00:00.000Z',
+      updated_at: '2026-11-21T12:00:00.000Z',
+    })
+    const upcoming = await define({ start_at: '2026-11-21T12:00:01Z' }, other)
+    const ended = await define({ end_at: '2026-11-21T12:00:00Z' }, other)
+    const off = await define(
+      { is_active: false, start_at: '2026-11-25T00:00:00Z', end_at: '2026-11-26T00:00:00Z' },
+      other,
+    )
+    const ids = async (query: string) =>
+      (await other.admin.get(`/challenges${query}`)).data.map(({ id }: { id: string }) => id)
+    expect(await ids('')).toEqual([off.id, upcoming.id, data.id, ended.id])
+    expect(await ids('?status=active')).toEqual([data.id])
+    expect(await ids('?status=upcoming')).toEqual([upcoming.id])
+    expect(await ids('?status=ended')).toEqual([off.id, ended.id])
+    expect((await other.admin.get('/challenges?limit=1&offset=1')).body).toMatchObject({
+      total: 4,
+      offset: 1,
+      limit: 1,
+      data: [{ id: upcoming.id }],
+    })
+    expect((await other.admin.get('/challenges?status=over')).error?.code).toBe('VALIDATION_ERROR')
+    expect((await other.admin.get(`/challenges/${data.id}`)).data).toEqual(data)
+    expect((await other.admin.patch(`/challenges/${data.id}`, { parent_id: randomUUID() })).data).toEqual(data)
+    expect((await other.admin.patch(`/challenges/${data.id}`, { name: 'New', goal_value: 4 })).data).toMatchObject({
+      name: 'New',
+      goal_value: 4,
+    })
+    expect((await other.admin.delete(`/challenges/${data.id}`)).data).toEqual({ deleted: true })
+    for (const [method, path] of [
+      ['GET', ''],
+      ['PATCH', ''],
+      ['DELETE', ''],
+      ['GET', '/participants'],
+      ['POST', '/simulate'],
+      ['POST', '/recompute'],
+    ])
+      for (const id of [data.id, 'nothing']) {
+        const answer = await other.admin.request(
+          method ?? '',
+          `/challenges/${id}${path}`,
+          method === 'GET' || method === 'DELETE' ? undefined : {},
+        )
+        const isSupplement = method === 'POST' && id === 'nothing'
+        expect([answer.status, answer.error?.code], `${method} ${path} ${id}`).toEqual(
+          isSupplement ? [400, 'INVALID_ID'] : [404, 'NOT_FOUND'],
+        )
+      }
+  })
+
+  test('refuse what cannot be', async () => {
+    const good = {
+      name: 'n',
+      start_at: from(-day),
+      end_at: from(day),
+      goal_type: 'event_count',
+      goal_value: 1,
+      event_name: 'e',
+    }
+    const wrong: [object, string][] = [
+      [{ name: '' }, 'name'],
+      [{ start_at: 'soon' }, 'start_at'],
+      [{ end_at: good.start_at }, 'end_at'],
+      [{ goal_type: 'other' }, 'goal_type'],
+      [{ goal_value: 0 }, 'goal_value'],
+      [{ goal_value: 1.5 }, 'goal_value'],
+      [{ event_name: ' e' }, 'event_name'],
+      [{ event_name: '' }, 'event_name'],
+      [{ event_name: 'e'.repeat(256) }, 'event_name'],
+      [{ event_name: undefined }, 'event_name'],
+      [{ event_name: null }, 'event_name'],
+      [{ goal_type: 'xp_earned' }, 'event_name'],
+      [{ reward_xp: -1 }, 'reward_xp'],
+      [{ reward_achievement_id: randomUUID() }, 'reward_achievement_id'],
+      [{ segment_id: randomUUID() }, 'segment_id'],
+      [{ team_mode: 'group' }, 'team_mode'],
+      [{ recurrence: 'hourly' }, 'recurrence'],
+      [{ reward: 5 }, 'reward'],
+    ]
+    for (const [change, field] of wrong) refused(await admin.post('/challenges', { ...good, ...change }), field)
+    expect((await admin.post('/challenges', '{' as never)).error?.code).toBe('VALIDATION_ERROR')
+    const { id } = await define()
+    refused(await admin.patch(`/challenges/${id}`, { end_at: from(-3 * day) }), 'end_at')
+    refused(await admin.patch(`/challenges/${id}`, { name: null }), 'name')
+    expect((await admin.get(`/challenges/${id}/participants?limit=x`)).error?.code).toBe('VALIDATION_ERROR')
+  })
+
+  test('follow the rules of event names on every change', async () => {
+    const count = await define({ event_name: 'one' })
+    const patch = (id: string, changes: object) => admin.patch(`/challenges/${id}`, changes)
+    refused(await patch(count.id, { event_name: null }), 'event_name')
+    expect((await patch(count.id, { event_name: 'two' })).data.event_name).toBe('two')
+    refused(await patch(count.id, { goal_type: 'xp_earned', event_name: 'two' }), 'event_name')
+    expect((await patch(count.id, { goal_type: 'xp_earned' })).data).toMatchObject({
+      goal_type: 'xp_earned',
+      event_name: null,
+    })
+    refused(await patch(count.id, { event_name: 'two' }), 'event_name')
+    expect((await patch(count.id, { event_name: null })).status).toBe(200)
+    refused(await patch(count.id, { goal_type: 'event_count' }), 'event_name')
+    expect((await patch(count.id, { goal_type: 'event_count', event_name: 'three' })).data.event_name).toBe('three')
+    // a legacy one: never completes, may be edited, and lives once it has a name
+    const legacy = await define({ goal_value: 1 })
+    await project.sql('update app.challenges set event_name = null where id = $1', [legacy.id])
+    const user = await someone()
+    expect(await send(user, legacy.event_name)).toBeUndefined()
+    expect((await user.post(`/client/challenges/${legacy.id}/join`)).data).toMatchObject({
+      status: 'in_progress',
+      progress: 0,
+    })
+    expect((await patch(legacy.id, { name: 'Old' })).data.event_name).toBeNull()
+    refused(await patch(legacy.id, { event_name: null }), 'event_name')
+    await patch(legacy.id, { event_name: legacy.event_name })
+    harness.advance(1)
+    await project.drain()
+    expect((await see(user, legacy.id)).my).toMatchObject({ status: 'completed', progress: 1 })
+    harness.setTime(null)
+  })
+
+  test('at most 100 active or to come', async () => {
+    const other = await harness.project()
+    await other.sql(`insert into app.challenges (name, start_at, end_at, goal_type, goal_value)
+      select 'c', now(), now() + interval '1 day', 'xp_earned', 1 from generate_series(1, 99)`)
+    const ended = await define({ end_at: from(-day) }, other)
+    const body = { name: 'n', start_at: from(0), end_at: from(day), goal_type: 'xp_earned', goal_value: 1 }
+    const answers = await Promise.all([1, 2, 3].map(() => other.admin.post('/challenges', body)))
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409])
+    expect(answers.find(({ status }) => status === 409)?.error?.code).toBe('LIMIT_REACHED')
+    expect((await other.admin.patch(`/challenges/${ended.id}`, { end_at: from(day) })).error?.code).toBe(
+      'LIMIT_REACHED',
+    )
+  })
+})
+
+describe('counting', () => {
+  test('joins with the first event, counts by occurred_at in the window, completes once, and tells', async () => {
+    const { data: badge } = await admin.post('/achievements', {
+      key: 'badge',
+      name: 'Badge',
+      xp_reward: 5,
+      criteria: { type: 'event_count', event_name: 'never', target_value: 9 },
+    })
+    const c = await define({ reward_xp: 100, reward_achievement_id: badge.id, reward: { xp: 7, gold: 1 } })
+    const user = await someone()
+    expect(await send(user, c.event_name, { occurred_at: from(-2 * day - 1000) })).toBeUndefined()
+    expect((await see(user, c.id)).my).toBeNull()
+    expect(await send(user, c.event_name, { occurred_at: from(-2 * day + 1000) })).toEqual([
+      { id: c.id, name: c.name, progress: 1, goal_value: 3, completed: false },
+    ])
+    await send(user, c.event_name, { occurred_at: from(-day) })
+    const last = await user.post('/client/events', { event_name: c.event_name })
+    expect(last.data.effects).toMatchObject({
+      challenges: [{ id: c.id, progress: 3, completed: true }],
+      achievements: [{ key: 'badge' }],
+      xp: { awarded: 112, total: 112 },
+    })
+    expect(await send(user, c.event_name)).toMatchObject([{ progress: 4, completed: true }])
+    expect((await see(user, c.id)).my).toMatchObject({ status: 'completed', progress: 4, ratio: 1 })
+    expect((await ledger(user.id)).map(({ amount, source }) => [amount, source])).toEqual([
+      [107, 'challenge'],
+      [5, 'achievement'],
+    ])
+    const told = await emitted(user.id, 'svc.challenge.%')
+    expect(told.map(({ event_name, properties }) => [event_name, properties.challenge_id])).toEqual([
+      ['svc.challenge.joined', c.id],
+      ['svc.challenge.completed', c.id],
+    ])
+  })
+
+  test('is one completion, paid once, when fifty posts each reach', async () => {
+    const c = await define({ goal_value: 1, reward_xp: 10 })
+    const user = await someone()
+    await Promise.all(Array.from({ length: 50 }, () => send(user, c.event_name)))
+    expect((await me(user)).total).toBe(10)
+    expect((await see(user, c.id)).my).toMatchObject({ status: 'completed', progress: 50 })
+    expect(await emitted(user.id, 'svc.challenge.completed')).toHaveLength(1)
+  })
+
+  test('takes what comes late for a day after the end, and no later; then it is expired', async () => {
+    const began = Date.now() - 3 * day
+    const at = (hours: number, seconds = 0) => new Date(began + hours * 3_600_000 + seconds * 1000).toISOString()
+    harness.setTime(at(0))
+    const c = await define({ start_at: at(-30), end_at: at(6), goal_value: 3, reward_xp: 1 })
+    const user = await someone()
+    const slow = await someone()
+    await send(user, c.event_name)
+    await send(slow, c.event_name)
+    harness.setTime(at(6))
+    expect(await send(user, c.event_name)).toBeUndefined()
+    expect((await see(user, c.id)).my).toMatchObject({ status: 'expired', progress: 1 })
+    expect((await user.post(`/client/challenges/${c.id}/join`)).status).toBe(200)
+    const late = await (await someone()).post(`/client/challenges/${c.id}/join`)
+    expect([late.status, late.error?.code]).toEqual([409, 'CHALLENGE_NOT_ACTIVE'])
+    harness.setTime(at(30, -1))
+    await send(user, c.event_name, { occurred_at: at(-30) })
+    expect(await send(user, c.event_name, { occurred_at: at(6, -1) })).toMatchObject([{ progress: 3, completed: true }])
+    harness.setTime(at(30))
+    for (let n = 0; n < 3; n += 1) expect(await send(slow, c.event_name, { occurred_at: at(1) })).toBeUndefined()
+    // a recount does not let in what came too late either
+    harness.setTime(null)
+    const started = await admin.post(`/challenges/${c.id}/recompute`)
+    expect([started.status, started.data.status]).toEqual([202, 'queued'])
+    const ended = await runOperationJob(harness, project, 'challenges__recompute', started.data.operation_id)
+    expect(ended).toMatchObject({ type: 'challenges.recompute', status: 'succeeded', result: { changed: 0 } })
+    expect(ended.progress.done).toBe(ended.progress.total)
+    expect((await see(slow, c.id)).my).toMatchObject({ status: 'expired', progress: 1 })
+  })
+
+  test('agrees with a count by hand over windows whose edges lie anywhere', { timeout: 60_000 }, async () => {
+    harness.setTime('2026-11-21T12:00:00Z')
+    const user = await someone()
+    const base = Date.parse('2026-11-17T00:00:00Z')
+    const times = Array.from({ length: 60 }, (_, n) => base + ((n * 7_919_333) % (4 * day)))
+    await project.server.post('/client/events', {
+      events: times.map((at) => ({
+        app_user_id: user.id,
+        event_name: 'spread',
+        occurred_at: new Date(at).toISOString(),
+      })),
+    })
+    for (let n = 0; n < 12; n += 1) {
+      const start = base + ((n * 31_337_000) % (3 * day))
+      const length = [3_600_000, 3.4 * day, 2 * day + n * 1_000_000][n % 3] ?? 0
+      // whole days with edges, and within one day; all events came at noon of the 21st, up to a day after the end
+      const end = n % 3 === 0 ? base + 3.7 * day + n * 1_000_000 : start + length
+      const from = n % 3 === 0 ? end - length : start
+      const c = await define({
+        event_name: 'spread',
+        start_at: new Date(from).toISOString(),
+        end_at: new Date(end).toISOString(),
+        goal_value: 1000,
+      })
+      await project.drain()
+      const isInTime = end + day > Date.parse('2026-11-21T12:00:00Z')
+      const expected = isInTime ? times.filter((at) => at >= from && at < end).length : 0
+      expect((await see(user, c.id)).my?.progress ?? 0, `${n}`).toBe(expected)
+      await admin.delete(`/challenges/${c.id}`)
+    }
+  })
+
+  test('sums the XP of the window, and finds the longest chain within it', async () => {
+    harness.setTime('2026-11-21T12:00:00Z')
+    const window = { start_at: '2026-11-19T00:00:00Z', end_at: '2026-11-24T00:00:00Z' }
+    const xp = await define({ goal_type: 'xp_earned', goal_value: 30, ...window })
+    const streak = await define({ goal_type: 'streak_maintained', goal_value: 3, ...window })
+    await admin.post('/xp/rules', { key: 'run', name: 'Run', event_name: 'ran', amount: 10 })
+    await admin.post('/streaks', { key: 'runs', name: 'Runs', qualifying_event: 'ran' })
+    const user = await someone()
+    const ran = (date: string) => send(user, 'ran', { occurred_at: `${date}T12:00:00Z` })
+    // before the window: neither counts
+    await ran('2026-11-18')
+    const first = await ran('2026-11-19')
+    expect(first).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ id: xp.id, progress: 10 }),
+        expect.objectContaining({ id: streak.id, progress: 1 }),
+      ]),
+    )
+    await ran('2026-11-20')
+    const third = await ran('2026-11-21')
+    expect(third).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ id: xp.id, progress: 30, completed: true }),
+        expect.objectContaining({ id: streak.id, progress: 3, completed: true }),
+      ]),
+    )
+  })
+
+  test('counts what was done before it was defined, and anew when it changes', async () => {
+    const user = await someone()
+    for (let n = 0; n < 3; n += 1) await send(user, 'early')
+    const c = await define({ event_name: 'late', goal_value: 3, reward_xp: 10 })
+    await admin.patch(`/challenges/${c.id}`, { event_name: 'early' })
+    harness.advance(1)
+    await project.drain()
+    expect((await see(user, c.id)).my).toMatchObject({ status: 'completed', progress: 3 })
+    expect((await emitted(user.id, 'svc.challenge.completed'))[0]?.is_historical).toBe(true)
+    await admin.patch(`/challenges/${c.id}`, { event_name: 'late' })
+    harness.advance(1)
+    await project.drain()
+    // completed is final, and pays no second time
+    expect((await see(user, c.id)).my).toMatchObject({ status: 'completed', progress: 0 })
+    await admin.patch(`/challenges/${c.id}`, { event_name: 'early' })
+    harness.advance(1)
+    await project.drain()
+    expect((await me(user)).total).toBe(10)
+    harness.setTime(null)
+  })
+})
+
+describe('taking part', () => {
+  test('joining, leaving, joining again', async () => {
+    const c = await define()
+    const user = await someone()
+    const none = await user.post(`/client/challenges/${c.id}/leave`)
+    expect([none.status, none.error?.code]).toEqual([404, 'NOT_FOUND'])
+    const joined = await user.post(`/client/challenges/${c.id}/join`)
+    expect([joined.status, joined.data]).toEqual([
+      201,
+      {
+        challenge_id: c.id,
+        app_user_id: user.id,
+        joined_at: expect.any(String),
+        progress: 0,
+        goal_value: 3,
+        status: 'in_progress',
+        completed_at: null,
+        rank: 1,
+      },
+    ])
+    expect((await user.post(`/client/challenges/${c.id}/join`)).status).toBe(200)
+    await send(user, c.event_name)
+    expect((await user.post(`/client/challenges/${c.id}/leave`)).data).toMatchObject({ status: 'left', progress: 1 })
+    expect((await user.post(`/client/challenges/${c.id}/leave`)).status).toBe(200)
+    expect((await see(user, c.id)).participants_count).toBe(0)
+    for (let n = 0; n < 2; n += 1) expect(await send(user, c.event_name)).toBeUndefined()
+    // what was done meanwhile counts: progress does not depend on when somebody joined
+    expect((await user.post(`/client/challenges/${c.id}/join`)).data).toMatchObject({
+      status: 'completed',
+      progress: 3,
+    })
+    expect((await user.post(`/client/challenges/${c.id}/leave`)).data.status).toBe('completed')
+    expect(await emitted(user.id, 'svc.challenge.joined')).toHaveLength(1)
+    const early = await define({ start_at: from(day) })
+    expect((await user.post(`/client/challenges/${early.id}/join`)).status).toBe(201)
+    for (const [method, path] of [
+      ['GET', ''],
+      ['POST', '/join'],
+      ['POST', '/leave'],
+      ['GET', '/leaderboard'],
+    ]) {
+      expect((await user.request(method ?? '', `/client/challenges/${randomUUID()}${path}`)).error?.code).toBe(
+        'NOT_FOUND',
+      )
+      expect((await user.request(method ?? '', `/client/challenges/x${path}`)).error?.code).toBe('INVALID_ID')
+    }
+  })
+
+  test('lists and boards: by progress, then who was first', async () => {
+    const other = await harness.project()
+    const c = await define({ goal_value: 10 }, other)
+    await define({ start_at: from(day) }, other)
+    const users = await Promise.all([1, 2, 3, 4].map(() => other.user()))
+    const whos = users.map(({ id }) => other.onBehalfOf(id))
+    const post = (n: number) => whos[n]?.post('/client/events', { event_name: c.event_name })
+    for (const n of [0, 1, 2, 1, 0, 3]) await post(n)
+    await whos[3]?.post(`/client/challenges/${c.id}/leave`)
+    const order = [users[1]?.id, users[0]?.id, users[2]?.id]
+    const board = await whos[0]?.get(`/client/challenges/${c.id}/leaderboard?limit=3`)
+    expect(board?.data.map(({ rank, progress, user }: any) => [rank, progress, user.id])).toEqual(
+      order.map((id, n) => [n + 1, n < 2 ? 2 : 1, id]),
+    )
+    expect((await whos[0]?.get(`/client/challenges/${c.id}/leaderboard?scope=friends`))?.error?.code).toBe(
+      'INVALID_INPUT',
+    )
+    const participants = await other.admin.get(`/challenges/${c.id}/participants`)
+    expect(participants.body).toMatchObject({ total: 4, offset: 0, limit: 50 })
+    expect(participants.data.map(({ progress, status }: any) => [progress, status])).toEqual([
+      [2, 'in_progress'],
+      [2, 'in_progress'],
+      [1, 'in_progress'],
+      [1, 'left'],
+    ])
+    expect((await other.admin.get(`/challenges/${c.id}/participants?limit=1&offset=2`)).data[0]).toMatchObject({
+      app_user_id: order[2],
+      rank: 3,
+    })
+    const listed = await whos[0]?.get('/client/challenges')
+    expect(listed?.body).toMatchObject({
+      total: 1,
+      data: [{ id: c.id, participants_count: 3, my: { status: 'in_progress', progress: 2, ratio: 0.2 } }],
+    })
+    expect((await whos[0]?.get('/client/challenges?status=upcoming'))?.body.total).toBe(1)
+    expect((await whos[0]?.get('/client/challenges?status=all'))?.error?.code).toBe('INVALID_INPUT')
+  })
+
+  test('of a segment: others neither see it, nor join, nor are joined by an event', async () => {
+    const member = await someone()
+    const stranger = await someone()
+    const c = await define()
+    await project.sql(`create function internal.segment_member(segment_id uuid, app_user_id uuid) returns boolean
+      language sql stable as $$ select segment_member.app_user_id = '${member.id}' $$`)
+    try {
+      expect((await admin.patch(`/challenges/${c.id}`, { segment_id: randomUUID() })).status).toBe(200)
+      expect((await stranger.get(`/client/challenges/${c.id}`)).error?.code).toBe('NOT_FOUND')
+      const answer = await stranger.post(`/client/challenges/${c.id}/join`)
+      expect([answer.status, answer.error?.code]).toEqual([403, 'NOT_ELIGIBLE'])
+      expect(await send(stranger, c.event_name)).toBeUndefined()
+      expect(await send(member, c.event_name)).toHaveLength(1)
+      expect((await member.post(`/client/challenges/${c.id}/join`)).status).toBe(200)
+    } finally {
+      await project.sql('drop function internal.segment_member(uuid, uuid)')
+    }
+    await admin.delete(`/challenges/${c.id}`)
+  })
+
+  test('is written by nobody through SQL', async () => {
+    const c = await define()
+    const user = await project.user()
+    const claims = { 'app.user_id': user.id, 'app.caller': 'user' }
+    for (const role of ['app_user', 'app_server'] as const)
+      for (const statement of [
+        `insert into app.challenge_participants (challenge_id, app_user_id, progress) values ('${c.id}', '${user.id}', 99)`,
+        'update app.challenge_participants set progress = 99',
+        'delete from app.challenge_participants',
+        'update app.challenges set reward_xp = 1000',
+        `select internal.challenges_measure(array['${user.id}'::uuid], array['${c.id}'::uuid])`,
+      ])
+        await expect(project.as(role, claims, statement), `${role} ${statement}`).rejects.toThrow(/permission denied/)
+    await expect(project.as('app_admin', {}, 'update app.challenge_participants set progress = 1')).rejects.toThrow(
+      /permission denied/,
+    )
+  })
+})
+
+test('a challenge that recurs has its next turn when it is over, once', async () => {
+  harness.setTime('2026-11-21T12:00:00Z')
+  const other = await harness.project()
+  const c = await define(
+    { start_at: '2026-11-16T00:00:00Z', end_at: '2026-11-23T00:00:00Z', recurrence: 'weekly' },
+    other,
+  )
+  await other.drain()
+  expect(await other.sql('select from app.challenges')).toHaveLength(1)
+  for (const at of ['2026-11-23T00:00:00Z', '2026-11-23T00:00:01Z']) {
+    harness.setTime(at)
+    await other.drain()
+  }
+  await other.as(
+    'app_worker',
+    { 'app.caller': 'worker', 'app.clock': '2026-11-23T00:00:01Z' },
+    `select api.challenge_recur('${c.id}')`,
+  )
+  const turns = await other.sql(`select parent_id, start_at, end_at from app.challenges where parent_id is not null`)
+  expect(turns).toEqual([
+    { parent_id: c.id, start_at: new Date('2026-11-23T00:00:00Z'), end_at: new Date('2026-11-30T00:00:00Z') },
+  ])
+})
+
+test('a simulation says what the window before would have come to', async () => {
+  harness.setTime('2026-11-21T12:00:00Z')
+  const c = await define({ start_at: '2026-11-21T00:00:00Z', end_at: '2026-11-23T00:00:00Z', goal_value: 2 })
+  const users = [await someone(), await someone()]
+  for (const user of users) await send(user, c.event_name, { occurred_at: '2026-11-19T12:00:00Z' })
+  await send(users[0] as Client, c.event_name, { occurred_at: '2026-11-20T12:00:00Z' })
+  expect((await admin.post(`/challenges/${c.id}/simulate`)).data).toEqual({ expected_completions: 1, rate: 0.5 })
+  const empty = await define()
+  expect((await admin.post(`/challenges/${empty.id}/simulate`)).data).toEqual({ expected_completions: 0, rate: null })
+})
+
+test('replay counts; two users who become one have both counts, and one reward; a reset user is paid again', async () => {
+  const c = await define({ goal_value: 4, reward_xp: 10 })
+  const done = await define({ goal_value: 1, reward_xp: 100 })
+  const account = await project.app.post('/client/auth/email/signup', {
+    email: `${randomUUID()}@example.org`,
+    password: 'a long passphrase',
+  })
+  const survivor = project.app.with({ authorization: `Bearer ${account.data.session_token}` })
+  const other = await project.user()
+  for (const who of [survivor, other]) {
+    for (let n = 0; n < 2; n += 1) await send(who, c.event_name)
+    await send(who, done.event_name)
+  }
+  await project.sql('update app.challenge_participants set progress = 1 where app_user_id = $1 and challenge_id = $2', [
+    other.id,
+    c.id,
+  ])
+  const { data } = await admin.post('/events/replay', {
+    since: from(-3_600_000),
+    until: from(3_600_000),
+    targets: ['challenges'],
+    user_ids: [other.id],
+    dry_run: false,
+  })
+  const replayed = await runOperationJob(harness, project, 'events__replay', data.operation_id)
+  expect(replayed.result.targets.challenges.differences).toEqual([
+    { app_user_id: other.id, challenge_id: c.id, before: 1, after: 2 },
+  ])
+  expect((await survivor.post('/client/auth/merge', { from_session_token: other.sessionToken })).status).toBe(200)
+  expect((await see(survivor, c.id)).my).toMatchObject({ status: 'completed', progress: 4 })
+  expect((await see(survivor, done.id)).my).toMatchObject({ status: 'completed', progress: 2 })
+  expect((await me(survivor)).total).toBe(110)
+  await project.sql('delete from app.challenge_participants where app_user_id = $1', [account.data.user.id])
+  await send(survivor, done.event_name)
+  expect((await me(survivor)).total).toBe(210)
+})

@@ -1,0 +1,8 @@
+import { dataOf } from '#server/database/database.ts'
+import { outboxTask } from '#workers/task.ts'
+
+/** Makes the next turn of a challenge that comes again. */
+export const challengesRecur = outboxTask('challenges__recur', async ({ call }, { key }) => {
+  const next = dataOf<string | null>(await call('challenge_recur', { challenge_id: key }))
+  return next === null ? null : new Date(next)
+})
