@@ -442,10 +442,14 @@ describe('taking part', () => {
     const member = await someone()
     const stranger = await someone()
     const c = await define()
-    await project.sql(`create function internal.segment_member(segment_id uuid, app_user_id uuid) returns boolean
-      language sql stable as $$ select segment_member.app_user_id = '${member.id}' $$`)
+    const { id: segment_id } = (await admin.post('/segments', { key: 'few', name: 'Few', kind: 'static' })).data
+    await admin.post(`/segments/${segment_id}/members`, { user_ids: [member.id] })
     try {
-      expect((await admin.patch(`/challenges/${c.id}`, { segment_id: randomUUID() })).status).toBe(200)
+      expect((await admin.patch(`/challenges/${c.id}`, { segment_id })).status).toBe(200)
+      expect((await admin.delete(`/segments/${segment_id}`)).error).toMatchObject({
+        code: 'SEGMENT_IN_USE',
+        details: { used_by: [`challenge ${c.name}`] },
+      })
       expect((await stranger.get(`/client/challenges/${c.id}`)).error?.code).toBe('NOT_FOUND')
       const answer = await stranger.post(`/client/challenges/${c.id}/join`)
       expect([answer.status, answer.error?.code]).toEqual([403, 'NOT_ELIGIBLE'])
@@ -453,9 +457,9 @@ describe('taking part', () => {
       expect(await send(member, c.event_name)).toHaveLength(1)
       expect((await member.post(`/client/challenges/${c.id}/join`)).status).toBe(200)
     } finally {
-      await project.sql('drop function internal.segment_member(uuid, uuid)')
+      await admin.delete(`/challenges/${c.id}`)
     }
-    await admin.delete(`/challenges/${c.id}`)
+    expect((await admin.delete(`/segments/${segment_id}`)).status).toBe(200)
   })
 
   test('is written by nobody through SQL', async () => {

@@ -256,7 +256,7 @@ describe('one user', () => {
     const own = await harness.project()
     const user = await own.user()
     for (const [name, answer] of [
-      ['entitlements', '[{"entitlement_id": "gold"}]'],
+      ['passes', '[{"pass": "gold"}]'],
       ['wallets', '{"GOLD": 3}'],
     ]) {
       await own.sql(`create function internal.user_section__${name}(user_id uuid) returns json language sql stable as $$ select '${answer}'::json $$;
@@ -264,7 +264,8 @@ describe('one user', () => {
     }
     expect((await own.admin.get(`/users/${user.id}`)).data).toMatchObject({
       streaks: [],
-      entitlements: [{ entitlement_id: 'gold' }],
+      entitlements: [],
+      passes: [{ pass: 'gold' }],
       wallets: { GOLD: 3 },
     })
   })

@@ -317,26 +317,24 @@ describe('boosts', () => {
     expect((await grant(user.id, 10)).data.amount).toBe(10)
   })
 
-  test('for a segment are refused while there are no segments, and hold for its members when there are', async () => {
-    const segment_id = randomUUID()
-    const had = (
-      await project.sql(`select to_regprocedure('internal.segment_member(uuid,uuid)') is not null as had`)
-    )[0]?.had
-    if (had) return
-    refused(await admin.post('/xp/boosts', { name: 'vip', multiplier: 3, segment_id }), 'segment_id', /no segments/)
+  test('for a segment hold for its members, and must name one', async () => {
+    const boost = { name: 'vip', multiplier: 3 }
+    refused(await admin.post('/xp/boosts', { ...boost, segment_id: randomUUID() }), 'segment_id', /a segment/)
+    const { id: segment_id } = (await admin.post('/segments', { key: 'vips', name: 'VIPs', kind: 'static' })).data
     const member = await someone()
     const stranger = await someone()
-    await project.sql(`create function internal.segment_member(segment_id uuid, app_user_id uuid) returns boolean
-      language sql stable as $$ select segment_member.app_user_id = '${member.id}' $$`)
-    expect((await admin.post('/xp/boosts', { name: 'vip', multiplier: 3, segment_id })).status).toBe(201)
+    await admin.post(`/segments/${segment_id}/members`, { user_ids: [member.id] })
+    expect((await admin.post('/xp/boosts', { ...boost, segment_id })).status).toBe(201)
     const some = await rule({ amount: 5 })
     expect(await send(member, some.event_name)).toMatchObject({ awarded: 15 })
     expect(await send(stranger, some.event_name)).toMatchObject({ awarded: 5 })
     expect([(await me(member)).active_boosts.length, (await me(stranger)).active_boosts.length]).toEqual([1, 0])
-    await project.sql('drop function internal.segment_member(uuid, uuid)')
+    expect((await admin.delete(`/segments/${segment_id}`)).error?.code).toBe('SEGMENT_IN_USE')
+    await admin.delete(`/segments/${segment_id}/members/${member.id}`)
     expect(await send(member, some.event_name)).toMatchObject({ awarded: 5 })
     expect((await me(member)).active_boosts).toEqual([])
     await admin.delete('/xp/boosts/vip')
+    expect((await admin.delete(`/segments/${segment_id}`)).status).toBe(200)
   })
 })
 

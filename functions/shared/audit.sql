@@ -48,6 +48,16 @@ end $$;
 comment on function internal.audit is
   'Writes one audit row, chained to the one before of its scope by its hash. Who acted comes from the call''s claims; status is 201 where something was made, 202 where work was begun, else 200. Serialises the callers of a scope.';
 
+create or replace function internal.audit_act(action text, target_type text, target_id text, changes json, status int) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.caller() = 'developer' then
+    perform internal.audit(audit_act.action, audit_act.target_type, audit_act.target_id, audit_act.changes, audit_act.status);
+  end if;
+end $$;
+comment on function internal.audit_act is
+  'internal.audit for what a developer did that no row of a table with a trigger tells; nothing for other callers.';
+
 create or replace function internal.tg_audit() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 declare

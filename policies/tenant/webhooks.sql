@@ -54,7 +54,6 @@ grant execute on function internal.webhook_body, internal.webhook_event_json, in
   internal.webhook_retry_at, internal.webhook_held_for, internal.webhook_probe_every, internal.webhook_note, api.webhook_delivery_begin,
   api.webhook_attempt_record, api.webhook_test, api.webhook_probe_begin, api.webhook_release, api.webhook_replay_batch, api.webhook_purge
   to app_worker;
-grant execute on function internal.webhook_replay_audit to app_admin;
 grant execute on function internal.forget__webhooks to app_worker;
 
 insert into internal.user_data

@@ -41,7 +41,7 @@ create index currency_balances_largest on app.currency_balances (currency_code, 
 
 create table app.currency_transactions (
   id              uuid primary key default internal.new_id(),
-  app_user_id     uuid not null,
+  app_user_id     uuid not null references app.users on delete cascade,
   currency_code   text not null,
   amount          bigint not null constraint currency_transactions_amount_not_zero check (amount <> 0),
   balance_after   bigint not null constraint currency_transactions_balance_never_negative check (balance_after >= 0),

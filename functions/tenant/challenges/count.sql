@@ -2,19 +2,11 @@
 -- so it is exact whenever somebody joined and in whatever order events come. Users are locked before their rows are written.
 
 create or replace function internal.is_in_segment(segment_id uuid, app_user_id uuid) returns boolean
-language plpgsql stable security definer set search_path = '' as $$
-declare
-  is_member boolean;
-begin
-  if is_in_segment.segment_id is null then
-    return true;
-  elsif to_regprocedure('internal.segment_member(uuid,uuid)') is null then
-    return false;
-  end if;
-  execute 'select internal.segment_member($1, $2)' into is_member using is_in_segment.segment_id, is_in_segment.app_user_id;
-  return coalesce(is_member, false);
-end $$;
-comment on function internal.is_in_segment is 'Whether a user belongs: everybody where no segment is named, nobody while there are no segments. Granted to nobody.';
+language sql stable security definer set search_path = '' as $$
+  select is_in_segment.segment_id is null
+      or coalesce(internal.segment_member(is_in_segment.segment_id, is_in_segment.app_user_id), false)
+$$;
+comment on function internal.is_in_segment is 'Whether a user belongs: everybody where no segment is named. Granted to nobody.';
 
 create or replace function internal.challenge_values(challenge app.challenges, app_user_ids uuid[], shift interval default '0')
 returns table (app_user_id uuid, value bigint)

@@ -58,8 +58,8 @@ begin
     perform internal.invalid(missing, 'must not be null');
   elsif coalesce(challenge_check.patch ->> 'team_mode', 'none') <> 'none' then
     perform internal.invalid('team_mode', 'can only be none here: there are no groups yet');
-  elsif wished.segment_id is not null and to_regprocedure('internal.segment_member(uuid,uuid)') is null then
-    perform internal.invalid('segment_id', 'cannot be used: there are no segments here yet');
+  elsif wished.segment_id is not null and not internal.segment_hold(wished.segment_id) then
+    perform internal.invalid('segment_id', 'must be the id of a segment');
   elsif wished.reward_achievement_id is not null and not exists (select from app.achievements a where a.id = wished.reward_achievement_id) then
     perform internal.invalid('reward_achievement_id', 'must be the id of an achievement');
   elsif wished.reward is not null and jsonb_typeof(wished.reward) <> 'object' then
@@ -281,3 +281,9 @@ language sql volatile as $$
   select internal.reply(200, internal.challenge_recount(challenges_recount_step.run_id, challenges_recount_step.challenge_id, challenges_recount_step.batch))
 $$;
 comment on function api.challenges_recount_step is 'For the worker: a step of a recount.';
+
+create or replace function internal.segment_used__challenges(segment_id uuid) returns text[]
+language sql stable security definer set search_path = '' as $$
+  select array(select 'challenge ' || c.name from app.challenges c where c.segment_id = segment_used__challenges.segment_id order by c.name, c.id)
+$$;
+comment on function internal.segment_used__challenges is 'The challenges that name a segment.';

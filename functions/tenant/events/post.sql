@@ -46,6 +46,9 @@ begin
     end if;
   end if;
   answer := case when items is null then internal.events_single(events_post.body) else internal.events_batch(events_post.body, items) end;
+  if internal.caller() = 'developer' and answer.status = 201 then
+    perform internal.audit_act('events.create', 'events', null, json_build_object('events', json_build_array(null, coalesce(json_array_length(items), 1))), 201);
+  end if;
   if events_post.idempotency_key is not null then
     perform internal.idempotency_end(route, events_post.idempotency_key, answer);
   end if;

@@ -151,6 +151,8 @@ begin
     perform internal.segment_change(segment.id, segment.users, segment.is_added);
   end loop;
   perform internal.segments_touched();
+  perform internal.audit_act('users.bulk_update', 'users', null,
+                             json_build_object('updated', json_build_array(null, updated), 'failed', json_build_array(null, cardinality(results) - updated)), 200);
   return internal.reply(200, json_build_object('updated', updated, 'failed', cardinality(results) - updated, 'results', to_json(results)));
 end $$;
 comment on function api.users_bulk_update is

@@ -127,16 +127,6 @@ comment on function internal.webhook_requeue is
   'A new series of attempts for deliveries that failed or were given up: same body, same idempotency key; attempts count on. Answers those that it
    moved: of several callers at once, each delivery is one''s.';
 
-create or replace function internal.webhook_replay_audit(delivery_id uuid) returns void
-language plpgsql volatile security definer set search_path = '' as $$
-begin
-  if internal.caller() <> 'developer' then
-    raise exception 'deliveries are replayed by developers';
-  end if;
-  perform internal.audit('webhooks.replay', 'webhook_deliveries', webhook_replay_audit.delivery_id::text, status => 202);
-end $$;
-comment on function internal.webhook_replay_audit is 'Writes who had a delivery sent again.';
-
 create or replace function api.webhook_delivery_replay(delivery_id uuid) returns api.reply
 language plpgsql volatile as $$
 declare
@@ -152,7 +142,7 @@ begin
   if delivery.id is null then
     perform internal.fail(409, 'DELIVERY_NOT_REPLAYABLE', 'Only a delivery that is failed or dlq can be replayed.');
   end if;
-  perform internal.webhook_replay_audit(delivery.id);
+  perform internal.audit_act('webhooks.replay', 'webhook_deliveries', delivery.id::text, '{}', 202);
   return internal.reply(202, internal.webhook_delivery_json(delivery, false));
 end $$;
 comment on function api.webhook_delivery_replay is

@@ -90,7 +90,7 @@ end $$;
 comment on function internal.xp_rule_check is 'What the checks of app.xp_rules cannot say. Refuses 400 VALIDATION_ERROR.';
 
 create or replace function internal.xp_boost_check(b app.xp_boosts) returns void
-language plpgsql stable as $$
+language plpgsql volatile as $$
 declare
   missing text;
 begin
@@ -100,11 +100,17 @@ begin
    limit 1;
   if missing is not null then
     perform internal.invalid(missing, 'must not be null');
-  elsif (xp_boost_check.b).segment_id is not null and to_regprocedure('internal.segment_member(uuid,uuid)') is null then
-    perform internal.invalid('segment_id', 'cannot be used: there are no segments here yet');
+  elsif (xp_boost_check.b).segment_id is not null and not internal.segment_hold((xp_boost_check.b).segment_id) then
+    perform internal.invalid('segment_id', 'must be the id of a segment');
   end if;
 end $$;
-comment on function internal.xp_boost_check is 'What the checks of app.xp_boosts cannot say: there must be segments where one is named. Refuses 400 VALIDATION_ERROR.';
+comment on function internal.xp_boost_check is 'What the checks of app.xp_boosts cannot say: a segment that is named must be there, and is held. Refuses 400 VALIDATION_ERROR.';
+
+create or replace function internal.segment_used__xp(segment_id uuid) returns text[]
+language sql stable security definer set search_path = '' as $$
+  select array(select 'boost ' || b.name from app.xp_boosts b where b.segment_id = segment_used__xp.segment_id order by b.name)
+$$;
+comment on function internal.segment_used__xp is 'The boosts that name a segment.';
 
 create or replace function api.xp_rule_define(
   key text, name text, event_name text, event_filter json default null, amount bigint default null, amount_property text default null,
@@ -212,7 +218,7 @@ begin
   return internal.reply(201, internal.xp_boost_json(made));
 end $$;
 comment on function api.xp_boost_define is
-  'A new boost, 201. Refuses 400 VALIDATION_ERROR (also a segment where there are none), 409 CONFLICT (the name is taken), 409 LIMIT_REACHED (50).';
+  'A new boost, 201. Refuses 400 VALIDATION_ERROR (also a segment that is not there), 409 CONFLICT (the name is taken), 409 LIMIT_REACHED (50).';
 
 create or replace function api.xp_boosts(page_offset int default 0, page_limit int default 50) returns api.reply
 language sql stable as $$

@@ -17,8 +17,7 @@ begin
      order by b.ends_at, b.id
   loop
     if boost.segment_id is not null then
-      continue when to_regprocedure('internal.segment_member(uuid,uuid)') is null;
-      execute 'select internal.segment_member($1, $2)' into is_member using boost.segment_id, xp_my_boosts.app_user_id;
+      is_member := internal.segment_member(boost.segment_id, xp_my_boosts.app_user_id);
       continue when is_member is not true;
     end if;
     shown := shown || json_build_object('name', boost.name, 'multiplier', boost.multiplier, 'ends_at', internal.iso(boost.ends_at));

@@ -38,8 +38,7 @@ begin
        and (b.rule_keys is null or xp_boost.rule_key = any (b.rule_keys))
   loop
     if boost.segment_id is not null then
-      continue when to_regprocedure('internal.segment_member(uuid,uuid)') is null;
-      execute 'select internal.segment_member($1, $2)' into is_member using boost.segment_id, xp_boost.app_user_id;
+      is_member := internal.segment_member(boost.segment_id, xp_boost.app_user_id);
       continue when is_member is not true;
     end if;
     factor := factor * boost.multiplier;
