@@ -113,7 +113,7 @@ describe('a new version', () => {
       }
     })
     const file = join(base, 'policies/tenant/users.sql')
-    const functions = join(base, 'functions/tenant/users.sql')
+    const functions = join(base, 'functions/tenant/settings.sql')
     const reload = async (round: number) => {
       await writeFile(file, `${await readFile(file, 'utf8')}\n-- round ${round}\n`)
       await writeFile(functions, `${await readFile(functions, 'utf8')}\n-- round ${round}\n`)

@@ -24,7 +24,7 @@ export const copyProgram = async (changed: 'nothing' | 'one area' | 'all'): Prom
   for (const kind of ['functions', 'policies']) {
     const base = join(folder, kind, 'tenant')
     for (const name of await readdir(base, { recursive: true })) {
-      const isWanted = changed === 'all' || (changed === 'one area' && name === 'users.sql')
+      const isWanted = changed === 'all' || (changed === 'one area' && name === 'settings.sql')
       if (isWanted && name.endsWith('.sql')) await appendFile(join(base, name), '\n-- changed\n')
     }
   }

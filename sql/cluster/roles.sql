@@ -38,5 +38,10 @@ begin
     else
       execute format('grant %I to %I', role_name, login_name);
     end if;
+    -- whoever drops a database ends the connections of these logins to it
+    if not exists (select from pg_roles where rolname = current_user and rolsuper) then
+      execute format(case when is_16_or_newer then 'grant %I to %I with inherit true, set false' else 'grant %I to %I' end,
+                     login_name, current_user);
+    end if;
   end loop;
 end $$;

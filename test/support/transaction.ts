@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { expect, inject } from 'vitest'
-import type { Role } from '#server/database/cluster.ts'
+import { type Role, targetOf } from '#server/database/cluster.ts'
+import { createSecrets } from '#server/secrets.ts'
 import type { Project } from '#test/support/harness.ts'
 
 export type OpenTransaction = {
@@ -10,13 +11,18 @@ export type OpenTransaction = {
   kill(): Promise<void>
 }
 
-const connect = async (database?: string) => {
-  const url = new URL(inject('dsn'))
-  if (database) url.pathname = `/${database}`
-  const client = new pg.Client({ connectionString: url.href })
+const connect = async (config: pg.ClientConfig) => {
+  const client = new pg.Client(config)
   client.on('error', () => undefined)
   await client.connect()
   return client
+}
+
+/** As the login of a role, which need not be a superuser. */
+const connectAs = (database: string, role: Role) => {
+  const cluster = { id: 'test', dsn: inject('dsn'), socketDirectory: inject('socketDirectory') }
+  const { host, port, user, password } = targetOf(cluster, database, role, createSecrets(inject('secretsKey')))
+  return connect({ host, port, user, password, database })
 }
 
 /** A transaction that stays open beside the server's own, as a serving role under claims: what others must wait for. */
@@ -25,7 +31,7 @@ export const openTransaction = async (
   role: Role,
   claims: Readonly<Record<string, string>>,
 ): Promise<OpenTransaction> => {
-  const client = await connect(project.database)
+  const client = await connectAs(project.database, role)
   const { rows } = await client.query('select pg_backend_pid() as pid')
   await client.query('begin')
   for (const [name, value] of Object.entries(claims))
@@ -38,7 +44,7 @@ export const openTransaction = async (
       await client.end()
     },
     async kill() {
-      const admin = await connect()
+      const admin = await connect({ connectionString: inject('dsn') })
       await admin.query('select pg_terminate_backend($1, 5000)', [rows[0].pid])
       await admin.end()
     },
@@ -47,7 +53,7 @@ export const openTransaction = async (
 
 /** Waits until somebody in the project's database waits for a lock. */
 export const untilBlocked = async (project: Project): Promise<void> => {
-  const admin = await connect()
+  const admin = await connect({ connectionString: inject('dsn') })
   try {
     const waiting = async () => {
       const { rows } = await admin.query(

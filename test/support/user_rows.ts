@@ -44,7 +44,7 @@ const sampleOf = (type: string, unique: string): string => {
 export const fillEveryTable = async (project: Project, userId: string): Promise<Registered[]> => {
   const url = new URL(inject('dsn'))
   url.pathname = `/${project.database}`
-  const admin = new pg.Client({ connectionString: url.href })
+  const admin = new pg.Client({ connectionString: url.href, options: '-c role=trellis_owner' })
   await admin.connect()
   try {
     const { rows: checks } = await admin.query<{ drop: string }>(
@@ -53,7 +53,17 @@ export const fillEveryTable = async (project: Project, userId: string): Promise<
         where k.contype = 'c' and k.conparentid = 0 and k.coninhcount = 0 and k.connamespace = 'app'::regnamespace`,
     )
     for (const { drop } of checks) await admin.query(drop)
-    await admin.query('set session_replication_role = replica')
+    // foreign keys are taken off and come back for what is to come; only a superuser could switch them off
+    const { rows: keys } = await admin.query<{ place: string; name: string; definition: string }>(
+      `select k.conrelid::regclass as place, quote_ident(k.conname) as name, pg_get_constraintdef(k.oid) as definition
+         from pg_constraint k join pg_class c on c.oid = k.conrelid
+        where k.contype = 'f' and c.relkind = 'r' and not c.relispartition and k.connamespace = 'app'::regnamespace`,
+    )
+    for (const { place, name } of keys) await admin.query(`alter table ${place} drop constraint ${name}`)
+    const { rows: tables } = await admin.query<{ place: string }>(
+      `select c.oid::regclass as place from pg_class c where c.relnamespace = 'app'::regnamespace and c.relkind in ('r', 'p')`,
+    )
+    for (const { place } of tables) await admin.query(`alter table ${place} disable trigger user`)
     const places = await registered(project)
     for (const { table_name, user_column } of places) {
       const { rows } = await admin.query<{ name: string; type: string }>(columns, [table_name, user_column])
@@ -67,6 +77,11 @@ export const fillEveryTable = async (project: Project, userId: string): Promise<
         values,
       )
     }
+    for (const { place } of tables) await admin.query(`alter table ${place} enable trigger user`)
+    for (const { place, name, definition } of keys)
+      await admin.query(
+        `alter table ${place} add constraint ${name} ${definition.replace(/ NOT VALID$/, '')} not valid`,
+      )
     return places
   } finally {
     await admin.end()

@@ -224,6 +224,8 @@ begin
       if exists (select from unnest(indexes) as other where other.name = i.name) then
         perform internal.invalid('indexes.' || place || '.name', 'stands twice');
       end if;
+      -- made in one moment, listed in the order in which they were asked for
+      i.created_at := i.created_at + place * interval '1 microsecond';
       i.index_name := internal.collection_index_name(c.name, null, i.name);
       indexes := indexes || i;
     end loop;
