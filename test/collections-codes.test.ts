@@ -99,12 +99,10 @@ describe.each(sides)('as $side', ({ side, who, at }) => {
     if (!call.write) return
     const whose = side === 'app' ? {} : { user_id: user.id }
     const wrap = (row: object) => (call.name === 'batch' ? { rows: [{ ...row, ...whose }] } : { ...row, ...whose })
-    if (side === 'app' || call.name === 'insert') {
-      expect(await send(shared, wrap({ a: 'x' }))).toMatchObject({
-        status: 400,
-        error: { code: 'GROUP_CONTEXT_REQUIRED' },
-      })
-    }
+    expect(await send(shared, wrap({ a: 'x' }))).toMatchObject({
+      status: 400,
+      error: { code: 'GROUP_CONTEXT_REQUIRED' },
+    })
     expect(await send(shared, wrap({ a: 'x' }), { 'x-group-context': open })).toMatchObject({
       status: 400,
       error: { code: 'GROUP_NOT_PRIVATE' },

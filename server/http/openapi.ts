@@ -30,7 +30,7 @@ export const declaredCodes = (area: Area, route: Route): ReadonlyMap<number, Rea
     add(413, 'PAYLOAD_TOO_LARGE')
     add(415, 'UNSUPPORTED_MEDIA_TYPE')
   }
-  if (route.uploads) {
+  if (route.uploads || (route.documentedBody && !route.body)) {
     add(413, 'PAYLOAD_TOO_LARGE')
     add(415, 'UNSUPPORTED_MEDIA_TYPE')
   }
@@ -112,6 +112,22 @@ const responses = (area: Area, route: Route) => {
   return Object.fromEntries(Object.entries(found).sort(([a], [b]) => Number(a) - Number(b)))
 }
 
+const requestBody = (route: Route) => {
+  const schema = route.documentedBody ?? route.body
+  if (!schema) return {}
+  return {
+    requestBody: {
+      required: !schema.safeParse({}).success,
+      content: {
+        'application/json': {
+          schema: schemaOf(schema, 'input'),
+          ...(route.example ? { example: route.example } : {}),
+        },
+      },
+    },
+  }
+}
+
 const operation = (area: Area, route: Route) => ({
   operationId: `${route.method.toLowerCase()}${route.path.replace(/[^A-Za-z0-9]+(.)?/g, (_, letter: string | undefined) => letter?.toUpperCase() ?? '')}`,
   tags: [area.title],
@@ -124,19 +140,7 @@ const operation = (area: Area, route: Route) => ({
     ...Object.entries(route.query ?? {}).map(([name, schema]) => parameter(name, 'query', schema)),
     ...Object.entries(route.headers ?? {}).map(([name, schema]) => parameter(name, 'header', schema)),
   ],
-  ...(route.body
-    ? {
-        requestBody: {
-          required: !route.body.safeParse({}).success,
-          content: {
-            'application/json': {
-              schema: schemaOf(route.documentedBody ?? route.body, 'input'),
-              ...(route.example ? { example: route.example } : {}),
-            },
-          },
-        },
-      }
-    : {}),
+  ...requestBody(route),
   ...(route.uploads
     ? {
         requestBody: {

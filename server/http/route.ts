@@ -76,7 +76,7 @@ export type Declaration = {
   /** Shown in the document instead of `body` where SQL judges the items one by one. */
   readonly documentedBody?: z.ZodType
   /** A good body, shown in the document; tests use it to get past the checks of form. */
-  readonly example?: Readonly<Record<string, unknown>>
+  readonly example?: Readonly<Record<string, unknown>> | readonly unknown[]
   /** A PATCH sends its body whole, as `patch`, so that absent and null differ. */
   readonly patch?: boolean
   readonly call?: string

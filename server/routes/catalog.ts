@@ -162,6 +162,8 @@ export const catalog = area({
       description:
         'The body is a JSON array of 1 to 5000 items, each as for adding one; fields that are left out stay as they are. Bundles may hold items of the same list. With an error nothing is written.',
       query: { dry_run: Flag(true).describe('Only say what would happen') },
+      documentedBody: z.array(NewItem).min(1).max(5000),
+      example: [{ key: 'potion', name: 'Potion', item_type: 'consumable' }],
       handle: importItems,
       replies: { 200: data(Imported) },
       refusals: { 400: ['INVALID_INPUT', ...badBody] },

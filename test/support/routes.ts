@@ -31,14 +31,22 @@ export const clientOf = (route: Route, { harness, project, user, developer }: Ca
 
 /** The declared example, which is good enough to reach the function behind the route; tokens must be real ones. */
 export const bodyOf = (route: Route, { user, developer }: Cast) => {
+  const { example } = route
+  if (Array.isArray(example)) return example
   if (!route.body) return undefined
   const refresh_token = route.path.startsWith('/client') ? user.refreshToken : developer.refreshToken
-  return { ...route.example, ...(route.example?.['refresh_token'] ? { refresh_token } : {}) }
+  return { ...example, ...(example && 'refresh_token' in example ? { refresh_token } : {}) }
 }
 
-/** Calls a route as it is meant to be called, or as somebody else. */
-export const callRoute = (route: Route, cast: Cast, as?: Client, projectId = cast.project.id): Promise<Answer> => {
+/** Calls a route as it is meant to be called, or as somebody else, or with another body. */
+export const callRoute = (
+  route: Route,
+  cast: Cast,
+  as?: Client,
+  projectId = cast.project.id,
+  other?: string,
+): Promise<Answer> => {
   const [file] = route.uploads ?? []
-  const [body, headers] = file ? ['{}', { 'content-type': file }] : [bodyOf(route, cast), {}]
+  const [body, headers] = file ? ['{}', { 'content-type': file }] : [other ?? bodyOf(route, cast), {}]
   return (as ?? clientOf(route, cast)).request(route.method, pathOf(route, projectId), body, headers)
 }

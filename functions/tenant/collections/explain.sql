@@ -71,6 +71,9 @@ declare
   columns text[];
 begin
   if state = '23502' then
+    if collection_constraint_refusal.error ->> 'column' = 'group_id' then
+      perform internal.fail(400, 'GROUP_CONTEXT_REQUIRED', 'Say with X-Group-Context which group the row is for.');
+    end if;
     perform internal.fail(400, 'NOT_NULL_VIOLATION', format('%s: must not be null.', collection_constraint_refusal.error ->> 'column'),
                           json_build_object('column', collection_constraint_refusal.error ->> 'column'));
   end if;
@@ -101,7 +104,7 @@ begin
   end if;
 end $$;
 comment on function internal.collection_constraint_refusal is
-  'Refuses in the words of the violated constraint: 400 NOT_NULL_VIOLATION, INVALID_BODY with details.column, 409 CONFLICT. Returns when it knows none.';
+  'Refuses in the words of the violated constraint: 400 NOT_NULL_VIOLATION, GROUP_CONTEXT_REQUIRED, INVALID_BODY with details.column, 409 CONFLICT. Returns when it knows none.';
 
 create or replace function internal.collection_unreadable_column(definition jsonb, request json) returns text
 language plpgsql stable as $$
