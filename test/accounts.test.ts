@@ -291,7 +291,7 @@ describe('the audit trail', () => {
   const trail = (id: string) =>
     harness.control(
       `select actor, action, changes, ip, user_agent, request_id from app.audit_events
-        where target_type = 'developers' and target_id = $1 order by occurred_at, position`,
+        where target_type = 'developers' and target_id = $1 order by left(id::text, 13), position`,
       [id],
     )
 
