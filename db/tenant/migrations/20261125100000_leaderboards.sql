@@ -103,15 +103,14 @@ create table app.leaderboard_shelves (
 ) with (fillfactor = 70);
 comment on table app.leaderboard_shelves is 'Sums of neighbouring buckets, so that a rank adds up few rows in a run of any size.';
 create table app.leaderboard_changes (
-  id        bigint generated always as identity primary key,
-  run_id    uuid not null,
-  whose     uuid not null,
-  was_place numeric,
-  was_at    timestamptz,
-  is_place  numeric,
-  is_at     timestamptz
+  id     bigint generated always as identity primary key,
+  run_id uuid not null,
+  place  numeric not null,
+  at     timestamptz not null,
+  whose  uuid not null,
+  n      smallint not null
 ) with (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_cost_delay = 0);
-comment on table app.leaderboard_changes is 'Moves of entries that no bucket counts yet: from where (null: new) to where (null: gone).';
+comment on table app.leaderboard_changes is 'Keys that entries came to (n is 1) or left (-1), and that no bucket counts yet.';
 create index leaderboard_changes_of_run on app.leaderboard_changes (run_id);
 
 create type internal.leaderboard_tally as (

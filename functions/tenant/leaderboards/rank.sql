@@ -32,10 +32,10 @@ begin
              where k.run_id = leaderboard_rank.run_id
                and (k.from_place, k.from_at, k.from_id) >= (shelf.from_place, shelf.from_at, shelf.from_id)
                and (k.from_place, k.from_at, k.from_id) < (bucket.from_place, bucket.from_at, bucket.from_id))
-         + (select coalesce(sum(case when (c.is_place, c.is_at, c.whose) < (bucket.from_place, bucket.from_at, bucket.from_id) then 1 else 0 end
-                              - case when (c.was_place, c.was_at, c.whose) < (bucket.from_place, bucket.from_at, bucket.from_id) then 1 else 0 end), 0)
+         + (select coalesce(sum(c.n), 0)
               from app.leaderboard_changes c
-             where c.run_id = leaderboard_rank.run_id)
+             where c.run_id = leaderboard_rank.run_id
+               and (c.place, c.at, c.whose) < (bucket.from_place, bucket.from_at, bucket.from_id))
       into better;
   end if;
   return 1 + better + (
@@ -52,8 +52,7 @@ comment on function internal.leaderboard_rank is
 create or replace function internal.leaderboard_total(run_id uuid) returns bigint
 language sql stable security definer set search_path = '' as $$
   select (coalesce((select sum(k.entries) from app.leaderboard_shelves k where k.run_id = leaderboard_total.run_id), 0)
-        + coalesce((select sum(num_nonnulls(c.is_place) - num_nonnulls(c.was_place)) from app.leaderboard_changes c
-                     where c.run_id = leaderboard_total.run_id), 0))::bigint
+        + coalesce((select sum(c.n) from app.leaderboard_changes c where c.run_id = leaderboard_total.run_id), 0))::bigint
 $$;
 comment on function internal.leaderboard_total is 'How many visible entries a run has. Granted to nobody.';
 
@@ -115,12 +114,8 @@ begin
   insert into app.leaderboard_buckets (run_id, from_place, from_at, from_id, entries)
   values (leaderboard_fold.run_id, '-Infinity', '-infinity', '00000000-0000-0000-0000-000000000000', 0)
   on conflict do nothing;
-  with gone as (
-    delete from app.leaderboard_changes c where c.run_id = leaderboard_fold.run_id returning c.*
-  ), moves as (
-    select g.was_place as place, g.was_at as at, g.whose, -1 as n from gone g where g.was_place is not null
-    union all
-    select g.is_place, g.is_at, g.whose, 1 from gone g where g.is_place is not null
+  with moves as (
+    delete from app.leaderboard_changes c where c.run_id = leaderboard_fold.run_id returning c.place, c.at, c.whose, c.n
   ), placed as (
     select b.from_place, b.from_at, b.from_id, s.from_place as shelf_place, s.from_at as shelf_at, s.from_id as shelf_id, sum(m.n) as n
       from moves m
@@ -192,9 +187,7 @@ begin
          and (e.place, e.reached_at, e.app_user_id) >= (here.from_place, here.from_at, here.from_id)
          and (other.run_id is null or (e.place, e.reached_at, e.app_user_id) < (other.from_place, other.from_at, other.from_id))
     ), moves as materialized (
-      select c.was_place as place, c.was_at as at, c.whose, -1 as n from app.leaderboard_changes c where c.run_id = here.run_id and c.was_place is not null
-      union all
-      select c.is_place, c.is_at, c.whose, 1 from app.leaderboard_changes c where c.run_id = here.run_id and c.is_place is not null
+      select c.place, c.at, c.whose, c.n from app.leaderboard_changes c where c.run_id = here.run_id
     ), cuts as (
       select here.from_place as place, here.from_at as reached_at, here.from_id as id, 0::bigint as before
       union all
@@ -295,40 +288,58 @@ comment on function internal.leaderboard_shelf_join is
 create or replace function internal.tg_leaderboard_entries__tally() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 declare
+  runs uuid[];
   run uuid;
+  noted int;
 begin
+  -- of a whole statement at once: between its rows entries and changes would not agree
   if tg_op = 'INSERT' then
-    if new.is_hidden then
-      return null;
-    end if;
-    run := new.run_id;
-    insert into app.leaderboard_changes (run_id, whose, is_place, is_at) values (new.run_id, new.app_user_id, new.place, new.reached_at);
+    insert into app.leaderboard_changes (run_id, place, at, whose, n)
+    select i.run_id, i.place, i.reached_at, i.app_user_id, 1 from is_now i where not i.is_hidden;
   elsif tg_op = 'DELETE' then
-    -- with the whole run its counts go too
-    if old.is_hidden or not exists (select from app.leaderboard_runs r where r.id = old.run_id) then
-      return null;
-    end if;
-    run := old.run_id;
-    insert into app.leaderboard_changes (run_id, whose, was_place, was_at) values (old.run_id, old.app_user_id, old.place, old.reached_at);
-  elsif (old.place, old.reached_at, old.is_hidden) is distinct from (new.place, new.reached_at, new.is_hidden) then
-    run := new.run_id;
-    insert into app.leaderboard_changes (run_id, whose, was_place, was_at, is_place, is_at)
-    values (new.run_id, new.app_user_id,
-            case when not old.is_hidden then old.place end, case when not old.is_hidden then old.reached_at end,
-            case when not new.is_hidden then new.place end, case when not new.is_hidden then new.reached_at end);
+    -- with a whole run its counts go too
+    insert into app.leaderboard_changes (run_id, place, at, whose, n)
+    select w.run_id, w.place, w.reached_at, w.app_user_id, -1
+      from was w
+     where not w.is_hidden and exists (select from app.leaderboard_runs r where r.id = w.run_id);
+  else
+    insert into app.leaderboard_changes (run_id, place, at, whose, n)
+    select m.run_id, m.place, m.reached_at, m.app_user_id, sum(m.n)
+      from (select w.run_id, w.place, w.reached_at, w.app_user_id, -1 as n from was w where not w.is_hidden
+            union all
+            select i.run_id, i.place, i.reached_at, i.app_user_id, 1 from is_now i where not i.is_hidden) m
+     group by 1, 2, 3, 4
+    having sum(m.n) <> 0;
   end if;
-  -- by chance, so that no counter is shared: some thirty changes wait at a time
-  if run is not null and random() < 0.03 then
-    perform internal.leaderboard_fold(run);
+  get diagnostics noted = row_count;
+  -- by chance, so that no counter is shared: some sixty changes wait at a time
+  if random() < noted / 64.0 then
+    if tg_op = 'DELETE' then
+      runs := array(select distinct w.run_id from was w join app.leaderboard_runs r on r.id = w.run_id);
+    else
+      runs := array(select distinct i.run_id from is_now i);
+    end if;
+    foreach run in array runs loop
+      perform internal.leaderboard_fold(run);
+    end loop;
   end if;
   return null;
 end $$;
 comment on function internal.tg_leaderboard_entries__tally is
   'Notes each move of an entry beside it, whoever made it, so that ranks are right after a deleted user, a ban or a merge as after a score.';
 
-create or replace trigger tg_leaderboard_entries__tally
-  after insert or update or delete on app.leaderboard_entries
-  for each row execute function internal.tg_leaderboard_entries__tally();
+create or replace trigger tg_leaderboard_entries__tally_in
+  after insert on app.leaderboard_entries
+  referencing new table as is_now
+  for each statement execute function internal.tg_leaderboard_entries__tally();
+create or replace trigger tg_leaderboard_entries__tally_out
+  after delete on app.leaderboard_entries
+  referencing old table as was
+  for each statement execute function internal.tg_leaderboard_entries__tally();
+create or replace trigger tg_leaderboard_entries__tally_moved
+  after update on app.leaderboard_entries
+  referencing old table as was new table as is_now
+  for each statement execute function internal.tg_leaderboard_entries__tally();
 
 create or replace function internal.tg_leaderboard_runs__sweep() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$

@@ -53,7 +53,7 @@ declare
 begin
   update app.leaderboard_entries x
      set score = e.score, place = e.place, reached_at = e.reached_at, submissions = e.submissions, metadata = e.metadata, biggest_step = e.biggest_step,
-         window_started_at = e.window_started_at, window_count = e.window_count
+         window_started_at = e.window_started_at, window_count = coalesce(e.window_count, 0)
    where (x.app_user_id, x.run_id) = (e.app_user_id, e.run_id);
   if found then
     return;

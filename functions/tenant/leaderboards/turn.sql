@@ -71,7 +71,7 @@ begin
   loop
     perform internal.grant_reward(given.id, given.reward, 'leaderboard', r.id || ' ' || given.n);
   end loop;
-  perform internal.emit_many(ranked.users, array_fill('svc.leaderboard.run_closed'::text, array[cardinality(ranked.users)]), ranked.properties);
+  perform internal.emit_many(ranked.users, array_fill('svc.leaderboard.run_closed'::text, array[coalesce(cardinality(ranked.users), 0)]), ranked.properties);
 end $$;
 comment on function internal.leaderboard_freeze is
   'The next entries of a run that is over get their final ranks, their rewards, and svc.leaderboard.run_closed, all in one transaction with how far it is:
