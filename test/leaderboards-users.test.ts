@@ -89,10 +89,8 @@ test('two users who become one are united by the scoring of each board; what is 
   await submit(guest, alone.key, 9)
   harness.setTime('2026-10-04T12:00:00Z')
   await project.drain()
-  await project.sql(`select set_config('app.clock', '2026-10-04T12:00:00Z', false), internal.users_merge($1, $2)`, [
-    me.id,
-    guest.id,
-  ])
+  await project.sql(`begin; set local app.clock = '2026-10-04T12:00:00Z'; set local app.caller = 'user'; set local app.user_id = '${me.id}';
+                     select internal.users_merge('${me.id}', '${guest.id}'); commit`)
   for (const [scoring, score] of Object.entries(wanted)) {
     const page = await show(me, keys[scoring] as string)
     expect(page.total).toBe(2)

@@ -164,33 +164,38 @@ comment on function api.leaderboard_entry_delete is 'Takes a user''s entry out o
 create or replace function internal.leaderboard_import(board app.leaderboards, entries jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
+  sign constant int := case (leaderboard_import.board).sort when 'desc' then -1 else 1 end;
   run app.leaderboard_runs;
   known uuid[];
-  item record;
-  imported int := 0;
-  failed json[] := '{}';
+  errors json;
+  failed int;
 begin
   perform internal.leaderboard_admin_only();
   known := coalesce(internal.lock_users(array(select (i.value ->> 'app_user_id')::uuid from jsonb_array_elements(leaderboard_import.entries) i)), '{}');
   run := internal.leaderboard_run_now(leaderboard_import.board);
-  for item in
-    select i.n - 1 as index, (i.value ->> 'app_user_id')::uuid as id, (i.value ->> 'score')::numeric as score, i.value -> 'metadata' as metadata,
-           u.id is not null as is_known
-      from jsonb_array_elements(leaderboard_import.entries) with ordinality as i (value, n)
-      left join unnest(known) as u (id) on u.id = (i.value ->> 'app_user_id')::uuid
-     order by i.n
-  loop
-    if not item.is_known then
-      failed := failed || json_build_object('index', item.index, 'code', 'USER_NOT_FOUND', 'message', 'There is no such user.');
-      continue;
-    end if;
-    perform internal.leaderboard_set(leaderboard_import.board, run, item.id, item.score, nullif(item.metadata, 'null'));
-    imported := imported + 1;
-  end loop;
-  perform internal.leaderboard_fold(run.id);
+  perform from app.leaderboard_runs r where r.id = run.id for key share;
+  -- who is named twice has the later score
+  insert into app.leaderboard_entries as e (run_id, app_user_id, score, place, reached_at, submissions, metadata, is_hidden, created_at)
+  select r.id, u.id, trim_scale(w.score), trim_scale(w.score) * sign, internal.now(), 1, coalesce(w.metadata, '{}'), u.is_banned, internal.now()
+    from (select distinct on (1) (i.value ->> 'app_user_id')::uuid as id, (i.value ->> 'score')::numeric as score, nullif(i.value -> 'metadata', 'null') as metadata
+            from jsonb_array_elements(leaderboard_import.entries) with ordinality as i (value, n)
+           order by 1, i.n desc) w
+    join app.users u on u.id = w.id
+   cross join unnest(array_remove(array[run.id, run.shadow_id], null)) as r (id)
+   where u.id = any (known)
+   order by u.id
+  on conflict on constraint leaderboard_entries_pkey do update
+     set score = excluded.score, place = excluded.place, biggest_step = null,
+         reached_at = case when e.score = excluded.score then e.reached_at else excluded.reached_at end, metadata = excluded.metadata;
+  select json_agg(json_build_object('index', i.n - 1, 'code', 'USER_NOT_FOUND', 'message', 'There is no such user.') order by i.n), count(*)
+    into errors, failed
+    from jsonb_array_elements(leaderboard_import.entries) with ordinality as i (value, n)
+    left join unnest(known) as u (id) on u.id = (i.value ->> 'app_user_id')::uuid
+   where u.id is null;
   perform internal.audit('leaderboards.import', 'leaderboards', (leaderboard_import.board).id::text,
-                         json_build_object('entries', json_build_array(null, imported)), 200);
-  return internal.reply(200, json_build_object('imported', imported, 'failed', cardinality(failed), 'errors', array_to_json(failed)));
+                         json_build_object('entries', json_build_array(null, jsonb_array_length(leaderboard_import.entries) - failed)), 200);
+  return internal.reply(200, json_build_object(
+    'imported', jsonb_array_length(leaderboard_import.entries) - failed, 'failed', failed, 'errors', coalesce(errors, '[]')));
 end $$;
 comment on function internal.leaderboard_import is 'The body of api.leaderboard_import. Locks the users.';
 
