@@ -4,6 +4,7 @@ alter table app.leaderboard_entries enable row level security;
 alter table app.leaderboard_buckets enable row level security;
 alter table app.leaderboard_shelves enable row level security;
 alter table app.leaderboard_changes enable row level security;
+alter table app.leaderboard_folds enable row level security;
 
 create policy "administrators read boards" on app.leaderboards for select to app_admin using (true);
 create policy "administrators add boards" on app.leaderboards for insert to app_admin with check (true);

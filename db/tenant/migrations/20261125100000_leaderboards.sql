@@ -108,10 +108,17 @@ create table app.leaderboard_changes (
   place  numeric not null,
   at     timestamptz not null,
   whose  uuid not null,
-  n      smallint not null
+  n      smallint not null,
+  made   xid8 not null default pg_current_xact_id()
 ) with (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_cost_delay = 0);
 comment on table app.leaderboard_changes is 'Keys that entries came to (n is 1) or left (-1), and that no bucket counts yet.';
-create index leaderboard_changes_of_run on app.leaderboard_changes (run_id);
+create index leaderboard_changes_of_run on app.leaderboard_changes (run_id, made);
+create table app.leaderboard_folds (
+  run_id    uuid primary key,
+  folded_to xid8 not null
+) with (fillfactor = 50);
+comment on table app.leaderboard_folds is
+  'Changes of transactions before folded_to are all folded: whoever reads what waits begins there, and does not step over the remains of the others.';
 
 create type internal.leaderboard_tally as (
   app_user_id uuid,
@@ -145,6 +152,7 @@ comment on type internal.leaderboard_bound is 'Where a bucket begins.';
 drop type internal.leaderboard_bound;
 drop type internal.leaderboard_fact;
 drop type internal.leaderboard_tally;
+drop table app.leaderboard_folds;
 drop table app.leaderboard_changes;
 drop table app.leaderboard_shelves;
 drop table app.leaderboard_buckets;

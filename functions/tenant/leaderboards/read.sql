@@ -1,14 +1,14 @@
 -- What is seen of boards: pages of entries, anywhere in a run, around somebody, among friends or in a group.
 
 create or replace function internal.leaderboard_entry_json(e app.leaderboard_entries, rank bigint) returns json
-language sql stable security definer set search_path = '' as $$
-  select json_build_object(
-    'app_user_id', (leaderboard_entry_json.e).app_user_id, 'score', (leaderboard_entry_json.e).score, 'rank', leaderboard_entry_json.rank,
-    'submissions', (leaderboard_entry_json.e).submissions, 'reached_at', internal.iso((leaderboard_entry_json.e).reached_at),
-    'metadata', (leaderboard_entry_json.e).metadata,
+language plpgsql stable security definer set search_path = '' as $$
+begin
+  return json_build_object(
+    'app_user_id', e.app_user_id, 'score', e.score, 'rank', leaderboard_entry_json.rank, 'submissions', e.submissions,
+    'reached_at', internal.iso(e.reached_at), 'metadata', e.metadata,
     'user', (select json_build_object('id', u.id, 'display_name', u.display_name, 'avatar_url', u.avatar_url)
-               from app.users u where u.id = (leaderboard_entry_json.e).app_user_id))
-$$;
+               from app.users u where u.id = e.app_user_id));
+end $$;
 comment on function internal.leaderboard_entry_json is 'An entry as every answer shows it. Granted to nobody.';
 
 create or replace function internal.leaderboard_entry_of(run_id uuid, app_user_id uuid, out entry app.leaderboard_entries, out rank bigint)

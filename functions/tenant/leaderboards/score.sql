@@ -113,12 +113,13 @@ comment on function internal.leaderboard_put is
 
 create or replace function internal.leaderboard_moved(board app.leaderboards, run app.leaderboard_runs, was app.leaderboard_entries,
                                                       entry app.leaderboard_entries, out rank bigint, out previous_rank bigint)
-language plpgsql volatile security definer set search_path = '' as $$
+language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
 declare
   b constant app.leaderboards := leaderboard_moved.board;
   e constant app.leaderboard_entries := leaderboard_moved.entry;
   w constant app.leaderboard_entries := leaderboard_moved.was;
   is_better constant boolean := w.score is null or (e.place, e.reached_at) < (w.place, w.reached_at);
+  between_them int;
   passed uuid[];
   displaced uuid;
 begin
@@ -126,11 +127,22 @@ begin
     return;
   end if;
   rank := internal.leaderboard_rank(e.run_id, e.place, e.reached_at, e.app_user_id);
-  previous_rank := case
-    when w.score is null then null
-    when (e.place, e.reached_at) = (w.place, w.reached_at) then rank
-    -- the others as they stand now: one's own new entry is not among them
-    else internal.leaderboard_rank(e.run_id, w.place, w.reached_at, e.app_user_id) - case when is_better then 1 else 0 end end;
+  if (e.place, e.reached_at) = (w.place, w.reached_at) then
+    previous_rank := rank;
+  elsif w.score is not null then
+    -- of the others as they stand now; most moves pass few of them
+    select count(*) into between_them
+      from (select from app.leaderboard_entries o
+             where o.run_id = e.run_id and not o.is_hidden
+               and (o.place, o.reached_at, o.app_user_id) > (least(w.place, e.place), case when is_better then e.reached_at else w.reached_at end, e.app_user_id)
+               and (o.place, o.reached_at, o.app_user_id) < (greatest(w.place, e.place), case when is_better then w.reached_at else e.reached_at end, e.app_user_id)
+             limit 200) n;
+    previous_rank := case
+      when between_them = 200 then
+        internal.leaderboard_rank(e.run_id, w.place, w.reached_at, e.app_user_id) - case when is_better then 1 else 0 end
+      when is_better then rank + between_them
+      else rank - between_them end;
+  end if;
   if internal.is_history() or rank is not distinct from previous_rank then
     return;
   end if;
