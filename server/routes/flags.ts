@@ -5,7 +5,6 @@ import { area, type HandlerContext, route } from '#server/http/route.ts'
 import {
   Deleted,
   data,
-  Flag,
   Json,
   JsonObject,
   Key,
@@ -98,6 +97,12 @@ const Days = z
   .default(30)
   .meta({ type: 'integer', minimum: 1, maximum: 90, default: 30 })
 
+const Stale = z
+  .enum(['true', 'false'], 'must be true or false')
+  .transform((text) => text === 'true')
+  .optional()
+  .meta({ type: 'boolean' })
+
 const idOrKey = { idOrKey: z.string() }
 const notFound = { 404: ['NOT_FOUND'] }
 const flag = '/admin/projects/:projectId/flags' as const
@@ -119,6 +124,7 @@ const read =
     return reply.status === 304 ? { ...reply, body: '' } : reply
   }
 
+// a GET is noted, to be counted, and whoever asks for a flag takes the steps of its schedule that are due: hence readOnly: false
 export const flags = area({
   stem: 'flags',
   title: 'Feature flags',
@@ -126,6 +132,7 @@ export const flags = area({
   routes: [
     route('GET /client/flags', {
       caller: appOrUser,
+      readOnly: false,
       summary: 'Every flag for the caller, by its key',
       description:
         'Without a user no segment and no share of users holds. 304 when `If-None-Match` names what would be sent.',
@@ -151,6 +158,7 @@ export const flags = area({
     }),
     route('GET /client/flags/:key', {
       caller: appOrUser,
+      readOnly: false,
       summary: 'One flag for the caller',
       params: { key: z.string() },
       headers: { 'If-None-Match': z.string().optional(), ...appHeaders },
@@ -176,15 +184,17 @@ export const flags = area({
     }),
     route(`GET ${flag}`, {
       caller: administrator,
+      readOnly: false,
       summary: 'Flags, newest first',
       description: '`stale=true`: those that nobody asked for in 30 days, or that gave everybody one value for 60.',
-      query: { ...Page, stale: Flag().optional() },
+      query: { ...Page, stale: Stale },
       call: 'flags_list',
       replies: { 200: page(FeatureFlag) },
       failure: 'LIST_FAILED',
     }),
     route(`GET ${flag}/:idOrKey`, {
       caller: administrator,
+      readOnly: false,
       summary: 'A flag',
       params: idOrKey,
       call: 'flag_get',
@@ -241,6 +251,7 @@ export const flags = area({
     }),
     route(`GET ${flag}/:idOrKey/history`, {
       caller: administrator,
+      readOnly: false,
       summary: 'The versions of a flag, newest first, with what changed',
       params: idOrKey,
       query: Page,
@@ -267,13 +278,14 @@ export const flags = area({
       body: z.object({ user_id: Uuid, attributes: JsonObject.optional() }),
       example: { user_id: '00000000-0000-4000-8000-000000000000' },
       call: 'flag_evaluate',
-      readOnly: true,
+      scope: 'flags:read',
       replies: { 200: data(Traced) },
       refusals: notFound,
       failure: 'FETCH_FAILED',
     }),
     route(`GET ${flag}/:idOrKey/stats`, {
       caller: administrator,
+      readOnly: false,
       summary: 'Evaluations and users of the last days, per value',
       description: 'After 10,000 evaluations of a day one in a hundred is counted, a hundredfold.',
       params: idOrKey,

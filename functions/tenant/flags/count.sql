@@ -16,6 +16,8 @@ begin
   if kept is null then
     return;
   end if;
+  -- a crash may lose some of a second's counts: no answer waits for the disk
+  perform set_config('synchronous_commit', 'off', true);
   insert into app.flag_evaluations (app_user_id, notes) values (flags_note.app_user_id, kept);
   if not exists (select from app.outbox o where o.task = 'flags__count' and o.failed_at is null) then
     perform internal.enqueue('flags__count', due_at => internal.now() + interval '5 minutes');

@@ -54,8 +54,10 @@ begin
   end if;
   if r ? 'percentage' then
     -- everybody is everybody; a share is of users, and who is not signed in has no place in it
-    percentage := (r ->> 'percentage')::numeric = 100
-      or coalesce(internal.bucket(flag_rule_truth.key, flag_rule_truth.app_user_id) < (r ->> 'percentage')::numeric * 100, false);
+    percentage := case
+      when (r ->> 'percentage')::numeric = 100 then true
+      when flag_rule_truth.app_user_id is null then false
+      else internal.bucket(flag_rule_truth.key, flag_rule_truth.app_user_id) < (r ->> 'percentage')::numeric * 100 end;
   end if;
   holds := coalesce(in_time, true) and coalesce(segment, true) and coalesce(filter, true) and coalesce(min_app_version, true)
            and coalesce(platforms, true) and coalesce(percentage, true);
