@@ -423,6 +423,24 @@ describe('what users see', () => {
     expect((await other.get(`/client/users/${user.id}/achievements?limit=x`)).error?.code).toBe('INVALID_INPUT')
   })
 
+  test("another's unlocks are not there when either has blocked the other", async () => {
+    const { event } = await define({ target_value: 1 })
+    const [user, other, third] = [await someone(), await someone(), await someone()]
+    await send(user, event)
+    const path = `/client/users/${user.id}/achievements`
+    for (const [blocker, blocked] of [
+      [user, other],
+      [other, user],
+    ] as const) {
+      expect((await other.get(path)).data).toHaveLength(1)
+      await project.sql('insert into app.blocks (blocker, blocked) values ($1, $2)', [blocker.id, blocked.id])
+      expect(await other.get(path)).toMatchObject({ status: 404, error: { code: 'NOT_FOUND' } })
+      expect((await third.get(path)).data).toHaveLength(1)
+      expect((await user.get(path)).data).toHaveLength(1)
+      await project.sql('delete from app.blocks')
+    }
+  })
+
   test('rarity is counted by the hour', async () => {
     const other = await harness.project()
     const { event, key } = await define({ target_value: 1 }, {}, other)

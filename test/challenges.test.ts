@@ -414,9 +414,27 @@ describe('taking part', () => {
     expect(board?.data.map(({ rank, progress, user }: any) => [rank, progress, user.id])).toEqual(
       order.map((id, n) => [n + 1, n < 2 ? 2 : 1, id]),
     )
-    expect((await whos[0]?.get(`/client/challenges/${c.id}/leaderboard?scope=friends`))?.error?.code).toBe(
-      'INVALID_INPUT',
-    )
+    // friends are accepted ones, and the caller is on their own board; ranks are those of this board
+    for (const [friend, status] of [
+      [2, 'accepted'],
+      [1, 'pending'],
+    ] as const) {
+      const [a, b] = [users[0]?.id ?? '', users[friend]?.id ?? ''].sort()
+      await other.sql(
+        `insert into app.friendships (user_a, user_b, status, requested_by, responded_at)
+         values ($1, $2, $3, $1, case when $3 = 'accepted' then now() end)`,
+        [a, b, status],
+      )
+    }
+    const friends = (await whos[0]?.get(`/client/challenges/${c.id}/leaderboard?scope=friends`))?.data
+    expect(friends.map(({ rank, progress, user }: any) => [rank, progress, user.id])).toEqual([
+      [1, 2, users[0]?.id],
+      [2, 1, users[2]?.id],
+    ])
+    expect((await whos[1]?.get(`/client/challenges/${c.id}/leaderboard?scope=friends`))?.data).toMatchObject([
+      { rank: 1, user: { id: users[1]?.id } },
+    ])
+    expect((await whos[0]?.get(`/client/challenges/${c.id}/leaderboard?scope=foes`))?.error?.code).toBe('INVALID_INPUT')
     const participants = await other.admin.get(`/challenges/${c.id}/participants`)
     expect(participants.body).toMatchObject({ total: 4, offset: 0, limit: 50 })
     expect(participants.data.map(({ progress, status }: any) => [progress, status])).toEqual([
