@@ -35,7 +35,7 @@ language plpgsql volatile as $$
 declare
   flag app.flags := internal.flag_find(flag_locked.id_or_key);
 begin
-  select f.* into flag from app.flags f where f.id = flag.id for update;
+  select f.* into flag from app.flags f where f.id = flag.id for no key update;
   if not found then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such flag.');
   end if;

@@ -29,7 +29,9 @@ begin
   end if;
   -- nobody did this: it is not a change of the administrator who happens to look
   perform set_config('app.caller', 'worker', true);
-  for flag in select f.* from app.flags f where f.next_at <= internal.now() order by f.id for update loop
+  -- all of them before the first is changed: each change takes the one hash, too, and nobody who holds that may wait for a flag
+  perform from app.flags f where f.next_at <= internal.now() order by f.id for no key update;
+  for flag in select f.* from app.flags f where f.next_at <= internal.now() order by f.id loop
     while flag.next_at <= internal.now() loop
       flag := internal.flag_patched(flag, flag.schedule #> '{0,patch}');
       update app.flags f
@@ -196,7 +198,7 @@ begin
   end if;
   perform internal.flags_counted();
   perform internal.flags_settle();
-  select f.* into flag from app.flags f where f.id = flag_guard.flag_id for update;
+  select f.* into flag from app.flags f where f.id = flag_guard.flag_id for no key update;
   if not found or not internal.flag_guarded(flag) then
     return null;
   end if;
