@@ -274,6 +274,7 @@ describe('versions', () => {
     ])
     expect(Object.keys(history.data[1].changes)).toEqual(['default_value', 'name'])
     expect((await project.admin.get(`${root}/flag/history?limit=1&offset=1`)).data[0].version).toBe(2)
+    expect((await project.admin.get(`${root}/flag/history?limit=0`)).error?.code).toBe('INVALID_INPUT')
 
     const back = await project.admin.post(`${root}/flag/revert`, { version: 1 })
     expect(back).toMatchObject({
