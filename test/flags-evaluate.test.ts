@@ -154,7 +154,11 @@ describe('rules', () => {
     // who is not signed in has what the app says, and cannot say who they are
     expect(await evaluate(eq('screen', 'large'), { screen: 'large' }, project.app)).toBe(true)
     expect(await evaluate(eq('email', 'ada@example.com'), { email: 'ada@example.com' }, project.app)).toBe(false)
+    expect(await evaluate(eq('email', 'ada@example.com'), { custom: { email: 'ada@example.com' } }, project.app)).toBe(
+      false,
+    )
     expect(await evaluate(eq('properties.plan', 1), { properties: { plan: 1 } }, project.app)).toBe(false)
+    expect(await evaluate(eq('platform', 'ios'), { custom: { platform: 'ios' } }, project.app)).toBe(false)
   })
 
   test('ask for versions and platforms, by attributes before headers before the session', async () => {

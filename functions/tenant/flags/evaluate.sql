@@ -2,8 +2,8 @@
 create or replace function internal.flag_context(app_user_id uuid, attributes jsonb, app_version text, platform text) returns jsonb
 language sql stable security definer set search_path = '' as $$
   -- what an app says stands behind what is stored, and says nothing of who the user is
-  select coalesce(case when jsonb_typeof(flag_context.attributes -> 'custom') = 'object' then flag_context.attributes -> 'custom' end, '{}')
-           || coalesce(flag_context.attributes, '{}')
+  select (coalesce(case when jsonb_typeof(flag_context.attributes -> 'custom') = 'object' then flag_context.attributes -> 'custom' end, '{}')
+          || coalesce(flag_context.attributes, '{}'))
            - array['email', 'email_verified', 'external_id', 'is_anonymous', 'timezone', 'first_seen_at', 'last_seen_at', 'created_at', 'properties']
            || coalesce(u.properties, '{}')
            || coalesce(to_jsonb(c), '{}')
