@@ -168,7 +168,7 @@ test('what is older than stats show is forgotten', async () => {
   await (await project.user()).get('/client/flags')
   expect((await stats('?days=90')).users).toBe(1)
   const forget = async (at: string) => {
-    await project.sql(`select set_config('app.clock', $1, true), internal.forget__flags()`, [at])
+    await project.as('app_worker', { 'app.caller': 'worker', 'app.clock': at }, 'select internal.forget__flags()')
     return project.sql('select 1 from app.flag_users union all select 1 from app.flag_counts')
   }
   expect(await forget('2030-05-29T00:00:00Z')).toHaveLength(2)

@@ -20,9 +20,14 @@ create policy "administrators read counts of flags" on app.flag_counts for selec
 create policy "administrators read who got what" on app.flag_users for select to app_admin using (true);
 create policy "administrators read when flags were evaluated" on app.flag_states for select to app_admin using (true);
 create policy "workers read when flags change" on app.flags for select to app_worker using (true);
+create policy "workers read old counts of flags" on app.flag_counts for select to app_worker using (true);
+create policy "workers forget old counts of flags" on app.flag_counts for delete to app_worker using (true);
+create policy "workers read who got what" on app.flag_users for select to app_worker using (true);
+create policy "workers forget who got what" on app.flag_users for delete to app_worker using (true);
 
 grant select on app.flags, app.flag_versions, app.flag_overrides, app.flag_values, app.flag_counts, app.flag_users, app.flag_states to app_admin;
 grant select on app.flags to app_worker;
+grant select, delete on app.flag_counts, app.flag_users to app_worker;
 grant insert, delete,
   update (name, description, is_enabled, off_value, default_value, rules, schedule, ramp, tags, owner, updated_at)
   on app.flags to app_admin;
@@ -39,7 +44,7 @@ grant execute on function internal.flag_value, internal.flag_number, internal.fl
   api.flag_revert, api.flag_ramp, api.flag_stats, api.flag_evaluate
   to app_admin;
 grant execute on function internal.flags_settle to app_admin, app_worker;
-grant execute on function internal.flag_guard, internal.flags_count, api.flags_advance, api.flag_guard, api.flags_count to app_worker;
+grant execute on function internal.flag_guard, internal.flags_count, internal.forget__flags, api.flags_advance, api.flag_guard, api.flags_count to app_worker;
 
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
