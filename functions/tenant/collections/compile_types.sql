@@ -145,6 +145,10 @@ begin
              'name', k.name, 'type', k.type, 'managed', k.managed, 'references', k.referenced, 'dimensions', k.dimensions, 'sql', k.sql_type,
              -- what the table says now: a plan may be made before the catalog's row and after the table's
              'not_null', coalesce(a.attnotnull, false),
+             'gin', k.type = 'jsonb' and exists (select from pg_catalog.pg_index i
+                                                   join pg_catalog.pg_class c on c.oid = i.indexrelid
+                                                   join pg_catalog.pg_am m on m.oid = c.relam and m.amname = 'gin'
+                                                  where i.indrelid = a.attrelid and a.attnum = any (i.indkey) and i.indisvalid),
              'collate', case when k.type = 'text' and not internal.is_code_point_order(a.attcollation) then ' collate pg_catalog."C"' else '' end)),
            'children', coalesce((
              select jsonb_agg(jsonb_build_object('collection', c.name, 'column', r.name) order by c.name, r.position)
