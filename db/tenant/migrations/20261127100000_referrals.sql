@@ -24,11 +24,11 @@ create index referral_codes_newest on app.referral_codes (created_at desc, id de
 create table app.referral_claims (
   id              uuid primary key default internal.new_id(),
   code_id         uuid references app.referral_codes on delete set null,
-  code            text not null,
+  code            text not null default '',
   claimer_id      uuid not null references app.users on delete cascade,
   referrer_id     uuid references app.users on delete set null,
   is_personal     boolean not null,
-  state           text not null constraint referral_claims_state_known check (state in ('pending', 'rewarded', 'expired')),
+  state           text not null default 'pending' constraint referral_claims_state_known check (state in ('pending', 'rewarded', 'expired')),
   reward_referrer jsonb not null,
   reward_referee  jsonb not null,
   qualify_event   text,
