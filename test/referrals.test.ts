@@ -629,6 +629,14 @@ describe('in the database', () => {
       await expect(as(owner, text)).rejects.toThrow(/permission denied/)
   })
 
+  test('a user who has just gone claims nothing and gets no code', async () => {
+    const code = await promo()
+    const claims = { 'app.user_id': randomUUID(), 'app.caller': 'user' }
+    for (const text of ['select internal.referral_mine()', `select internal.referral_claim('${code.code}')`])
+      await expect(project.as('app_user', claims, text)).rejects.toThrow('There is no such user')
+    expect(await uses(code.id)).toBe(0)
+  })
+
   test('a definer function asks who calls', async () => {
     const user = await someone()
     for (const [role, caller, text] of [

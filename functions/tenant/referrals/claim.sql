@@ -77,7 +77,9 @@ begin
     return internal.refuse(400, 'SELF_REFERRAL', 'This code is of another account on the same device.', '{"field": "code", "reason": "same_device"}');
   end if;
 
-  perform internal.lock_users(array[me, c.app_user_id]);
+  if me <> all (coalesce(internal.lock_users(array[me, c.app_user_id]), '{}')) then
+    perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
+  end if;
   select k.* into c from app.referral_codes k where k.id = c.id for no key update;
   if c.id is null then
     return internal.refuse(404, 'REFERRAL_NOT_FOUND', 'There is no such code.');

@@ -19,6 +19,9 @@ begin
   end if;
   select k.* into d from app.referral_defaults k;
   select k.* into c from app.referral_codes k where k.app_user_id = me;
+  if c.id is null and internal.lock_users(array[me]) is null then
+    perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
+  end if;
   while c.id is null loop
     insert into app.referral_codes as k (code, reward_referrer, reward_referee, max_uses, app_user_id)
     values (internal.referral_code_new(), d.reward_referrer, d.reward_referee, d.max_uses, me)
