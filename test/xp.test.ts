@@ -115,6 +115,21 @@ describe('rules', () => {
     expect((await me(user)).total).toBe(26)
   })
 
+  test('pay once for an event that a device sends again when its id is forgotten, and for what else comes with it', async () => {
+    const { event_name } = await rule()
+    const second = await rule({ amount: 5, event_name })
+    const user = await someone()
+    const known = { event_name, id: randomUUID() }
+    await user.post('/client/events', known)
+    await project.sql('delete from app.event_ids where id = $1', [known.id])
+    const answer = await user.post('/client/events', { events: [{ event_name }, known, { event_name }] })
+    expect(answer.data.accepted).toBe(3)
+    expect((await me(user)).total).toBe(45)
+    const rows = await ledger(user.id)
+    expect(rows.map(({ total_after }) => total_after).sort((a, b) => a - b)).toEqual([10, 15, 25, 30, 40, 45])
+    expect(rows.filter(({ rule_key }) => rule_key === second.key)).toHaveLength(3)
+  })
+
   test('take the amount from a property, times the multiplier, rounded down; nonsense is worth nothing', async () => {
     const shop = await rule({ amount_property: 'cart.total', multiplier: 0.5, max_per_event: 100 })
     const user = await someone()
