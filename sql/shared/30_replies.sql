@@ -60,9 +60,21 @@ return internal.fail(400, invalid.code, invalid.field || ': ' || invalid.reason,
                      json_build_object('field', invalid.field, 'reason', invalid.reason));
 comment on function internal.invalid is 'Refuses a field of the request: 400 with details {field, reason}.';
 
+create or replace function internal.tell(name text, value text) returns void
+language plpgsql volatile as $$
+begin
+  perform set_config(tell.name, tell.value, true);
+  -- what a trigger does after the statement's answer was built, the answer cannot say
+  if current_setting('app.is_answered', true) = 'on' then
+    raise info using errcode = 'TR002', message = tell.name || '=' || tell.value;
+  end if;
+end $$;
+comment on function internal.tell is
+  'Leaves word for the server in a setting that every answer carries, app.due_at or app.changed; as a notice of the protocol where the answer is on its way.';
+
 create or replace function internal.changed(what text) returns void
 language sql volatile as $$
-  select set_config('app.changed', concat_ws(',', nullif(current_setting('app.changed', true), ''), changed.what), true)
+  select internal.tell('app.changed', concat_ws(',', nullif(current_setting('app.changed', true), ''), changed.what))
 $$;
 comment on function internal.changed is
   'Tells the servers to drop a cached credential after this commit: key:<sha256 hex>, session:<id>, user:<id>, project:<id>,

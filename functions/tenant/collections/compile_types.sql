@@ -9,7 +9,7 @@ language sql immutable parallel safe as $$
       ('text', array['string'], null, null, false, true, 'a string'),
       ('integer', array['number'], '^-?[0-9]{1,10}$', null, true, true, 'a whole number'),
       ('bigint', array['number', 'string'], '^-?[0-9]{1,19}$', null, true, true, 'a whole number, or a string of one'),
-      ('numeric', array['number', 'string'], '^-?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]{1,6})?$', null, true, true, 'a number, or a string of one'),
+      ('numeric', array['number', 'string'], '^-?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]{1,3})?$', null, true, true, 'a number, or a string of one'),
       ('double', array['number'], '^-?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]{1,6})?$', null, true, true, 'a number'),
       ('boolean', array['boolean'], '^(true|false)$', null, false, true, 'true or false'),
       ('uuid', array['string'], '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$', null, false, true, 'a uuid'),
