@@ -16,7 +16,6 @@ await ParseServer.startApp({
   port: Number(PORT),
   directAccess: true,
   allowClientClassCreation: false,
-  logsFolder: null,
   silent: true,
   logLevel: 'error',
   verbose: false,

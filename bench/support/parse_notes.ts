@@ -58,6 +58,7 @@ export const startParseOnNotes = async (
       PATH: process.env['PATH'],
       NODE_ENV: 'production',
       PORT: String(port),
+      PARSE_SERVER_LOGS_FOLDER: 'null',
       DATABASE_HOST: target.host,
       DATABASE_PORT: String(target.port),
       DATABASE: database,
