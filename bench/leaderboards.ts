@@ -77,9 +77,7 @@ const contestants: readonly Contestant[] = [
     {
       name: `score among ${size}`,
       // sums that rise and fall, past some hundreds of others each time
-      ways: [30, -30].map((score) =>
-        call('leaderboard_submit', { id_or_key: `board-${size}`, score }, false),
-      ),
+      ways: [30, -30].map((score) => call('leaderboard_submit', { id_or_key: `board-${size}`, score }, false)),
     },
     { name: `my rank among ${size}`, ways: [call('leaderboard_me', { id_or_key: `board-${size}` }, true)] },
     {
