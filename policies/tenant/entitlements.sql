@@ -1,15 +1,22 @@
 alter table app.entitlement_grants enable row level security;
+alter table app.subscriptions enable row level security;
+alter table app.subscription_events enable row level security;
 
 create policy "users read their own grants" on app.entitlement_grants for select to app_user
   using (app_user_id = (select internal.user_id()));
 create policy "administrators read every grant" on app.entitlement_grants for select to app_admin using (true);
+create policy "administrators read every subscription" on app.subscriptions for select to app_admin using (true);
+create policy "administrators read what the provider told" on app.subscription_events for select to app_admin using (true);
 
 -- written by definer functions alone
 grant select on app.entitlement_grants to app_user, app_admin;
+grant select on app.subscriptions, app.subscription_events to app_admin;
 grant execute on function internal.grant_end, internal.entitlement_json, internal.best_grants to app_user, app_admin;
 grant execute on function internal.has_subscription_provider, api.entitlements_list, api.entitlement_get, api.entitlements_restore to app_user;
 grant execute on function internal.grant_json, internal.entitlements_with_grants, internal.user_section__entitlements, internal.entitled_user,
-  internal.entitlement_grant, internal.entitlement_withdraw, api.user_entitlements, api.user_entitlement_grant, api.user_entitlement_delete
+  internal.entitlement_grant, internal.entitlement_withdraw, api.user_entitlements, api.user_entitlement_grant, api.user_entitlement_delete,
+  internal.ms_time, internal.subscription_end, internal.subscription_status, internal.subscription_json, internal.subscription_with_grants,
+  internal.subscription_find, internal.subscription_replay, api.subscriptions_list, api.subscription_get, api.subscriptions_summary, api.subscription_replay
   to app_admin;
 
 insert into internal.user_data
@@ -18,4 +25,12 @@ values
   ('app.entitlement_grants', 'app_user_id', 'entitlement_grants',
    array['id', 'app_user_id', 'entitlement_id', 'source', 'source_ref', 'product_id', 'store', 'period_type', 'purchase_date', 'expiration_date',
          'grace_until', 'cancelled_at', 'refunded_at', 'reason', 'created_at', 'updated_at'],
-   'entitlements', 'union by source', 'cascade', current_setting('trellis.file'));
+   'entitlements', 'union by source', 'cascade', current_setting('trellis.file')),
+  ('app.subscriptions', 'app_user_id', 'subscriptions',
+   array['id', 'app_user_id', 'source_ref', 'product_id', 'store', 'environment', 'period_type', 'entitlement_ids', 'purchase_date', 'expiration_date',
+         'grace_until', 'billing_issue_at', 'cancelled_at', 'paused_at', 'refunded_at', 'trial_started_at', 'trial_converted_at', 'last_event_at',
+         'created_at', 'updated_at'],
+   'entitlements', 'move', 'cascade', current_setting('trellis.file')),
+  ('app.subscription_events', 'app_user_id', 'subscription_events',
+   array['id', 'source_ref', 'app_user_id', 'type', 'event_at', 'payload', 'outcome', 'received_at'],
+   'entitlements', 'move', 'cascade', current_setting('trellis.file'));

@@ -47,7 +47,7 @@ values
   ('app.xp_transactions', 'app_user_id', 'xp_transactions',
    array['id', 'app_user_id', 'amount', 'total_after', 'source', 'source_id', 'rule_key', 'reason', 'wished', 'clipped_by', 'occurred_at', 'counted_at',
          'created_at'],
-   'xp', 'with app.xp_totals', 'cascade', current_setting('trellis.file')),
+   'xp', 'with app.xp_totals', 'delete', current_setting('trellis.file')),
   ('app.xp_rule_days', 'app_user_id', 'xp_rule_days',
    array['app_user_id', 'rule_key', 'day', 'amount'],
-   'xp', 'with app.xp_totals', 'cascade', current_setting('trellis.file'));
+   'xp', 'with app.xp_totals', 'delete', current_setting('trellis.file'));

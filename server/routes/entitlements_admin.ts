@@ -5,7 +5,7 @@ import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { data, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { Entitlement } from '#server/routes/entitlements.ts'
 
-const Grant = z.strictObject({
+export const Grant = z.strictObject({
   id: Uuid,
   source: z.enum(['subscription_provider', 'promotional', 'reward', 'referral', 'purchase']),
   source_ref: z.string(),

@@ -19,6 +19,7 @@ export const registered = (project: Project): Promise<Registered[]> =>
 
 /** Any id that is no user's: rows of one user that lean on each other have it in common. */
 const other = '00000000-0000-4000-8000-00000000000f'
+const another = '00000000-0000-4000-8000-00000000000e'
 
 const columns = `
   select a.attname as name, format_type(a.atttypid, a.atttypmod) as type
@@ -65,11 +66,17 @@ export const fillEveryTable = async (project: Project, userId: string): Promise<
     )
     for (const { place } of tables) await admin.query(`alter table ${place} disable trigger user`)
     const places = await registered(project)
-    for (const { table_name, user_column } of places) {
+    for (const [place, { table_name, user_column }] of places.entries()) {
+      // a table that names users in two columns has a row for each, and so two ids
+      const isSecond = places[place - 1]?.table_name === table_name
       const { rows } = await admin.query<{ name: string; type: string }>(columns, [table_name, user_column])
       const names = rows.map(({ name }) => `"${name}"`).join(', ')
       const values = rows.map(({ name, type }) =>
-        name === user_column ? userId : sampleOf(type, `${userId} ${table_name} ${user_column}`),
+        name === user_column
+          ? userId
+          : isSecond && name === 'id'
+            ? another
+            : sampleOf(type, `${userId} ${table_name} ${user_column}`),
       )
       await admin.query(
         `insert into ${table_name} (${names}) values (${values.map((_, index) => `$${index + 1}`).join(', ')})

@@ -51,6 +51,8 @@ begin
     select t.app_user_id, greatest(0, sum(t.amount))::bigint
       from app.xp_transactions t
      where t.occurred_at >= starts and t.occurred_at < ends and t.created_at < ends + interval '24 hours' and t.source <> 'merge'
+       -- by the index: counted when it occurred, or when it was received; a device's clock may be five minutes ahead of ours
+       and t.counted_at >= starts - interval '5 minutes' and t.counted_at < ends + interval '24 hours'
        and (everybody or t.app_user_id = any (challenge_values.app_user_ids))
      group by t.app_user_id;
   else

@@ -112,33 +112,50 @@ comment on function internal.streak_refold is
 create or replace function internal.streaks_store(acts internal.streak_act[]) returns setof internal.streak_fed
 language plpgsql volatile security definer set search_path = '' rows 500 as $$
 declare
+  fed_users uuid[];
+  fed_definitions uuid[];
   due_users uuid[];
   due_definitions uuid[];
 begin
+  -- each streak of a user once, however many acts feed it
+  select array_agg(p.app_user_id order by p.app_user_id, p.streak_definition_id),
+         array_agg(p.streak_definition_id order by p.app_user_id, p.streak_definition_id)
+    into fed_users, fed_definitions
+    from (select distinct a.app_user_id, a.streak_definition_id from unnest(streaks_store.acts) a) p;
   insert into app.user_streaks (app_user_id, streak_definition_id, freezes_initial, freezes)
-  select distinct a.app_user_id, d.id, d.freezes_initial, d.freezes_initial
-    from unnest(streaks_store.acts) a
-    join app.streak_definitions d on d.id = a.streak_definition_id
-   where not exists (select from app.user_streaks s where (s.app_user_id, s.streak_definition_id) = (a.app_user_id, d.id))
+  select p.app_user_id, d.id, d.freezes_initial, d.freezes_initial
+    from unnest(fed_users, fed_definitions) as p (app_user_id, streak_definition_id)
+    join app.streak_definitions d on d.id = p.streak_definition_id
    order by 1, 2
   on conflict on constraint user_streaks_pkey do nothing;
   select array_agg(l.app_user_id) filter (where l.next_check_at <= internal.now()),
          array_agg(l.streak_definition_id) filter (where l.next_check_at <= internal.now())
     into due_users, due_definitions
     from (select s.app_user_id, s.streak_definition_id, s.next_check_at
-            from app.user_streaks s
-           where (s.app_user_id, s.streak_definition_id) in (select a.app_user_id, a.streak_definition_id from unnest(streaks_store.acts) a)
+            from unnest(fed_users, fed_definitions) as p (app_user_id, streak_definition_id)
+            join app.user_streaks s on (s.app_user_id, s.streak_definition_id) = (p.app_user_id, p.streak_definition_id)
            order by s.app_user_id, s.streak_definition_id
-             for no key update) l;
+             for no key update of s) l;
   perform internal.streaks_clock(due_users, due_definitions);
 
   return query
-  with people as (
+  with people as materialized (
     select u.id, coalesce(t.name, 'UTC') as zone,
            (select array_agg(m order by m.moved_at) from app.streak_timezones m where m.app_user_id = u.id) as moves
       from app.users u
       left join app.timezones t on t.name = u.timezone
      where u.id in (select a.app_user_id from unnest(streaks_store.acts) a)
+  ), fed as (
+    -- no grace, no journey: an act counts on the date that it was. Dates first, so that periods are worked out once for all acts of a day; and by the
+    -- indexes of the tables, for of a list the planner does not know how long it is
+    select a.app_user_id, a.streak_definition_id, z.zone, (a.occurred_at at time zone z.zone)::date as day, count(*) as count, max(a.occurred_at) as latest
+      from unnest(streaks_store.acts) a
+      join app.streak_definitions d on d.id = a.streak_definition_id and d.grace_hours = 0
+      join app.users u on u.id = a.app_user_id
+      left join app.timezones t on t.name = u.timezone
+     cross join lateral (select case when d.timezone_mode = 'fixed' then d.timezone else coalesce(t.name, 'UTC') end as zone) z
+     where d.timezone_mode = 'fixed' or not exists (select from app.streak_timezones m where m.app_user_id = a.app_user_id)
+     group by 1, 2, 3, 4
   ), lived as (
     select a.app_user_id, a.occurred_at, d,
            case when d.timezone_mode = 'fixed' then d.timezone else u.zone end as zone,
@@ -146,7 +163,17 @@ begin
       from unnest(streaks_store.acts) a
       join app.streak_definitions d on d.id = a.streak_definition_id
       join people u on u.id = a.app_user_id
+     where d.grace_hours > 0 or u.moves is not null and d.timezone_mode = 'user'
   ), placed as (
+    select f.app_user_id, d.id, internal.period_date(d.period, d.week_starts_on, p.number) as starts_on,
+           sum(f.count)::int as count, 0 as open_1, 0 as open_2, 0 as open_3, max(f.latest) as latest,
+           bool_or(internal.period_number(d.period, d.week_starts_on, (internal.now() at time zone f.zone)::date) = p.number) as is_under_way,
+           d.min_count, d.freeze_earn_every, d.freezes_max
+      from fed f
+      join app.streak_definitions d on d.id = f.streak_definition_id
+     cross join lateral (select internal.period_number(d.period, d.week_starts_on, f.day) as number) p
+     group by 1, 2, 3
+    union all
     select l.app_user_id, (l.d).id, internal.period_date((l.d).period, (l.d).week_starts_on, p.number) as starts_on,
            count(*)::int as count, (count(*) filter (where p.reach >= 1))::int as open_1,
            (count(*) filter (where p.reach >= 2))::int as open_2, (count(*) filter (where p.reach >= 3))::int as open_3,
@@ -154,14 +181,7 @@ begin
            bool_or(internal.period_number((l.d).period, (l.d).week_starts_on, (internal.now() at time zone l.zone)::date) = p.number) as is_under_way,
            (l.d).min_count, (l.d).freeze_earn_every, (l.d).freezes_max
       from lived l
-     cross join lateral (
-       select internal.period_number((l.d).period, (l.d).week_starts_on, (l.occurred_at at time zone l.zone)::date) as number, 0 as reach
-        where (l.d).grace_hours = 0 and l.moves is null
-        union all
-       select w.number, w.reach
-         from internal.streak_place(l.d, l.zone, l.moves, l.occurred_at) w
-        where (l.d).grace_hours > 0 or l.moves is not null
-     ) p
+     cross join lateral internal.streak_place(l.d, l.zone, l.moves, l.occurred_at) p
      group by 1, 2, 3, 10, 11, 12
      order by 1, 2, 3
   ), stored as (

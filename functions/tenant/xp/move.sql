@@ -2,30 +2,34 @@
 -- internal.xp_apply, with its users locked; so a total is the sum of its ledger, and a source pays once.
 
 create or replace function internal.xp_level_of(total bigint) returns int
-language plpgsql stable as $$
-declare
-  reached int;
-begin
-  select l.level into reached from app.xp_levels l where l.xp_required <= xp_level_of.total order by l.xp_required desc limit 1;
-  return coalesce(reached, 1);
-end $$;
+language sql stable as $$
+  select coalesce((select l.level from app.xp_levels l where l.xp_required <= xp_level_of.total order by l.xp_required desc limit 1), 1)
+$$;
 comment on function internal.xp_level_of is 'The level that a total is enough for, by the table of today.';
 
-create or replace function internal.xp_apply(moves internal.xp_move[]) returns void
+create or replace function internal.xp_book(moves internal.xp_move[], is_checked boolean,
+                                            out users uuid[], out amounts bigint[], out totals bigint[], out levels_before int[], out announced int[],
+                                            out levels int[], out sources text[], out clips text[])
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   ceiling constant bigint := 1000000000000000;
-  changed record;
-  reached record;
-  noted jsonb;
 begin
-  with fresh as (
+  with wished as materialized (
     select m.*
-      from unnest(xp_apply.moves) with ordinality
+      from unnest(xp_book.moves) with ordinality
              as m (app_user_id, amount, source, source_id, rule_key, reason, wished, clipped_by, occurred_at, counted_at, n)
-     where not exists (select from app.xp_transactions t
-                        where (t.app_user_id, t.source, t.source_id) = (m.app_user_id, m.source, m.source_id)
-                          and t.rule_key is not distinct from m.rule_key)
+  ), known as materialized (
+    -- one look for each source, however many rules it has
+    select t.app_user_id, t.source, t.source_id, t.rule_key
+      from (select distinct w.app_user_id, w.source, w.source_id from wished w) s
+      join app.xp_transactions t on (t.app_user_id, t.source, t.source_id) = (s.app_user_id, s.source, s.source_id)
+     where xp_book.is_checked
+  ), fresh as (
+    select w.*
+      from wished w
+     where not exists (select from known k
+                        where (k.app_user_id, k.source, k.source_id) = (w.app_user_id, w.source, w.source_id)
+                          and k.rule_key is not distinct from w.rule_key)
   ), summed as (
     -- what is taken comes alone, what is given in any number: so bounding the sum bounds each step
     select f.*, coalesce(t.total, 0) as total,
@@ -59,9 +63,11 @@ begin
       left join app.xp_totals t on t.app_user_id = b.app_user_id
      group by b.app_user_id, t.total, t.highest_level, t.announced_level
   ), levelled as (
-    select m.*, greatest(m.level, internal.xp_level_of(m.total), internal.xp_level_of(m.total + m.amount)) as level_after,
-           greatest(m.level, internal.xp_level_of(m.total)) as level_before
+    -- the table of levels as subselects: a function would be called for each user, three times
+    select m.*, greatest(m.level, before.level, after.level) as level_after, greatest(m.level, before.level) as level_before
       from moved m
+     cross join lateral (select max(l.level) as level from app.xp_levels l where l.xp_required <= m.total) before
+     cross join lateral (select max(l.level) as level from app.xp_levels l where l.xp_required <= m.total + m.amount) after
   ), stored as (
     insert into app.xp_totals as t (app_user_id, total, highest_level, announced_level)
     select l.app_user_id, l.total + l.amount, l.level_after, l.level_after
@@ -80,9 +86,31 @@ begin
          array_agg(l.level_after order by l.app_user_id) as levels,
          array_agg(l.source order by l.app_user_id) as sources,
          array_agg(l.clipped_by order by l.app_user_id) as clips
-    into changed
+    into users, amounts, totals, levels_before, announced, levels, sources, clips
     from levelled l
    where exists (select from stored);
+end $$;
+comment on function internal.xp_book is
+  'Writes moves into the ledger and brings days and totals along, for internal.xp_apply; answers the users whose XP moved, in their order. What a source has
+   paid is left out when is_checked, and else a unique_violation. Granted to nobody.';
+
+create or replace function internal.xp_apply(moves internal.xp_move[], is_of_new_events boolean default false) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  changed record;
+  reached record;
+  noted jsonb;
+begin
+  if not xp_apply.is_of_new_events then
+    changed := internal.xp_book(xp_apply.moves, true);
+  else
+    -- an event's id is new, but for one that a device sends again after its 90 days: only then is the ledger asked first
+    begin
+      changed := internal.xp_book(xp_apply.moves, false);
+    exception when unique_violation then
+      changed := internal.xp_book(xp_apply.moves, true);
+    end;
+  end if;
   if changed.users is null then
     return;
   end if;

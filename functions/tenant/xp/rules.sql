@@ -7,22 +7,16 @@ $$;
 comment on function internal.xp_counted_at is
   'The time that windows, caps and boosts go by: a device''s clock can be set, so of what a device sends it is the time of receipt.';
 
-create or replace function internal.xp_worth(rule app.xp_rules, properties jsonb) returns numeric
-language plpgsql stable as $$
-declare
-  value jsonb;
-begin
-  if (xp_worth.rule).amount is not null then
-    return (xp_worth.rule).amount;
-  end if;
-  value := xp_worth.properties #> string_to_array((xp_worth.rule).amount_property, '.');
-  if jsonb_typeof(value) is distinct from 'number' then
-    return 0;
-  end if;
-  -- far beyond what any cap lets through, and nothing that arithmetic could trip over
-  return greatest(0, least((value #>> '{}')::numeric, 1000000000000)) * (xp_worth.rule).multiplier;
-end $$;
-comment on function internal.xp_worth is 'What an event is worth under a rule, before boosts and caps: never negative, 0 when the property is no number.';
+create or replace function internal.xp_worth(amount bigint, multiplier numeric, value jsonb) returns numeric
+language sql immutable parallel safe as $$
+  select case when xp_worth.amount is not null then xp_worth.amount
+              when jsonb_typeof(xp_worth.value) = 'number'
+                -- far beyond what any cap lets through, and nothing that arithmetic could trip over
+                then greatest(0, least((xp_worth.value #>> '{}')::numeric, 1000000000000)) * xp_worth.multiplier
+              else 0 end
+$$;
+comment on function internal.xp_worth is
+  'What an event is worth under a rule, before boosts and caps: a fixed amount, or a multiple of a property; never negative, 0 when the property is no number.';
 
 create or replace function internal.xp_boost(rule_key text, app_user_id uuid, at timestamptz) returns numeric
 language plpgsql stable security definer set search_path = '' as $$
@@ -49,18 +43,6 @@ begin
 end $$;
 comment on function internal.xp_boost is 'What boosts multiply a rule''s XP by, for a user at a time: the product of all that match. Granted to nobody.';
 
-create or replace function internal.xp_cap(rule app.xp_rules, worth numeric, boost numeric, act internal.xp_act) returns internal.xp_act
-language plpgsql stable as $$
-declare
-  judged internal.xp_act := xp_cap.act;
-begin
-  judged.wished := floor(least(xp_cap.worth * xp_cap.boost, 1000000000));
-  judged.amount := least(judged.wished, (xp_cap.rule).max_per_event);
-  judged.clipped_by := case when judged.amount < judged.wished then 'max_per_event' end;
-  return judged;
-end $$;
-comment on function internal.xp_cap is 'The worth of one event, boosted, floored, and within max_per_event.';
-
 create or replace function internal.xp_judge(acts internal.xp_act[], knows_ledger boolean default true) returns internal.xp_act[]
 language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -75,8 +57,9 @@ declare
   last_at timestamptz;
   room bigint;
 begin
-  if not exists (select from unnest(xp_judge.acts) a join app.xp_rules r on r.id = a.rule_id
-                  where r.max_per_day is not null or r.max_total is not null or r.cooldown_seconds > 0) then
+  if not exists (select from app.xp_rules r
+                  where (r.max_per_day is not null or r.max_total is not null or r.cooldown_seconds > 0)
+                    and r.id in (select a.rule_id from unnest(xp_judge.acts) a)) then
     return xp_judge.acts;
   end if;
   select array_agg(a) into judged
@@ -114,7 +97,7 @@ begin
             or xp_judge.knows_ledger and exists (
               -- in both directions: what comes late lies before what was counted
               select from app.xp_transactions t
-               where (t.app_user_id, t.rule_key) = (act.app_user_id, act.rule_key)
+               where t.app_user_id = act.app_user_id and t.rule_key = act.rule_key
                  and t.counted_at > act.counted_at - make_interval(secs => rule.cooldown_seconds)
                  and t.counted_at < act.counted_at + make_interval(secs => rule.cooldown_seconds))) then
       act.amount := 0;
@@ -152,18 +135,20 @@ begin
   end if;
   judged := internal.xp_judge(xp_give.acts);
   -- what a cap took whole is told, unless more comes of the same event
-  perform internal.add_effects('xp', array(
-    select json_build_object('app_user_id', c.app_user_id, 'awarded', coalesce((x.known -> c.app_user_id::text ->> 'awarded')::bigint, 0),
-                             'total', coalesce(t.total, 0), 'level', greatest(coalesce(t.highest_level, 1), internal.xp_level_of(coalesce(t.total, 0))),
-                             'level_up', false, 'clipped_by', c.clipped_by)
-      from (select a.app_user_id, string_agg(distinct a.clipped_by, ',') as clipped_by
-              from unnest(judged) a
-             group by a.app_user_id
-            having bool_and(a.amount = 0) and bool_or(a.clipped_by is not null)
-             order by a.app_user_id) c
-     cross join (select coalesce(nullif(current_setting('app.xp_told', true), '')::jsonb, '{}') as known) x
-      left join app.xp_totals t on t.app_user_id = c.app_user_id
-     where not x.known ? c.app_user_id::text));
+  if exists (select from unnest(judged) a where a.clipped_by is not null) then
+    perform internal.add_effects('xp', array(
+      select json_build_object('app_user_id', c.app_user_id, 'awarded', coalesce((x.known -> c.app_user_id::text ->> 'awarded')::bigint, 0),
+                               'total', coalesce(t.total, 0), 'level', greatest(coalesce(t.highest_level, 1), internal.xp_level_of(coalesce(t.total, 0))),
+                               'level_up', false, 'clipped_by', c.clipped_by)
+        from (select a.app_user_id, string_agg(distinct a.clipped_by, ',') as clipped_by
+                from unnest(judged) a
+               group by a.app_user_id
+              having bool_and(a.amount = 0) and bool_or(a.clipped_by is not null)
+               order by a.app_user_id) c
+       cross join (select coalesce(nullif(current_setting('app.xp_told', true), '')::jsonb, '{}') as known) x
+        left join app.xp_totals t on t.app_user_id = c.app_user_id
+       where not x.known ? c.app_user_id::text));
+  end if;
   perform internal.xp_apply(array(
     select (a.app_user_id, a.amount, 'event', a.event_id::text, a.rule_key, null, a.wished, a.clipped_by, a.occurred_at, a.counted_at)::internal.xp_move
       from unnest(judged) a
@@ -175,24 +160,55 @@ comment on function internal.xp_give is 'Gives what acts are worth within the ca
 create or replace function internal.tg_engagement_events__30_xp() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 declare
+  has_rules boolean;
+  has_caps boolean;
   has_boosts boolean;
   acts internal.xp_act[];
+  moves internal.xp_move[];
 begin
-  if not internal.hooks_may_run()
-     or not exists (select from app.xp_rules r where r.is_active and r.event_name in (select i.event_name from inserted i)) then
+  if not internal.hooks_may_run() then
+    return null;
+  end if;
+  select count(*) > 0, coalesce(bool_or(r.max_per_day is not null or r.max_total is not null or r.cooldown_seconds > 0), false)
+    into has_rules, has_caps
+    from app.xp_rules r
+   where r.is_active and r.event_name in (select i.event_name from inserted i);
+  if not has_rules then
     return null;
   end if;
   has_boosts := exists (select from app.xp_boosts b where b.is_active);
-  select array_agg(internal.xp_cap(r, internal.xp_worth(r, i.properties),
-                                   case when has_boosts then internal.xp_boost(r.key, i.app_user_id, c.at) else 1 end,
-                                   (i.app_user_id, r.id, r.key, i.id, i.occurred_at, c.at, null, null, null)::internal.xp_act))
-    into acts
-    from inserted i
-    join app.xp_rules r on r.event_name = i.event_name and r.is_active
-   cross join lateral (select internal.xp_counted_at(i.source, i.occurred_at, i.received_at) as at) c
-   where (r.event_filter is null or internal.filter_truth(r.event_filter, i.properties))
-     and (r.starts_at is null or r.starts_at <= c.at) and (r.ends_at is null or r.ends_at > c.at);
-  perform internal.xp_give(acts);
+  if has_caps then
+    select array_agg((i.app_user_id, r.id, r.key, i.id, i.occurred_at, c.at, w.wished, least(w.wished, r.max_per_event),
+                      case when w.wished > r.max_per_event then 'max_per_event' end)::internal.xp_act)
+      into acts
+      from inserted i
+      join app.xp_rules r on r.event_name = i.event_name and r.is_active
+     cross join lateral (select internal.xp_counted_at(i.source, i.occurred_at, i.received_at) as at) c
+     cross join lateral (
+       select floor(least(internal.xp_worth(r.amount, r.multiplier, i.properties #> string_to_array(r.amount_property, '.'))
+                          * case when has_boosts then internal.xp_boost(r.key, i.app_user_id, c.at) else 1 end, 1000000000))::bigint as wished) w
+     where (r.event_filter is null or internal.filter_truth(r.event_filter, i.properties))
+       and (r.starts_at is null or r.starts_at <= c.at) and (r.ends_at is null or r.ends_at > c.at);
+    perform internal.xp_give(acts);
+    return null;
+  end if;
+  -- nothing is to be walked through: straight from events to rows of the ledger
+  select array_agg(m.move) into moves
+    from (select (i.app_user_id, least(w.wished, r.max_per_event), 'event', i.id::text, r.key, null, w.wished,
+                  case when w.wished > r.max_per_event then 'max_per_event' end, i.occurred_at, c.at)::internal.xp_move as move
+            from inserted i
+            join app.xp_rules r on r.event_name = i.event_name and r.is_active
+           cross join lateral (select internal.xp_counted_at(i.source, i.occurred_at, i.received_at) as at) c
+           cross join lateral (
+             select floor(least(internal.xp_worth(r.amount, r.multiplier, i.properties #> string_to_array(r.amount_property, '.'))
+                                * case when has_boosts then internal.xp_boost(r.key, i.app_user_id, c.at) else 1 end, 1000000000))::bigint as wished) w
+           where w.wished > 0
+             and (r.event_filter is null or internal.filter_truth(r.event_filter, i.properties))
+             and (r.starts_at is null or r.starts_at <= c.at) and (r.ends_at is null or r.ends_at > c.at)
+           order by i.app_user_id, c.at, i.occurred_at, i.id, r.key) m;
+  if moves is not null then
+    perform internal.xp_apply(moves, true);
+  end if;
   return null;
 end $$;
 comment on function internal.tg_engagement_events__30_xp is 'Events give the XP of the rules that their names have.';
@@ -205,12 +221,14 @@ create or replace trigger tg_engagement_events__30_xp
 create or replace function internal.xp_acts(app_user_ids uuid[], rule_id uuid, since timestamptz, until timestamptz, with_boosts boolean)
 returns internal.xp_act[]
 language sql stable security definer set search_path = '' as $$
-  select array_agg(internal.xp_cap(r, internal.xp_worth(r, e.properties),
-                                   case when xp_acts.with_boosts then internal.xp_boost(r.key, e.app_user_id, c.at) else 1 end,
-                                   (e.app_user_id, r.id, r.key, e.id, e.occurred_at, c.at, null, null, null)::internal.xp_act))
+  select array_agg((e.app_user_id, r.id, r.key, e.id, e.occurred_at, c.at, w.wished, least(w.wished, r.max_per_event),
+                    case when w.wished > r.max_per_event then 'max_per_event' end)::internal.xp_act)
     from app.xp_rules r
     join app.engagement_events e on e.event_name = r.event_name
    cross join lateral (select internal.xp_counted_at(e.source, e.occurred_at, e.received_at) as at) c
+   cross join lateral (
+     select floor(least(internal.xp_worth(r.amount, r.multiplier, e.properties #> string_to_array(r.amount_property, '.'))
+                        * case when xp_acts.with_boosts then internal.xp_boost(r.key, e.app_user_id, c.at) else 1 end, 1000000000))::bigint as wished) w
    where (r.is_active or xp_acts.rule_id is not null) and (xp_acts.rule_id is null or r.id = xp_acts.rule_id)
      and (xp_acts.app_user_ids is null or e.app_user_id = any (xp_acts.app_user_ids))
      and e.occurred_at >= xp_acts.since and e.occurred_at < xp_acts.until

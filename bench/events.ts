@@ -1,0 +1,160 @@
+// npm run bench:events: events through the pipeline, with definitions that match them, beside a bare insert into the same table.
+import type { Client } from 'pg'
+import { connectAdmin } from '#server/database/cluster.ts'
+import { endServer } from '#test/support/process.ts'
+import { processCpu, requireProc } from './support/cpu.ts'
+import { install, tell } from './support/installation.ts'
+import { figure, medianOf, medianRatio, table } from './support/numbers.ts'
+import { type Aim, aimLine, circumstances, publish, say } from './support/results.ts'
+
+const isShort = process.argv.includes('--short')
+const [rounds, batches, singles] = isShort ? [2, 2, 20] : [3, 3, 30]
+const users = 100
+const batch = 500
+/** Of ten definitions four are XP rules, two streaks, two challenges and two achievements: what one event of a learning app moves. */
+const counts = [0, 10, 50] as const
+const most = Math.max(...counts)
+const most10 = most / 10
+
+type Way = { readonly name: string; readonly definitions: number | null }
+type Round = { readonly seconds: number; readonly cpu: number }
+
+const ways: readonly Way[] = [
+  { name: 'bare insert, no hooks', definitions: null },
+  ...counts.map((count) => ({ name: `${count} definitions`, definitions: count })),
+]
+const sizes = [1, batch] as const
+
+const prepare = `
+  create schema bench;
+  insert into app.users (display_name) select 'user ' || n from generate_series(1, ${users}) n;
+  create table bench.people as select u.id, row_number() over (order by u.id) as place from app.users u;
+  insert into app.xp_rules (key, name, event_name, amount)
+  select 'rule-' || n, 'Rule', 'lesson_completed', 10 from generate_series(1, ${most10 * 4}) n;
+  insert into app.streak_definitions (key, name, qualifying_event)
+  select 'streak-' || n, 'Streak', 'lesson_completed' from generate_series(1, ${most10 * 2}) n;
+  insert into app.challenges (name, start_at, end_at, goal_type, event_name, goal_value)
+  select 'challenge-' || n, now() - interval '1 day', now() + interval '30 days', 'event_count', 'lesson_completed', 1000000000
+    from generate_series(1, ${most10 * 2}) n;
+  insert into app.achievements (key, name, criteria)
+  select 'achievement-' || n, 'Achievement', '{"type": "event_count", "event_name": "lesson_completed", "target_value": 1000000000}'
+    from generate_series(1, ${most10 * 2}) n;
+  create function bench.keep(count int) returns void language plpgsql as $$
+  begin
+    update app.xp_rules set is_active = split_part(key, '-', 2)::int <= keep.count * 4 / 10;
+    update app.streak_definitions set is_active = split_part(key, '-', 2)::int <= keep.count * 2 / 10;
+    update app.challenges set is_active = split_part(name, '-', 2)::int <= keep.count * 2 / 10;
+    update app.achievements set is_active = split_part(key, '-', 2)::int <= keep.count * 2 / 10;
+  end $$;
+  create function bench.post(size int) returns void language plpgsql as $$
+  begin
+    perform internal.lock_users(array(select p.id from bench.people p where p.place <= post.size));
+    insert into app.engagement_events (id, app_user_id, event_name, properties, occurred_at, received_at, source)
+    select internal.new_id(), p.id, 'lesson_completed', '{"lesson": 3}', internal.now(), internal.now(), 'server'
+      from generate_series(0, post.size - 1) as e (n)
+      join bench.people p on p.place = e.n % ${users} + 1
+     order by p.id;
+  end $$`
+
+/** Until the next call only these definitions match, or no hook runs at all. */
+const arrange = async (client: Client, { definitions }: Way) => {
+  await client.query(`alter table app.engagement_events ${definitions === null ? 'disable' : 'enable'} trigger user`)
+  await client.query('select bench.keep($1)', [definitions ?? 0])
+}
+
+const turn = async (client: Client, backend: number, size: number): Promise<Round> => {
+  const times = size === 1 ? singles : batches
+  const post = { name: 'bench_post', text: 'select bench.post($1)', values: [size] }
+  // plans are made anew when triggers change, and kept from the sixth call on
+  for (let time = 0; time < (size === 1 ? 10 : 1); time += 1) await client.query(post)
+  const before = { at: performance.now(), cpu: processCpu(backend) }
+  for (let time = 0; time < times; time += 1) await client.query(post)
+  const events = times * size
+  return {
+    seconds: (performance.now() - before.at) / 1000 / events,
+    cpu: (processCpu(backend) - before.cpu) / events,
+  }
+}
+
+type Figures = ReadonlyMap<string, readonly Round[]>
+const keyOf = (way: Way, size: number) => `${way.name} ${size}`
+
+const measure = async (client: Client, backend: number): Promise<Figures> => {
+  const figures = new Map<string, Round[]>()
+  for (let round = 0; round <= rounds; round += 1) {
+    for (const way of ways) {
+      await arrange(client, way)
+      for (const size of sizes) {
+        const taken = await turn(client, backend, size)
+        if (round > 0) figures.set(keyOf(way, size), [...(figures.get(keyOf(way, size)) ?? []), taken])
+      }
+    }
+    say(`round ${round} of ${rounds}`)
+  }
+  return figures
+}
+
+const report = (figures: Figures): { text: string; aims: Aim[] } => {
+  const [bare, ...others] = ways as [Way, ...Way[]]
+  const of = (way: Way, size: number) => figures.get(keyOf(way, size)) ?? []
+  const times = (way: Way, size: number, part: (round: Round) => number) =>
+    medianRatio(of(way, size).map(part), of(bare, size).map(part))
+  const rows = ways.map((way) => [
+    way.name,
+    ...sizes.flatMap((size) => [
+      figure(1 / medianOf(of(way, size), (round) => round.seconds)),
+      figure(times(way, size, (round) => round.seconds)),
+      figure(medianOf(of(way, size), (round) => round.cpu)),
+      figure(times(way, size, (round) => round.cpu)),
+    ]),
+  ])
+  const head = [
+    '',
+    ...sizes.flatMap((size) => [`${size === 1 ? 'single' : `batch of ${size}`}, a second`, 'times', 'CPU us', 'times']),
+  ]
+  const ten = others.find(({ definitions }) => definitions === 10) ?? bare
+  const cost = times(ten, batch, (round) => round.seconds)
+  return {
+    text: table(head, rows),
+    aims: [
+      {
+        text: `with ten definitions that match, an event of a batch of ${batch} costs ${figure(cost)} times a bare insert (aim: at most 4)`,
+        isMet: cost <= 4,
+      },
+    ],
+  }
+}
+
+const notes = `One connection; batches hold events of ${users} users, 5 of each. Every event has the one name that all definitions match. Of 10 definitions 4 are XP rules (so each
+event writes 4 rows of the ledger, each with its total), 2 daily streaks, 2 challenges and 2 achievements that count it; of 50, five times as many. The bare insert is the same
+statement with the same locks into the same table, its triggers switched off; its foreign key and its indexes stay. "times" is to the bare insert of the same size, round by
+round, and the median of that. CPU is that of the one
+process of Postgres that works for this connection, for each event.`
+
+const main = async () => {
+  requireProc()
+  const installation = await install()
+  let client: Client | undefined
+  try {
+    const story = await tell(installation, 0)
+    await endServer(story.server)
+    client = await connectAdmin(installation.cluster, story.database, false)
+    await client.query(prepare)
+    await client.query('analyze')
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+    const { text, aims } = report(await measure(client, rows[0]?.pid ?? 0))
+    const parts = [
+      '## bench:events',
+      await circumstances('npm run bench:events', { Postgres: installation.postgresVersion }),
+      notes,
+      text,
+      aims.map(aimLine).join('\n'),
+    ]
+    await publish({ name: 'bench:events', isShort, text: parts.join('\n\n') })
+  } finally {
+    await client?.end()
+    await installation.end()
+  }
+}
+
+await main()

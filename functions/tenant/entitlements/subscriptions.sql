@@ -1,0 +1,385 @@
+-- Subscriptions of stores: events of the provider, folded in the order of their own times into one row for each original transaction, and from it into
+-- grants. Users are locked first, then the subscription.
+
+create or replace function internal.ms_time(value jsonb) returns timestamptz
+language sql immutable parallel safe as $$
+  select case when jsonb_typeof(ms_time.value) = 'number' and (ms_time.value #>> '{}')::numeric between 1 and 253402300799999
+              then to_timestamp((ms_time.value #>> '{}')::numeric / 1000) end
+$$;
+comment on function internal.ms_time is 'The time of milliseconds since 1970, or null for anything else.';
+
+create or replace function internal.subscription_end(s app.subscriptions) returns timestamptz
+language sql immutable as $$
+  select case when (subscription_end.s).refunded_at is not null then least((subscription_end.s).refunded_at, (subscription_end.s).expiration_date)
+              when (subscription_end.s).expiration_date is null then 'infinity'
+              else greatest((subscription_end.s).expiration_date, (subscription_end.s).grace_until) end
+$$;
+comment on function internal.subscription_end is 'Until when a subscription gives access, as internal.grant_end of its grants.';
+
+create or replace function internal.subscription_status(s app.subscriptions) returns text
+language sql stable as $$
+  select case when (subscription_status.s).refunded_at is not null then 'refunded'
+              when (subscription_status.s).paused_at is not null then 'paused'
+              when internal.subscription_end(subscription_status.s) <= internal.now() then 'expired'
+              when (subscription_status.s).billing_issue_at is not null then 'grace'
+              when (subscription_status.s).cancelled_at is not null then 'cancelled'
+              when (subscription_status.s).period_type = 'trial' then 'trial'
+              else 'active' end
+$$;
+comment on function internal.subscription_status is
+  'trial, active, grace (a billing issue that is not settled), cancelled (it will not renew), paused, refunded or expired, by the clock. Supplement B5.';
+
+create or replace function internal.subscription_json(s app.subscriptions) returns json
+language sql stable as $$
+  select json_build_object(
+    'id', (subscription_json.s).id, 'app_user_id', (subscription_json.s).app_user_id, 'product_id', (subscription_json.s).product_id,
+    'store', (subscription_json.s).store, 'status', internal.subscription_status(subscription_json.s), 'period_type', (subscription_json.s).period_type,
+    'purchase_date', internal.iso((subscription_json.s).purchase_date), 'expiration_date', internal.iso((subscription_json.s).expiration_date),
+    'auto_renew', (subscription_json.s).expiration_date is not null and internal.subscription_status(subscription_json.s) in ('trial', 'active', 'grace')
+                  and (subscription_json.s).cancelled_at is null,
+    'environment', (subscription_json.s).environment, 'updated_at', internal.iso((subscription_json.s).updated_at))
+$$;
+comment on function internal.subscription_json is 'A subscription as administrators see it in lists.';
+
+create or replace function internal.subscription_fold(s app.subscriptions, events app.subscription_events[]) returns app.subscriptions
+language plpgsql stable as $$
+declare
+  now_is app.subscriptions := subscription_fold.s;
+  e app.subscription_events;
+  expires_at timestamptz;
+begin
+  foreach e in array subscription_fold.events loop
+    expires_at := internal.ms_time(e.payload -> 'expiration_at_ms');
+    if e.type in ('INITIAL_PURCHASE', 'RENEWAL', 'NON_RENEWING_PURCHASE', 'TEMPORARY_ENTITLEMENT_GRANT') then
+      -- also after a refund: it begins anew
+      if e.payload ->> 'period_type' = 'TRIAL' then
+        now_is.trial_started_at := coalesce(now_is.trial_started_at, e.event_at);
+      elsif now_is.period_type = 'trial' then
+        now_is.trial_converted_at := coalesce(now_is.trial_converted_at, e.event_at);
+      end if;
+      now_is.source_ref := e.source_ref;
+      now_is.product_id := e.payload ->> 'product_id';
+      now_is.store := lower(coalesce(e.payload ->> 'store', now_is.store, 'unknown'));
+      now_is.environment := case when e.payload ->> 'environment' = 'SANDBOX' then 'sandbox' else 'production' end;
+      now_is.period_type := lower(coalesce(e.payload ->> 'period_type', 'normal'));
+      now_is.entitlement_ids := internal.subscription_entitlements(e.payload);
+      now_is.purchase_date := coalesce(internal.ms_time(e.payload -> 'purchased_at_ms'), e.event_at);
+      now_is.expiration_date := expires_at;
+      now_is.grace_until := null;
+      now_is.billing_issue_at := null;
+      now_is.cancelled_at := null;
+      now_is.paused_at := null;
+      now_is.refunded_at := null;
+    elsif now_is.source_ref is null then
+      -- of something that was not bought yet
+      continue;
+    elsif e.type = 'CANCELLATION' and (e.payload ->> 'cancel_reason' = 'CUSTOMER_SUPPORT' or internal.is_refund(e.payload)) then
+      now_is.refunded_at := e.event_at;
+      now_is.cancelled_at := coalesce(now_is.cancelled_at, e.event_at);
+    elsif e.type = 'CANCELLATION' then
+      now_is.cancelled_at := e.event_at;
+      now_is.expiration_date := coalesce(expires_at, now_is.expiration_date);
+    elsif e.type = 'UNCANCELLATION' then
+      now_is.cancelled_at := null;
+      now_is.paused_at := null;
+      now_is.expiration_date := coalesce(expires_at, now_is.expiration_date);
+    elsif e.type = 'BILLING_ISSUE' then
+      now_is.billing_issue_at := e.event_at;
+      now_is.grace_until := internal.ms_time(e.payload -> 'grace_period_expiration_at_ms');
+    elsif e.type = 'SUBSCRIPTION_PAUSED' then
+      now_is.paused_at := e.event_at;
+    elsif e.type = 'SUBSCRIPTION_EXTENDED' then
+      now_is.expiration_date := coalesce(expires_at, now_is.expiration_date);
+    elsif e.type = 'REFUND_REVERSED' then
+      now_is.refunded_at := null;
+      now_is.cancelled_at := null;
+      now_is.expiration_date := coalesce(expires_at, now_is.expiration_date);
+    elsif e.type = 'EXPIRATION' then
+      -- the provider's word ends it, whatever was paid or granted in grace
+      now_is.expiration_date := least(coalesce(expires_at, now_is.expiration_date), e.event_at);
+      now_is.grace_until := null;
+    end if;
+    now_is.last_event_at := greatest(now_is.last_event_at, e.event_at);
+  end loop;
+  return case when now_is.source_ref is not null then now_is end;
+end $$;
+comment on function internal.subscription_fold is
+  'What events, in their order, make of a subscription; of nothing, what they make of their purchase, or null when there is none. Knows neither the clock nor tables.
+   Supplement B5.';
+
+create or replace function internal.subscription_entitlements(payload jsonb) returns text[]
+language sql immutable as $$
+  select coalesce((select array_agg(distinct i.id order by i.id)
+                     from jsonb_array_elements_text(
+                            case when jsonb_typeof(subscription_entitlements.payload -> 'entitlement_ids') = 'array'
+                                 then subscription_entitlements.payload -> 'entitlement_ids'
+                                 when jsonb_typeof(subscription_entitlements.payload -> 'entitlement_id') = 'string'
+                                 then jsonb_build_array(subscription_entitlements.payload -> 'entitlement_id') else '[]' end) as i (id)
+                    where char_length(i.id) between 1 and 128), '{}')
+$$;
+comment on function internal.subscription_entitlements is 'The entitlements that an event of the provider names; older ones name a single one.';
+
+create or replace function internal.is_refund(payload jsonb) returns boolean
+language sql immutable as $$
+  select case when jsonb_typeof(is_refund.payload -> 'price') = 'number' then (is_refund.payload ->> 'price')::numeric < 0 else false end
+$$;
+comment on function internal.is_refund is 'Whether an event of the provider gives money back: its price is negative.';
+
+create or replace function internal.subscription_user(payload jsonb) returns uuid
+language sql stable security definer set search_path = '' as $$
+  select u.id
+    from (select n.name, n.place
+            from (values (subscription_user.payload ->> 'app_user_id', 0), (subscription_user.payload ->> 'original_app_user_id', 1)) n (name, place)
+           union all
+          select a.name, a.n + 1
+            from jsonb_array_elements_text(case when jsonb_typeof(subscription_user.payload -> 'aliases') = 'array'
+                                                then subscription_user.payload -> 'aliases' else '[]' end) with ordinality as a (name, n)) named
+    join app.users u on u.id = internal.as_uuid(named.name) or u.external_id = named.name
+   order by named.place, u.id = internal.as_uuid(named.name) desc
+   limit 1
+$$;
+comment on function internal.subscription_user is
+  'Whose event it is: our id, else an external_id, of the name that the provider has, the one it had first, or its aliases. Granted to nobody.';
+
+create or replace function internal.subscription_grants(s app.subscriptions) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  insert into app.entitlement_grants as g
+    (app_user_id, entitlement_id, source, source_ref, product_id, store, period_type, purchase_date, expiration_date, grace_until, cancelled_at, refunded_at)
+  select (subscription_grants.s).app_user_id, e.id, 'subscription_provider', (subscription_grants.s).source_ref, (subscription_grants.s).product_id,
+         (subscription_grants.s).store, (subscription_grants.s).period_type, (subscription_grants.s).purchase_date,
+         (subscription_grants.s).expiration_date, (subscription_grants.s).grace_until, (subscription_grants.s).cancelled_at,
+         (subscription_grants.s).refunded_at
+    from unnest((subscription_grants.s).entitlement_ids) as e (id)
+   order by e.id
+  on conflict on constraint entitlement_grants_once_per_source do update
+     set product_id = excluded.product_id, store = excluded.store, period_type = excluded.period_type, purchase_date = excluded.purchase_date,
+         expiration_date = excluded.expiration_date, grace_until = excluded.grace_until, cancelled_at = excluded.cancelled_at,
+         refunded_at = excluded.refunded_at, updated_at = internal.now()
+   where (g.product_id, g.store, g.period_type, g.purchase_date, g.expiration_date, g.grace_until, g.cancelled_at, g.refunded_at)
+         is distinct from (excluded.product_id, excluded.store, excluded.period_type, excluded.purchase_date, excluded.expiration_date,
+                           excluded.grace_until, excluded.cancelled_at, excluded.refunded_at);
+  -- what the product of today does not hold any more ended when that was bought
+  update app.entitlement_grants g
+     set expiration_date = (subscription_grants.s).purchase_date, grace_until = null, updated_at = internal.now()
+   where g.source = 'subscription_provider' and g.source_ref = (subscription_grants.s).source_ref
+     and g.app_user_id = (subscription_grants.s).app_user_id and not g.entitlement_id = any ((subscription_grants.s).entitlement_ids)
+     and internal.grant_end(g) > (subscription_grants.s).purchase_date;
+end $$;
+comment on function internal.subscription_grants is 'The grants of a subscription as it is now. The user must be locked. Granted to nobody.';
+
+create or replace function internal.active_entitlements(app_user_id uuid) returns text[]
+language sql stable security definer set search_path = '' as $$
+  select coalesce(array_agg(distinct g.entitlement_id), '{}')
+    from app.entitlement_grants g
+   where g.app_user_id = active_entitlements.app_user_id and internal.grant_end(g) > internal.now()
+$$;
+comment on function internal.active_entitlements is 'What a user has access to now. Granted to nobody.';
+
+create or replace function internal.entitlements_told(app_user_id uuid, before text[]) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  after constant text[] := internal.active_entitlements(entitlements_told.app_user_id);
+begin
+  perform internal.emit_many(array_agg(entitlements_told.app_user_id order by c.id), array_agg(c.event_name order by c.id),
+                             array_agg(jsonb_build_object('entitlement_id', c.id, 'source', 'subscription_provider') order by c.id))
+     from (select a.id, 'svc.entitlement.granted' as event_name from unnest(after) as a (id) where a.id <> all (entitlements_told.before)
+           union all
+           select b.id, 'svc.entitlement.revoked' from unnest(entitlements_told.before) as b (id) where b.id <> all (after)) c
+   -- nothing changed: nothing to say
+   having count(*) > 0;
+end $$;
+comment on function internal.entitlements_told is
+  'Tells svc.entitlement.granted and svc.entitlement.revoked of what a user gained or lost since before. The user must be locked. Granted to nobody.';
+
+create or replace function internal.subscription_store(s app.subscriptions) returns app.subscriptions
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  w constant app.subscriptions := subscription_store.s;
+  stored app.subscriptions;
+begin
+  insert into app.subscriptions as k
+    (app_user_id, source_ref, product_id, store, environment, period_type, entitlement_ids, purchase_date, expiration_date, grace_until, billing_issue_at,
+     cancelled_at, paused_at, refunded_at, trial_started_at, trial_converted_at, last_event_at)
+  values (w.app_user_id, w.source_ref, w.product_id, w.store, w.environment, w.period_type, w.entitlement_ids, w.purchase_date, w.expiration_date,
+          w.grace_until, w.billing_issue_at, w.cancelled_at, w.paused_at, w.refunded_at, w.trial_started_at, w.trial_converted_at, w.last_event_at)
+  on conflict on constraint subscriptions_one_per_source_ref do update
+     set product_id = excluded.product_id, store = excluded.store, environment = excluded.environment, period_type = excluded.period_type,
+         entitlement_ids = excluded.entitlement_ids, purchase_date = excluded.purchase_date, expiration_date = excluded.expiration_date,
+         grace_until = excluded.grace_until, billing_issue_at = excluded.billing_issue_at, cancelled_at = excluded.cancelled_at,
+         paused_at = excluded.paused_at, refunded_at = excluded.refunded_at, trial_started_at = excluded.trial_started_at,
+         trial_converted_at = excluded.trial_converted_at, last_event_at = excluded.last_event_at, updated_at = internal.now()
+  returning k.* into stored;
+  perform internal.subscription_grants(stored);
+  return stored;
+end $$;
+comment on function internal.subscription_store is 'Stores a subscription and its grants. The user must be locked. Granted to nobody.';
+
+create or replace function internal.subscription_transfer(event_id text, payload jsonb) returns text
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  giver constant uuid[] := array(
+    select distinct internal.subscription_user(jsonb_build_object('app_user_id', f.name))
+      from jsonb_array_elements_text(case when jsonb_typeof(subscription_transfer.payload -> 'transferred_from') = 'array'
+                                          then subscription_transfer.payload -> 'transferred_from' else '[]' end) as f (name));
+  taker constant uuid := internal.subscription_user(jsonb_build_object('aliases', subscription_transfer.payload -> 'transferred_to'));
+  held text[];
+  one uuid;
+begin
+  if taker is null then
+    return 'unknown_user';
+  end if;
+  perform internal.lock_users(giver || taker);
+  update app.subscription_events e set app_user_id = taker where e.id = subscription_transfer.event_id;
+  for one in select g.id from unnest(giver) as g (id) where g.id <> taker order by g.id loop
+    held := internal.active_entitlements(one);
+    delete from app.entitlement_grants g where g.app_user_id = one and g.source = 'subscription_provider';
+    update app.subscriptions s set app_user_id = taker, updated_at = internal.now() where s.app_user_id = one;
+    perform internal.entitlements_told(one, held);
+  end loop;
+  held := internal.active_entitlements(taker);
+  perform internal.subscription_grants(s) from app.subscriptions s where s.app_user_id = taker order by s.id;
+  perform internal.entitlements_told(taker, held);
+  return 'applied';
+end $$;
+comment on function internal.subscription_transfer is 'Moves what some users bought to another, with its grants. Locks them all. Granted to nobody.';
+
+create or replace function internal.subscription_ingest(event jsonb) returns text
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  kind constant text := coalesce(subscription_ingest.event ->> 'type', '');
+  ref constant text := coalesce(subscription_ingest.event ->> 'original_transaction_id', subscription_ingest.event ->> 'transaction_id');
+  at constant timestamptz := internal.ms_time(subscription_ingest.event -> 'event_timestamp_ms');
+  s app.subscriptions;
+  folded app.subscriptions;
+  e app.subscription_events;
+  whose uuid;
+  held text[];
+  pending app.subscription_events[];
+  outcome text;
+begin
+  if internal.caller() <> 'worker' then
+    raise exception 'events of the subscription provider are taken in by workers, not by %', internal.caller();
+  end if;
+  if coalesce(char_length(subscription_ingest.event ->> 'id'), 0) not between 1 and 255 or at is null then
+    return 'malformed';
+  end if;
+  select k.* into s from app.subscriptions k where k.source_ref = ref;
+  whose := coalesce(s.app_user_id, internal.subscription_user(subscription_ingest.event));
+  perform internal.lock_users(array[whose]);
+  -- of a first event the user is the only lock: two at once wait here
+  select k.* into s from app.subscriptions k where k.source_ref = ref for no key update;
+  insert into app.subscription_events as k (id, source_ref, app_user_id, type, event_at, payload, outcome)
+  values (subscription_ingest.event ->> 'id', case when kind <> 'TRANSFER' then ref end, whose, kind, at, subscription_ingest.event, 'without_effect')
+  on conflict do nothing
+  returning k.* into e;
+  if e.id is null then
+    return 'duplicate';
+  end if;
+
+  if kind = 'TRANSFER' then
+    outcome := internal.subscription_transfer(e.id, subscription_ingest.event);
+  elsif ref is null or kind not in ('INITIAL_PURCHASE', 'RENEWAL', 'NON_RENEWING_PURCHASE', 'TEMPORARY_ENTITLEMENT_GRANT', 'CANCELLATION', 'UNCANCELLATION',
+                                    'BILLING_ISSUE', 'SUBSCRIPTION_PAUSED', 'SUBSCRIPTION_EXTENDED', 'REFUND_REVERSED', 'EXPIRATION') then
+    outcome := 'without_effect';
+  elsif whose is null then
+    outcome := 'unknown_user';
+  elsif at < s.last_event_at then
+    outcome := 'older';
+  else
+    -- what waited for its purchase, or for its user, comes with it, in the events' own order
+    select array_agg(k order by k.event_at, k.received_at, k.id) into pending
+      from app.subscription_events k
+     where k.source_ref = ref and (k.id = e.id or s.id is null and k.outcome in ('waiting', 'unknown_user'));
+    folded := internal.subscription_fold(s, pending);
+    outcome := case when folded.source_ref is null then 'waiting' else 'applied' end;
+  end if;
+  update app.subscription_events k set outcome = subscription_ingest_outcome.name
+    from (select outcome) as subscription_ingest_outcome (name)
+   where k.id = e.id;
+  if folded.source_ref is null then
+    return outcome;
+  end if;
+
+  folded.app_user_id := whose;
+  held := internal.active_entitlements(whose);
+  s := internal.subscription_store(folded);
+  update app.subscription_events k set outcome = 'applied', app_user_id = whose where k.id in (select p.id from unnest(pending) p);
+  perform internal.emit_many(array_agg(whose order by t.n), array_agg(t.event_name order by t.n), array_agg(jsonb_build_object(
+            'subscription_id', s.id, 'product_id', t.product_id, 'store', s.store, 'environment', s.environment,
+            'period_type', s.period_type, 'expiration_date', internal.iso(s.expiration_date)) order by t.n))
+     from (select p.n, coalesce(p.payload ->> 'product_id', s.product_id) as product_id, 'svc.subscription.' || case
+                    when p.type in ('INITIAL_PURCHASE', 'NON_RENEWING_PURCHASE', 'TEMPORARY_ENTITLEMENT_GRANT') then 'started'
+                    when p.type = 'RENEWAL' then 'renewed'
+                    when p.type = 'CANCELLATION' and (p.payload ->> 'cancel_reason' = 'CUSTOMER_SUPPORT' or internal.is_refund(p.payload)) then 'refunded'
+                    when p.type = 'CANCELLATION' then 'cancelled'
+                    when p.type = 'BILLING_ISSUE' then 'billing_issue'
+                    when p.type = 'EXPIRATION' then 'expired' end as event_name
+             from unnest(pending) with ordinality as p (id, source_ref, app_user_id, type, event_at, payload, outcome, received_at, n)) t
+    where t.event_name is not null
+   having count(*) > 0;
+  perform internal.entitlements_told(whose, held);
+  return outcome;
+end $$;
+comment on function internal.subscription_ingest is
+  'Takes in one event of the subscription provider, as it came: applied, older (kept, for replay), waiting (for its purchase), unknown_user, without_effect; duplicate and
+   malformed are not kept. For workers. Tells svc.subscription.* and what entitlements were gained or lost. Locks the user, then the subscription. Supplement B5.';
+
+create or replace function internal.subscription_with_grants(s app.subscriptions) returns json
+language sql stable as $$
+  select internal.json_merge(internal.subscription_json(subscription_with_grants.s), json_build_object('grants', (
+           select coalesce(json_agg(internal.json_merge(json_build_object('entitlement_id', g.entitlement_id), internal.grant_json(g)) order by g.entitlement_id), '[]')
+             from app.entitlement_grants g
+            where g.source = 'subscription_provider' and g.source_ref = (subscription_with_grants.s).source_ref)))
+$$;
+comment on function internal.subscription_with_grants is 'A subscription with the grants that it is the source of.';
+
+create or replace function internal.subscription_replay(subscription_id uuid, dry_run boolean) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  s app.subscriptions;
+  folded app.subscriptions;
+  held text[];
+  before json;
+  after json;
+begin
+  if internal.caller() <> 'developer' then
+    raise exception 'subscriptions are replayed by administrators, not by %', internal.caller();
+  end if;
+  select k.* into s from app.subscriptions k where k.id = subscription_replay.subscription_id;
+  perform internal.lock_users(array[s.app_user_id]);
+  select k.* into s from app.subscriptions k where k.id = s.id for no key update;
+  before := internal.subscription_with_grants(s);
+  after := before;
+  held := internal.active_entitlements(s.app_user_id);
+  folded := internal.subscription_fold(null, array(
+    select k from app.subscription_events k where k.source_ref = s.source_ref order by k.event_at, k.received_at, k.id));
+  -- an administrator's doing, or an import, may have left no purchase among the events: then there is nothing to go by
+  if folded.source_ref is not null then
+    folded.app_user_id := s.app_user_id;
+    begin
+      -- two statements: what reads must see what was written
+      s := internal.subscription_store(folded);
+      after := internal.subscription_with_grants(s);
+      if subscription_replay.dry_run then
+        raise exception using errcode = 'TRDRY';
+      end if;
+      update app.subscription_events e set outcome = 'applied' where e.source_ref = s.source_ref and e.outcome = 'older';
+      perform internal.entitlements_told(s.app_user_id, held);
+    exception when sqlstate 'TRDRY' then
+      null;
+    end;
+  end if;
+  return json_build_object('before', before, 'after', after, 'changed', internal.without_times(before::jsonb) <> internal.without_times(after::jsonb));
+end $$;
+comment on function internal.subscription_replay is
+  'Folds all stored events of a subscription anew, those too that came too late to be applied: {before, after, changed}. A dry run writes nothing. For administrators.
+   Locks the user, then the subscription.';
+
+create or replace function internal.without_times(shown jsonb) returns jsonb
+language sql immutable as $$
+  select shown - 'updated_at' || jsonb_build_object('grants', (
+           select coalesce(jsonb_agg(g.value - 'updated_at' - 'created_at' - 'id' order by g.n), '[]')
+             from jsonb_array_elements(shown -> 'grants') with ordinality as g (value, n)))
+$$;
+comment on function internal.without_times is 'What a subscription comes to, without when it was written.';

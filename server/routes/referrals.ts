@@ -1,0 +1,218 @@
+import { z } from 'zod'
+import { administrator, appKey, endUser } from '#server/http/callers.ts'
+import { perIp, takeLimits } from '#server/http/limits.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { Deleted, data, JsonObject, Limit, Offset, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+
+/** Any object, of which the parts that are known are given: supplement 0.9. */
+const Reward = JsonObject.refine(
+  (value) => JSON.stringify(value).length <= 8192,
+  'must have at most 8192 characters as JSON',
+)
+const MaxUses = z
+  .int('must be a whole number of 1 to 2147483647, or null')
+  .min(1, 'must be 1 or more')
+  .max(2_147_483_647, 'must be at most 2147483647')
+  .nullable()
+
+const ReferralCode = z.strictObject({
+  id: Uuid,
+  code: z.string(),
+  reward_referrer: JsonObject,
+  reward_referee: JsonObject,
+  max_uses: z.int().nullable(),
+  uses: z.int(),
+  is_active: z.boolean(),
+  app_user_id: Uuid.nullable(),
+  created_at: Time,
+  updated_at: Time,
+})
+const State = z.enum(['pending', 'rewarded', 'expired'])
+const Claim = z.strictObject({
+  id: Uuid,
+  claimer_id: Uuid,
+  claimed_at: Time,
+  state: State,
+  qualify_event: z.string().nullable(),
+  qualify_by: Time.nullable(),
+  qualified_at: Time.nullable(),
+  rewarded_at: Time.nullable(),
+})
+const Defaults = z.strictObject({
+  reward_referrer: JsonObject,
+  reward_referee: JsonObject,
+  max_uses: z.int().nullable(),
+  qualify_event: z.string().nullable(),
+  qualify_within_days: z.int().nullable(),
+  share_url: z.string().nullable(),
+  updated_at: Time,
+})
+const Person = z.strictObject({ display_name: z.string(), avatar_url: z.string().nullable() })
+const Claimed = z.strictObject({
+  claim: z.strictObject({ id: Uuid, code: z.string(), claimed_at: Time }),
+  reward: JsonObject,
+})
+const Mine = z.strictObject({
+  code: z.string(),
+  url: z.string().nullable(),
+  claims: z.int(),
+  max_uses: z.int().nullable(),
+  rewards_granted: z.int(),
+  claimed: z.strictObject({ code: z.string(), claimed_at: Time }).nullable(),
+})
+const Brought = z.strictObject({
+  id: Uuid,
+  code: z.string(),
+  state: State,
+  claimed_at: Time,
+  qualify_by: Time.nullable(),
+  rewarded_at: Time.nullable(),
+  claimer: Person,
+})
+
+/** Codes are not to be guessed: readings.md, per address. */
+const lookUp = async (context: HandlerContext) => {
+  const { params, request, call } = context
+  await takeLimits(context, perIp('client referral', request.ip, [30, 'minute'], [500, 'day']), 'RATE_LIMITED')
+  return call('referral_show', { code: params['code'] })
+}
+
+const notFound = { 404: ['NOT_FOUND'] }
+const referral = 'supplement' as const
+const codes = '/admin/projects/:projectId/referrals' as const
+
+export const referrals = area({
+  stem: 'referrals',
+  title: 'Referrals',
+  source: 'contract',
+  routes: [
+    route('GET /client/referrals/me', {
+      caller: endUser,
+      source: referral,
+      summary: "The caller's code to share, made at the first call, and what came of it",
+      readOnly: false,
+      call: 'referral_mine',
+      replies: { 200: data(Mine) },
+      failure: 'FETCH_FAILED',
+    }),
+    route('GET /client/referrals/me/claims', {
+      caller: endUser,
+      source: referral,
+      summary: 'Whom the caller brought, newest first',
+      query: Page,
+      call: 'referral_claims_mine',
+      replies: { 200: page(Brought) },
+      failure: 'LIST_FAILED',
+    }),
+    route('POST /client/referrals/claim', {
+      caller: endUser,
+      source: referral,
+      summary: 'Claim a code; case, spaces and dashes do not matter',
+      description:
+        '201 with the reward of the claimer, 200 for a code that the caller has claimed. One code of another user ever, each promo code once. Five tries an hour.',
+      body: z.object({ code: Text(100, 1) }),
+      example: { code: 'spring-24' },
+      call: 'referral_claim',
+      replies: { 200: data(Claimed), 201: data(Claimed) },
+      refusals: {
+        400: ['SELF_REFERRAL'],
+        404: ['REFERRAL_NOT_FOUND'],
+        409: ['REFERRAL_INACTIVE', 'REFERRAL_EXHAUSTED', 'REFERRAL_ALREADY_CLAIMED'],
+      },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /client/referrals/:code', {
+      caller: appKey,
+      source: referral,
+      summary: 'A code for a screen that invites, before anybody signed in',
+      params: { code: z.string() },
+      handle: lookUp,
+      replies: {
+        200: data(z.strictObject({ valid: z.boolean(), referrer: Person.nullable(), reward_referee: JsonObject })),
+      },
+      refusals: { 404: ['REFERRAL_NOT_FOUND'], 429: ['RATE_LIMITED'] },
+      failure: 'FETCH_FAILED',
+    }),
+
+    route(`POST ${codes}`, {
+      caller: administrator,
+      summary: 'Add a promo code; one is made up where none is sent',
+      body: z.object({
+        code: Text(64, 1).optional(),
+        reward_referrer: Reward.optional(),
+        reward_referee: Reward.optional(),
+        max_uses: MaxUses.optional(),
+      }),
+      example: { code: 'SPRING-24', reward_referee: { xp: 100 }, max_uses: 500 },
+      call: 'referral_define',
+      replies: { 201: data(ReferralCode) },
+      refusals: { 409: ['CONFLICT'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route(`GET ${codes}`, {
+      caller: administrator,
+      summary: 'All codes, of users and of nobody, newest first',
+      query: Page,
+      call: 'referrals_list',
+      replies: { 200: page(ReferralCode) },
+      failure: 'LIST_FAILED',
+    }),
+    route(`PATCH ${codes}/defaults`, {
+      caller: administrator,
+      source: referral,
+      summary: 'What codes of users begin with, and what the reward of a referrer waits for',
+      description:
+        'An empty body shows the defaults. With `qualify_event` the reward of the referrer waits until the claimer does that event, for `qualify_within_days`. `share_url` holds `{code}`.',
+      body: z
+        .object({
+          reward_referrer: Reward,
+          reward_referee: Reward,
+          max_uses: MaxUses,
+          qualify_event: Text(255, 1).nullable(),
+          qualify_within_days: z.int('must be a whole number of 1 to 365').min(1).max(365).nullable(),
+          share_url: Text(2000).nullable(),
+        })
+        .partial(),
+      patch: true,
+      example: { reward_referrer: { xp: 50 }, qualify_event: 'lesson_completed', qualify_within_days: 14 },
+      call: 'referral_defaults_update',
+      replies: { 200: data(Defaults) },
+      failure: 'UPDATE_FAILED',
+    }),
+    route(`GET ${codes}/:codeId/stats`, {
+      caller: administrator,
+      summary: 'A code and its claims, newest first',
+      params: { codeId: z.string() },
+      query: { limit: Limit(1000, 200), offset: Offset },
+      call: 'referral_stats',
+      replies: {
+        200: data(z.strictObject({ referral_code: ReferralCode, total_claims: z.int(), claims: z.array(Claim) })),
+      },
+      refusals: notFound,
+      failure: 'FETCH_FAILED',
+    }),
+    route(`PATCH ${codes}/:codeId`, {
+      caller: administrator,
+      summary: 'Change a code; claims that were made keep what they were promised',
+      params: { codeId: z.string() },
+      body: z
+        .object({ reward_referrer: Reward, reward_referee: Reward, max_uses: MaxUses, is_active: z.boolean() })
+        .partial(),
+      patch: true,
+      example: { is_active: false },
+      call: 'referral_update',
+      replies: { 200: data(ReferralCode) },
+      refusals: notFound,
+      failure: 'UPDATE_FAILED',
+    }),
+    route(`DELETE ${codes}/:codeId`, {
+      caller: administrator,
+      summary: 'Delete a code; claims stay, and what they hold is still given',
+      params: { codeId: z.string() },
+      call: 'referral_delete',
+      replies: { 200: Deleted },
+      refusals: notFound,
+      failure: 'DELETE_FAILED',
+    }),
+  ],
+})

@@ -1,0 +1,94 @@
+import { z } from 'zod'
+import { administrator } from '#server/http/callers.ts'
+import { area, route } from '#server/http/route.ts'
+import { data, Flag, Page, page, Time, Uuid } from '#server/http/schemas.ts'
+import { Grant } from '#server/routes/entitlements_admin.ts'
+
+const Status = z.enum(
+  ['trial', 'active', 'grace', 'cancelled', 'paused', 'refunded', 'expired'],
+  'must be trial, active, grace, cancelled, paused, refunded or expired',
+)
+const Subscription = z.strictObject({
+  id: Uuid,
+  app_user_id: Uuid,
+  product_id: z.string().nullable(),
+  store: z.string(),
+  status: Status,
+  period_type: z.string(),
+  purchase_date: Time,
+  expiration_date: Time.nullable(),
+  auto_renew: z.boolean(),
+  environment: z.enum(['production', 'sandbox']),
+  updated_at: Time,
+})
+const WithGrants = Subscription.extend({ grants: z.array(Grant.extend({ entitlement_id: z.string() })) })
+const ProviderEvent = z.strictObject({
+  id: z.string(),
+  type: z.string(),
+  event_at: Time,
+  received_at: Time,
+  outcome: z.enum(['applied', 'older', 'waiting', 'unknown_user', 'without_effect']),
+  product_id: z.string().nullable(),
+  period_type: z.string().nullable(),
+  expiration_date: Time.nullable(),
+})
+const Summary = z.strictObject({
+  statuses: z.record(Status, z.int()),
+  trials_30d: z.strictObject({ started: z.int(), converted: z.int() }),
+  active_by_product: z.array(z.strictObject({ product_id: z.string().nullable(), store: z.string(), active: z.int() })),
+})
+
+const subscriptionId = { subscriptionId: Uuid }
+const ofOne = { 400: ['INVALID_ID'], 404: ['NOT_FOUND'] }
+const path = '/admin/projects/:projectId/subscriptions' as const
+
+export const subscriptions = area({
+  stem: 'entitlements',
+  title: 'Subscriptions (admin)',
+  source: 'supplement',
+  routes: [
+    route(`GET ${path}`, {
+      caller: administrator,
+      summary: 'What stores sold, newest first',
+      query: {
+        ...Page,
+        status: Status.optional(),
+        product_id: z.string().max(255).optional(),
+        store: z.string().max(64).optional(),
+        user_id: Uuid.optional(),
+        expiring_before: z.string().max(40).optional().describe('Those that still run and end before this time'),
+      },
+      call: 'subscriptions_list',
+      replies: { 200: page(Subscription) },
+      refusals: { 400: ['INVALID_INPUT'] },
+      failure: 'LIST_FAILED',
+    }),
+    route(`GET ${path}/summary`, {
+      caller: administrator,
+      summary: 'Subscriptions by status, trials of 30 days, and how many give access of each product',
+      call: 'subscriptions_summary',
+      replies: { 200: data(Summary) },
+      failure: 'FETCH_FAILED',
+    }),
+    route(`GET ${path}/:subscriptionId`, {
+      caller: administrator,
+      summary: 'A subscription with its grants, and what the provider told of it, in order',
+      params: subscriptionId,
+      call: 'subscription_get',
+      replies: { 200: data(WithGrants.extend({ source_ref: z.string(), events: z.array(ProviderEvent) })) },
+      refusals: ofOne,
+      failure: 'FETCH_FAILED',
+    }),
+    route(`POST ${path}/:subscriptionId/replay`, {
+      caller: administrator,
+      summary: 'Fold the stored events of a subscription anew',
+      description: 'Also those that came too late to be applied. Writes nothing unless `dry_run` is false.',
+      params: subscriptionId,
+      query: { dry_run: Flag(true).describe('Only say what would change') },
+      call: 'subscription_replay',
+      replies: { 200: data(z.strictObject({ before: WithGrants, after: WithGrants, changed: z.boolean() })) },
+      refusals: { ...ofOne, 400: ['INVALID_ID', 'INVALID_INPUT'] },
+      failure: 'UPDATE_FAILED',
+    }),
+  ],
+})
