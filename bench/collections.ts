@@ -14,11 +14,14 @@ import {
 } from './support/note_peers.ts'
 import { fillNotes } from './support/notes.ts'
 import { figure, medianOf, medianRatio, table } from './support/numbers.ts'
+import { startParseOnNotes } from './support/parse_notes.ts'
 import { type Plans, readPlans } from './support/plans.ts'
 import { type Aim, aimLine, circumstances, publish, say, versionOf } from './support/results.ts'
 
 const isShort = process.argv.includes('--short')
 const [rounds, seconds, rows, owners] = isShort ? [1, 2, 20_000, 200] : [5, 2, 1_000_000, 10_000]
+/** Requests of each operation before any is measured: until compilers and caches have nothing more to gain. */
+const warmUp = (operation: string) => (isShort ? 400 : 4000) / (operation === 'batch' ? 10 : 1)
 const connections = 8
 const operations = ['get', 'list', 'filtered', 'insert', 'batch', 'aggregate'] as const
 const names: Readonly<Record<string, string>> = {
@@ -37,7 +40,13 @@ type Round = {
   readonly server: number
   readonly postgres: number
 }
-type Contestant = { readonly name: string; readonly operation: string; readonly pid: number; readonly request: Request }
+type Contestant = {
+  readonly name: string
+  readonly operation: string
+  readonly pid: number
+  readonly request: Request
+  tidy(): Promise<unknown>
+}
 type Figures = Map<string, Round[]>
 
 const notesOf = async ({ cluster }: Installation, story: Story): Promise<Notes> => {
@@ -89,24 +98,20 @@ const oursOf = async (story: Story, notes: Notes): Promise<Record<string, Reques
   }
 }
 
-const measure = async (
-  contestants: readonly Contestant[],
-  postmaster: number,
-  loader: Child,
-  tidy: () => Promise<void>,
-): Promise<Figures> => {
+const measure = async (contestants: readonly Contestant[], postmaster: number, loader: Child): Promise<Figures> => {
   const figures: Figures = new Map()
   for (let round = 0; round <= rounds; round += 1) {
-    for (const { name, operation, pid, request } of contestants) {
-      const { headers, ...rest } = request
+    for (const { name, operation, pid, request, tidy } of contestants) {
+      const { headers, parts = 1, ...rest } = request
       const before = { server: processCpu(pid), postgres: postgresCpu(postmaster) }
-      const loaded = await loader.ask<Loaded>({ ...rest, headers: [headers], connections, seconds } satisfies Load)
+      const load: Load = { ...rest, headers: [headers], connections, seconds }
+      const loaded = await loader.ask<Loaded>(round > 0 ? load : { ...load, amount: warmUp(operation) })
       const measured: Round = {
-        perSecond: loaded.perSecond,
-        p50: loaded.p50,
-        p99: loaded.p99,
-        server: (processCpu(pid) - before.server) / loaded.requests,
-        postgres: (postgresCpu(postmaster) - before.postgres) / loaded.requests,
+        perSecond: loaded.perSecond / parts,
+        p50: loaded.p50 * parts,
+        p99: loaded.p99 * parts,
+        server: ((processCpu(pid) - before.server) * parts) / loaded.requests,
+        postgres: ((postgresCpu(postmaster) - before.postgres) * parts) / loaded.requests,
       }
       const key = `${operation} ${name}`
       if (round > 0) figures.set(key, [...(figures.get(key) ?? []), measured])
@@ -197,6 +202,9 @@ const planAims = async (plans: Plans): Promise<{ text: string; aims: Aim[] }> =>
 
 const notes = `${rows.toLocaleString('en')} rows of ${owners.toLocaleString('en')} owners, ${connections} connections, one user; Trellis and PostgREST read and write the very same table, with the same policy on it.
 "Server" is the process of Trellis or of the other; the load generator is in no figure but the requests a second. The rows that a turn inserted are removed after it.
+Parse Server has as many rows of as many owners in a database of its own on the same Postgres, each for its owner alone by ACL, with an index on owner and time; it
+answers an insert with id and time alone, takes 50 inserts in a batch, so that ten count as one here, and aggregates for its master key alone, so not for a user.
+Before the first round each operation has run ${warmUp('get').toLocaleString('en')} times, batches ${warmUp('batch')} times.
 A peer that is not installed (\`npm install\` in bench/peers) is left out. PostGraphile's list begins at the first page, as its cursor holds the same order.`
 
 const main = async () => {
@@ -215,7 +223,13 @@ const main = async () => {
       say(`PostGraphile does not run: ${error.message}`)
       return null
     })
-    const peers = [postgrest, postgraphile].filter((peer) => peer !== null)
+    const parse = await startParseOnNotes(installation, story, known, { rows, owners, password }).catch(
+      (error: Error) => {
+        say(`Parse Server does not run: ${error.message}`)
+        return null
+      },
+    )
+    const peers = [postgrest, postgraphile, parse].filter((peer) => peer !== null)
     for (const peer of peers) ends.push(() => peer.end())
     const loader = startChild('loader.ts')
     ends.push(() => loader.end())
@@ -224,12 +238,15 @@ const main = async () => {
       await asAdmin(installation.cluster, story.database, `delete from collections.notes where title = 'a new note'`)
     }
     const contestants = operations.flatMap((operation): Contestant[] => [
-      { name: 'Trellis', operation, pid: story.server.child.pid ?? 0, request: ours[operation] as Request },
-      ...peers.flatMap(({ name, pid, requests }) =>
-        requests[operation] ? [{ name, operation, pid, request: requests[operation] }] : [],
-      ),
+      { name: 'Trellis', operation, pid: story.server.child.pid ?? 0, request: ours[operation] as Request, tidy },
+      ...peers.flatMap((peer) => {
+        const request = peer.requests[operation]
+        return request
+          ? [{ name: peer.name, operation, pid: peer.pid, request, tidy: () => peer.tidy?.() ?? tidy() }]
+          : []
+      }),
     ])
-    const figures = await measure(contestants, installation.postmaster, loader, tidy)
+    const figures = await measure(contestants, installation.postmaster, loader)
     say('plans')
     const plans = await readPlans(installation, story)
     ends.push(() => plans.end())

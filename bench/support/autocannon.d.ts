@@ -4,7 +4,10 @@ declare module 'autocannon' {
   type Options = {
     readonly url: string
     readonly connections: number
-    readonly duration: number
+    readonly duration?: number
+    readonly amount?: number
+    /** Seconds. */
+    readonly timeout?: number
     readonly method: string
     readonly body?: string
     readonly setupClient?: (client: { setHeaders(headers: Record<string, string>): void }) => void

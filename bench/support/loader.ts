@@ -8,6 +8,8 @@ export type Load = {
   readonly method: 'GET' | 'POST'
   readonly connections: number
   readonly seconds: number
+  /** So many requests instead, however long they take. */
+  readonly amount?: number
   /** Connection n sends those of index n, over and over from the first. */
   readonly headers: readonly Readonly<Record<string, string>>[]
   readonly body?: string
@@ -21,13 +23,14 @@ export type Loaded = {
   readonly p99: number
 }
 
-answer(async ({ url, method, connections, seconds, headers, body }: Load): Promise<Loaded> => {
+answer(async ({ url, method, connections, seconds, amount, headers, body }: Load): Promise<Loaded> => {
   let next = 0
   const run = autocannon({
     url,
     method,
     connections,
-    duration: seconds,
+    timeout: 60,
+    ...(amount === undefined ? { duration: seconds } : { amount }),
     ...(body === undefined ? {} : { body }),
     setupClient(client) {
       client.setHeaders({ ...headers[next % headers.length] })

@@ -16,12 +16,16 @@ export type Request = {
   readonly method: 'GET' | 'POST'
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
+  /** So many of these, one after the other, do what one of the others does. */
+  readonly parts?: number
 }
 export type Peer = {
   readonly name: string
   readonly pid: number
   readonly version: string
   readonly requests: Readonly<Record<string, Request>>
+  /** Removes what was inserted, where that is not in the table of all. */
+  tidy?(): Promise<unknown>
   end(): Promise<void>
 }
 
@@ -66,7 +70,8 @@ const untilAnswers = async (peer: Peer, said: () => string) => {
   }
 }
 
-const started = async (child: ChildProcess, peer: Omit<Peer, 'end' | 'pid'>, folder?: string): Promise<Peer> => {
+/** Waits until the process answers each of its requests well. */
+export const started = async (child: ChildProcess, peer: Omit<Peer, 'end' | 'pid'>, folder?: string): Promise<Peer> => {
   let said = ''
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (said = (said + chunk).slice(-2000)))
   const ended = once(child, 'exit')
@@ -144,7 +149,7 @@ export const startPostgrestOnNotes = async (story: Story, notes: Notes, password
   )
 }
 
-const peers = join(root, 'bench/peers')
+export const peers = join(root, 'bench/peers')
 
 export const startPostgraphileOnNotes = async (story: Story, notes: Notes, password: string): Promise<Peer | null> => {
   if (!existsSync(join(peers, 'node_modules/postgraphile'))) return null

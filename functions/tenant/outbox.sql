@@ -1,8 +1,7 @@
 -- Work that outlives a request: rows that triggers write, and that the drain leases, runs and settles.
 create or replace function internal.wake(due_at timestamptz) returns void
 language sql volatile as $$
-  select set_config('app.due_at',
-                    internal.iso(least(nullif(current_setting('app.due_at', true), '')::timestamptz, wake.due_at)), true)
+  select internal.tell('app.due_at', internal.iso(least(nullif(current_setting('app.due_at', true), '')::timestamptz, wake.due_at)))
 $$;
 comment on function internal.wake is 'Tells the server when this tenant next has due work: the earliest of the transaction.';
 

@@ -2,3 +2,4 @@ grant execute on function internal.is_storable_json, internal.filter_compare, in
   internal.filter_truth, internal.filter_matches, internal.filter_leaf_problem, internal.filter_node_problem,
   internal.filter_check, internal.filter_problem
   to app_user, app_server, app_admin, app_auth, app_worker;
+grant execute on function internal.is_storable_json to app_anon;

@@ -15,12 +15,13 @@ grant execute on function internal.inventory_key, internal.inventory_mark, inter
   api.inventory_consume, api.inventory_patch
   to app_user;
 grant execute on function api.inventory_revoke, api.inventory_all, api.inventory_ledger to app_admin;
+grant execute on function internal.inventory_expire, api.inventory_expire to app_worker;
 
 insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, declared_in)
 values
   ('app.inventory_stacks', 'app_user_id', 'inventory',
-   array['id', 'app_user_id', 'catalog_item_id', 'quantity', 'expires_at', 'metadata', 'source_type', 'source_id', 'created_at', 'updated_at'],
+   array['id', 'app_user_id', 'catalog_item_id', 'quantity', 'expires_at', 'metadata', 'source_type', 'source_id', 'created_at', 'updated_at', 'expired_at'],
    'inventory', 'add', 'cascade', current_setting('trellis.file')),
   ('app.inventory_ledger_rows', 'app_user_id', 'inventory_ledger',
    array['id', 'app_user_id', 'stack_id', 'catalog_item_id', 'change', 'quantity_after', 'kind', 'reason', 'source_type', 'source_id', 'created_at'],

@@ -20,7 +20,7 @@ grant execute on function internal.segment_may_ask, internal.segment_member, int
   to app_user, app_server, app_admin, app_worker;
 grant execute on function internal.segment_hold, internal.segment_json, internal.segment_find, internal.segment_rules, internal.segment_used_by,
   internal.segment_preview, internal.segment_refresh_now, internal.segment_user_json, internal.segment_user_ids, internal.segment_change, internal.segments_lock, internal.segments_touched,
-  internal.segment_explain,
+  internal.segment_explain, internal.segment_is_time, internal.segment_value, internal.segment_date, internal.version_key,
   api.segment_create, api.segments_list, api.segment_get, api.segment_update, api.segment_delete, api.segment_preview, api.segment_refresh,
   api.segment_history, api.segment_members, api.segment_members_add, api.segment_member_remove, api.segment_explain
   to app_admin;

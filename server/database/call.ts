@@ -186,6 +186,22 @@ export const prepareConnection = async (client: Client): Promise<void> => {
 
 const idle: CallOptions = { timeoutMs: 5000, clock: null }
 
+/** What a trigger leaves in one of the settings that answers carry, when the answer has been built already (`internal.tell`). */
+export type Told = (setting: string, value: string) => void
+
+/** Who listens to the notices of a connection; one call at a time runs on it. */
+const listeners = new WeakMap<Client, Told | undefined>()
+
+const listen = (client: Client, told: Told | undefined): void => {
+  if (!listeners.has(client)) {
+    client.on('notice', ({ code, message = '' }) => {
+      const end = message.indexOf('=')
+      if (code === 'TR002') listeners.get(client)?.(message.slice(0, end), message.slice(end + 1))
+    })
+  }
+  listeners.set(client, told)
+}
+
 /** Runs one statement under these claims: one round trip, one transaction. Rejects with what Postgres says. */
 export const runOneSync = (
   client: Client,
@@ -193,8 +209,10 @@ export const runOneSync = (
   statement: Statement,
   options: CallOptions,
   named = true,
+  told?: Told,
 ): Promise<(string | null)[][]> =>
   new Promise((resolve, reject) => {
+    listen(client, told)
     const call = new OneSync(statement, setupValues(claims, options), named, (error, rows) =>
       error ? reject(error) : resolve(rows),
     )

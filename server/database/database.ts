@@ -123,6 +123,7 @@ export const createDatabase = (options: DatabaseOptions): Database => {
     const began = performance.now()
     let broken = false
     try {
+      const late: Record<string, string> = {}
       const [row = []] = await runOneSync(
         lease.client,
         { ...claims, role },
@@ -133,8 +134,11 @@ export const createDatabase = (options: DatabaseOptions): Database => {
           clock: options.clock?.() ?? null,
         },
         named,
+        (setting, value) => {
+          late[setting] = value
+        },
       )
-      return { row, milliseconds: performance.now() - began }
+      return { row: amended(row, late), milliseconds: performance.now() - began }
     } catch (error) {
       const failure = failureOf(error)
       broken = failure.kind === 'unavailable' && failure.connectionLost
@@ -236,6 +240,14 @@ export const createDatabase = (options: DatabaseOptions): Database => {
     },
     close: () => pools.close(),
   }
+}
+
+/** A row with what was told after it was built. */
+const amended = (row: (string | null)[], late: Readonly<Record<string, string>>): (string | null)[] => {
+  const { 'app.due_at': dueAt, 'app.changed': changed } = late
+  if (dueAt === undefined && changed === undefined) return row
+  const [status = null, body = null, headers = null, due = null, before = null, ...rest] = row
+  return [status, body, headers, dueAt ?? due, changed ?? before, ...rest]
 }
 
 /** The five columns that every statement answers: status, envelope, headers, due time, changed credentials. */

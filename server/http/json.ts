@@ -7,7 +7,7 @@ const deepest = 200
 
 /**
  * Parses JSON that Postgres can hold as well: no U+0000, no half of a surrogate pair, no nesting that a recursive reader
- * would fall over. Better to refuse such a body by name than to find out in a statement.
+ * would fall over, no number of a few letters that it would write out with a hundred thousand digits. Better to refuse such a body by name than to find out in a statement.
  */
 export const parseJson = (text: string): ParsedJson => {
   let value: unknown
@@ -23,8 +23,14 @@ export const parseJson = (text: string): ParsedJson => {
       reason: 'The body has a character that cannot be stored: U+0000 or half of a surrogate pair.',
     }
   }
+  if (hugeExponent.test(text) && hugeExponent.test(text.replace(strings, '""'))) {
+    return { kind: 'broken', reason: 'The body has a number with an exponent of more than three digits.' }
+  }
   return { kind: 'value', value }
 }
+
+const hugeExponent = /[0-9.][eE][+-]?0*[1-9][0-9]{3}/
+const strings = /"(?:[^"\\]|\\.)*"/g
 
 const isTooDeep = (text: string): boolean => {
   let depth = 0

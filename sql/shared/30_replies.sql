@@ -1,11 +1,12 @@
 -- Answers and refusals. What raises is volatile: the planner would evaluate an immutable refusal while it plans. Times go out through internal.iso, errors through internal.fail or internal.refuse.
+-- What makes JSON is stable and not immutable, as json_build_object is: only so does Postgres put its text in the place of the call, which is ten times cheaper.
 create or replace function internal.iso(at timestamptz) returns text
 language sql stable parallel safe
 return to_char(iso.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
 comment on function internal.iso is 'ISO 8601 in UTC with milliseconds and Z, as every time in an answer.';
 
 create or replace function internal.reply(status int, data json, headers json default null) returns api.reply
-language sql immutable parallel safe
+language sql stable parallel safe
 return row(reply.status, json_build_object('data', reply.data), reply.headers)::api.reply;
 comment on function internal.reply is 'An answer with one key, data.';
 
@@ -20,13 +21,13 @@ comment on function internal.json_merge is
   'The fields of one object and then those of another, in their order. jsonb would sort them, and costs three times as much.';
 
 create or replace function internal.reply_page(data json, total bigint, page_offset bigint, page_limit bigint) returns api.reply
-language sql immutable parallel safe
+language sql stable parallel safe
 return row(200, json_build_object('data', coalesce(reply_page.data, '[]'), 'total', reply_page.total,
                                   'offset', reply_page.page_offset, 'limit', reply_page.page_limit), null)::api.reply;
 comment on function internal.reply_page is 'An offset-paged list: data, total, offset, limit. Null data is an empty list.';
 
 create or replace function internal.reply_cursor(data json, next_cursor text, total bigint default null) returns api.reply
-language sql immutable parallel safe
+language sql stable parallel safe
 return row(200, json_build_object('data', coalesce(reply_cursor.data, '[]'),
                                   'pagination', json_build_object('next_cursor', reply_cursor.next_cursor,
                                                                   'total', reply_cursor.total)), null)::api.reply;
@@ -34,7 +35,7 @@ comment on function internal.reply_cursor is 'A cursor-paged list: data and pagi
 
 create or replace function internal.refuse(status int, code text, message text, details json default null, headers json default null)
 returns api.reply
-language sql immutable parallel safe
+language sql stable parallel safe
 return row(refuse.status,
            json_build_object('error', case
              when refuse.details is null then json_build_object('code', refuse.code, 'message', refuse.message)
@@ -60,9 +61,21 @@ return internal.fail(400, invalid.code, invalid.field || ': ' || invalid.reason,
                      json_build_object('field', invalid.field, 'reason', invalid.reason));
 comment on function internal.invalid is 'Refuses a field of the request: 400 with details {field, reason}.';
 
+create or replace function internal.tell(name text, value text) returns void
+language plpgsql volatile as $$
+begin
+  perform set_config(tell.name, tell.value, true);
+  -- what a trigger does after the statement's answer was built, the answer cannot say
+  if current_setting('app.is_answered', true) = 'on' then
+    raise info using errcode = 'TR002', message = tell.name || '=' || tell.value;
+  end if;
+end $$;
+comment on function internal.tell is
+  'Leaves word for the server in a setting that every answer carries, app.due_at or app.changed; as a notice of the protocol where the answer is on its way.';
+
 create or replace function internal.changed(what text) returns void
 language sql volatile as $$
-  select set_config('app.changed', concat_ws(',', nullif(current_setting('app.changed', true), ''), changed.what), true)
+  select internal.tell('app.changed', concat_ws(',', nullif(current_setting('app.changed', true), ''), changed.what))
 $$;
 comment on function internal.changed is
   'Tells the servers to drop a cached credential after this commit: key:<sha256 hex>, session:<id>, user:<id>, project:<id>,

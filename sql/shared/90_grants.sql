@@ -16,7 +16,7 @@ begin
         internal.actor(), internal.now(), internal.iso(timestamptz), internal.reply(int, json, json),
         internal.json_merge(json, json), internal.reply_page(json, bigint, bigint, bigint), internal.reply_cursor(json, text, bigint),
         internal.refuse(int, text, text, json, json), internal.fail(int, text, text, json, json),
-        internal.invalid(text, text, text), internal.changed(text), internal.constraint_refusal(text, text, text),
+        internal.invalid(text, text, text), internal.changed(text), internal.tell(text, text), internal.constraint_refusal(text, text, text),
         internal.new_id(), internal.as_uuid(text), internal.email_normal(text), internal.email_mailbox(text),
         internal.is_email(text)
       to %I$grant$, role_name);

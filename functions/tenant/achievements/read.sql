@@ -103,18 +103,14 @@ comment on function api.achievements_seen is 'Marks achievements as seen, on eve
 
 create or replace function internal.achievements_shown(app_user_id uuid) returns json[]
 language plpgsql stable security definer set search_path = '' as $$
-declare
-  is_blocked boolean := false;
 begin
   if internal.caller() not in ('user', 'server_key_user') then
     raise exception 'achievements of others are shown to users, not to %', internal.caller();
   end if;
   if achievements_shown.app_user_id <> internal.user_id() then
-    if to_regprocedure('internal.is_blocked(uuid,uuid)') is not null then
-      execute 'select internal.is_blocked($1, $2)' into is_blocked using internal.user_id(), achievements_shown.app_user_id;
-    end if;
-    if is_blocked or not exists (select from app.users u
-                                  where u.id = achievements_shown.app_user_id and u.properties -> 'hide_achievements' is distinct from 'true') then
+    if internal.is_blocked(achievements_shown.app_user_id)
+       or not exists (select from app.users u
+                       where u.id = achievements_shown.app_user_id and u.properties -> 'hide_achievements' is distinct from 'true') then
       perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
     end if;
   elsif not exists (select from app.users u where u.id = achievements_shown.app_user_id) then

@@ -165,7 +165,9 @@ begin
     select from app.achievements a
      where a.is_active
        and (a.criteria ->> 'event_name' in (select i.event_name from inserted i)
-            or a.criteria ->> 'type' <> 'event_count')) then
+            or a.criteria ->> 'type' <> 'event_count'
+            -- counts that became one
+            or exists (select from inserted i where i.event_name = 'svc.user.merged'))) then
     return null;
   end if;
   with happened as (

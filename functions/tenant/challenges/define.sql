@@ -57,7 +57,7 @@ begin
   if missing is not null then
     perform internal.invalid(missing, 'must not be null');
   elsif coalesce(challenge_check.patch ->> 'team_mode', 'none') <> 'none' then
-    perform internal.invalid('team_mode', 'can only be none here: there are no groups yet');
+    perform internal.invalid('team_mode', 'can only be none: group is not possible yet');
   elsif wished.segment_id is not null and not internal.segment_hold(wished.segment_id) then
     perform internal.invalid('segment_id', 'must be the id of a segment');
   elsif wished.reward_achievement_id is not null and not exists (select from app.achievements a where a.id = wished.reward_achievement_id) then

@@ -161,7 +161,7 @@ language sql volatile as $$
 $$;
 comment on function api.challenge_leave is 'Leaves a challenge. Refuses 404 NOT_FOUND for one that the caller is not in.';
 
-create or replace function internal.challenge_board(challenge_id uuid, page_limit int) returns json
+create or replace function internal.challenge_board(challenge_id uuid, scope text, page_limit int) returns json
 language plpgsql stable security definer set search_path = '' as $$
 begin
   if internal.caller() not in ('user', 'server_key_user') then
@@ -176,23 +176,21 @@ begin
                       from app.challenge_participants p
                       join app.challenges c on c.id = p.challenge_id
                      where p.challenge_id = challenge_board.challenge_id and p.status <> 'left'
+                       and (challenge_board.scope = 'global' or p.app_user_id = internal.user_id() or p.app_user_id in (select internal.friend_ids()))
                      order by p.progress desc, p.reached_at, p.app_user_id
                      limit challenge_board.page_limit) l) b
       join app.users u on u.id = b.app_user_id);
 end $$;
-comment on function internal.challenge_board is 'The first of a challenge: by progress, then who was first.';
+comment on function internal.challenge_board is 'The first of a challenge, of all or of the caller and their friends: by progress, then who was first.';
 
 create or replace function api.challenge_leaderboard(challenge_id uuid, scope text default 'global', page_limit int default 50) returns api.reply
 language plpgsql stable as $$
 declare
   c constant app.challenges := internal.my_challenge(challenge_leaderboard.challenge_id);
 begin
-  if challenge_leaderboard.scope <> 'global' then
-    perform internal.invalid('scope', 'can only be global here: there are no friends yet', 'INVALID_INPUT');
-  end if;
-  return internal.reply(200, internal.challenge_board(c.id, challenge_leaderboard.page_limit));
+  return internal.reply(200, internal.challenge_board(c.id, challenge_leaderboard.scope, challenge_leaderboard.page_limit));
 end $$;
-comment on function api.challenge_leaderboard is 'The first of a challenge. Refuses 404 NOT_FOUND, 400 INVALID_INPUT for a scope that cannot be.';
+comment on function api.challenge_leaderboard is 'The first of a challenge: of all (global), or of the caller and their friends. Refuses 404 NOT_FOUND.';
 
 create or replace function api.challenge_participants(challenge_id uuid, page_offset int default 0, page_limit int default 50) returns api.reply
 language plpgsql stable as $$

@@ -63,9 +63,7 @@ begin
   end if;
   perform internal.collection_execute(statements);
   update app.collections k
-     set description = c.description, read_policy = c.read_policy, write_policy = c.write_policy, sync = c.sync, realtime = c.realtime,
-         generator = case when (c.read_policy, c.write_policy) <> (before.read_policy, before.write_policy)
-                          then internal.collection_generator() else k.generator end
+     set description = c.description, read_policy = c.read_policy, write_policy = c.write_policy, sync = c.sync, realtime = c.realtime
    where k.id = c.id;
   return internal.collection_json(internal.collection_changed(c.id));
 end $$;

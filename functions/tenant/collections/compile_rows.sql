@@ -137,14 +137,19 @@ return format('(select c.schema_version from app.collections c where c.id = %L)'
 comment on function internal.collection_version_sql is
   'The version that a statement meets: seen with the same snapshot as the table, after its locks. Another than the compiled one makes the answer stale.';
 
-create or replace function internal.collection_statement_sql(definition jsonb, status text, body text, headers text, source text, next text default 'null')
+create or replace function internal.collection_statement_sql(definition jsonb, status text, body text, headers text, source text, next text default 'null',
+                                                             writes boolean default false)
 returns text
 language sql immutable parallel safe
-return format('select %s, %s, %s, pg_catalog.current_setting(''app.due_at'', true), pg_catalog.current_setting(''app.changed'', true), %s, %s from %s',
+return format('select %s, %s, %s, %s, pg_catalog.current_setting(''app.changed'', true), %s, %s from %s',
               collection_statement_sql.status, collection_statement_sql.body, collection_statement_sql.headers,
+              -- triggers that fire after rows were written come when all of this is read: internal.tell then speaks for itself
+              case when collection_statement_sql.writes
+                   then 'coalesce(nullif(pg_catalog.set_config(''app.is_answered'', ''on'', true), ''on''), pg_catalog.current_setting(''app.due_at'', true))'
+                   else 'pg_catalog.current_setting(''app.due_at'', true)' end,
               internal.collection_version_sql(collection_statement_sql.definition), collection_statement_sql.next, collection_statement_sql.source);
 comment on function internal.collection_statement_sql is
-  'What every compiled statement answers, whatever it reads: status, envelope, headers, due time, changed credentials, the version met, and where the
+  'What every compiled statement answers, whether it reads or writes: status, envelope, headers, due time, changed credentials, the version met, and where the
    next page begins. Its columns never depend on the table, so that no change of the table can break a prepared one.';
 
 create or replace function internal.collection_write_condition_of(definition jsonb) returns text

@@ -83,7 +83,8 @@ language sql stable as $$
       || internal.collection_statement_sql(
            collection_answer_sql.definition, 'coalesce(r.status, 0)', 'coalesce(r.body, ''{}'')', 'r.headers',
            format('(select 1) one left join lateral (select %s as status, ''{"data":'' || row_to_json("_row")::text || ''}'' as body, json_build_object(''ETag'', internal.etag(t.updated_at))::text as headers from answer t cross join lateral (select %s) "_row") r on true',
-                  collection_answer_sql.status, internal.collection_outputs_sql(collection_answer_sql.definition, 't', null, null)))
+                  collection_answer_sql.status, internal.collection_outputs_sql(collection_answer_sql.definition, 't', null, null)),
+           writes => true)
 $$;
 comment on function internal.collection_answer_sql is 'A statement whose CTE made writes one row, answered with its ETag; status 0 when none was written.';
 
@@ -317,7 +318,7 @@ begin
       || internal.collection_statement_sql(
            d, format('case when count(*) = json_array_length(%s) then 201 else 0 end', body),
            '''{"data":'' || coalesce(json_agg(p.j)::text, ''[]'') || ''}''', 'null',
-           format('(select row_to_json("_row") as j from made t cross join lateral (select %s) "_row") p', internal.collection_outputs_sql(d, 't', null, null)));
+           format('(select row_to_json("_row") as j from made t cross join lateral (select %s) "_row") p', internal.collection_outputs_sql(d, 't', null, null)), writes => true);
 end $$;
 comment on function internal.collection_batch_sql is
   'Many rows in, all or none, in one statement whatever their number and shape. Refuses as internal.collection_insert_sql.';
@@ -338,7 +339,7 @@ begin
     d ->> 'name', id, conditions)
     || internal.collection_statement_sql(d, 'case when m.id is null then 0 else 200 end',
                                          'coalesce(''{"data":{"id":"'' || m.id || ''","deleted":true}}'', ''{}'')', 'null',
-                                         '(select 1) one left join made m on true');
+                                         '(select 1) one left join made m on true', writes => true);
 end $$;
 comment on function internal.collection_delete_sql is 'Marks a row as deleted, or with hard, which only administrators may, deletes it.';
 

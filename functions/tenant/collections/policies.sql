@@ -3,9 +3,10 @@
 
 create or replace function internal.collection_generator() returns int
 language sql immutable parallel safe
-return 1;
+return 2;
 comment on function internal.collection_generator is
-  'The version of internal.collection_policies_sql. Whoever changes what that makes raises it here and in sql/seeds/tenant/collections.sql.';
+  'The version of internal.collection_policies_sql and internal.collection_size_sql. Whoever changes what they make raises it here and in
+   sql/seeds/tenant/collections.sql.';
 
 create or replace function internal.collection_condition(policy text, owner_scope text) returns text
 language sql immutable parallel safe as $$
@@ -122,6 +123,8 @@ begin
   for c in select k.* from app.collections k where k.generator <> collections_regenerate.generator order by k.name loop
     for statement in
       select s from internal.collection_policies_sql(c, internal.collection_column_names(c.id)) as s
+      union all
+      select internal.collection_size_sql(c.name)
     loop
       execute statement;
     end loop;
@@ -131,7 +134,7 @@ begin
   return made;
 end $$;
 comment on function internal.collections_regenerate is
-  'Makes the policies and grants of every collection that an older generator made anew; answers how many. Locks their tables. Granted to nobody.';
+  'Makes the policies, grants and rules of every collection that an older generator made anew; answers how many. Locks their tables. Granted to nobody.';
 
 create or replace function internal.collection_column_names(collection_id uuid) returns text[]
 language sql stable as $$

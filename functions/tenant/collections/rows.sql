@@ -51,6 +51,38 @@ end $$;
 comment on function internal.tg_collection_rows__deleted is
   'After a row was marked as deleted: does to the live rows that refer to it what their columns say. Refuses 409 CONFLICT for restrict.';
 
+create or replace function internal.collection_row_bytes(r json) returns bigint
+language sql immutable parallel safe as $$
+  select 1 + coalesce(sum(octet_length(to_json(f.key)::text) + octet_length(f.value::text) + 2), 1)
+    from json_each(collection_row_bytes.r) as f (key, value)
+   where json_typeof(f.value) <> 'null' and f.key not in ('id', 'user_id', 'group_id', 'created_at', 'updated_at', 'deleted_at')
+$$;
+comment on function internal.collection_row_bytes is
+  'How long a row is: the bytes of the JSON object of its own columns, those without a value left out. What the server manages does not count, so that
+   no change of it alone can be refused.';
+
+create or replace function internal.tg_collection_rows__size() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  limit_bytes constant int := 1048576;
+  made constant json := row_to_json(new);
+  size bigint;
+begin
+  -- with all its columns it is longer than what counts
+  if octet_length(made::text) <= limit_bytes then
+    return null;
+  end if;
+  size := internal.collection_row_bytes(made);
+  -- one that was too long before may shrink, be deleted, and change hands
+  if size > limit_bytes and (tg_op = 'INSERT' or size > internal.collection_row_bytes(row_to_json(old))) then
+    perform internal.fail(400, 'INVALID_BODY', 'The row would have more than 1 MB.',
+                          json_build_object('reason', 'a row has at most 1 MB', 'limit', limit_bytes, 'size', size));
+  end if;
+  return null;
+end $$;
+comment on function internal.tg_collection_rows__size is
+  'After a row of some length was written, whoever wrote it: its JSON has at most 1 MB. Refuses 400 INVALID_BODY. Supplement C1.';
+
 create or replace function internal.collection_reference_refusal(col text, target text) returns void
 language sql volatile
 return internal.fail(400, 'INVALID_BODY', collection_reference_refusal.col || ': must be the id of a row of ' || collection_reference_refusal.target || '.',

@@ -136,6 +136,13 @@ language sql stable as $$
 $$;
 comment on function internal.collection_trigger_sql is 'The triggers that hold references to live rows; none for a collection without references.';
 
+create or replace function internal.collection_size_sql(collection text) returns text
+language sql immutable parallel safe
+-- A row of 2,000 bytes fits however well its values are compressed, so that most rows are never written out to be measured.
+return format('create or replace trigger collection_size after insert or update on collections.%I for each row '
+              'when (pg_catalog.pg_column_size(new.*) > 2000) execute function internal.tg_collection_rows__size()', collection_size_sql.collection);
+comment on function internal.collection_size_sql is 'The trigger that holds rows to 1 MB.';
+
 create or replace function internal.collection_table_sql(c app.collections, columns app.collection_columns[]) returns setof text
 language sql stable as $$
   select format(e'create table collections.%I (\n  %s\n)', (collection_table_sql.c).name,
@@ -181,6 +188,8 @@ language sql stable as $$
   select format('create trigger collection_deleted after update on collections.%I for each row '
                 'when (old.deleted_at is null and new.deleted_at is not null) execute function internal.tg_collection_rows__deleted()',
                 (collection_table_sql.c).name)
+  union all
+  select internal.collection_size_sql((collection_table_sql.c).name)
   union all
   select format('create trigger collection_group_is_private after insert on collections.%I referencing new table as inserted '
                 'for each statement execute function internal.tg_collection_rows__group_is_private()', (collection_table_sql.c).name)

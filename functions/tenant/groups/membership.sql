@@ -16,6 +16,12 @@ comment on function internal.my_group_ids is
   'The groups in which the caller has at least this role. In policies always as group_id in (select internal.my_group_ids(''member'')), which
    asks once a statement; a function of the row is twenty times slower.';
 
+create or replace function internal.group_member_ids(group_id uuid) returns setof uuid
+language sql stable security definer set search_path = '' rows 50 as $$
+  select m.app_user_id from app.group_members m where m.group_id = group_member_ids.group_id
+$$;
+comment on function internal.group_member_ids is 'Everybody in a group, for areas that have asked who may know. Granted to nobody.';
+
 create or replace function internal.tg_group_members__count() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin

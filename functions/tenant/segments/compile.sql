@@ -103,6 +103,17 @@ language sql immutable as $$
 $$;
 comment on function internal.version_key is 'A version as text that sorts as versions do: 1.10 after 1.9, 1.0 the same as 1. Null when there is no number in it.';
 
+create or replace function internal.segment_key_check(leaf jsonb, place text, is_there boolean, reason text) returns void
+language plpgsql volatile as $$
+begin
+  -- a leaf that was right when it was written stays: what it names may be deleted, and must not bar every other segment from changing
+  if not coalesce(segment_key_check.is_there, false)
+     and not exists (select from app.segment_states t where t.parameters @> jsonb_build_array(segment_key_check.leaf)) then
+    perform internal.invalid(segment_key_check.place || '.key', segment_key_check.reason);
+  end if;
+end $$;
+comment on function internal.segment_key_check is 'Refuses a new leaf whose key names nothing: 400 VALIDATION_ERROR.';
+
 create or replace function internal.segment_source__user(leaf jsonb, place text, parameter text, out condition text, out actual text)
 language plpgsql volatile as $$
 declare
@@ -242,9 +253,8 @@ comment on function internal.segment_source__event is
 create or replace function internal.segment_source__streak(leaf jsonb, place text, parameter text, out condition text, out actual text)
 language plpgsql volatile as $$
 begin
-  if not exists (select from app.streak_definitions d where d.key = segment_source__streak.leaf ->> 'key') then
-    perform internal.invalid(segment_source__streak.place || '.key', 'must be the key of a streak');
-  end if;
+  perform internal.segment_key_check(segment_source__streak.leaf, segment_source__streak.place,
+    exists (select from app.streak_definitions d where d.key = segment_source__streak.leaf ->> 'key'), 'must be the key of a streak');
   select c.condition, c.actual into condition, actual
     from internal.segment_on_json(segment_source__streak.leaf, segment_source__streak.place, segment_source__streak.parameter, format(
       'to_jsonb(coalesce((select case when (internal.streak_now(d, s)).status in (''none'', ''broken'') then 0 else s.current_count end from app.streak_definitions d join app.user_streaks s on s.streak_definition_id = d.id where d.key = %s ->> ''key'' and s.app_user_id = u.id), 0))',

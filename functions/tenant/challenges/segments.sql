@@ -1,0 +1,19 @@
+-- What rules of segments ask of challenges.
+create or replace function internal.segment_source__challenge(leaf jsonb, place text, parameter text, out condition text, out actual text)
+language plpgsql volatile as $$
+declare
+  value constant jsonb := segment_source__challenge.leaf -> 'value';
+  -- a number, or a list of them, is a progress; anything else a status
+  asks_for_progress constant boolean := coalesce(jsonb_typeof(case when jsonb_typeof(value) = 'array' then value -> 0 else value end) = 'number', false);
+begin
+  perform internal.segment_key_check(segment_source__challenge.leaf, segment_source__challenge.place,
+    exists (select from app.challenges c where c.id = internal.as_uuid(segment_source__challenge.leaf ->> 'key')), 'must be the id of a challenge');
+  select c.condition, c.actual into condition, actual
+    from internal.segment_on_json(segment_source__challenge.leaf, segment_source__challenge.place, segment_source__challenge.parameter, format(
+      'to_jsonb(coalesce((select %s from app.challenge_participants p join app.challenges c on c.id = p.challenge_id where p.app_user_id = u.id and p.challenge_id = internal.as_uuid(%s ->> ''key'')), %s))',
+      case when asks_for_progress then 'p.progress' else 'internal.participant_status(p, c)' end,
+      segment_source__challenge.parameter,
+      case when asks_for_progress then '0' else '''none''' end)) c;
+end $$;
+comment on function internal.segment_source__challenge is
+  'Leaves on how a user stands in a challenge, by its id: the status in_progress, completed, expired, left or none; compared with a number, the progress.';

@@ -1,0 +1,386 @@
+-- Exact ranks in a run of any size. Whatever changes an entry leaves a row of its move in app.leaderboard_changes, by trigger and in the same
+-- transaction; folding takes rows away and counts them into buckets, in one transaction too. So in every snapshot
+--   entries below a bound = what the buckets below it count + what the moves that are still there add and take,
+-- and a rank is that sum up to its own bucket, and a count within it. Writers share no row and wait for nobody.
+-- Plans are generic: the planner believes that a bound it knows is worth a new plan each time, which costs ten times what the plan saves.
+
+create or replace function internal.leaderboard_rank(run_id uuid, place numeric, reached_at timestamptz, app_user_id uuid) returns bigint
+language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
+declare
+  bucket internal.leaderboard_bound := ('-Infinity', '-infinity', '00000000-0000-0000-0000-000000000000');
+  shelf internal.leaderboard_bound;
+  waiting_from xid8;
+  better bigint := 0;
+begin
+  select k.from_place, k.from_at, k.from_id into shelf
+    from app.leaderboard_shelves k
+   where k.run_id = leaderboard_rank.run_id
+     and (k.from_place, k.from_at, k.from_id) <= (leaderboard_rank.place, leaderboard_rank.reached_at, leaderboard_rank.app_user_id)
+   order by k.from_place desc, k.from_at desc, k.from_id desc
+   limit 1;
+  if found then
+    select k.from_place, k.from_at, k.from_id into bucket
+      from app.leaderboard_buckets k
+     where k.run_id = leaderboard_rank.run_id
+       and (k.from_place, k.from_at, k.from_id) <= (leaderboard_rank.place, leaderboard_rank.reached_at, leaderboard_rank.app_user_id)
+     order by k.from_place desc, k.from_at desc, k.from_id desc
+     limit 1;
+    select f.folded_to into waiting_from from app.leaderboard_folds f where f.run_id = leaderboard_rank.run_id;
+    select (select coalesce(sum(k.entries), 0)
+              from app.leaderboard_shelves k
+             where k.run_id = leaderboard_rank.run_id
+               and (k.from_place, k.from_at, k.from_id) < (shelf.from_place, shelf.from_at, shelf.from_id))
+         + (select coalesce(sum(k.entries), 0)
+              from app.leaderboard_buckets k
+             where k.run_id = leaderboard_rank.run_id
+               and (k.from_place, k.from_at, k.from_id) >= (shelf.from_place, shelf.from_at, shelf.from_id)
+               and (k.from_place, k.from_at, k.from_id) < (bucket.from_place, bucket.from_at, bucket.from_id))
+         + (select coalesce(sum(c.n), 0)
+              from app.leaderboard_changes c
+             where c.run_id = leaderboard_rank.run_id and c.made >= waiting_from
+               and (c.place, c.at, c.whose) < (bucket.from_place, bucket.from_at, bucket.from_id))
+      into better;
+  end if;
+  return 1 + better + (
+    select count(*)
+      from app.leaderboard_entries e
+     where e.run_id = leaderboard_rank.run_id and not e.is_hidden
+       and (e.place, e.reached_at, e.app_user_id) >= (bucket.from_place, bucket.from_at, bucket.from_id)
+       and (e.place, e.reached_at, e.app_user_id) < (leaderboard_rank.place, leaderboard_rank.reached_at, leaderboard_rank.app_user_id));
+end $$;
+comment on function internal.leaderboard_rank is
+  'The rank that a key (place, reached_at, user) has in a run: one more than the visible entries before it. Exact in its snapshot, however large the run.
+   Granted to nobody.';
+
+create or replace function internal.leaderboard_waiting_from(run_id uuid) returns xid8
+language plpgsql stable security definer set search_path = '' as $$
+begin
+  return coalesce((select f.folded_to from app.leaderboard_folds f where f.run_id = leaderboard_waiting_from.run_id), '0');
+end $$;
+comment on function internal.leaderboard_waiting_from is 'The transaction from which on changes of a run may wait to be folded. Granted to nobody.';
+
+create or replace function internal.leaderboard_total(run_id uuid) returns bigint
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  waiting_from constant xid8 := internal.leaderboard_waiting_from(leaderboard_total.run_id);
+begin
+  return coalesce((select sum(k.entries) from app.leaderboard_shelves k where k.run_id = leaderboard_total.run_id), 0)
+       + coalesce((select sum(c.n) from app.leaderboard_changes c where c.run_id = leaderboard_total.run_id and c.made >= waiting_from), 0);
+end $$;
+comment on function internal.leaderboard_total is 'How many visible entries a run has. Granted to nobody.';
+
+create or replace function internal.leaderboard_seek(run_id uuid, ahead bigint, out bound internal.leaderboard_bound, out before bigint)
+language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
+declare
+  -- buckets may be off by as much, one way or the other
+  target bigint := leaderboard_seek.ahead
+                   - (select count(*)
+                        from app.leaderboard_changes c
+                       where c.run_id = leaderboard_seek.run_id and c.made >= internal.leaderboard_waiting_from(leaderboard_seek.run_id));
+  shelf record;
+begin
+  bound := ('-Infinity', '-infinity', '00000000-0000-0000-0000-000000000000');
+  before := 0;
+  if target <= 0 then
+    return;
+  end if;
+  select s.* into shelf
+    from (select k.from_place, k.from_at, k.from_id,
+                 sum(k.entries) over (order by k.from_place, k.from_at, k.from_id) - k.entries as before_it
+            from app.leaderboard_shelves k
+           where k.run_id = leaderboard_seek.run_id) s
+   where s.before_it <= target
+   order by s.from_place desc, s.from_at desc, s.from_id desc
+   limit 1;
+  if not found then
+    return;
+  end if;
+  select b.from_place, b.from_at, b.from_id into bound
+    from (select k.from_place, k.from_at, k.from_id, k.n,
+                 sum(k.entries) over (order by k.n) - k.entries as before_it
+            from (select l.*, row_number() over (order by l.from_place, l.from_at, l.from_id) as n
+                    from app.leaderboard_buckets l
+                   where l.run_id = leaderboard_seek.run_id
+                     and (l.from_place, l.from_at, l.from_id) >= (shelf.from_place, shelf.from_at, shelf.from_id)
+                   order by l.from_place, l.from_at, l.from_id
+                   limit 1000) k) b
+   where shelf.before_it + b.before_it <= target
+   order by b.n desc
+   limit 1;
+  before := internal.leaderboard_rank(leaderboard_seek.run_id, (bound).from_place, (bound).from_at, (bound).from_id) - 1;
+end $$;
+comment on function internal.leaderboard_seek is
+  'A bound with at most `ahead` entries before it, and exactly how many: where the reading of a page begins, so that the last page costs what the first
+   does. Granted to nobody.';
+
+create or replace function internal.leaderboard_fold(run_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
+declare
+  waiting_from xid8;
+  touched internal.leaderboard_bound[];
+  bound internal.leaderboard_bound;
+begin
+  -- who comes second leaves it to the first
+  if not pg_try_advisory_xact_lock(hashtextextended('leaderboard_fold ' || leaderboard_fold.run_id, 0)) then
+    return;
+  end if;
+  waiting_from := internal.leaderboard_waiting_from(leaderboard_fold.run_id);
+  if waiting_from = '0' then
+    insert into app.leaderboard_shelves (run_id, from_place, from_at, from_id, entries, buckets)
+    values (leaderboard_fold.run_id, '-Infinity', '-infinity', '00000000-0000-0000-0000-000000000000', 0, 1);
+    insert into app.leaderboard_buckets (run_id, from_place, from_at, from_id, entries)
+    values (leaderboard_fold.run_id, '-Infinity', '-infinity', '00000000-0000-0000-0000-000000000000', 0);
+    insert into app.leaderboard_folds (run_id, folded_to) values (leaderboard_fold.run_id, '0');
+  end if;
+  with moves as (
+    delete from app.leaderboard_changes c where c.run_id = leaderboard_fold.run_id and c.made >= waiting_from returning c.place, c.at, c.whose, c.n
+  ), placed as (
+    select b.from_place, b.from_at, b.from_id, s.from_place as shelf_place, s.from_at as shelf_at, s.from_id as shelf_id, sum(m.n) as n
+      from moves m
+     cross join lateral (
+       select k.from_place, k.from_at, k.from_id
+         from app.leaderboard_buckets k
+        where k.run_id = leaderboard_fold.run_id and (k.from_place, k.from_at, k.from_id) <= (m.place, m.at, m.whose)
+        order by k.from_place desc, k.from_at desc, k.from_id desc
+        limit 1) b
+     cross join lateral (
+       select k.from_place, k.from_at, k.from_id
+         from app.leaderboard_shelves k
+        where k.run_id = leaderboard_fold.run_id and (k.from_place, k.from_at, k.from_id) <= (m.place, m.at, m.whose)
+        order by k.from_place desc, k.from_at desc, k.from_id desc
+        limit 1) s
+     group by 1, 2, 3, 4, 5, 6
+  ), noted as (
+    -- what is older than every transaction that still runs was seen by this statement, and is gone
+    update app.leaderboard_folds f set folded_to = pg_snapshot_xmin(pg_current_snapshot()) where f.run_id = leaderboard_fold.run_id
+  ), shelved as (
+    update app.leaderboard_shelves k
+       set entries = k.entries + p.n
+      from (select l.shelf_place, l.shelf_at, l.shelf_id, sum(l.n) as n from placed l group by 1, 2, 3) p
+     where k.run_id = leaderboard_fold.run_id and (k.from_place, k.from_at, k.from_id) = (p.shelf_place, p.shelf_at, p.shelf_id) and p.n <> 0
+  ), counted as (
+    update app.leaderboard_buckets k
+       set entries = k.entries + p.n
+      from placed p
+     where k.run_id = leaderboard_fold.run_id and (k.from_place, k.from_at, k.from_id) = (p.from_place, p.from_at, p.from_id) and p.n <> 0
+    returning k.from_place, k.from_at, k.from_id, k.entries
+  )
+  select array_agg((c.from_place, c.from_at, c.from_id)::internal.leaderboard_bound order by c.from_place, c.from_at, c.from_id) into touched
+    from counted c
+   where c.entries > 256 or c.entries < 32;
+  foreach bound in array coalesce(touched, '{}') loop
+    perform internal.leaderboard_shape(leaderboard_fold.run_id, bound);
+  end loop;
+end $$;
+comment on function internal.leaderboard_fold is
+  'Counts the changes of a run that are committed, or this transaction''s own, into its buckets, and keeps these between 32 and 256 entries or so. One at a
+   time for each run; who comes second leaves at once. Granted to nobody.';
+
+create or replace function internal.leaderboard_shape(run_id uuid, bound internal.leaderboard_bound) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  here app.leaderboard_buckets;
+  other app.leaderboard_buckets;
+  shelf app.leaderboard_shelves;
+  made int;
+begin
+  select k.* into here
+    from app.leaderboard_buckets k
+   where k.run_id = leaderboard_shape.run_id
+     and (k.from_place, k.from_at, k.from_id)
+       = ((leaderboard_shape.bound).from_place, (leaderboard_shape.bound).from_at, (leaderboard_shape.bound).from_id);
+  select k.* into shelf
+    from app.leaderboard_shelves k
+   where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) <= (here.from_place, here.from_at, here.from_id)
+   order by k.from_place desc, k.from_at desc, k.from_id desc
+   limit 1;
+  if here.entries > 256 then
+    select k.* into other
+      from app.leaderboard_buckets k
+     where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) > (here.from_place, here.from_at, here.from_id)
+     order by k.from_place, k.from_at, k.from_id
+     limit 1;
+    -- entries and the moves that are not folded are read in one statement, so in one snapshot: their difference is what is folded
+    with numbered as (
+      select e.place, e.reached_at, e.app_user_id, row_number() over (order by e.place, e.reached_at, e.app_user_id) as n
+        from app.leaderboard_entries e
+       where e.run_id = here.run_id and not e.is_hidden
+         and (e.place, e.reached_at, e.app_user_id) >= (here.from_place, here.from_at, here.from_id)
+         and (other.run_id is null or (e.place, e.reached_at, e.app_user_id) < (other.from_place, other.from_at, other.from_id))
+    ), moves as materialized (
+      select c.place, c.at, c.whose, c.n from app.leaderboard_changes c
+       where c.run_id = here.run_id and c.made >= internal.leaderboard_waiting_from(here.run_id)
+    ), cuts as (
+      select here.from_place as place, here.from_at as reached_at, here.from_id as id, 0::bigint as before
+      union all
+      select c.place, c.reached_at, c.app_user_id,
+             c.n - 1 - coalesce((select sum(m.n) from moves m
+                                  where (m.place, m.at, m.whose) >= (here.from_place, here.from_at, here.from_id)
+                                    and (m.place, m.at, m.whose) < (c.place, c.reached_at, c.app_user_id)), 0)
+        from numbered c
+       where c.n > 1 and (c.n - 1) % 128 = 0
+    )
+    insert into app.leaderboard_buckets as k (run_id, from_place, from_at, from_id, entries)
+    select here.run_id, c.place, c.reached_at, c.id,
+           lead(c.before, 1, here.entries) over (order by c.place, c.reached_at, c.id) - c.before
+      from cuts c
+    on conflict on constraint leaderboard_buckets_pkey do update set entries = excluded.entries;
+    get diagnostics made = row_count;
+    update app.leaderboard_shelves k
+       set buckets = k.buckets + made - 1
+     where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) = (shelf.from_place, shelf.from_at, shelf.from_id)
+    returning k.* into shelf;
+    while shelf.buckets > 256 loop
+      shelf := internal.leaderboard_shelf_split(shelf);
+    end loop;
+  elsif here.entries < 32 and (here.from_place, here.from_at, here.from_id) > (shelf.from_place, shelf.from_at, shelf.from_id) then
+    select k.* into other
+      from app.leaderboard_buckets k
+     where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) < (here.from_place, here.from_at, here.from_id)
+     order by k.from_place desc, k.from_at desc, k.from_id desc
+     limit 1;
+    if other.entries + here.entries <= 192 then
+      delete from app.leaderboard_buckets k
+       where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) = (here.from_place, here.from_at, here.from_id);
+      update app.leaderboard_buckets k
+         set entries = k.entries + here.entries
+       where k.run_id = other.run_id and (k.from_place, k.from_at, k.from_id) = (other.from_place, other.from_at, other.from_id);
+      update app.leaderboard_shelves k
+         set buckets = k.buckets - 1
+       where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) = (shelf.from_place, shelf.from_at, shelf.from_id)
+      returning k.* into shelf;
+    end if;
+  end if;
+  if shelf.buckets < 64 then
+    perform internal.leaderboard_shelf_join(shelf);
+  end if;
+end $$;
+comment on function internal.leaderboard_shape is
+  'Splits a bucket that has grown into pieces of 128 entries, or joins one that has shrunk to the one before; shelves likewise. The caller holds the
+   run''s fold. Granted to nobody.';
+
+create or replace function internal.leaderboard_shelf_split(shelf app.leaderboard_shelves) returns app.leaderboard_shelves
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  here app.leaderboard_shelves := leaderboard_shelf_split.shelf;
+  rest app.leaderboard_shelves;
+begin
+  with first_ones as (
+    select k.entries, k.from_place, k.from_at, k.from_id, row_number() over (order by k.from_place, k.from_at, k.from_id) as n
+      from (select b.* from app.leaderboard_buckets b
+             where b.run_id = here.run_id and (b.from_place, b.from_at, b.from_id) >= (here.from_place, here.from_at, here.from_id)
+             order by b.from_place, b.from_at, b.from_id
+             limit 129) k
+  )
+  insert into app.leaderboard_shelves (run_id, from_place, from_at, from_id, entries, buckets)
+  select here.run_id, f.from_place, f.from_at, f.from_id, here.entries - (select sum(o.entries) from first_ones o where o.n <= 128), here.buckets - 128
+    from first_ones f
+   where f.n = 129
+  returning * into rest;
+  update app.leaderboard_shelves k
+     set entries = here.entries - rest.entries, buckets = 128
+   where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) = (here.from_place, here.from_at, here.from_id);
+  return rest;
+end $$;
+comment on function internal.leaderboard_shelf_split is 'Cuts a shelf behind its first 128 buckets and answers the rest. The caller holds the run''s fold. Granted to nobody.';
+
+create or replace function internal.leaderboard_shelf_join(shelf app.leaderboard_shelves) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  here constant app.leaderboard_shelves := leaderboard_shelf_join.shelf;
+  other app.leaderboard_shelves;
+begin
+  select k.* into other
+    from app.leaderboard_shelves k
+   where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) < (here.from_place, here.from_at, here.from_id)
+   order by k.from_place desc, k.from_at desc, k.from_id desc
+   limit 1;
+  if other.run_id is null or other.buckets + here.buckets > 192 then
+    return;
+  end if;
+  delete from app.leaderboard_shelves k
+   where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) = (here.from_place, here.from_at, here.from_id);
+  update app.leaderboard_shelves k
+     set entries = k.entries + here.entries, buckets = k.buckets + here.buckets
+   where k.run_id = other.run_id and (k.from_place, k.from_at, k.from_id) = (other.from_place, other.from_at, other.from_id);
+end $$;
+comment on function internal.leaderboard_shelf_join is
+  'Adds a shelf that has shrunk to the one before, where both fit. The caller holds the run''s fold. Granted to nobody.';
+
+create or replace function internal.tg_leaderboard_entries__tally() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  runs uuid[];
+  run uuid;
+  noted int;
+begin
+  -- of a whole statement at once: between its rows entries and changes would not agree
+  if tg_op = 'INSERT' then
+    insert into app.leaderboard_changes (run_id, place, at, whose, n)
+    select i.run_id, i.place, i.reached_at, i.app_user_id, 1 from is_now i where not i.is_hidden;
+  elsif tg_op = 'DELETE' then
+    -- with a whole run its counts go too
+    insert into app.leaderboard_changes (run_id, place, at, whose, n)
+    select w.run_id, w.place, w.reached_at, w.app_user_id, -1
+      from was w
+     where not w.is_hidden and exists (select from app.leaderboard_runs r where r.id = w.run_id);
+  else
+    insert into app.leaderboard_changes (run_id, place, at, whose, n)
+    select m.run_id, m.place, m.reached_at, m.app_user_id, sum(m.n)
+      from (select w.run_id, w.place, w.reached_at, w.app_user_id, -1 as n from was w where not w.is_hidden
+            union all
+            select i.run_id, i.place, i.reached_at, i.app_user_id, 1 from is_now i where not i.is_hidden) m
+     group by 1, 2, 3, 4
+    having sum(m.n) <> 0;
+  end if;
+  get diagnostics noted = row_count;
+  -- by chance, so that no counter is shared: some forty changes wait at a time
+  if random() < noted / 40.0 then
+    if tg_op = 'DELETE' then
+      runs := array(select distinct w.run_id from was w join app.leaderboard_runs r on r.id = w.run_id);
+    else
+      runs := array(select distinct i.run_id from is_now i);
+    end if;
+    foreach run in array runs loop
+      perform internal.leaderboard_fold(run);
+    end loop;
+  end if;
+  return null;
+end $$;
+comment on function internal.tg_leaderboard_entries__tally is
+  'Notes each move of an entry beside it, whoever made it, so that ranks are right after a deleted user, a ban or a merge as after a score.';
+
+create or replace trigger tg_leaderboard_entries__tally_in
+  after insert on app.leaderboard_entries
+  referencing new table as is_now
+  for each statement execute function internal.tg_leaderboard_entries__tally();
+create or replace trigger tg_leaderboard_entries__tally_out
+  after delete on app.leaderboard_entries
+  referencing old table as was
+  for each statement execute function internal.tg_leaderboard_entries__tally();
+create or replace trigger tg_leaderboard_entries__tally_moved
+  after update on app.leaderboard_entries
+  referencing old table as was new table as is_now
+  for each statement execute function internal.tg_leaderboard_entries__tally();
+
+create or replace function internal.tg_leaderboard_runs__sweep() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  delete from app.leaderboard_changes c where c.run_id = old.id;
+  delete from app.leaderboard_folds f where f.run_id = old.id;
+  delete from app.leaderboard_buckets k where k.run_id = old.id;
+  delete from app.leaderboard_shelves k where k.run_id = old.id;
+  return null;
+end $$;
+comment on function internal.tg_leaderboard_runs__sweep is 'With a run its counts go.';
+
+create or replace trigger tg_leaderboard_runs__sweep
+  after delete on app.leaderboard_runs
+  for each row execute function internal.tg_leaderboard_runs__sweep();
+
+create or replace function internal.forget__leaderboards() returns void
+language sql volatile as $$
+  -- of writers that were under way when their run was deleted
+  delete from app.leaderboard_changes c where not exists (select from app.leaderboard_runs r where r.id = c.run_id)
+$$;
+comment on function internal.forget__leaderboards is 'Daily: changes of runs that are gone.';

@@ -1,0 +1,381 @@
+-- From submissions to entries: whatever gives somebody a score comes through here, with the user locked, so that the rows of one user never race.
+
+create or replace function internal.leaderboard_folded(board app.leaderboards, entry app.leaderboard_entries, tally internal.leaderboard_tally)
+returns app.leaderboard_entries
+language plpgsql stable as $$
+declare
+  after app.leaderboard_entries := leaderboard_folded.entry;
+  t constant internal.leaderboard_tally := leaderboard_folded.tally;
+  sign constant int := case (leaderboard_folded.board).sort when 'desc' then -1 else 1 end;
+  is_new constant boolean := (leaderboard_folded.entry).score is null;
+begin
+  case (leaderboard_folded.board).scoring
+    when 'best' then
+      if is_new or t.best * sign < after.place then
+        after.score := t.best;
+        after.reached_at := t.best_at;
+        after.metadata := coalesce(t.metadata, '{}');
+      elsif t.best = after.score and t.best_at < after.reached_at then
+        after.reached_at := t.best_at;
+      end if;
+    when 'sum' then
+      -- numbers stay such as a program can read
+      after.score := greatest(-1e18, least(1e18, coalesce(after.score, 0) + t.total));
+      after.reached_at := greatest(after.reached_at, case when is_new then t.last_at else t.total_at end);
+      after.metadata := coalesce(t.metadata, after.metadata);
+    when 'last' then
+      if is_new or t.last_at >= after.reached_at then
+        after.score := t.last;
+        after.reached_at := t.last_at;
+        after.metadata := coalesce(t.metadata, '{}');
+      end if;
+    else
+      after.score := coalesce(after.score, 0) + t.submissions;
+      after.reached_at := greatest(after.reached_at, t.last_at);
+      after.metadata := coalesce(t.metadata, after.metadata);
+  end case;
+  after.score := trim_scale(after.score);
+  after.place := after.score * sign;
+  after.submissions := coalesce(after.submissions, 0) + t.submissions;
+  after.metadata := coalesce(after.metadata, '{}');
+  if not is_new and after.place < (leaderboard_folded.entry).place then
+    after.biggest_step := greatest(after.biggest_step, (leaderboard_folded.entry).place - after.place);
+  end if;
+  return after;
+end $$;
+comment on function internal.leaderboard_folded is
+  'An entry (null: none yet) after submissions, by the board''s scoring. best, sum and count do not depend on the order in which they come; last goes by their time.';
+
+create or replace function internal.leaderboard_store(entry app.leaderboard_entries) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  e constant app.leaderboard_entries := leaderboard_store.entry;
+begin
+  update app.leaderboard_entries x
+     set score = e.score, place = e.place, reached_at = e.reached_at, submissions = e.submissions, metadata = e.metadata, biggest_step = e.biggest_step,
+         window_started_at = e.window_started_at, window_count = coalesce(e.window_count, 0)
+   where (x.app_user_id, x.run_id) = (e.app_user_id, e.run_id);
+  if found then
+    return;
+  end if;
+  -- a run that goes away at this moment takes no entry
+  perform from app.leaderboard_runs r where r.id = e.run_id for key share;
+  if found then
+    insert into app.leaderboard_entries (run_id, app_user_id, score, place, reached_at, submissions, metadata, is_hidden, biggest_step, window_started_at,
+                                         window_count, created_at)
+    values (e.run_id, e.app_user_id, e.score, e.place, e.reached_at, e.submissions, e.metadata,
+            (select u.is_banned from app.users u where u.id = e.app_user_id), e.biggest_step, e.window_started_at, coalesce(e.window_count, 0),
+            internal.now());
+  end if;
+end $$;
+comment on function internal.leaderboard_store is 'Writes an entry as it is to be. The user must be locked. Granted to nobody.';
+
+create or replace function internal.leaderboard_put(board app.leaderboards, run app.leaderboard_runs, tally internal.leaderboard_tally,
+                                                    max_per_minute int default null,
+                                                    out was app.leaderboard_entries, out entry app.leaderboard_entries)
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  shadow app.leaderboard_entries;
+begin
+  select e.* into was
+    from app.leaderboard_entries e
+   where (e.app_user_id, e.run_id) = ((leaderboard_put.tally).app_user_id, (leaderboard_put.run).id);
+  entry := was;
+  entry.run_id := (leaderboard_put.run).id;
+  entry.app_user_id := (leaderboard_put.tally).app_user_id;
+  entry := internal.leaderboard_folded(leaderboard_put.board, entry, leaderboard_put.tally);
+  if leaderboard_put.max_per_minute is not null then
+    if was.window_started_at > internal.now() - interval '1 minute' then
+      if was.window_count >= leaderboard_put.max_per_minute then
+        perform internal.fail(429, 'RATE_LIMITED', 'Too many scores in a minute.', null, json_build_object('Retry-After', greatest(1, ceil(
+          extract(epoch from was.window_started_at + interval '1 minute' - internal.now())))::text));
+      end if;
+      entry.window_count := was.window_count + 1;
+    else
+      entry.window_started_at := internal.now();
+      entry.window_count := 1;
+    end if;
+  end if;
+  perform internal.leaderboard_store(entry);
+  if (leaderboard_put.run).shadow_id is not null then
+    -- whichever is first, this or the rebuild's look at the log: it sets what it finds there, and this adds to what stands
+    select e.* into shadow
+      from app.leaderboard_entries e
+     where (e.app_user_id, e.run_id) = ((leaderboard_put.tally).app_user_id, (leaderboard_put.run).shadow_id);
+    shadow.run_id := (leaderboard_put.run).shadow_id;
+    shadow.app_user_id := (leaderboard_put.tally).app_user_id;
+    perform internal.leaderboard_store(internal.leaderboard_folded(leaderboard_put.board, shadow, leaderboard_put.tally));
+  end if;
+end $$;
+comment on function internal.leaderboard_put is
+  'Adds submissions to a user''s entry in a run, and in the one that is being rebuilt to replace it; answers the entry before and after. max_per_minute is
+   counted in the entry itself, from the first of a minute: refuses 429 RATE_LIMITED. The user must be locked. Granted to nobody.';
+
+create or replace function internal.leaderboard_moved(board app.leaderboards, run app.leaderboard_runs, was app.leaderboard_entries,
+                                                      entry app.leaderboard_entries, out rank bigint, out previous_rank bigint)
+language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
+declare
+  b constant app.leaderboards := leaderboard_moved.board;
+  e constant app.leaderboard_entries := leaderboard_moved.entry;
+  w constant app.leaderboard_entries := leaderboard_moved.was;
+  is_better constant boolean := w.score is null or (e.place, e.reached_at) < (w.place, w.reached_at);
+  between_them int;
+  passed uuid[];
+  displaced uuid;
+begin
+  if e.is_hidden then
+    return;
+  end if;
+  rank := internal.leaderboard_rank(e.run_id, e.place, e.reached_at, e.app_user_id);
+  if (e.place, e.reached_at) = (w.place, w.reached_at) then
+    previous_rank := rank;
+  elsif w.score is not null then
+    -- of the others as they stand now; most moves pass few of them
+    select count(*) into between_them
+      from (select from app.leaderboard_entries o
+             where o.run_id = e.run_id and not o.is_hidden
+               and (o.place, o.reached_at, o.app_user_id) > (least(w.place, e.place), case when is_better then e.reached_at else w.reached_at end, e.app_user_id)
+               and (o.place, o.reached_at, o.app_user_id) < (greatest(w.place, e.place), case when is_better then w.reached_at else e.reached_at end, e.app_user_id)
+             limit 200) n;
+    previous_rank := case
+      when between_them = 200 then
+        internal.leaderboard_rank(e.run_id, w.place, w.reached_at, e.app_user_id) - case when is_better then 1 else 0 end
+      when is_better then rank + between_them
+      else rank - between_them end;
+  end if;
+  if internal.is_history() or rank is not distinct from previous_rank then
+    return;
+  end if;
+  -- what concerns others is told by the job, for they are not locked
+  if rank < coalesce(previous_rank, rank + 1) then
+    select array_agg(f.app_user_id) into passed
+      from internal.friends_of(e.app_user_id) as o (id)
+      join app.leaderboard_entries f on (f.app_user_id, f.run_id) = (o.id, e.run_id)
+     where not f.is_hidden and (f.place, f.reached_at, f.app_user_id) > (e.place, e.reached_at, e.app_user_id)
+       and (w.score is null or (f.place, f.reached_at, f.app_user_id) < (w.place, w.reached_at, w.app_user_id));
+  end if;
+  if (rank <= 10) <> coalesce(previous_rank <= 10, false) then
+    -- who stands at the edge now was on its other side before
+    select f.app_user_id into displaced
+      from app.leaderboard_entries f
+     where f.run_id = e.run_id and not f.is_hidden
+     order by f.place, f.reached_at, f.app_user_id
+    offset case when rank <= 10 then 10 else 9 end
+     limit 1;
+    perform internal.emit(e.app_user_id, 'svc.leaderboard.rank_changed', jsonb_build_object(
+      'leaderboard_id', b.id, 'key', b.key, 'run_key', (leaderboard_moved.run).run_key, 'score', e.score, 'rank', rank, 'previous_rank', previous_rank,
+      'reason', case when rank <= 10 then 'entered_top_10' else 'left_top_10' end));
+  end if;
+  if passed is not null or displaced is not null then
+    perform internal.enqueue('leaderboards__tell', internal.new_id()::text, jsonb_build_object(
+      'run_id', e.run_id, 'by', e.app_user_id, 'passed', coalesce(passed, '{}'), 'displaced', displaced,
+      'displaced_reason', case when rank <= 10 then 'left_top_10' else 'entered_top_10' end));
+  end if;
+end $$;
+comment on function internal.leaderboard_moved is
+  'Ranks before and after, of one moment, and who is told of the move: the user who comes into the top 10 or leaves it, and by a job whoever was displaced
+   there, and friends who were passed. Granted to nobody.';
+
+create or replace function internal.leaderboard_admits(board app.leaderboards, app_user_id uuid) returns boolean
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  return (leaderboard_admits.board).segment_id is null
+      or (leaderboard_admits.board).segment_id
+         = any (internal.segments_holding(array[(leaderboard_admits.board).segment_id], leaderboard_admits.app_user_id));
+end $$;
+comment on function internal.leaderboard_admits is 'Whether a user may be on a board: everybody, or who is in its segment now. Granted to nobody.';
+
+create or replace function internal.leaderboards_take(facts internal.leaderboard_fact[]) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  item record;
+  board app.leaderboards;
+  run app.leaderboard_runs;
+  moved record;
+  ranks record;
+begin
+  -- a run each, then one change for each user in it
+  for item in
+    with placed as materialized (
+      select f.*, internal.leaderboard_run_at(b, f.place_at) as run, b as board
+        from unnest(leaderboards_take.facts) f
+        join app.leaderboards b on b.id = f.leaderboard_id
+       where b.is_active and (b.starts_at is null or f.place_at >= b.starts_at) and (b.ends_at is null or f.place_at < b.ends_at)
+         and (b.min_score is null or b.scoring = 'count' or f.value >= b.min_score)
+         and (b.max_score is null or b.scoring = 'count' or f.value <= b.max_score)
+    )
+    select p.board, p.run, internal.leaderboard_tallied(array_agg(
+             (p.leaderboard_id, p.app_user_id, p.value, p.place_at, p.reached_at, p.source_id)::internal.leaderboard_fact), (p.board).sort) as tally
+      from placed p
+     where internal.leaderboard_is_open(p.run)
+     group by p.app_user_id, p.board, p.run
+     order by p.app_user_id, (p.board).id, (p.run).starts_at
+  loop
+    board := item.board;
+    continue when not internal.leaderboard_admits(board, (item.tally).app_user_id);
+    run := internal.leaderboard_run_make(item.run);
+    moved := internal.leaderboard_put(board, run, item.tally);
+    ranks := internal.leaderboard_moved(board, run, moved.was, moved.entry);
+    if ranks.rank is not null and ((moved.was).score is distinct from (moved.entry).score or ranks.previous_rank is distinct from ranks.rank) then
+      perform internal.add_effect('leaderboards', json_build_object(
+        'app_user_id', (item.tally).app_user_id, 'key', board.key, 'score', (moved.entry).score, 'rank', ranks.rank, 'previous_rank', ranks.previous_rank));
+    end if;
+  end loop;
+end $$;
+comment on function internal.leaderboards_take is
+  'Submissions by events or by the ledger of XP, taken into the runs that they are due to, where these are open and the user may be there. The users must be
+   locked. Granted to nobody.';
+
+create or replace function internal.leaderboard_tallied(facts internal.leaderboard_fact[], sort text) returns internal.leaderboard_tally
+language sql stable as $$
+  select (min(f.app_user_id::text)::uuid, count(*), (best.value), best.reached_at, sum(f.value), max(f.reached_at) filter (where f.value <> 0),
+          last.value, last.reached_at, null)::internal.leaderboard_tally
+    from unnest(leaderboard_tallied.facts) f
+   cross join lateral (
+     select b.value, b.reached_at
+       from unnest(leaderboard_tallied.facts) b
+      order by case leaderboard_tallied.sort when 'desc' then -b.value else b.value end, b.reached_at
+      limit 1) best
+   cross join lateral (
+     select l.value, l.reached_at from unnest(leaderboard_tallied.facts) l order by l.reached_at desc, l.source_id desc limit 1) last
+   group by best.value, best.reached_at, last.value, last.reached_at
+$$;
+comment on function internal.leaderboard_tallied is 'What the submissions of one user come to.';
+
+create or replace function internal.leaderboard_value(board app.leaderboards, event_name text, properties jsonb) returns numeric
+language plpgsql stable as $$
+declare
+  s constant jsonb := (leaderboard_value.board).source;
+  p constant jsonb := leaderboard_value.properties;
+  adds constant boolean := (leaderboard_value.board).scoring in ('sum', 'count');
+  value jsonb;
+  number numeric;
+begin
+  case s ->> 'type'
+    when 'event' then
+      if s ? 'filter' and s -> 'filter' <> 'null' and not coalesce(internal.filter_truth(s -> 'filter', p), false) then
+        return null;
+      elsif s ->> 'value_property' is null or (leaderboard_value.board).scoring = 'count' then
+        return 1;
+      end if;
+      value := p #> string_to_array(s ->> 'value_property', '.');
+    when 'currency' then
+      if p ->> 'currency_code' is distinct from s ->> 'currency_code' or adds and leaderboard_value.event_name = 'svc.currency.debited' then
+        return null;
+      end if;
+      value := p -> case when adds then 'amount' else 'balance' end;
+    when 'streak' then
+      if p ->> 'key' is distinct from s ->> 'streak_key' then
+        return null;
+      elsif adds then
+        return 1;
+      end if;
+      value := p -> 'current_count';
+    else
+      return null;
+  end case;
+  if jsonb_typeof(value) is distinct from 'number' then
+    return null;
+  end if;
+  number := (value #>> '{}')::numeric;
+  return case when abs(number) <= 1e15 then round(number, 9) end;
+end $$;
+comment on function internal.leaderboard_value is
+  'What an event submits to a board: what the property says (1 without one), a balance or a streak as they stand, or for sums what was added. Null: nothing.';
+
+create or replace function internal.tg_engagement_events__60_leaderboards() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  facts internal.leaderboard_fact[];
+begin
+  if not internal.hooks_may_run()
+     or not exists (select from app.leaderboards b where b.is_active and exists (select from inserted i where i.event_name = any (b.watches))) then
+    return null;
+  end if;
+  select array_agg((b.id, i.app_user_id, v.value, least(i.occurred_at, i.received_at), internal.xp_counted_at(i.source, i.occurred_at, i.received_at),
+                    i.id)::internal.leaderboard_fact)
+    into facts
+    from inserted i
+    join app.leaderboards b on b.is_active and i.event_name = any (b.watches)
+   cross join lateral (select internal.leaderboard_value(b, i.event_name, i.properties) as value) v
+   -- history moves no board
+   where not i.is_historical and v.value is not null;
+  perform internal.leaderboards_take(facts);
+  return null;
+end $$;
+comment on function internal.tg_engagement_events__60_leaderboards is 'Events submit scores to the boards that watch them.';
+
+create or replace trigger tg_engagement_events__60_leaderboards
+  after insert on app.engagement_events
+  referencing new table as inserted
+  for each statement execute function internal.tg_engagement_events__60_leaderboards();
+
+create or replace function internal.tg_xp_transactions__leaderboards() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  facts internal.leaderboard_fact[];
+begin
+  if internal.is_history() or not exists (select from app.leaderboards b where b.is_active and b.source ->> 'type' = 'xp') then
+    return null;
+  end if;
+  select array_agg((b.id, i.app_user_id, case when b.scoring in ('sum', 'count') then i.amount else i.total_after end,
+                    least(i.occurred_at, i.created_at), i.counted_at, i.id)::internal.leaderboard_fact)
+    into facts
+    from inserted i
+    join app.leaderboards b on b.is_active and b.source ->> 'type' = 'xp'
+   where i.source <> 'merge' and i.amount <> 0;
+  perform internal.leaderboards_take(facts);
+  return null;
+end $$;
+comment on function internal.tg_xp_transactions__leaderboards is
+  'The ledger of XP submits to its boards: totals to those of the best and the last, amounts, also what was taken, to sums.';
+
+create or replace trigger tg_xp_transactions__leaderboards
+  after insert on app.xp_transactions
+  referencing new table as inserted
+  for each statement execute function internal.tg_xp_transactions__leaderboards();
+
+create or replace function internal.tg_users__leaderboards() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  update app.leaderboard_entries e set is_hidden = new.is_banned where e.app_user_id = new.id and e.is_hidden <> new.is_banned;
+  return null;
+end $$;
+comment on function internal.tg_users__leaderboards is 'Whoever is banned is hidden, and ranks close up; who is let in again stands where they stood.';
+
+create or replace trigger tg_users__leaderboards
+  after update of is_banned on app.users
+  for each row when (old.is_banned is distinct from new.is_banned)
+  execute function internal.tg_users__leaderboards();
+
+create or replace function internal.merge__leaderboards(survivor uuid, other uuid) returns int
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  theirs record;
+  moved int := 0;
+begin
+  for theirs in
+    select e, r as run, b as board
+      from app.leaderboard_entries e
+      join app.leaderboard_runs r on r.id = e.run_id
+      join app.leaderboards b on b.id = r.leaderboard_id
+     where e.app_user_id = merge__leaderboards.other
+     order by b.id, r.id
+  loop
+    if not internal.leaderboard_is_open(theirs.run) then
+      -- what is over stays as it was, under the name that is left
+      insert into app.leaderboard_entries (run_id, app_user_id, score, place, reached_at, submissions, metadata, is_hidden, biggest_step, final_rank, created_at)
+      select (theirs.e).run_id, merge__leaderboards.survivor, (theirs.e).score, (theirs.e).place, (theirs.e).reached_at, (theirs.e).submissions,
+             (theirs.e).metadata, (theirs.e).is_hidden, (theirs.e).biggest_step, (theirs.e).final_rank, (theirs.e).created_at
+      on conflict do nothing;
+    elsif (theirs.run).state = 'live' then
+      perform internal.leaderboard_put(theirs.board, theirs.run, (
+        merge__leaderboards.survivor, (theirs.e).submissions, (theirs.e).score, (theirs.e).reached_at, (theirs.e).score, (theirs.e).reached_at,
+        (theirs.e).score, (theirs.e).reached_at, (theirs.e).metadata)::internal.leaderboard_tally);
+    end if;
+    moved := moved + 1;
+  end loop;
+  return moved;
+end $$;
+comment on function internal.merge__leaderboards is
+  'Unites two users'' entries by the scoring of each board: the better, the sum, the later. In runs that are over the survivor''s stays. Granted to nobody.';

@@ -1,0 +1,46 @@
+alter table app.leaderboards enable row level security;
+alter table app.leaderboard_runs enable row level security;
+alter table app.leaderboard_entries enable row level security;
+alter table app.leaderboard_buckets enable row level security;
+alter table app.leaderboard_shelves enable row level security;
+alter table app.leaderboard_changes enable row level security;
+alter table app.leaderboard_folds enable row level security;
+
+create policy "administrators read boards" on app.leaderboards for select to app_admin using (true);
+create policy "administrators add boards" on app.leaderboards for insert to app_admin with check (true);
+create policy "administrators change boards" on app.leaderboards for update to app_admin using (true) with check (true);
+create policy "administrators delete boards" on app.leaderboards for delete to app_admin using (true);
+create policy "administrators read runs" on app.leaderboard_runs for select to app_admin using (true);
+create policy "administrators read every entry" on app.leaderboard_entries for select to app_admin using (true);
+create policy "users read their own entries" on app.leaderboard_entries for select to app_user
+  using (app_user_id = (select internal.user_id()));
+
+grant select, insert, delete,
+  update (name, description, source, watches, scoring, sort, period, timezone, starts_at, ends_at, segment_id, client_writable, min_score, max_score,
+          max_per_minute, rewards, keep_runs, is_active, updated_at)
+  on app.leaderboards to app_admin;
+grant select on app.leaderboard_runs to app_admin;
+grant select on app.leaderboard_entries to app_admin, app_user;
+
+grant execute on function internal.leaderboard_show, internal.leaderboard_mine, internal.leaderboards_mine, internal.leaderboard_submit,
+  api.leaderboard_get, api.leaderboard_me, api.leaderboards_list, api.leaderboard_submit
+  to app_user;
+grant execute on function internal.leaderboard_json, internal.leaderboard_find, internal.leaderboard_source_problem, internal.leaderboard_check,
+  internal.leaderboard_runs_drop, internal.leaderboard_entry_put, internal.leaderboard_entry_delete, internal.leaderboard_import,
+  internal.leaderboard_entries_page, internal.leaderboard_runs_page, internal.leaderboard_close, internal.leaderboard_odd,
+  internal.leaderboard_is_open, internal.leaderboard_run_at, internal.leaderboard_period,
+  api.leaderboard_define, api.leaderboards, api.leaderboard_definition_get, api.leaderboard_update, api.leaderboard_delete,
+  api.leaderboard_entries, api.leaderboard_entry_put, api.leaderboard_entry_delete, api.leaderboard_import, api.leaderboard_runs,
+  api.leaderboard_close, api.leaderboard_anomalies, api.leaderboard_rebuild_check
+  to app_admin;
+grant execute on function internal.leaderboard_turn, internal.leaderboard_tell, internal.leaderboard_rebuild,
+  api.leaderboard_turn, api.leaderboard_tell, api.leaderboard_rebuild_step
+  to app_worker;
+
+insert into internal.user_data
+  (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, declared_in)
+values
+  ('app.leaderboard_entries', 'app_user_id', 'leaderboards',
+   array['run_id', 'app_user_id', 'score', 'place', 'reached_at', 'submissions', 'metadata', 'is_hidden', 'biggest_step', 'final_rank',
+         'window_started_at', 'window_count', 'created_at'],
+   'leaderboards', 'by the scoring of the board', 'cascade', current_setting('trellis.file'));

@@ -1,0 +1,327 @@
+import type { FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { administrator, appOrUser } from '#server/http/callers.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import {
+  Deleted,
+  data,
+  Json,
+  JsonObject,
+  Key,
+  NotModified,
+  Page,
+  page,
+  Text,
+  Time,
+  Uuid,
+} from '#server/http/schemas.ts'
+
+const ValueType = z.enum(['boolean', 'string', 'number', 'json'], 'must be boolean, string, number or json')
+const List = z.array(z.unknown())
+const Step = z.strictObject({ at: Time, patch: JsonObject })
+const Actor = z.strictObject({ type: z.string(), id: z.string().nullable(), label: z.string().nullable() })
+
+const FeatureFlag = z.strictObject({
+  id: Uuid,
+  key: z.string(),
+  name: z.string(),
+  description: z.string().nullable(),
+  value_type: ValueType,
+  is_enabled: z.boolean(),
+  off_value: Json,
+  default_value: Json,
+  rules: z.array(JsonObject),
+  schedule: z.array(Step),
+  ramp: z.looseObject({ status: z.enum(['running', 'done', 'stopped']) }).nullable(),
+  tags: z.array(z.string()),
+  owner: z.string().nullable(),
+  last_evaluated_at: Time.nullable(),
+  created_at: Time,
+  updated_at: Time,
+  version: z.int(),
+})
+const answer = {
+  value: Json,
+  variant: z.string().nullable(),
+  reason: z.enum(['off', 'override', 'rule', 'rollout', 'default']),
+  rule_index: z.int().nullable(),
+  version: z.int(),
+}
+const Answer = z.strictObject(answer)
+const Answers = z.record(z.string(), Answer)
+const Traced = z.strictObject({
+  ...answer,
+  bucket: z.int(),
+  override: z.unknown(),
+  trace: z.array(
+    z.strictObject({
+      rule_index: z.int(),
+      holds: z.boolean(),
+      value: Json,
+      conditions: z.record(z.string(), z.boolean()),
+    }),
+  ),
+})
+const Version = z.strictObject({
+  version: z.int(),
+  changed_at: Time,
+  actor: Actor,
+  changes: z.record(z.string(), z.array(z.unknown()).length(2)),
+})
+const counted = { value: Json, evaluations: z.int(), users: z.int() }
+const Stats = z.strictObject({
+  days: z.int(),
+  evaluations: z.int(),
+  users: z.int(),
+  is_sampled: z.boolean(),
+  values: z.array(z.strictObject(counted)),
+  by_day: z.array(z.strictObject({ day: z.string(), ...counted })),
+})
+
+const fields = {
+  name: Text(200, 1),
+  description: Text(2000).nullable(),
+  is_enabled: z.boolean(),
+  off_value: Json,
+  default_value: Json,
+  rules: List,
+  schedule: List,
+  tags: List,
+  owner: Text(200, 1).nullable(),
+}
+const Days = z
+  .string()
+  .regex(/^\d{1,15}$/, 'must be a whole number of days')
+  .refine((text) => Number(text) >= 1, 'must be a whole number of days')
+  .transform((text) => Math.min(Number(text), 90))
+  .default(30)
+  .meta({ type: 'integer', minimum: 1, maximum: 90, default: 30 })
+
+const Stale = z
+  .enum(['true', 'false'], 'must be true or false')
+  .transform((text) => text === 'true')
+  .optional()
+  .meta({ type: 'boolean' })
+
+const idOrKey = { idOrKey: z.string() }
+const notFound = { 404: ['NOT_FOUND'] }
+const flag = '/admin/projects/:projectId/flags' as const
+const appHeaders = { 'X-App-Version': z.string().optional(), 'X-Platform': z.string().optional() }
+
+/** What the app says of itself in headers; what is no name of a version or a platform is as if absent. */
+const appOf = ({ headers }: FastifyRequest) => {
+  const named = (name: string) => {
+    const value = headers[name]
+    return typeof value === 'string' && /^[\x20-\x7e]{1,64}$/.test(value) ? value : undefined
+  }
+  return { app_version: named('x-app-version'), platform: named('x-platform') }
+}
+
+const read =
+  (name: string) =>
+  async ({ request, params, call }: HandlerContext) => {
+    const reply = await call(name, { ...params, ...appOf(request), if_none_match: request.headers['if-none-match'] })
+    return reply.status === 304 ? { ...reply, body: '' } : reply
+  }
+
+// a GET is noted, to be counted, and whoever asks for a flag takes the steps of its schedule that are due: hence readOnly: false
+export const flags = area({
+  stem: 'flags',
+  title: 'Feature flags',
+  source: 'supplement',
+  routes: [
+    route('GET /client/flags', {
+      caller: appOrUser,
+      readOnly: false,
+      summary: 'Every flag for the caller, by its key',
+      description:
+        'Without a user no segment and no share of users holds. 304 when `If-None-Match` names what would be sent.',
+      headers: { 'If-None-Match': z.string().optional(), ...appHeaders },
+      handle: read('flags_values'),
+      replies: { 200: data(Answers), 304: NotModified },
+      failure: 'FETCH_FAILED',
+    }),
+    route('POST /client/flags/evaluate', {
+      caller: appOrUser,
+      summary: 'Flags for the caller, with what the app says of itself',
+      description: '`attributes` stand behind stored properties in filters. A key that is no flag is left out.',
+      headers: appHeaders,
+      body: z.object({
+        attributes: JsonObject.optional(),
+        keys: z.array(z.string().max(128, 'must be keys')).max(500, 'must be a list of at most 500 keys').optional(),
+      }),
+      example: { attributes: { app_version: '2.10.0', platform: 'ios', screen: 'large' }, keys: ['new_checkout'] },
+      args: ({ request }) => appOf(request),
+      call: 'flags_evaluate',
+      replies: { 200: data(Answers) },
+      failure: 'FETCH_FAILED',
+    }),
+    route('GET /client/flags/:key', {
+      caller: appOrUser,
+      readOnly: false,
+      summary: 'One flag for the caller',
+      params: { key: z.string() },
+      headers: { 'If-None-Match': z.string().optional(), ...appHeaders },
+      handle: read('flag_value'),
+      replies: { 200: data(Answer), 304: NotModified },
+      refusals: notFound,
+      failure: 'FETCH_FAILED',
+    }),
+    route(`POST ${flag}`, {
+      caller: administrator,
+      summary: 'Define a flag; at most 500',
+      description: '`default_value` is required unless the flag is boolean. Values are of its `value_type` exactly.',
+      body: z.object({ key: Key, value_type: ValueType.optional(), ...z.object(fields).partial().shape }),
+      patch: true,
+      example: {
+        key: 'new_checkout',
+        rules: [{ filter: { column: 'plan.tier', op: 'eq', value: 'pro' }, percentage: 20, value: true }],
+      },
+      call: 'flag_create',
+      replies: { 201: data(FeatureFlag) },
+      refusals: { 409: ['CONFLICT', 'LIMIT_REACHED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route(`GET ${flag}`, {
+      caller: administrator,
+      readOnly: false,
+      summary: 'Flags, newest first',
+      description: '`stale=true`: those that nobody asked for in 30 days, or that gave everybody one value for 60.',
+      query: { ...Page, stale: Stale },
+      call: 'flags_list',
+      replies: { 200: page(FeatureFlag) },
+      failure: 'LIST_FAILED',
+    }),
+    route(`GET ${flag}/:idOrKey`, {
+      caller: administrator,
+      readOnly: false,
+      summary: 'A flag',
+      params: idOrKey,
+      call: 'flag_get',
+      replies: { 200: data(FeatureFlag) },
+      refusals: notFound,
+      failure: 'FETCH_FAILED',
+    }),
+    route(`PATCH ${flag}/:idOrKey`, {
+      caller: administrator,
+      summary: 'Change a flag, in the fields that are sent',
+      description: '`rules` and `schedule` are replaced whole. New rules end a ramp.',
+      params: idOrKey,
+      body: z.object(fields).partial(),
+      patch: true,
+      example: { default_value: true },
+      call: 'flag_update',
+      replies: { 200: data(FeatureFlag) },
+      refusals: notFound,
+      failure: 'UPDATE_FAILED',
+    }),
+    route(`DELETE ${flag}/:idOrKey`, {
+      caller: administrator,
+      summary: 'Delete a flag with its overrides, history and counts',
+      params: idOrKey,
+      call: 'flag_delete',
+      replies: { 200: Deleted },
+      refusals: notFound,
+      failure: 'DELETE_FAILED',
+    }),
+    route(`POST ${flag}/:idOrKey/toggle`, {
+      caller: administrator,
+      summary: 'Switch a flag on or off',
+      params: idOrKey,
+      body: z.object({ is_enabled: z.boolean() }),
+      example: { is_enabled: false },
+      call: 'flag_toggle',
+      replies: { 200: data(FeatureFlag) },
+      refusals: notFound,
+      failure: 'UPDATE_FAILED',
+    }),
+    route(`PUT ${flag}/:idOrKey/overrides`, {
+      caller: administrator,
+      summary: 'Set what single users get; at most 1000',
+      description:
+        'The body is `{user id: value}`; null removes one, and those that are not named stay. Answers all of them.',
+      params: idOrKey,
+      body: JsonObject,
+      patch: true,
+      example: {},
+      call: 'flag_overrides_put',
+      replies: { 200: data(z.record(z.string(), Json)) },
+      refusals: { ...notFound, 409: ['LIMIT_REACHED'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route(`GET ${flag}/:idOrKey/history`, {
+      caller: administrator,
+      readOnly: false,
+      summary: 'The versions of a flag, newest first, with what changed',
+      params: idOrKey,
+      query: Page,
+      call: 'flag_history',
+      replies: { 200: page(Version) },
+      refusals: notFound,
+      failure: 'LIST_FAILED',
+    }),
+    route(`POST ${flag}/:idOrKey/revert`, {
+      caller: administrator,
+      summary: 'Make a flag what it was in a version, as a new one',
+      params: idOrKey,
+      body: z.object({ version: z.int('must be a version').min(1).max(2_147_483_647) }),
+      example: { version: 1 },
+      call: 'flag_revert',
+      replies: { 200: data(FeatureFlag) },
+      refusals: notFound,
+      failure: 'UPDATE_FAILED',
+    }),
+    route(`POST ${flag}/:idOrKey/evaluate`, {
+      caller: administrator,
+      summary: 'What a user gets, with every condition of every rule',
+      params: idOrKey,
+      body: z.object({ user_id: Uuid, attributes: JsonObject.optional() }),
+      example: { user_id: '00000000-0000-4000-8000-000000000000' },
+      call: 'flag_evaluate',
+      scope: 'flags:read',
+      replies: { 200: data(Traced) },
+      refusals: notFound,
+      failure: 'FETCH_FAILED',
+    }),
+    route(`GET ${flag}/:idOrKey/stats`, {
+      caller: administrator,
+      readOnly: false,
+      summary: 'Evaluations and users of the last days, per value',
+      description: 'After 10,000 evaluations of a day one in a hundred is counted, a hundredfold.',
+      params: idOrKey,
+      query: { days: Days },
+      call: 'flag_stats',
+      replies: { 200: data(Stats) },
+      refusals: notFound,
+      failure: 'FETCH_FAILED',
+    }),
+    route(`POST ${flag}/:idOrKey/ramp`, {
+      caller: administrator,
+      summary: 'Raise the percentage of a rule step by step',
+      description:
+        'Of the rule at `rule_index`, else the first with a percentage, else a new last one with `value`. The steps stand in `schedule`.',
+      params: idOrKey,
+      body: z.object({
+        from: z.number('must be a number from 0 to 100').min(0).max(100),
+        to: z.number('must be a number from 0 to 100').min(0).max(100),
+        step: z.number('must be a number from 0.01 to 100').min(0.01).max(100),
+        every_hours: z.number('must be a number from 0.01 to 8760').min(0.01).max(8760),
+        guardrail: JsonObject.nullish(),
+        rule_index: z.int('must be a place from 0').min(0).max(49).optional(),
+        value: Json.optional(),
+      }),
+      example: {
+        from: 5,
+        to: 100,
+        step: 5,
+        every_hours: 24,
+        guardrail: { event_name: 'checkout_failed', max_rate: 0.02 },
+      },
+      args: ({ body }) => (body['value'] === undefined ? {} : { value: JSON.stringify(body['value']) }),
+      call: 'flag_ramp',
+      replies: { 200: data(FeatureFlag) },
+      refusals: notFound,
+      failure: 'UPDATE_FAILED',
+    }),
+  ],
+})

@@ -1,0 +1,371 @@
+import { z } from 'zod'
+import { dataOf } from '#server/database/database.ts'
+import { administrator, endUser } from '#server/http/callers.ts'
+import { idempotency } from '#server/http/idempotency.ts'
+import { area, route } from '#server/http/route.ts'
+import { Deleted, data, JsonObject, Key, Page, page, Text, Time, Uuid, uuidPattern } from '#server/http/schemas.ts'
+
+const between = (least: number, most: number) =>
+  z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
+const Moment = z.iso.datetime({ offset: true, error: 'must be an ISO 8601 time' })
+const most = 1_000_000_000_000_000
+const Score = z.number(`must be a number of -${most} to ${most}`).min(-most).max(most)
+const Metadata = JsonObject.refine(
+  (value) => Buffer.byteLength(JSON.stringify(value)) <= 4096,
+  'must have at most 4096 bytes as JSON',
+)
+const Source = z.discriminatedUnion(
+  'type',
+  [
+    z.object({ type: z.literal('manual') }),
+    z.object({
+      type: z.literal('event'),
+      event_name: Text(255, 1),
+      value_property: Text(255, 1).nullable().optional(),
+      filter: JsonObject.nullable().optional(),
+    }),
+    z.object({ type: z.literal('xp') }),
+    z.object({ type: z.literal('currency'), currency_code: Text(128, 1) }),
+    z.object({ type: z.literal('streak'), streak_key: Text(128, 1) }),
+  ],
+  'type must be manual, event, xp, currency or streak',
+)
+const Rewards = z
+  .array(z.object({ from_rank: between(1, 1_000_000), to_rank: between(1, 1_000_000), reward: JsonObject }))
+  .max(100, 'must have at most 100 items')
+
+/** What an administrator may set of a board, and change later. */
+const Rules = {
+  name: Text(200, 1),
+  description: Text(2000).nullable(),
+  source: Source,
+  scoring: z.enum(['best', 'sum', 'last', 'count'], 'must be best, sum, last or count'),
+  sort: z.enum(['desc', 'asc'], 'must be desc or asc'),
+  period: z.enum(['all_time', 'daily', 'weekly', 'monthly'], 'must be all_time, daily, weekly or monthly'),
+  timezone: Text(100, 1),
+  starts_at: Moment.nullable(),
+  ends_at: Moment.nullable(),
+  segment_id: Uuid.nullable(),
+  client_writable: z.boolean(),
+  min_score: Score.nullable(),
+  max_score: Score.nullable(),
+  max_per_minute: between(1, 10_000),
+  rewards: Rewards,
+  keep_runs: between(1, 1000),
+  is_active: z.boolean(),
+}
+const { name, ...optional } = Rules
+const NewBoard = z.object({ key: Key, name, ...z.object(optional).partial().shape })
+const Board = z.strictObject({
+  id: Uuid,
+  key: Key,
+  ...Rules,
+  source: JsonObject,
+  starts_at: Time.nullable(),
+  ends_at: Time.nullable(),
+  created_at: Time,
+  updated_at: Time,
+})
+
+const Run = z.strictObject({
+  key: z.string(),
+  status: z.enum(['open', 'closed']),
+  starts_at: Time.nullable(),
+  ends_at: Time.nullable(),
+})
+const Shown = z.strictObject({
+  id: Uuid,
+  key: Key,
+  name: z.string(),
+  description: z.string().nullable(),
+  scoring: Rules.scoring,
+  sort: Rules.sort,
+  period: Rules.period,
+  timezone: z.string(),
+  starts_at: Time.nullable(),
+  ends_at: Time.nullable(),
+  client_writable: z.boolean(),
+  rewards: z.array(JsonObject),
+  run: Run,
+})
+const Entry = z.strictObject({
+  app_user_id: Uuid,
+  score: z.number(),
+  /** Null where the user is banned. */
+  rank: z.int().nullable(),
+  submissions: z.int(),
+  reached_at: Time,
+  metadata: JsonObject,
+  user: z.strictObject({ id: Uuid, display_name: z.string(), avatar_url: z.string().nullable() }),
+})
+const Entries = page(Entry).extend({ run: Run })
+
+const RunKey = z.string().max(64, 'must be current, previous or the key of a run').default('current')
+const Scope = z
+  .string()
+  .refine(
+    (scope) =>
+      scope === 'global' || scope === 'friends' || (scope.startsWith('group:') && uuidPattern.test(scope.slice(6))),
+    'must be global, friends or group:<id>',
+  )
+  .default('global')
+const Around = z
+  .string()
+  .refine((around) => around === 'me' || uuidPattern.test(around), 'must be me or the id of a user')
+  .optional()
+const PageLimit = z
+  .string()
+  .regex(/^\d{1,15}$/, 'must be a whole number of at least 1')
+  .refine((text) => Number(text) >= 1, 'must be a whole number of at least 1')
+  .transform((text) => Math.min(Number(text), 200))
+  .optional()
+  .meta({ type: 'integer', minimum: 1, maximum: 200 })
+
+const idOrKey = { idOrKey: z.string() }
+const invalidBody = { 400: ['VALIDATION_ERROR', 'INVALID_BODY'] }
+const notActive = { 409: ['LEADERBOARD_NOT_ACTIVE'] }
+const root = '/admin/projects/:projectId/leaderboards'
+
+export const leaderboards = area({
+  stem: 'leaderboards',
+  title: 'Leaderboards',
+  source: 'supplement',
+  routes: [
+    route('GET /client/leaderboards', {
+      caller: endUser,
+      summary: 'Leaderboards that the caller may see, newest first, each with its current run',
+      query: Page,
+      call: 'leaderboards_list',
+      replies: { 200: page(Shown) },
+      failure: 'LIST_FAILED',
+    }),
+    route('GET /client/leaderboards/:idOrKey', {
+      caller: endUser,
+      summary: 'A page of a leaderboard, from an offset or around somebody',
+      description:
+        '`run`: `current`, `previous`, or a key such as `2026-W40`. `scope`: `global`, `friends` or `group:<id>`; ranks are ' +
+        'those within it. `around`: `me` or a user, who is then in the middle; `limit` is 11 then, else 50.',
+      params: idOrKey,
+      query: { run: RunKey, scope: Scope, around: Around, limit: PageLimit, offset: Page.offset },
+      call: 'leaderboard_get',
+      replies: { 200: Entries.extend({ me: Entry.nullable() }) },
+      refusals: { 404: ['NOT_FOUND'] },
+      failure: 'FETCH_FAILED',
+    }),
+    route('GET /client/leaderboards/:idOrKey/me', {
+      caller: endUser,
+      summary: "The caller's entry",
+      description: '`percentile`: the share of entries, 0 to 100, that it is at or above.',
+      params: idOrKey,
+      query: { run: RunKey },
+      call: 'leaderboard_me',
+      replies: { 200: data(Entry.extend({ percentile: z.number() })) },
+      refusals: { 404: ['NOT_FOUND'] },
+      failure: 'FETCH_FAILED',
+    }),
+    route('POST /client/leaderboards/:idOrKey/scores', {
+      caller: endUser,
+      summary: 'Submit a score of the caller',
+      description:
+        'With a server key, or where the leaderboard is `client_writable`. 201 for the first of the run, else 200; ' +
+        '`previous` has the score before, and its rank among the entries of now.',
+      params: idOrKey,
+      body: z.object({ score: Score, metadata: Metadata.optional() }),
+      example: { score: 4200, metadata: { level: 7 } },
+      call: 'leaderboard_submit',
+      args: idempotency,
+      replies: Object.fromEntries(
+        [200, 201].map((status) => [
+          status,
+          data(
+            z.strictObject({
+              entry: Entry,
+              previous: z.strictObject({ score: z.number(), rank: z.int().nullable() }).nullable(),
+              improved: z.boolean(),
+            }),
+          ),
+        ]),
+      ),
+      refusals: {
+        400: ['VALIDATION_ERROR', 'INVALID_BODY', 'SCORE_OUT_OF_RANGE'],
+        403: ['SERVER_KEY_REQUIRED'],
+        404: ['NOT_FOUND'],
+        409: ['LEADERBOARD_NOT_MANUAL', 'LEADERBOARD_NOT_ACTIVE', 'IDEMPOTENCY_CONFLICT'],
+        429: ['RATE_LIMITED'],
+      },
+      failure: 'CREATE_FAILED',
+    }),
+
+    route(`POST ${root}`, {
+      caller: administrator,
+      summary: 'Define a leaderboard; at most 100',
+      body: NewBoard,
+      example: {
+        key: 'weekly-points',
+        name: 'Points of the week',
+        source: { type: 'event', event_name: 'lesson_completed', value_property: 'points' },
+        scoring: 'sum',
+        period: 'weekly',
+        rewards: [{ from_rank: 1, to_rank: 3, reward: { xp: 100 } }],
+      },
+      call: 'leaderboard_define',
+      replies: { 201: data(Board) },
+      refusals: { ...invalidBody, 409: ['CONFLICT', 'LIMIT_REACHED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route(`GET ${root}`, {
+      caller: administrator,
+      summary: 'Leaderboards, newest first',
+      query: Page,
+      call: 'leaderboards',
+      replies: { 200: page(Board) },
+      failure: 'LIST_FAILED',
+    }),
+    route(`GET ${root}/:idOrKey`, {
+      caller: administrator,
+      summary: 'A leaderboard',
+      params: idOrKey,
+      call: 'leaderboard_definition_get',
+      replies: { 200: data(Board) },
+      failure: 'FETCH_FAILED',
+    }),
+    route(`PATCH ${root}/:idOrKey`, {
+      caller: administrator,
+      summary: 'Change a leaderboard; scoring, sort and period only while there are no entries',
+      params: idOrKey,
+      body: z.object(Rules).partial(),
+      patch: true,
+      example: { name: 'Points' },
+      call: 'leaderboard_update',
+      replies: { 200: data(Board) },
+      refusals: { ...invalidBody, 409: ['LEADERBOARD_IMMUTABLE'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route(`DELETE ${root}/:idOrKey`, {
+      caller: administrator,
+      summary: 'Delete a leaderboard with its runs and entries; rewards stay',
+      params: idOrKey,
+      call: 'leaderboard_delete',
+      replies: { 200: Deleted },
+      failure: 'DELETE_FAILED',
+    }),
+    route(`GET ${root}/:idOrKey/entries`, {
+      caller: administrator,
+      summary: 'Entries of a run, in their order',
+      params: idOrKey,
+      query: { run: RunKey, ...Page },
+      call: 'leaderboard_entries',
+      replies: { 200: Entries },
+      failure: 'LIST_FAILED',
+    }),
+    route(`PUT ${root}/:idOrKey/entries/:userId`, {
+      caller: administrator,
+      summary: "Set a user's score in the current run, whatever the scoring",
+      params: { ...idOrKey, userId: Uuid },
+      body: z.object({ score: Score, metadata: Metadata.optional() }),
+      example: { score: 100 },
+      call: 'leaderboard_entry_put',
+      replies: { 200: data(Entry), 201: data(Entry) },
+      refusals: { 400: [...invalidBody[400], 'INVALID_ID'], ...notActive },
+      failure: 'UPDATE_FAILED',
+    }),
+    route(`DELETE ${root}/:idOrKey/entries/:userId`, {
+      caller: administrator,
+      summary: "Take a user's entry out of the current run",
+      params: { ...idOrKey, userId: Uuid },
+      call: 'leaderboard_entry_delete',
+      replies: { 200: Deleted },
+      refusals: { 400: ['INVALID_ID'] },
+      failure: 'DELETE_FAILED',
+    }),
+    route(`POST ${root}/:idOrKey/entries/import`, {
+      caller: administrator,
+      summary: 'Set the scores of up to 10,000 users in the current run; nobody is told',
+      params: idOrKey,
+      body: z.object({
+        entries: z
+          .array(z.object({ app_user_id: Uuid, score: Score, metadata: Metadata.optional() }))
+          .min(1, 'must have 1 to 10000 items')
+          .max(10_000, 'must have 1 to 10000 items'),
+      }),
+      example: { entries: [{ app_user_id: '0190a1b2-0000-7000-8000-000000000000', score: 50 }] },
+      call: 'leaderboard_import',
+      replies: {
+        200: data(
+          z.strictObject({
+            imported: z.int(),
+            failed: z.int(),
+            errors: z.array(z.strictObject({ index: z.int(), code: z.string(), message: z.string() })),
+          }),
+        ),
+      },
+      refusals: { ...invalidBody, ...notActive },
+      failure: 'UPDATE_FAILED',
+    }),
+    route(`GET ${root}/:idOrKey/runs`, {
+      caller: administrator,
+      summary: 'Runs, newest first',
+      description: '`is_frozen`: final ranks and rewards are given.',
+      params: idOrKey,
+      query: Page,
+      call: 'leaderboard_runs',
+      replies: {
+        200: page(Run.extend({ id: Uuid, entries: z.int(), closed_at: Time.nullable(), is_frozen: z.boolean() })),
+      },
+      failure: 'LIST_FAILED',
+    }),
+    route(`POST ${root}/:idOrKey/close-run`, {
+      caller: administrator,
+      summary: 'Close the current run before its time; final ranks and rewards follow in the background',
+      description: 'A leaderboard of all time goes on with a new run, `all-2`; the others with their next period.',
+      params: idOrKey,
+      call: 'leaderboard_close',
+      replies: { 200: data(Run) },
+      refusals: notActive,
+      failure: 'UPDATE_FAILED',
+    }),
+    route(`POST ${root}/:idOrKey/rebuild`, {
+      caller: administrator,
+      summary: 'Count the current run anew from the log',
+      description: 'An operation, `result` `{users, entries, swapped}`. Until it ends the run is shown as it was.',
+      params: idOrKey,
+      async handle(context) {
+        const { services, resolved, params } = context
+        const found = await context.call(
+          'leaderboard_rebuild_check',
+          { id_or_key: params['idOrKey'] },
+          { readOnly: true },
+        )
+        return services.database.call(
+          services.control,
+          'control_developer',
+          resolved.claims,
+          'leaderboards_rebuild_start',
+          { project_id: resolved.edge?.projectId, leaderboard_id: dataOf<string>(found) },
+          { failure: 'CREATE_FAILED' },
+        )
+      },
+      replies: { 202: data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') })) },
+      refusals: { 409: ['CONFLICT', 'LEADERBOARD_NOT_ACTIVE'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route(`GET ${root}/:idOrKey/anomalies`, {
+      caller: administrator,
+      summary: 'Entries beyond six robust sigmas, by their score or by one jump',
+      params: idOrKey,
+      query: { run: RunKey, ...Page },
+      call: 'leaderboard_anomalies',
+      replies: {
+        200: page(
+          z.strictObject({
+            entry: Entry,
+            reasons: z.array(z.enum(['score', 'jump'])),
+            score_sigmas: z.number().nullable(),
+            jump_sigmas: z.number().nullable(),
+          }),
+        ),
+      },
+      failure: 'LIST_FAILED',
+    }),
+  ],
+})
