@@ -1,4 +1,4 @@
-// npm run bench:leaderboards: a score and a rank in a run of ten thousand and of a million entries, beside the update of one row by its key.
+// npm run bench:leaderboards [-- --most N]: a score and a rank in a run of ten thousand and of a million entries, beside the update of one row by its key.
 import { endServer } from '#test/support/process.ts'
 import type { Called, CallerCommand, Way } from './support/caller.ts'
 import type { Child } from './support/child.ts'
@@ -8,8 +8,9 @@ import { figure, medianOf, medianRatio, table } from './support/numbers.ts'
 import { type Aim, aimLine, circumstances, publish, say } from './support/results.ts'
 
 const isShort = process.argv.includes('--short')
-const sizes = isShort ? [1000, 10_000] : [10_000, 1_000_000]
-const [rounds, seconds] = isShort ? [2, 1] : [7, 2]
+const most = Number(/^\d+$/.exec(process.argv[process.argv.indexOf('--most') + 1] ?? '')?.[0] ?? 1_000_000)
+const sizes = isShort ? [1000, 10_000] : [10_000, most]
+const [rounds, seconds] = isShort ? [2, 1] : [5, 1]
 const concurrencies = [1, 8]
 
 type Contestant = { readonly name: string; readonly ways: readonly Way[] }
@@ -77,9 +78,7 @@ const contestants: readonly Contestant[] = [
     {
       name: `score among ${size}`,
       // sums that rise and fall, past some hundreds of others each time
-      ways: [30, -30].map((score) =>
-        call('leaderboard_submit', { id_or_key: `board-${size}`, score }, false),
-      ),
+      ways: [30, -30].map((score) => call('leaderboard_submit', { id_or_key: `board-${size}`, score }, false)),
     },
     { name: `my rank among ${size}`, ways: [call('leaderboard_me', { id_or_key: `board-${size}` }, true)] },
     {
@@ -161,7 +160,7 @@ const main = async () => {
 before and after. Ratios are of the times, round by round, and their median.`
     const parts = [
       '## bench:leaderboards',
-      await circumstances('npm run bench:leaderboards', { Postgres: installation.postgresVersion }),
+      await circumstances(`npm run bench:leaderboards -- --most ${most}`, { Postgres: installation.postgresVersion }),
       notes,
       text,
       aims.map(aimLine).join('\n'),
