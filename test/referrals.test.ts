@@ -55,6 +55,40 @@ const told = (user: Someone) =>
   )
 const days = (n: number) => harness.advance(n * 86_400)
 
+test('what a claim gives to its owner counts where challenges, rules and boosts ask for a segment', async () => {
+  const own = await harness.project()
+  const [owner, claimer] = await Promise.all(
+    [0, 1].map(async () => {
+      const { id } = await own.user()
+      await own.sql('update app.users set email_verified = true where id = $1', [id])
+      return { id, ...own.onBehalfOf(id) }
+    }),
+  )
+  if (!owner || !claimer) throw new Error('there are two')
+  const segment = (await own.admin.post('/segments', { key: 'members', name: 'Members', rules: { and: [] } })).data.id
+  const window = { start_at: '2026-01-01T00:00:00Z', end_at: '2126-01-01T00:00:00Z' }
+  const challenge = { name: 'Earn', goal_type: 'xp_earned', goal_value: 30, segment_id: segment, ...window }
+  expect((await own.admin.post('/challenges', challenge)).status).toBe(201)
+  const rule = { key: 'again', name: 'Again', event_name: 'svc.referral.claimed', amount: 5 }
+  expect((await own.admin.post('/xp/rules', rule)).status).toBe(201)
+  const boost = {
+    name: 'Double',
+    multiplier: 2,
+    starts_at: window.start_at,
+    ends_at: window.end_at,
+    segment_id: segment,
+  }
+  expect((await own.admin.post('/xp/boosts', boost)).status).toBe(201)
+  await own.admin.patch('/referrals/defaults', { reward_referrer: { xp: 40 }, reward_referee: { xp: 10 } })
+  const { code } = (await owner.get('/client/referrals/me')).data
+  const answer = await claimer.post('/client/referrals/claim', { code })
+  expect(answer.status, answer.text).toBe(201)
+  const progress = async (user: typeof owner) => (await user.get('/client/challenges')).data[0].my
+  expect(await progress(owner)).toMatchObject({ progress: 40, status: 'completed' })
+  expect((await owner.get('/client/xp')).data.total).toBe(40)
+  expect((await claimer.get('/client/xp')).data.total).toBe(20)
+})
+
 describe('codes of administrators', () => {
   test('are made with a code or without, listed newest first, changed, deleted, and the trail says so', async () => {
     const own = await harness.project()

@@ -22,7 +22,6 @@ create or replace function internal.xp_boost(rule_key text, app_user_id uuid, at
 language plpgsql stable security definer set search_path = '' as $$
 declare
   boost record;
-  is_member boolean;
   factor numeric := 1;
 begin
   for boost in
@@ -31,10 +30,8 @@ begin
      where b.is_active and b.starts_at <= xp_boost.at and (b.ends_at is null or b.ends_at > xp_boost.at)
        and (b.rule_keys is null or xp_boost.rule_key = any (b.rule_keys))
   loop
-    if boost.segment_id is not null then
-      is_member := internal.segment_member(boost.segment_id, xp_boost.app_user_id);
-      continue when is_member is not true;
-    end if;
+    -- the user may be another than the caller, whose request moves both
+    continue when not internal.is_in_segment(boost.segment_id, xp_boost.app_user_id);
     factor := factor * boost.multiplier;
     -- what no cap would leave standing anyway
     exit when factor > 1000000000;
