@@ -495,7 +495,7 @@ describe('the reward of a referrer', () => {
     const claims = { 'app.caller': 'worker' }
     await Promise.all(
       Array.from({ length: 8 }, () =>
-        project.as('app_worker', claims, 'select (api.referral_release($1)).status', [made.id]),
+        project.as('app_worker', claims, 'select r.status, r.body::text from api.referral_release($1) r', [made.id]),
       ),
     )
     expect(await xp(owner)).toBe(5)
