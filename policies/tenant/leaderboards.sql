@@ -33,7 +33,7 @@ grant execute on function internal.leaderboard_json, internal.leaderboard_find, 
   api.leaderboard_entries, api.leaderboard_entry_put, api.leaderboard_entry_delete, api.leaderboard_import, api.leaderboard_runs,
   api.leaderboard_close, api.leaderboard_anomalies, api.leaderboard_rebuild_check
   to app_admin;
-grant execute on function internal.leaderboard_turn, internal.leaderboard_tell, internal.leaderboard_rebuild,
+grant execute on function internal.leaderboard_turn, internal.leaderboard_tell, internal.leaderboard_rebuild, internal.forget__leaderboards,
   api.leaderboard_turn, api.leaderboard_tell, api.leaderboard_rebuild_step
   to app_worker;
 

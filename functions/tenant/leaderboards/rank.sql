@@ -379,7 +379,7 @@ create or replace trigger tg_leaderboard_runs__sweep
   for each row execute function internal.tg_leaderboard_runs__sweep();
 
 create or replace function internal.forget__leaderboards() returns void
-language sql volatile as $$
+language sql volatile security definer set search_path = '' as $$
   -- of writers that were under way when their run was deleted
   delete from app.leaderboard_changes c where not exists (select from app.leaderboard_runs r where r.id = c.run_id)
 $$;
