@@ -30,6 +30,22 @@ describe('the ledger', () => {
     expect((await admin.get('/xp/transactions?user_id=x')).error?.code).toBe('INVALID_INPUT')
   })
 
+  test('goes with its user, also when a DBA deletes one', async () => {
+    const [kept, gone] = [await someone(), await someone()]
+    await rule({ event_name: 'capped', amount: 5, max_per_day: 100 })
+    for (const { id } of [kept, gone]) await project.onBehalfOf(id).post('/client/events', { event_name: 'capped' })
+    const rows = (id: string) =>
+      project.sql(
+        `select (select count(*)::int from app.xp_transactions where app_user_id = $1) as ledger,
+                (select count(*)::int from app.xp_rule_days where app_user_id = $1) as days`,
+        [id],
+      )
+    expect(await rows(gone.id)).toEqual([{ ledger: 1, days: 1 }])
+    await project.sql('delete from app.users where id = $1', [gone.id])
+    expect(await rows(gone.id)).toEqual([{ ledger: 0, days: 0 }])
+    expect(await rows(kept.id)).toEqual([{ ledger: 1, days: 1 }])
+  })
+
   test('is summed up in figures of the week', async () => {
     const other = await harness.project()
     const users = [await other.user(), await other.user()]

@@ -10,7 +10,7 @@ create index xp_transactions_of_user on app.xp_transactions (app_user_id, id);
 drop index app.xp_transactions_newest;
 -- serves the figures of a week: rows come in this order
 create index xp_transactions_newest on app.xp_transactions using brin (created_at);
--- users are locked by whoever writes here, and internal.user_delete takes these rows with them
+-- users are locked by whoever writes here, and a trigger on app.users takes these rows with them
 alter table app.xp_transactions drop constraint xp_transactions_app_user_id_fkey;
 alter table app.xp_rule_days drop constraint xp_rule_days_app_user_id_fkey;
 

@@ -263,3 +263,17 @@ comment on function internal.tg_xp_totals__forget_rewards is 'Whose XP is taken 
 create or replace trigger tg_xp_totals__forget_rewards
   after delete on app.xp_totals
   for each row execute function internal.tg_xp_totals__forget_rewards();
+
+create or replace function internal.tg_users__xp() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  delete from app.xp_transactions t where t.app_user_id = old.id;
+  delete from app.xp_rule_days d where d.app_user_id = old.id;
+  return null;
+end $$;
+comment on function internal.tg_users__xp is
+  'A user''s ledger goes with them, whoever deletes them. A foreign key would do it too, but also look for the user at each of the rows that an event writes.';
+
+create or replace trigger tg_users__xp
+  after delete on app.users
+  for each row execute function internal.tg_users__xp();
