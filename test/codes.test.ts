@@ -280,7 +280,7 @@ describe('the mail job', () => {
     expect(mail.to(expired.email)).toEqual([])
   })
 
-  test('is run by the workers of a server', { timeout: 30_000 }, async () => {
+  test('is run by the workers of a server', { timeout: 90_000 }, async () => {
     const working = await startHarness({ env: { SMTP_URL: mail.url }, work: true })
     const { email } = await working.developer()
     expect((await working.anyone.post('/auth/developer/otp/request', { email })).status).toBe(200)
