@@ -161,15 +161,14 @@ describe('one event', () => {
 
   test('a body that is no JSON object', async () => {
     const user = await project.user()
-    for (const body of ['{', '[]', '"a"', 'null', '{"event_name":"a\\u0000"}', '{"event_name":"\\ud800"}'])
+    const unstorable = [
+      '{"event_name":"a\\u0000"}',
+      '{"event_name":"\\ud800"}',
+      '{"event_name":"a","properties":{"n":1e999999}}',
+    ]
+    for (const body of ['{', '[]', '"a"', 'null', ...unstorable])
       refused(await user.post('/client/events', body), 400, 'INVALID_BODY')
     refused(await user.post('/client/events', {}), 400, 'VALIDATION_ERROR', 'event_name')
-    refused(
-      await user.post('/client/events', '{"event_name":"a","properties":{"n":1e999999}}'),
-      400,
-      'VALIDATION_ERROR',
-      '',
-    )
     const plain = await user.post('/client/events', 'event_name=a', { 'content-type': 'text/plain' })
     refused(plain, 415, 'UNSUPPORTED_MEDIA_TYPE')
     refused(await user.post('/client/events', { event_name: 'x'.repeat(1_048_576) }), 413, 'PAYLOAD_TOO_LARGE')

@@ -7,7 +7,8 @@ const deepest = 200
 
 /**
  * Parses JSON that Postgres can hold as well: no U+0000, no half of a surrogate pair, no nesting that a recursive reader
- * would fall over, no number of a few letters that it would write out with a hundred thousand digits. Better to refuse such a body by name than to find out in a statement.
+ * would fall over, no few letters of a number that it would write out with a hundred thousand digits. Better to refuse
+ * such a body by name than to find out in a statement.
  */
 export const parseJson = (text: string): ParsedJson => {
   let value: unknown
