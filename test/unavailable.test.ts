@@ -31,7 +31,7 @@ const inTenant = routes.filter(({ route }) => tenants.has(route.caller.name) && 
 
 describe('a tenant that is shut', () => {
   test('is 503 TENANT_UNAVAILABLE with Retry-After on each of its routes, and only there', {
-    timeout: 60_000,
+    timeout: 180_000,
   }, async () => {
     await shut(cast.project.database, true)
     try {
@@ -49,7 +49,7 @@ describe('a tenant that is shut', () => {
 })
 
 describe('control that is shut', () => {
-  test('is 503 SERVICE_UNAVAILABLE on every route that needs it, and health says so', { timeout: 60_000 }, async () => {
+  test('is 503 SERVICE_UNAVAILABLE on every route that needs it, and health says so', { timeout: 180_000 }, async () => {
     await shut(control.database, true)
     try {
       for (const { route, name } of routes) {
@@ -72,7 +72,7 @@ describe('control that is shut', () => {
 })
 
 describe('a tenant that runs an older program', () => {
-  test('answers 503 TENANT_MIGRATION_PENDING where something is missing, 500 never', { timeout: 60_000 }, async () => {
+  test('answers 503 TENANT_MIGRATION_PENDING where something is missing, 500 never', { timeout: 180_000 }, async () => {
     await age(cast.project)
     for (const { route, name } of inTenant) {
       // a token that was refreshed once would end its session: each route gets a fresh look at the same missing functions
