@@ -107,7 +107,7 @@ describe('definitions', () => {
       [{ reward_xp: -1 }, 'reward_xp'],
       [{ reward_achievement_id: randomUUID() }, 'reward_achievement_id'],
       [{ segment_id: randomUUID() }, 'segment_id'],
-      [{ team_mode: 'group' }, 'team_mode'],
+      [{ team_mode: 'both' }, 'team_mode'],
       [{ recurrence: 'hourly' }, 'recurrence'],
       [{ reward: 5 }, 'reward'],
     ]
@@ -116,6 +116,7 @@ describe('definitions', () => {
     const { id } = await define()
     refused(await admin.patch(`/challenges/${id}`, { end_at: from(-3 * day) }), 'end_at')
     refused(await admin.patch(`/challenges/${id}`, { name: null }), 'name')
+    refused(await admin.patch(`/challenges/${id}`, { team_mode: null }), 'team_mode')
     expect((await admin.get(`/challenges/${id}/participants?limit=x`)).error?.code).toBe('VALIDATION_ERROR')
   })
 

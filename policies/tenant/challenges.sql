@@ -1,5 +1,6 @@
 alter table app.challenges enable row level security;
 alter table app.challenge_participants enable row level security;
+alter table app.challenge_teams enable row level security;
 alter table app.challenge_recounts enable row level security;
 
 create policy "administrators read challenges" on app.challenges for select to app_admin using (true);
@@ -14,7 +15,7 @@ grant select on app.challenges, app.challenge_participants to app_admin;
 grant select on app.challenge_participants to app_user;
 grant insert, delete,
   update (name, description, start_at, end_at, goal_type, goal_value, event_name, reward_xp, reward_achievement_id, is_active, reward, segment_id,
-          recurrence, updated_at)
+          recurrence, team_mode, updated_at)
   on app.challenges to app_admin;
 
 grant execute on function internal.challenge_status, internal.challenge_json, internal.participant_json, internal.participant_status to app_user, app_admin;
@@ -25,12 +26,13 @@ grant execute on function internal.challenge_find, internal.challenge_check, int
   api.challenge_define, api.challenge_definitions, api.challenge_definition_get, api.challenge_update, api.challenge_delete, api.challenge_participants,
   api.challenge_simulate
   to app_admin;
-grant execute on function internal.challenge_recur, internal.challenge_recount, internal.users_number, api.challenge_recur, api.challenges_recount_step
+grant execute on function internal.challenge_recur, internal.challenge_recount, internal.users_number, internal.challenge_team_complete, api.challenge_recur,
+  api.challenges_recount_step, api.challenge_team_complete
   to app_worker;
 
 insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, declared_in)
 values
   ('app.challenge_participants', 'app_user_id', 'challenges',
-   array['challenge_id', 'app_user_id', 'joined_at', 'progress', 'reached_at', 'status', 'completed_at'],
+   array['challenge_id', 'app_user_id', 'joined_at', 'progress', 'reached_at', 'status', 'completed_at', 'group_id'],
    'challenges', 'union, completed by one is completed', 'cascade', current_setting('trellis.file'));

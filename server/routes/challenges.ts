@@ -49,11 +49,19 @@ const Participant = z.strictObject({
   status: Standing,
   completed_at: Time.nullable(),
   rank: z.int().nullable(),
+  group_id: Uuid.nullable().optional(),
 })
+const Team = z.strictObject({ group_id: Uuid, progress: z.int(), members: z.int(), reached_at: Time.nullable() })
 const Person = z.strictObject({ id: Uuid, display_name: z.string(), avatar_url: z.string().nullable() })
 const Mine = Definition.extend({
   my: z
-    .strictObject({ status: Standing, progress: z.int(), ratio: z.number(), completed_at: Time.nullable() })
+    .strictObject({
+      status: Standing,
+      progress: z.int(),
+      ratio: z.number(),
+      completed_at: Time.nullable(),
+      team: Team.nullable().optional(),
+    })
     .nullable(),
   participants_count: z.int(),
 })
@@ -92,11 +100,19 @@ export const challenges = area({
     route('POST /client/challenges/:challengeId/join', {
       caller: endUser,
       summary: 'Join a challenge, also before it starts; what was done in its window before counts',
-      description: '201, or 200 for who is in already. The first event that counts joins by itself.',
+      description:
+        '201, or 200 for who is in already. The first event that counts joins by itself. In a challenge of teams `group_id` says for which group of theirs the caller counts, and may be sent again to change it; without it, the group that the caller is in longest.',
       params: challengeId,
+      body: z.object({ group_id: Uuid.optional() }),
+      example: {},
       call: 'challenge_join',
       replies: { 200: data(Participant), 201: data(Participant) },
-      refusals: { ...ofOne, 403: ['NOT_ELIGIBLE'], 409: ['CHALLENGE_NOT_ACTIVE'] },
+      refusals: {
+        ...ofOne,
+        400: ['INVALID_ID', 'VALIDATION_ERROR'],
+        403: ['NOT_ELIGIBLE'],
+        409: ['CHALLENGE_NOT_ACTIVE'],
+      },
       failure: 'UPDATE_FAILED',
     }),
     route('POST /client/challenges/:challengeId/leave', {

@@ -76,77 +76,14 @@ comment on function internal.challenge_values is
   'What users (null: all who have any) have of a challenge''s goal in its window, or in one that lies earlier: events by occurred_at, XP, or the longest
    chain of periods. Granted to nobody.';
 
-create or replace function internal.challenges_measure(app_user_ids uuid[], challenge_ids uuid[]) returns jsonb
+create or replace function internal.challenges_pay(app_user_ids uuid[], challenge_ids uuid[]) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  wanted record;
-  users uuid[] := '{}';
-  ids uuid[] := '{}';
-  amounts bigint[] := '{}';
-  of_users uuid[];
-  of_amounts bigint[];
-  moved record;
   completer record;
 begin
-  -- pairs that go together
-  for wanted in
-    select c as challenge, array_agg(distinct w.app_user_id) as users
-      from unnest(challenges_measure.app_user_ids, challenges_measure.challenge_ids) as w (app_user_id, challenge_id)
-      join app.challenges c on c.id = w.challenge_id
-     group by c.id
-     order by c.id
-  loop
-    select array_agg(w.id), array_agg(coalesce(v.value, 0)) into of_users, of_amounts
-      from unnest(wanted.users) as w (id)
-      left join internal.challenge_values(wanted.challenge, wanted.users) v on v.app_user_id = w.id
-      left join app.challenge_participants p on (p.app_user_id, p.challenge_id) = (w.id, (wanted.challenge).id)
-     where case when p.app_user_id is null
-                -- the first activity that counts joins whoever may
-                then v.value > 0 and internal.is_in_segment((wanted.challenge).segment_id, w.id)
-                else p.status <> 'left'
-                     and (p.progress <> coalesce(v.value, 0) or p.status = 'in_progress' and v.value >= (wanted.challenge).goal_value) end;
-    if of_users is not null then
-      users := users || of_users;
-      amounts := amounts || of_amounts;
-      ids := ids || array_fill((wanted.challenge).id, array[cardinality(of_users)]);
-    end if;
-  end loop;
-  if cardinality(users) = 0 then
-    return '[]';
-  end if;
-
-  with counted as (
-    select w.*, p.app_user_id is null as is_new, coalesce(p.progress, 0) as before,
-           coalesce(p.status, 'in_progress') = 'in_progress' and c.is_active and w.amount >= c.goal_value as completes,
-           coalesce(p.status = 'completed', false) as was_completed, c.name, c.goal_value
-      from unnest(users, ids, amounts) as w (app_user_id, challenge_id, amount)
-      join app.challenges c on c.id = w.challenge_id
-      left join app.challenge_participants p on (p.app_user_id, p.challenge_id) = (w.app_user_id, w.challenge_id)
-  ), stored as (
-    insert into app.challenge_participants as p (app_user_id, challenge_id, joined_at, progress, reached_at, status, completed_at)
-    select k.app_user_id, k.challenge_id, internal.now(), k.amount, internal.now(),
-           case when k.completes then 'completed' else 'in_progress' end, case when k.completes then internal.now() end
-      from counted k
-     order by k.app_user_id, k.challenge_id
-    on conflict on constraint challenge_participants_pkey do update
-       set progress = excluded.progress, reached_at = case when p.progress = excluded.progress then p.reached_at else excluded.reached_at end,
-           status = case when p.status = 'in_progress' then excluded.status else p.status end,
-           completed_at = coalesce(p.completed_at, excluded.completed_at)
-  )
-  select array_agg(json_build_object('app_user_id', k.app_user_id, 'id', k.challenge_id, 'name', k.name, 'progress', k.amount, 'goal_value', k.goal_value,
-                                     'completed', k.completes or k.was_completed) order by k.app_user_id, k.challenge_id) as effects,
-         array_agg(k.app_user_id order by k.app_user_id, k.challenge_id) filter (where k.completes) as completers,
-         array_agg(k.challenge_id order by k.app_user_id, k.challenge_id) filter (where k.completes) as completed,
-         array_agg(k.app_user_id order by k.app_user_id, k.challenge_id) filter (where k.is_new) as joiners,
-         array_agg(k.challenge_id order by k.app_user_id, k.challenge_id) filter (where k.is_new) as joined,
-         jsonb_agg(jsonb_build_object('app_user_id', k.app_user_id, 'challenge_id', k.challenge_id, 'before', k.before, 'after', k.amount)
-                   order by k.app_user_id, k.challenge_id) as changes
-    into moved
-    from counted k;
-  perform internal.add_effects('challenges', moved.effects);
   for completer in
     select w.app_user_id, c.*
-      from unnest(moved.completers, moved.completed) as w (app_user_id, challenge_id)
+      from unnest(challenges_pay.app_user_ids, challenges_pay.challenge_ids) as w (app_user_id, challenge_id)
       join app.challenges c on c.id = w.challenge_id
      order by w.app_user_id, c.id
   loop
@@ -160,6 +97,100 @@ begin
       perform internal.achievements_unlock(array[completer.app_user_id], array[completer.reward_achievement_id], 'reward');
     end if;
   end loop;
+end $$;
+comment on function internal.challenges_pay is 'Gives users what completing challenges gives, once. The users must be locked. Granted to nobody.';
+
+create or replace function internal.challenges_measure(app_user_ids uuid[], challenge_ids uuid[]) returns jsonb
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  wanted record;
+  found_ones record;
+  users uuid[] := '{}';
+  ids uuid[] := '{}';
+  amounts bigint[] := '{}';
+  teams uuid[] := '{}';
+  completing boolean[] := '{}';
+  moved record;
+begin
+  -- pairs that go together
+  for wanted in
+    select c as challenge, array_agg(distinct w.app_user_id) as users
+      from unnest(challenges_measure.app_user_ids, challenges_measure.challenge_ids) as w (app_user_id, challenge_id)
+      join app.challenges c on c.id = w.challenge_id
+     group by c.id
+     order by c.id
+  loop
+    with measured as (
+      select w.id, coalesce(v.value, 0) as amount, t.id as team, t.is_reached, p.app_user_id is null as is_new, p.progress, p.group_id, p.status,
+             (wanted.challenge).is_active and coalesce(p.status, 'in_progress') = 'in_progress'
+               and case (wanted.challenge).team_mode when 'none' then coalesce(v.value, 0) >= (wanted.challenge).goal_value
+                                                     -- of a team that is not there yet a job sees whether it is
+                                                     else v.value > 0 and t.is_reached end as completes
+        from unnest(wanted.users) as w (id)
+        left join internal.challenge_values(wanted.challenge, wanted.users) v on v.app_user_id = w.id
+        left join app.challenge_participants p on (p.app_user_id, p.challenge_id) = (w.id, (wanted.challenge).id)
+        left join lateral (
+          select k.id, exists (select from app.challenge_teams r where (r.challenge_id, r.group_id) = ((wanted.challenge).id, k.id)) as is_reached
+            from internal.challenge_team(wanted.challenge, w.id, p.group_id) as k (id)
+           where (wanted.challenge).team_mode = 'group') t on true
+       where case when p.app_user_id is null
+                  -- the first activity that counts joins whoever may
+                  then v.value > 0 and internal.is_in_segment((wanted.challenge).segment_id, w.id)
+                  else p.status <> 'left' end
+    ), judged as (
+      select m.*, m.is_new or m.completes or m.progress <> m.amount or m.group_id is distinct from m.team as moves from measured m
+    )
+    select array_agg(j.id) filter (where j.moves) as users, array_agg(j.amount) filter (where j.moves) as amounts,
+           array_agg(j.team) filter (where j.moves) as teams, array_agg(coalesce(j.completes, false)) filter (where j.moves) as completing,
+           array_agg(j.team) filter (where j.amount > 0 and not j.is_reached) as moved_teams,
+           array_agg(j.id) filter (where j.amount > 0 and not j.is_reached) as movers
+      into found_ones
+      from judged j;
+    if found_ones.users is not null then
+      users := users || found_ones.users;
+      amounts := amounts || found_ones.amounts;
+      teams := teams || found_ones.teams;
+      completing := completing || found_ones.completing;
+      ids := ids || array_fill((wanted.challenge).id, array[cardinality(found_ones.users)]);
+    end if;
+    if found_ones.movers is not null then
+      perform internal.challenge_teams_look(array_fill((wanted.challenge).id, array[cardinality(found_ones.movers)]), found_ones.moved_teams,
+                                            found_ones.movers);
+    end if;
+  end loop;
+  if cardinality(users) = 0 then
+    return '[]';
+  end if;
+
+  with counted as (
+    select w.*, p.app_user_id is null as is_new, coalesce(p.progress, 0) as before, coalesce(p.status = 'completed', false) as was_completed, c.name,
+           c.goal_value
+      from unnest(users, ids, amounts, teams, completing) as w (app_user_id, challenge_id, amount, team, completes)
+      join app.challenges c on c.id = w.challenge_id
+      left join app.challenge_participants p on (p.app_user_id, p.challenge_id) = (w.app_user_id, w.challenge_id)
+  ), stored as (
+    insert into app.challenge_participants as p (app_user_id, challenge_id, joined_at, progress, reached_at, status, completed_at, group_id)
+    select k.app_user_id, k.challenge_id, internal.now(), k.amount, internal.now(),
+           case when k.completes then 'completed' else 'in_progress' end, case when k.completes then internal.now() end, k.team
+      from counted k
+     order by k.app_user_id, k.challenge_id
+    on conflict on constraint challenge_participants_pkey do update
+       set progress = excluded.progress, reached_at = case when p.progress = excluded.progress then p.reached_at else excluded.reached_at end,
+           status = case when p.status = 'in_progress' then excluded.status else p.status end,
+           completed_at = coalesce(p.completed_at, excluded.completed_at), group_id = excluded.group_id
+  )
+  select array_agg(json_build_object('app_user_id', k.app_user_id, 'id', k.challenge_id, 'name', k.name, 'progress', k.amount, 'goal_value', k.goal_value,
+                                     'completed', k.completes or k.was_completed) order by k.app_user_id, k.challenge_id) as effects,
+         array_agg(k.app_user_id order by k.app_user_id, k.challenge_id) filter (where k.completes) as completers,
+         array_agg(k.challenge_id order by k.app_user_id, k.challenge_id) filter (where k.completes) as completed,
+         array_agg(k.app_user_id order by k.app_user_id, k.challenge_id) filter (where k.is_new) as joiners,
+         array_agg(k.challenge_id order by k.app_user_id, k.challenge_id) filter (where k.is_new) as joined,
+         jsonb_agg(jsonb_build_object('app_user_id', k.app_user_id, 'challenge_id', k.challenge_id, 'before', k.before, 'after', k.amount)
+                   order by k.app_user_id, k.challenge_id) as changes
+    into moved
+    from counted k;
+  perform internal.add_effects('challenges', moved.effects);
+  perform internal.challenges_pay(moved.completers, moved.completed);
   perform internal.emit_many(array_agg(e.app_user_id order by e.n, e.app_user_id), array_agg(e.event_name order by e.n, e.app_user_id),
                              array_agg(jsonb_build_object('challenge_id', c.id, 'name', c.name, 'goal_type', c.goal_type, 'goal_value', c.goal_value)
                                        order by e.n, e.app_user_id))
@@ -173,7 +204,7 @@ begin
 end $$;
 comment on function internal.challenges_measure is
   'Counts pairs of users and challenges anew, joins whom a first activity joins, completes who reaches, rewards and tells. Who left is left alone; completed is
-   final. Answers what changed. The users must be locked. Granted to nobody.';
+   final. Of a team it queues a look. Answers what changed. The users must be locked. Granted to nobody.';
 
 create or replace function internal.tg_engagement_events__40_challenges() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -233,8 +264,8 @@ declare
   moved int;
 begin
   -- the sum of both is counted when the merge is told
-  insert into app.challenge_participants as mine (app_user_id, challenge_id, joined_at, progress, reached_at, status, completed_at)
-  select merge__challenges.survivor, t.challenge_id, t.joined_at, t.progress, t.reached_at, t.status, t.completed_at
+  insert into app.challenge_participants as mine (app_user_id, challenge_id, joined_at, progress, reached_at, status, completed_at, group_id)
+  select merge__challenges.survivor, t.challenge_id, t.joined_at, t.progress, t.reached_at, t.status, t.completed_at, t.group_id
     from app.challenge_participants t
    where t.app_user_id = merge__challenges.other and t.status <> 'left'
    order by t.challenge_id

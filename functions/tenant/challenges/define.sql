@@ -25,7 +25,7 @@ language sql stable as $$
     'start_at', internal.iso((challenge_json.c).start_at), 'end_at', internal.iso((challenge_json.c).end_at), 'goal_type', (challenge_json.c).goal_type,
     'goal_value', (challenge_json.c).goal_value, 'event_name', (challenge_json.c).event_name, 'reward_xp', (challenge_json.c).reward_xp,
     'reward_achievement_id', (challenge_json.c).reward_achievement_id, 'reward', (challenge_json.c).reward, 'segment_id', (challenge_json.c).segment_id,
-    'recurrence', (challenge_json.c).recurrence, 'team_mode', 'none', 'parent_id', (challenge_json.c).parent_id,
+    'recurrence', (challenge_json.c).recurrence, 'team_mode', (challenge_json.c).team_mode, 'parent_id', (challenge_json.c).parent_id,
     'is_active', (challenge_json.c).is_active, 'status', internal.challenge_status(challenge_json.c),
     'created_at', internal.iso((challenge_json.c).created_at), 'updated_at', internal.iso((challenge_json.c).updated_at))
 $$;
@@ -52,12 +52,10 @@ declare
 begin
   select f.field into missing
     from jsonb_each(to_jsonb(wished)) as f (field, value)
-   where f.value = 'null' and f.field in ('name', 'start_at', 'end_at', 'goal_type', 'goal_value', 'reward_xp', 'recurrence', 'is_active')
+   where f.value = 'null' and f.field in ('name', 'start_at', 'end_at', 'goal_type', 'goal_value', 'reward_xp', 'recurrence', 'team_mode', 'is_active')
    limit 1;
   if missing is not null then
     perform internal.invalid(missing, 'must not be null');
-  elsif coalesce(challenge_check.patch ->> 'team_mode', 'none') <> 'none' then
-    perform internal.invalid('team_mode', 'can only be none: group is not possible yet');
   elsif wished.segment_id is not null and not internal.segment_hold(wished.segment_id) then
     perform internal.invalid('segment_id', 'must be the id of a segment');
   elsif wished.reward_achievement_id is not null and not exists (select from app.achievements a where a.id = wished.reward_achievement_id) then
@@ -103,8 +101,8 @@ begin
   made := (internal.new_id(), challenge_define.name, challenge_define.description, challenge_define.start_at, challenge_define.end_at,
            challenge_define.goal_type, challenge_define.goal_value, challenge_define.event_name, challenge_define.reward_xp,
            challenge_define.reward_achievement_id, challenge_define.reward, challenge_define.segment_id, challenge_define.recurrence, null,
-           challenge_define.is_active, internal.now(), internal.now());
-  made := internal.challenge_check(made, null, jsonb_build_object('event_name', challenge_define.event_name, 'team_mode', challenge_define.team_mode));
+           challenge_define.is_active, internal.now(), internal.now(), challenge_define.team_mode);
+  made := internal.challenge_check(made, null, jsonb_build_object('event_name', challenge_define.event_name));
   perform internal.challenge_room(null);
   insert into app.challenges select made.*;
   return internal.reply(201, internal.challenge_json(made));
@@ -144,7 +142,7 @@ begin
       select coalesce(jsonb_object_agg(f.key, f.value), '{}')
         from jsonb_each(challenge_update.patch) f
        where f.key in ('name', 'description', 'start_at', 'end_at', 'goal_type', 'goal_value', 'event_name', 'reward_xp', 'reward_achievement_id',
-                       'is_active', 'reward', 'segment_id', 'recurrence')));
+                       'is_active', 'reward', 'segment_id', 'recurrence', 'team_mode')));
   exception when data_exception then
     perform internal.invalid('body', 'has a value of the wrong type');
   end;
@@ -157,7 +155,7 @@ begin
        set name = wished.name, description = wished.description, start_at = wished.start_at, end_at = wished.end_at, goal_type = wished.goal_type,
            goal_value = wished.goal_value, event_name = wished.event_name, reward_xp = wished.reward_xp,
            reward_achievement_id = wished.reward_achievement_id, is_active = wished.is_active, reward = wished.reward,
-           segment_id = wished.segment_id, recurrence = wished.recurrence, updated_at = internal.now()
+           segment_id = wished.segment_id, recurrence = wished.recurrence, team_mode = wished.team_mode, updated_at = internal.now()
      where c.id = was.id
     returning c.* into wished;
   end if;
@@ -179,8 +177,8 @@ comment on function api.challenge_delete is 'Deletes a challenge with its partic
 create or replace function internal.tg_challenges__plan() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if new.is_active and (tg_op = 'INSERT' or (new.start_at, new.end_at, new.goal_type, new.goal_value, new.event_name, new.is_active)
-                                              is distinct from (old.start_at, old.end_at, old.goal_type, old.goal_value, old.event_name, old.is_active)) then
+  if new.is_active and (tg_op = 'INSERT' or (new.start_at, new.end_at, new.goal_type, new.goal_value, new.event_name, new.is_active, new.team_mode)
+       is distinct from (old.start_at, old.end_at, old.goal_type, old.goal_value, old.event_name, old.is_active, old.team_mode)) then
     -- what happened in the window before anybody defined it counts too
     delete from app.challenge_recounts r where r.operation_id = new.id;
     perform internal.enqueue('challenges__recount', new.id::text, '{}', greatest(new.start_at, internal.now()));
@@ -222,9 +220,9 @@ begin
     exit when (c.end_at at time zone 'UTC' + turns * step) at time zone 'UTC' > internal.now();
   end loop;
   insert into app.challenges (name, description, start_at, end_at, goal_type, goal_value, event_name, reward_xp, reward_achievement_id, reward, segment_id,
-                              recurrence, parent_id, is_active)
+                              recurrence, team_mode, parent_id, is_active)
   values (c.name, c.description, (c.start_at at time zone 'UTC' + turns * step) at time zone 'UTC', (c.end_at at time zone 'UTC' + turns * step) at time zone 'UTC',
-          c.goal_type, c.goal_value, c.event_name, c.reward_xp, c.reward_achievement_id, c.reward, c.segment_id, c.recurrence, coalesce(c.parent_id, c.id), true)
+          c.goal_type, c.goal_value, c.event_name, c.reward_xp, c.reward_achievement_id, c.reward, c.segment_id, c.recurrence, c.team_mode, coalesce(c.parent_id, c.id), true)
   on conflict on constraint challenges_one_per_turn do nothing;
   return null;
 end $$;

@@ -2,13 +2,14 @@
 
 create or replace function internal.participant_json(p app.challenge_participants, c app.challenges, rank bigint) returns json
 language sql stable as $$
-  select json_build_object(
+  select internal.json_merge(json_build_object(
     'challenge_id', (participant_json.p).challenge_id, 'app_user_id', (participant_json.p).app_user_id,
     'joined_at', internal.iso((participant_json.p).joined_at), 'progress', (participant_json.p).progress, 'goal_value', (participant_json.c).goal_value,
     'status', internal.participant_status(participant_json.p, participant_json.c), 'completed_at', internal.iso((participant_json.p).completed_at),
-    'rank', participant_json.rank)
+    'rank', participant_json.rank), case when (participant_json.c).team_mode = 'group'
+                                         then json_build_object('group_id', (participant_json.p).group_id) else '{}' end)
 $$;
-comment on function internal.participant_json is 'A participant as every answer shows it.';
+comment on function internal.participant_json is 'A participant as every answer shows it; group_id, the team, in challenges of teams only.';
 
 create or replace function internal.participant_status(p app.challenge_participants, c app.challenges) returns text
 language sql stable as $$
@@ -21,6 +22,7 @@ create or replace function internal.challenge_for_me(c app.challenges) returns j
 language plpgsql stable security definer set search_path = '' as $$
 declare
   p app.challenge_participants;
+  team json;
 begin
   if internal.caller() not in ('user', 'server_key_user') then
     raise exception 'challenges are shown to their users so, not to %', internal.caller();
@@ -28,13 +30,18 @@ begin
   select m.* into p
     from app.challenge_participants m
    where (m.app_user_id, m.challenge_id) = (internal.user_id(), (challenge_for_me.c).id);
+  team := internal.challenge_team_json(challenge_for_me.c, p.group_id);
   return internal.json_merge(internal.challenge_json(challenge_for_me.c), json_build_object(
-    'my', case when p.app_user_id is not null then json_build_object(
+    'my', case when p.app_user_id is not null then internal.json_merge(json_build_object(
       'status', internal.participant_status(p, challenge_for_me.c), 'progress', p.progress,
-      'ratio', least(1, round(p.progress::numeric / (challenge_for_me.c).goal_value, 4)), 'completed_at', internal.iso(p.completed_at)) end,
+      -- of what is measured against the goal
+      'ratio', least(1, round(case (challenge_for_me.c).team_mode when 'none' then p.progress else coalesce((team ->> 'progress')::bigint, 0) end::numeric
+                              / (challenge_for_me.c).goal_value, 4)),
+      'completed_at', internal.iso(p.completed_at)),
+      case when (challenge_for_me.c).team_mode = 'group' then json_build_object('team', team) else '{}' end) end,
     'participants_count', (select count(*) from app.challenge_participants o where o.challenge_id = (challenge_for_me.c).id and o.status <> 'left')));
 end $$;
-comment on function internal.challenge_for_me is 'A challenge with how the caller stands in it.';
+comment on function internal.challenge_for_me is 'A challenge with how the caller stands in it, and the caller''s team.';
 
 create or replace function internal.challenges_for_me(status text) returns setof app.challenges
 language plpgsql stable security definer set search_path = '' rows 20 as $$
@@ -91,7 +98,7 @@ language sql stable security definer set search_path = '' as $$
 $$;
 comment on function internal.challenge_rank is 'The place of a participant: by progress, then who was first. Granted to nobody.';
 
-create or replace function internal.challenge_join(challenge_id uuid) returns api.reply
+create or replace function internal.challenge_join(challenge_id uuid, group_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   c constant app.challenges := internal.challenge_find(challenge_join.challenge_id);
@@ -105,34 +112,52 @@ begin
     perform internal.fail(403, 'NOT_ELIGIBLE', 'This challenge is for others.');
   end if;
   perform internal.lock_users(array[me]);
+  if challenge_join.group_id is not null and c.team_mode = 'none' then
+    perform internal.invalid('group_id', 'goes with challenges of teams only');
+  -- a group of others, and one that is not there, get the same answer
+  elsif challenge_join.group_id is not null
+        and not exists (select from app.group_members m where (m.group_id, m.app_user_id) = (challenge_join.group_id, me)) then
+    perform internal.invalid('group_id', 'must be the id of a group that you are in');
+  end if;
   select m.* into p from app.challenge_participants m where (m.app_user_id, m.challenge_id) = (me, c.id);
   is_new := p.app_user_id is null or p.status = 'left';
   if is_new and internal.challenge_status(c) = 'ended' then
     perform internal.fail(409, 'CHALLENGE_NOT_ACTIVE', 'This challenge has ended.');
   end if;
   if is_new then
-    insert into app.challenge_participants as m (app_user_id, challenge_id) values (me, c.id)
-    on conflict on constraint challenge_participants_pkey do update set status = 'in_progress', completed_at = null;
+    insert into app.challenge_participants as m (app_user_id, challenge_id, group_id)
+    values (me, c.id, internal.challenge_team(c, me, challenge_join.group_id))
+    on conflict on constraint challenge_participants_pkey do update
+       set status = 'in_progress', completed_at = null,
+           group_id = internal.challenge_team(c, me, coalesce(challenge_join.group_id, m.group_id));
     if p.app_user_id is null then
       perform internal.emit(me, 'svc.challenge.joined', jsonb_build_object(
         'challenge_id', c.id, 'name', c.name, 'goal_type', c.goal_type, 'goal_value', c.goal_value));
     end if;
-    -- what was done before joining counts
-    if internal.challenge_status(c) = 'active' then
-      perform internal.challenges_measure(array[me], array[c.id]);
-    end if;
+  elsif challenge_join.group_id is not null and p.group_id is distinct from challenge_join.group_id and p.status = 'in_progress'
+        and internal.challenge_status(c) <> 'ended' then
+    -- whom an event joined counts for their oldest group until they choose another
+    update app.challenge_participants m set group_id = challenge_join.group_id where (m.app_user_id, m.challenge_id) = (me, c.id);
+  else
+    return internal.reply(200, internal.participant_json(p, c, internal.challenge_rank(p)));
+  end if;
+  -- what was done before joining counts
+  if internal.challenge_status(c) = 'active' then
+    perform internal.challenges_measure(array[me], array[c.id]);
   end if;
   select m.* into p from app.challenge_participants m where (m.app_user_id, m.challenge_id) = (me, c.id);
   return internal.reply(case when is_new then 201 else 200 end, internal.participant_json(p, c, internal.challenge_rank(p)));
 end $$;
 comment on function internal.challenge_join is
-  'Joins the caller, 201, or 200 when the caller is in already. Refuses 404 NOT_FOUND, 403 NOT_ELIGIBLE, 409 CHALLENGE_NOT_ACTIVE. Locks the user.';
+  'Joins the caller, 201, or 200 when the caller is in already; in a challenge of teams for a group of theirs, which may be another one later. Refuses 404 NOT_FOUND,
+   403 NOT_ELIGIBLE, 409 CHALLENGE_NOT_ACTIVE, 400 VALIDATION_ERROR (group_id). Locks the user.';
 
-create or replace function api.challenge_join(challenge_id uuid) returns api.reply
+create or replace function api.challenge_join(challenge_id uuid, group_id uuid default null) returns api.reply
 language sql volatile as $$
-  select internal.challenge_join(challenge_join.challenge_id)
+  select internal.challenge_join(challenge_join.challenge_id, challenge_join.group_id)
 $$;
-comment on function api.challenge_join is 'Joins a challenge, also before it starts. Refuses 404 NOT_FOUND, 403 NOT_ELIGIBLE, 409 CHALLENGE_NOT_ACTIVE.';
+comment on function api.challenge_join is
+  'Joins a challenge, also before it starts. Refuses 404 NOT_FOUND, 403 NOT_ELIGIBLE, 409 CHALLENGE_NOT_ACTIVE, 400 VALIDATION_ERROR (group_id).';
 
 create or replace function internal.challenge_leave(challenge_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -222,12 +247,21 @@ begin
   end if;
   select l.* into c from app.challenges l where l.id = challenge_simulation.challenge_id;
   return (
-    select json_build_object('expected_completions', count(*) filter (where v.value >= c.goal_value),
-                             'rate', round(count(*) filter (where v.value >= c.goal_value)::numeric / nullif(count(*), 0), 4))
-      from internal.challenge_values(c, null, c.end_at - c.start_at) v
-     where v.value > 0 and internal.is_in_segment(c.segment_id, v.app_user_id));
+    with active as (
+      select v.value, internal.challenge_team(c, v.app_user_id, p.group_id) as team
+        from internal.challenge_values(c, null, c.end_at - c.start_at) v
+        left join app.challenge_participants p on (p.app_user_id, p.challenge_id) = (v.app_user_id, c.id)
+       where v.value > 0 and internal.is_in_segment(c.segment_id, v.app_user_id)
+    ), measured as (
+      select case when c.team_mode = 'none' then a.value when a.team is not null then sum(a.value) over (partition by a.team) end >= c.goal_value as completes
+        from active a
+    )
+    select json_build_object('expected_completions', count(*) filter (where m.completes),
+                             'rate', round(count(*) filter (where m.completes)::numeric / nullif(count(*), 0), 4))
+      from measured m);
 end $$;
-comment on function internal.challenge_simulation is 'Who would have completed it in the window of the same length right before, and their share of those who did anything.';
+comment on function internal.challenge_simulation is 'Who would have completed it in the window of the same length right before, and their share of those who did anything;
+   teams as they are today.';
 
 create or replace function api.challenge_simulate(challenge_id uuid) returns api.reply
 language sql stable as $$

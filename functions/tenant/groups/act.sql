@@ -111,6 +111,7 @@ declare
   me constant uuid := internal.user_id();
   role text;
 begin
+  perform internal.lock_users(array[me]);
   perform from app.groups g where g.id = group_leave.group_id for no key update;
   select m.role into role from app.group_members m where (m.group_id, m.app_user_id) = (group_leave.group_id, me);
   if role is null then
@@ -122,7 +123,7 @@ begin
   perform internal.emit(me, 'svc.group.left', jsonb_build_object('group_id', group_leave.group_id, 'role', role));
   return json_build_object('left', true);
 end $$;
-comment on function internal.group_leave is 'The caller leaves a group. Refuses 404 NOT_FOUND, 400 OWNER_CANNOT_LEAVE. Locks the group.';
+comment on function internal.group_leave is 'The caller leaves a group. Refuses 404 NOT_FOUND, 400 OWNER_CANNOT_LEAVE. Locks the caller''s row and the group.';
 
 create or replace function api.group_leave(group_id uuid) returns api.reply
 language sql volatile as $$
