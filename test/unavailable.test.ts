@@ -49,7 +49,9 @@ describe('a tenant that is shut', () => {
 })
 
 describe('control that is shut', () => {
-  test('is 503 SERVICE_UNAVAILABLE on every route that needs it, and health says so', { timeout: 180_000 }, async () => {
+  test('is 503 SERVICE_UNAVAILABLE on every route that needs it, and health says so', {
+    timeout: 180_000,
+  }, async () => {
     await shut(control.database, true)
     try {
       for (const { route, name } of routes) {
