@@ -82,10 +82,12 @@ describe('making', () => {
       { name: 'tags', type: 'text[]', required: false },
     ])
     const user = await project.user()
+    const [vectors] = await project.sql(`select to_regtype('extensions.vector') is not null as native`)
     const [row] = await project.as(
       'app_user',
       { 'app.user_id': user.id },
-      `insert into collections.posts (title, embedding) values ('a', '{1,2,3}') returning *, extra #>> '{a,1}' as text`,
+      `insert into collections.posts (title, embedding) values ('a', $1) returning *, extra #>> '{a,1}' as text`,
+      [vectors.native ? '[1,2,3]' : '{1,2,3}'],
     )
     expect(row).toMatchObject({
       title: 'a',

@@ -36,6 +36,7 @@ export const migrateDatabase = async (
   try {
     await client.query('select pg_advisory_lock($1)', [migrationLock])
     await loadBase(client, program)
+    await client.query(installVectors)
     await afterBase()
     const pending = await pendingMigrations(client, program)
     if (pending.length > 0) await runDbmate(cluster, database, program)
@@ -45,6 +46,20 @@ export const migrateDatabase = async (
     await client.end()
   }
 }
+
+/**
+ * pgvector is not trusted, so the owner of a project's database may not install it; the login that we came with may, where it is
+ * a superuser. Where it is none, or the server has no pgvector, vectors are `real[]` with the same answers.
+ */
+const installVectors = `
+  do $$ begin
+    if to_regnamespace('extensions') is not null and to_regtype('extensions.vector') is null
+       and exists (select from pg_available_extensions e where e.name = 'vector')
+       and (select r.rolsuper from pg_roles r where r.rolname = session_user) then
+      set local role none;
+      create extension vector with schema extensions;
+    end if;
+  end $$`
 
 const pendingMigrations = async (client: pg.Client, program: Program): Promise<string[]> => {
   const { rows: found } = await client.query(`select to_regclass('ops.schema_migrations') is not null as exists`)

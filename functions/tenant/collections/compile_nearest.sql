@@ -73,9 +73,10 @@ begin
   if request ->> 'max_distance' is not null then
     select p.params, p.sql into params, farthest from internal.collection_param(params, '["max_distance"]', 'double precision', '{}') p;
   end if;
+  -- the last sum makes a 0 of the -0 that an inner product of pgvector may be
   sql := internal.collection_statement_sql(
     d, status, '''{"data":'' || coalesce(json_agg(p.j)::text, ''[]'') || ''}''', 'null',
-    format('(select row_to_json("_row") as j from (select t.* from (select t.*, %s as "_distance" from collections.%I t where %s and %s is not null order by %s limit %s) t where t."_distance" <> ''NaN''%s limit %s) t cross join lateral (select %s, t."_distance") "_row") p',
+    format('(select row_to_json("_row") as j from (select t.* from (select t.*, %s as "_distance" from collections.%I t where %s and %s is not null order by %s limit %s) t where t."_distance" <> ''NaN''%s limit %s) t cross join lateral (select %s, t."_distance" + 0 as "_distance") "_row") p',
            distance, d ->> 'name', concat_ws(' and ', how ->> 'gate', conditions), expr,
            -- what is no bare distance no index of neighbours can order
            case when coalesce((how ->> 'by_index')::boolean, false) then distance else format('%s + 0, t.id', distance) end,
