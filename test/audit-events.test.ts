@@ -3,6 +3,8 @@ import { connect } from 'node:net'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type Project, startHarness } from '#test/support/harness.ts'
 
+/** A pooler keeps its connections to a database that takes no new ones, so none goes away behind it. */
+const isPooled = process.env['DATABASE_STATEMENTS'] === 'unnamed'
 const harness = await startHarness()
 const project = await harness.project()
 const path = '/audit-events'
@@ -164,18 +166,21 @@ describe('the list', () => {
     expect(refused).toMatchObject({ status: 403, error: { code: 'PROJECT_FORBIDDEN' } })
   })
 
-  test('has what control knows before there is a database, and is 503 when the database is away', async () => {
-    const developer = await harness.developer()
-    const { data } = await developer.post('/admin/projects', { name: 'young' })
-    const young = await developer.get(`/admin/projects/${data.project.id}${path}`)
-    expect(young.data.map(({ action }: any) => action)).toContain('projects.create')
+  test.skipIf(isPooled)(
+    'has what control knows before there is a database, and is 503 when the database is away',
+    async () => {
+      const developer = await harness.developer()
+      const { data } = await developer.post('/admin/projects', { name: 'young' })
+      const young = await developer.get(`/admin/projects/${data.project.id}${path}`)
+      expect(young.data.map(({ action }: any) => action)).toContain('projects.create')
 
-    const away = await harness.project()
-    await away.admin.get(path)
-    await shut(away)
-    for (const of of ['', '/export', '/verify', `/${randomUUID()}`])
-      expect(await away.admin.get(path + of)).toMatchObject({ status: 503, error: { code: 'TENANT_UNAVAILABLE' } })
-  })
+      const away = await harness.project()
+      await away.admin.get(path)
+      await shut(away)
+      for (const of of ['', '/export', '/verify', `/${randomUUID()}`])
+        expect(await away.admin.get(path + of)).toMatchObject({ status: 503, error: { code: 'TENANT_UNAVAILABLE' } })
+    },
+  )
 })
 
 describe('one event', () => {
@@ -247,7 +252,7 @@ describe('the export', () => {
     expect(await get('since=x')).toMatchObject({ status: 400 })
   })
 
-  test('that loses its database on the way never looks complete', async () => {
+  test.skipIf(isPooled)('that loses its database on the way never looks complete', async () => {
     const lost = await harness.project()
     await lost.sql(
       `select internal.audit('test.many', 'tests', n::text, json_build_object('text', json_build_array(null, repeat('x', 10000))))

@@ -160,32 +160,36 @@ test('strings that would break out of a statement stay strings, wherever they st
   expect((await user.get(`${path}/count`)).status).toBe(200)
 })
 
-test('a connection keeps a bounded number of statements, whatever callers ask', async () => {
-  const path = await define(project, {
-    name: 'shapes',
-    columns: Array.from({ length: 8 }, (_, n) => ({ name: `c${n}`, type: 'integer' })),
-  })
-  await user.post(path, { c0: 1 })
-  for (let shape = 0; shape < 260; shape += 1) {
-    const parts = Array.from({ length: 8 }, (_, n) => ({
-      column: `c${n}`,
-      op: (shape >> n) & 1 ? 'is_null' : 'ne',
-      ...((shape >> n) & 1 ? {} : { value: 5 }),
+// behind a transaction pooler statements have no names
+test.skipIf(process.env['DATABASE_STATEMENTS'] === 'unnamed')(
+  'a connection keeps a bounded number of statements, whatever callers ask',
+  async () => {
+    const path = await define(project, {
+      name: 'shapes',
+      columns: Array.from({ length: 8 }, (_, n) => ({ name: `c${n}`, type: 'integer' })),
+    })
+    await user.post(path, { c0: 1 })
+    for (let shape = 0; shape < 260; shape += 1) {
+      const parts = Array.from({ length: 8 }, (_, n) => ({
+        column: `c${n}`,
+        op: (shape >> n) & 1 ? 'is_null' : 'ne',
+        ...((shape >> n) & 1 ? {} : { value: 5 }),
+      }))
+      expect(
+        (await user.post(`${path}/find`, { filter: { or: shape < 256 ? parts : [parts[0]] }, limit: 3 })).status,
+      ).toBe(200)
+    }
+    // the same connection answers: it is the only idle one of this login
+    const { running } = harness
+    const { edges, database } = running.services
+    const place = (await edges.byProject(project.id))?.place
+    if (!place) throw new Error('no place')
+    const { row } = await database.execute(place, 'app_user', {}, () => ({
+      name: '',
+      text: 'select count(*)::text from pg_prepared_statements',
+      values: [],
     }))
-    expect(
-      (await user.post(`${path}/find`, { filter: { or: shape < 256 ? parts : [parts[0]] }, limit: 3 })).status,
-    ).toBe(200)
-  }
-  // the same connection answers: it is the only idle one of this login
-  const { running } = harness
-  const { edges, database } = running.services
-  const place = (await edges.byProject(project.id))?.place
-  if (!place) throw new Error('no place')
-  const { row } = await database.execute(place, 'app_user', {}, () => ({
-    name: '',
-    text: 'select count(*)::text from pg_prepared_statements',
-    values: [],
-  }))
-  expect(Number(row[0])).toBeGreaterThan(20)
-  expect(Number(row[0])).toBeLessThan(140)
-})
+    expect(Number(row[0])).toBeGreaterThan(20)
+    expect(Number(row[0])).toBeLessThan(140)
+  },
+)
