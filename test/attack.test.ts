@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { fullPath } from '#server/http/openapi.ts'
 import { invalidBodyCode, type Route } from '#server/http/route.ts'
 import { ErrorEnvelope } from '#server/http/schemas.ts'
@@ -11,8 +11,10 @@ import { callRoute, createCast } from '#test/support/routes.ts'
  * in time, and a refused request changes no table.
  */
 const harness = await startHarness({ env: { LOG_LEVEL: 'silent' } })
-const cast = await createCast(harness)
-const { project, user } = cast
+let cast = await createCast(harness)
+const { project } = cast
+/** Whom the first bodies name; an attack may delete this user for good. */
+const named = cast.user.id
 let document: any
 
 beforeAll(async () => {
@@ -104,7 +106,7 @@ const sample = (schema: any): fc.Arbitrary<unknown> => {
   if (schema.type === 'integer' || schema.type === 'number')
     return fc.oneof(fc.integer(), fc.integer({ min: 0, max: 50 }))
   if (schema.type === 'boolean') return fc.boolean()
-  if (schema.format === 'uuid') return fc.oneof(fc.uuid(), fc.constant(user.id))
+  if (schema.format === 'uuid') return fc.oneof(fc.uuid(), fc.constant(named))
   if (schema.format === 'date-time') return fc.date({ noInvalidDate: true }).map((date) => date.toISOString())
   return fc.oneof(fc.constantFrom('abc', 'me@example.org', 'a long passphrase', 'https://1.1.1.1/x'), text)
 }
@@ -145,13 +147,13 @@ type Attack = {
 const attackOn = (operation: any): fc.Arbitrary<Attack> => {
   const parameters = operation.parameters ?? []
   const schema = operation.requestBody?.content['application/json']?.schema
-  const named = (where: string, value: (parameter: any) => fc.Arbitrary<string>) =>
+  const parametersIn = (where: string, value: (parameter: any) => fc.Arbitrary<string>) =>
     fc.record(
       Object.fromEntries(parameters.filter((p: any) => p.in === where).map((p: any) => [p.name, value(p)])),
       where === 'path' ? {} : { requiredKeys: [] },
     ) as fc.Arbitrary<Record<string, string>>
   return fc.record({
-    path: named('path', (parameter) =>
+    path: parametersIn('path', (parameter) =>
       parameter.name === 'projectId'
         ? fc.oneof({ arbitrary: fc.constant(project.id), weight: 9 }, { arbitrary: text, weight: 1 })
         : fc.oneof(
@@ -159,7 +161,7 @@ const attackOn = (operation: any): fc.Arbitrary<Attack> => {
             text.filter((value) => value !== '' && value !== '.' && value !== '..'),
           ),
     ),
-    query: named('query', (parameter) => fc.oneof(text, sample(parameter.schema).map(String))),
+    query: parametersIn('query', (parameter) => fc.oneof(text, sample(parameter.schema).map(String))),
     body: schema
       ? fc.oneof({ arbitrary: sample(schema), weight: 8 }, { arbitrary: garbage, weight: 1 })
       : fc.constant(undefined),
@@ -169,7 +171,7 @@ const attackOn = (operation: any): fc.Arbitrary<Attack> => {
         'idempotency-key': header,
         'time-zone': header,
         'x-service-timezone': fc.oneof(header, fc.constant('Europe/Berlin')),
-        'x-on-behalf-of': fc.oneof(header, fc.constant(user.id)),
+        'x-on-behalf-of': fc.oneof(header, fc.constant(named)),
         'x-request-id': header,
         'content-type': fc.constantFrom(
           'application/json',
@@ -187,8 +189,8 @@ const attackOn = (operation: any): fc.Arbitrary<Attack> => {
 
 const credentials = (route: Route): Record<string, string> =>
   route.path.startsWith('/client')
-    ? { 'x-api-key': project.clientKey, authorization: user.headers['authorization'] ?? '' }
-    : { authorization: project.developer.headers['authorization'] ?? '' }
+    ? { 'x-api-key': project.clientKey, authorization: cast.user.headers['authorization'] ?? '' }
+    : { authorization: cast.project.developer.headers['authorization'] ?? '' }
 
 const send = async (route: Route, path: string, attack: Attack, withCredentials: boolean) => {
   // now and then a path that cannot be decoded
@@ -222,6 +224,17 @@ const routes = harness.running.areas
   .filter((area) => area.stem !== 'openapi' && area.stem !== 'docs')
   .flatMap((area) => area.routes.map((route) => ({ name: `${route.method} ${fullPath(area, route)}`, area, route })))
   .sort((a, b) => Number(isEnd(a)) - Number(isEnd(b)))
+
+/** An attack with the right credentials may well end the session that it was made with: the next route begins with a live one. */
+beforeEach(async () => {
+  const [user, developer] = await Promise.all([
+    cast.user.get('/client/users/me'),
+    cast.project.developer.get('/auth/developer/me'),
+  ])
+  if (user.status !== 200) cast = { ...cast, user: await project.user() }
+  if (developer.status !== 200)
+    cast = { ...cast, project: { ...project, developer: await harness.signIn(project.developer) } }
+})
 
 test.each(routes)('$name', { timeout: 120_000 }, async ({ area, route }) => {
   const path = fullPath(area, route)

@@ -92,6 +92,8 @@ export type Harness = {
   readonly anyone: Client
   readonly prefix: string
   developer(): Promise<Developer>
+  /** A new session of a developer who has lost theirs. */
+  signIn(developer: Developer): Promise<Developer>
   project(options?: { developer?: Developer; environment?: string }): Promise<Project>
   /** Moves the clock that requests see; null is the real one. */
   setTime(at: Date | string | null): void
@@ -224,9 +226,8 @@ export const startHarness = async (options: HarnessOptions = {}): Promise<Harnes
   const client = createClient(url)
   const anyone = client({})
 
-  const developer = async (): Promise<Developer> => {
-    const email = freshEmail()
-    const { data } = await anyone.post('/auth/developer/signup', { email, password: 'a long passphrase' })
+  const developerOf = async (path: string, email: string): Promise<Developer> => {
+    const { data } = await anyone.post(path, { email, password: 'a long passphrase' })
     return {
       ...client({ authorization: `Bearer ${data.access_token}` }),
       id: data.developer.id,
@@ -235,6 +236,8 @@ export const startHarness = async (options: HarnessOptions = {}): Promise<Harnes
       refreshToken: data.refresh_token,
     }
   }
+  const developer = () => developerOf('/auth/developer/signup', freshEmail())
+  const signIn = ({ email }: Developer) => developerOf('/auth/developer/login', email)
 
   const project: Harness['project'] = async (wanted = {}) => {
     const owning = wanted.developer ?? (await developer())
@@ -333,6 +336,7 @@ export const startHarness = async (options: HarnessOptions = {}): Promise<Harnes
     anyone,
     prefix,
     developer,
+    signIn,
     project,
     setTime(at) {
       clock = at === null ? null : new Date(at)
