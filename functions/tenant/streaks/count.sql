@@ -392,7 +392,7 @@ comment on function internal.streak_gap_before is
   'Whether any of the periods that were still open when this one was fed has not qualified.';
 
 create or replace function internal.tg_engagement_events__20_streaks() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
+language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
 declare
   acts internal.streak_act[];
 begin

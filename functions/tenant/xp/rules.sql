@@ -155,7 +155,7 @@ end $$;
 comment on function internal.xp_give is 'Gives what acts are worth within the caps of their rules. The users must be locked. Granted to nobody.';
 
 create or replace function internal.tg_engagement_events__30_xp() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
+language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
 declare
   has_rules boolean;
   has_caps boolean;
