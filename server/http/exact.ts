@@ -10,6 +10,19 @@ const json = JSON as unknown as WithRaw & {
 /** A number of so many digits, or with an exponent, that JavaScript may not hold it as it was written; a key that checks of form drop. */
 const careful = /[:,[\s]-?(?:[0-9.]{16}|[0-9.]+[eE])|__proto__/
 
+/** A number's digits without the zeros that say nothing, and where its point stands: 2.50e1 and 25 are one. */
+const digitsOf = (number: string): string => {
+  const [, sign, whole = '', part = '', exponent = '0'] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(number) ?? []
+  const digits = `${whole}${part}`.replace(/^0+/, '')
+  const kept = digits.replace(/0+$/, '')
+  return kept === '' ? '0' : `${sign}${kept}e${Number(exponent) - part.length + digits.length - kept.length}`
+}
+
+/** A whole number is passed on as one, however it was written; but it may be what JavaScript made of a longer one. */
+const isKept = (value: number, source: string): boolean =>
+  String(value) === source || (Number.isSafeInteger(value) && digitsOf(source) === digitsOf(String(value)))
+
 /**
  * JSON with every number as it was written: what a double cannot hold stays text, and JSON.stringify writes it as it came. `parsed`
  * is the same text as JSON.parse gave it, which is good enough for nearly all.
@@ -17,9 +30,7 @@ const careful = /[:,[\s]-?(?:[0-9.]{16}|[0-9.]+[eE])|__proto__/
 export const exactJson = (text: string, parsed: unknown): unknown =>
   careful.test(text)
     ? json.parse(text, (_key, value, { source }) =>
-        typeof value === 'number' && source !== undefined && !Number.isSafeInteger(value) && String(value) !== source
-          ? json.rawJSON(source)
-          : value,
+        typeof value === 'number' && source !== undefined && !isKept(value, source) ? json.rawJSON(source) : value,
       )
     : parsed
 
