@@ -50,6 +50,12 @@ const whole = {
   uuids: [id],
 }
 
+test('times of the first and the last year that four digits write', async () => {
+  for (const time of ['0001-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z'])
+    expect((await user.post(everyType, { a_time: time })).data.a_time).toBe(time)
+  expect((await user.post(everyType, { a_time: '9999-12-31' })).data.a_time).toBe('9999-12-31T00:00:00.000Z')
+})
+
 describe('a row', () => {
   test('of every type comes back as it was sent, and is read again as it was answered', async () => {
     const made = await user.post(everyType, whole)
@@ -101,6 +107,9 @@ describe('values that do not fit', () => {
     ['a_time', 'now'],
     ['a_time', 'infinity'],
     ['a_time', '2026-13-01T00:00:00Z'],
+    ['a_time', '9999-12-31T23:59:59.999-15:00'],
+    ['a_time', '9999-12-31T23:59:59-01'],
+    ['a_time', '0001-01-01T00:00:00+0100'],
     ['a_vector', [1, 2]],
     ['a_vector', [1, 2, 'x']],
     ['a_vector', [1, 2, null]],
@@ -145,6 +154,29 @@ describe('values that do not fit', () => {
     expect((await user.request('POST', everyType, '{"a_double": 1e400}')).error?.code).toBe('INVALID_BODY')
     const wide = await user.request('POST', everyType, '{"an_integer": 1e2, "a_numeric": 1.0e2}')
     expect(wide.data).toMatchObject({ an_integer: 100, a_numeric: 100 })
+  })
+
+  test('numbers of many digits are kept as they were written, also where JavaScript makes a whole one of them', async () => {
+    const send = (text: string, column = 'a_numeric') => user.request('POST', everyType, `{"${column}": ${text}}`)
+    for (const digits of ['1.0000000000000000001', '4503599627370497.25', `0.${'0'.repeat(330)}1`]) {
+      expect((await send(digits)).data.a_numeric, digits).toBe(digits)
+      expect((await send(`[${digits}]`, 'numerics')).data.numerics, digits).toEqual([digits])
+      expect((await send(digits, 'a_json')).text, digits).toContain(`"a_json":${digits}`)
+      const filter = `{"filter": {"column": "a_numeric", "op": "eq", "value": ${digits}}}`
+      expect((await user.request('POST', `${everyType}/find`, filter)).data, digits).toHaveLength(1)
+    }
+    expect((await send('1e-400')).data.a_numeric).toBe(`0.${'0'.repeat(399)}1`)
+    expect((await send('1.0000000000000000001', 'an_integer')).error?.details).toMatchObject({ column: 'an_integer' })
+    // a whole number is one, however it is written
+    for (const [text, value] of [
+      ['1.000000000000000000', 1],
+      ['2.50e1', 25],
+      ['1E+3', 1000],
+      ['-0.0000000000000000000', 0],
+      ['0e5', 0],
+    ] as const) {
+      expect((await send(text, 'an_integer')).data.an_integer, text).toBe(value)
+    }
   })
 
   test('columns that are not there are 400 INVALID_COLUMN, server-managed ones are left out', async () => {
@@ -198,7 +230,13 @@ describe('collections that are not there', () => {
       }),
     ]
     for (const answer of answers) expect(answer).toMatchObject({ status: 404, error: { code: 'COLLECTION_NOT_FOUND' } })
-    expect(await user.get("/client/collections/Robert');--")).toMatchObject({ status: 404 })
+    for (const odd of ["Robert');--", 'x%00', 'NOTHING', '__proto__', 'x'.repeat(300)]) {
+      for (const answer of [
+        await user.get(`/client/collections/${odd}`),
+        await user.post(`/client/collections/${odd}`),
+      ])
+        expect(answer, odd).toMatchObject({ status: 404, error: { code: 'COLLECTION_NOT_FOUND' } })
+    }
   })
 
   test('a malformed id names no row', async () => {

@@ -14,8 +14,9 @@ language sql immutable parallel safe as $$
       ('boolean', array['boolean'], '^(true|false)$', null, false, true, 'true or false'),
       ('uuid', array['string'], '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$', null, false, true, 'a uuid'),
       ('date', array['string'], '^[0-9]{4}-[0-9]{2}-[0-9]{2}$', null, false, true, 'a date such as 2026-10-03'),
+      -- the first and the last day in a zone may be of no year that four digits write
       ('timestamptz', array['string'],
-       '^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?$', null, false, true,
+       '^(?!(0001-01-01|9999-12-31).+[+-][0-9]{2}(:?[0-9]{2})?$)[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?$', null, false, true,
        'a time such as 2026-10-03T10:00:00.000Z'),
       ('jsonb', array['string', 'number', 'boolean', 'array', 'object'], null, null, false, false, 'JSON'),
       ('vector', array['array'], null, 'double', false, false, 'an array of numbers'),

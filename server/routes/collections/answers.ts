@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import { refusal } from '#server/errors.ts'
 import type { Answer, HandlerContext } from '#server/http/route.ts'
 import { data, JsonObject, Uuid } from '#server/http/schemas.ts'
 import { readCursor, writeCursor } from './cursors.ts'
@@ -34,8 +35,12 @@ export { AggregateOptions, FindOptions, NearestOptions }
 
 export const Batch = z.object({ rows: z.unknown() })
 
-export const ask = (context: HandlerContext, kind: string, request: Request) =>
-  context.ask({ kind, collection: String(context.params['name']), shape: shapeOf(request), request })
+export const ask = (context: HandlerContext, kind: string, request: Request) => {
+  const collection = String(context.params['name'])
+  // no name has it, and Postgres takes no text with it
+  if (collection.includes('\0')) throw refusal(404, 'COLLECTION_NOT_FOUND', 'There is no such collection.')
+  return context.ask({ kind, collection, shape: shapeOf(request), request })
+}
 
 const find = async (context: HandlerContext, request: Request, cursor: string | undefined): Promise<Answer> => {
   const { services, resolved, params } = context
