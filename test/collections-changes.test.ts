@@ -81,6 +81,53 @@ test('a type that grew takes larger values, and policies that change are met at 
   expect((await user.post(path, { other: 'x' })).status).toBe(201)
 })
 
+test('what is included changes too: no answer is made of a column that it has lost', async () => {
+  const authors = await define(project, { name: 'authors', columns: [{ name: 'nick', type: 'text' }] })
+  const books = await define(project, {
+    name: 'books',
+    columns: [{ name: 'author_id', type: 'uuid', references: { collection: 'authors' } }],
+  })
+  const pages = await define(project, {
+    name: 'pages',
+    columns: [
+      { name: 'book_id', type: 'uuid', references: { collection: 'books' } },
+      { name: 'n', type: 'integer' },
+    ],
+  })
+  const author = (await user.post(authors, { nick: 'x' })).data
+  const book = (await user.post(books, { author_id: author.id })).data
+  await user.post(pages, { book_id: book.id, n: 1 })
+  const down = async () =>
+    (await user.post(`${authors}/find`, { include: ['books.pages'] })).data?.[0].books[0].pages[0]
+  const up = async () => (await user.post(`${pages}/find`, { include: ['book.author'] })).data?.[0].book.author
+  expect([await down(), await up()]).toMatchObject([{ n: 1 }, { nick: 'x' }])
+  const changed = async (method: string, path: string, body?: unknown) =>
+    expect((await project.admin.request(method, `/collections/${path}`, body)).status).toBeLessThan(300)
+  await changed('POST', 'pages/columns', { name: 'body', type: 'text' })
+  await changed('POST', 'authors/columns', { name: 'age', type: 'integer' })
+  expect([await down(), await up()]).toMatchObject([{ body: null }, { age: null }])
+  await changed('PATCH', 'pages/columns/n', { name: 'number' })
+  await changed('PATCH', 'authors/columns/nick', { name: 'name' })
+  expect([await down(), await up()]).toMatchObject([{ number: 1 }, { name: 'x' }])
+  await changed('DELETE', 'pages/columns/body?confirm=body')
+  expect(Object.keys(await down())).not.toContain('body')
+  await changed('DELETE', 'pages?confirm=pages')
+  expect((await user.post(`${authors}/find`, { include: ['books.pages'] })).error?.code).toBe('INVALID_COLUMN')
+})
+
+test('a cursor of a column that is another now is none of this query', async () => {
+  const path = await define(project, { name: 'turned', columns: [{ name: 'k', type: 'text' }] })
+  for (const k of ['a', 'b']) await user.post(path, { k })
+  const page = { limit: 1, order: [{ column: 'k' }] }
+  const { next_cursor } = (await user.post(`${path}/find`, page)).body
+  await project.admin.delete('/collections/turned/columns/k?confirm=k')
+  await project.admin.post('/collections/turned/columns', { name: 'k', type: 'integer' })
+  expect(await user.post(`${path}/find`, { ...page, cursor: next_cursor })).toMatchObject({
+    status: 400,
+    error: { code: 'INVALID_BODY', details: { path: 'cursor' } },
+  })
+})
+
 test('strings that would break out of a statement stay strings, wherever they stand', async () => {
   const path = await define(project, {
     name: 'target',

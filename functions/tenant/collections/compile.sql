@@ -6,7 +6,7 @@ create or replace function internal.collection_compile(kind text, collection tex
 language plpgsql stable as $$
 declare
   request constant jsonb := collection_compile.request::jsonb;
-  d constant jsonb := internal.collection_definition(collection_compile.collection)
+  d constant jsonb := internal.collection_with_included(internal.collection_definition(collection_compile.collection), request -> 'include')
                       || jsonb_build_object('is_text', coalesce((request ->> 'is_text')::boolean, false));
   filter constant json := collection_compile.request -> 'filter';
   params jsonb := jsonb_build_object('style', collection_compile.style, 'list', '[]'::jsonb);

@@ -131,9 +131,59 @@ comment on function internal.collection_include_sql is
   'One included thing: the row that a column refers to (author of author_id), or the newest 100 rows of a collection that refers here. Its own
    policies apply. Refuses 400 INVALID_COLUMN, INVALID_BODY.';
 
+create or replace function internal.collection_included_ids(definition jsonb, tree jsonb) returns uuid[]
+language plpgsql stable as $$
+declare
+  d constant jsonb := collection_included_ids.definition;
+  wanted text;
+  name text;
+  other jsonb;
+  ids uuid[] := '{}';
+begin
+  for wanted in select k.key from jsonb_object_keys(collection_included_ids.tree) as k (key) loop
+    name := coalesce((select c.value ->> 'references' from jsonb_each(d -> 'columns') as c (key, value)
+                       where c.value ->> 'references' is not null and regexp_replace(c.key, '(.)_id$', '\1') = wanted limit 1),
+                     (select c.value ->> 'collection' from jsonb_array_elements(d -> 'children') as c (value)
+                       where c.value ->> 'collection' = wanted limit 1));
+    -- what is not there is refused where it is compiled
+    continue when name is null;
+    other := internal.collection_definition(name);
+    ids := ids || (other ->> 'id')::uuid || internal.collection_included_ids(other, collection_included_ids.tree -> wanted);
+  end loop;
+  return ids;
+end $$;
+comment on function internal.collection_included_ids is 'The collections that an include tree brings in, each as often as it stands there.';
+
+create or replace function internal.collection_with_included(definition jsonb, include jsonb) returns jsonb
+language plpgsql stable as $$
+declare
+  ids uuid[];
+begin
+  if jsonb_array_length(coalesce(nullif(collection_with_included.include, 'null'), '[]')) = 0 then
+    return collection_with_included.definition;
+  end if;
+  ids := array(select distinct i.id
+                 from unnest(internal.collection_included_ids(collection_with_included.definition,
+                                                              internal.collection_include_tree(collection_with_included.include))
+                             || (collection_with_included.definition ->> 'id')::uuid) as i (id));
+  return collection_with_included.definition || jsonb_build_object(
+    'read_ids', ids, 'version', (select sum(c.schema_version) from app.collections c where c.id = any (ids)));
+end $$;
+comment on function internal.collection_with_included is
+  'A definition whose version moves with those of all that is included: a column that another collection has lost is in the statement too.
+   Refuses 400 INVALID_BODY for an include that is no tree.';
+
 create or replace function internal.collection_version_sql(definition jsonb) returns text
-language sql immutable parallel safe
-return format('(select c.schema_version from app.collections c where c.id = %L)', collection_version_sql.definition ->> 'id');
+language sql immutable parallel safe as $$
+  select case
+    when collection_version_sql.definition ? 'read_ids'
+    then format('(select case when count(*) = %s then sum(c.schema_version)::bigint end from app.collections c where c.id in (%s))',
+                jsonb_array_length(collection_version_sql.definition -> 'read_ids'),
+                (select string_agg(quote_literal(e.value), ', ' order by e.value)
+                   from jsonb_array_elements_text(collection_version_sql.definition -> 'read_ids') as e (value)))
+    else format('(select c.schema_version from app.collections c where c.id = %L)', collection_version_sql.definition ->> 'id')
+  end
+$$;
 comment on function internal.collection_version_sql is
   'The version that a statement meets: seen with the same snapshot as the table, after its locks. Another than the compiled one makes the answer stale.';
 
