@@ -156,6 +156,73 @@ describe('rows of groups', () => {
   })
 })
 
+describe('upserts in groups', async () => {
+  const slugs = await define(project, {
+    name: 'slugs',
+    owner_scope: 'group',
+    read_policy: 'member',
+    write_policy: 'member:member',
+    columns: [
+      { name: 'slug', type: 'text' },
+      { name: 'mark', type: 'text', unique: true },
+    ],
+    indexes: [{ columns: ['group_id', 'slug'], unique: true }],
+  })
+  const both = await group(project, [
+    [owner, 'owner'],
+    [member, 'member'],
+  ])
+
+  test('meet rows of the group that was named, and of no other', async () => {
+    const upsert = (client: Client, id: string, how: string, slug: string) =>
+      inGroup(client, id).post(`${slugs}?on_conflict=${how}&conflict_target=group_id,slug`, { slug })
+    const here = (await inGroup(member, home).post(slugs, { slug: 'mine' })).data
+    const there = (await inGroup(member, both).post(slugs, { slug: 'mine' })).data
+    await inGroup(member, home).post(slugs, { slug: 'taken' })
+    const theirs = (await inGroup(owner, both).post(slugs, { slug: 'taken' })).data
+    for (const how of ['ignore', 'update']) {
+      expect((await upsert(member, home, how, 'mine')).data.id, how).toBe(here.id)
+      expect((await upsert(member, both, how, 'mine')).data.id, how).toBe(there.id)
+      const refused = await upsert(member, both, how, 'taken')
+      expect(refused, how).toMatchObject({ status: 409, error: { code: 'CONFLICT' } })
+      expect(refused.text).not.toContain(theirs.id)
+      expect((await upsert(member, both, how, `new by ${how}`)).status).toBe(201)
+    }
+  })
+
+  test("a value that is unique over all groups: another group's row and another user's are 409", async () => {
+    const row = (await inGroup(member, home).post(slugs, { mark: 'm' })).data
+    const upsert = (client: Client, how: string, path = slugs) =>
+      client.post(`${path}?on_conflict=${how}&conflict_target=mark`, { mark: 'm' })
+    for (const how of ['ignore', 'update']) {
+      for (const client of [inGroup(member, both), inGroup(owner, home), inGroup(project.server, home)])
+        expect(await upsert(client, how), how).toMatchObject({ status: 409, error: { code: 'CONFLICT' } })
+      expect((await upsert(inGroup(project.admin, home), how, '/collections/slugs/rows')).status).toBe(409)
+      expect((await upsert(inGroup(member, home), how)).data.id).toBe(row.id)
+      const named = { mark: 'm', group_id: home, user_id: member.id }
+      expect((await project.server.post(`${slugs}?on_conflict=${how}&conflict_target=mark`, named)).data.id).toBe(
+        row.id,
+      )
+      // nobody's row is the server key's own
+      const first = await inGroup(project.server, home).post(`${slugs}?on_conflict=${how}&conflict_target=mark`, {
+        mark: how,
+      })
+      const again = await inGroup(project.server, home).post(`${slugs}?on_conflict=${how}&conflict_target=mark`, {
+        mark: how,
+      })
+      expect([first.status, again.status, again.data.id]).toEqual([201, 200, first.data.id])
+    }
+  })
+
+  test('an empty batch is 201 with or without a group, but not for strangers', async () => {
+    for (const client of [member, inGroup(member, home), project.server]) {
+      expect(await client.post(`${slugs}/batch`, { rows: [] })).toMatchObject({ status: 201, data: [] })
+    }
+    expect((await inGroup(stranger, home).post(`${slugs}/batch`, { rows: [] })).error?.code).toBe('NOT_A_GROUP_MEMBER')
+    expect((await inGroup(viewer, home).post(`${slugs}/batch`, { rows: [] })).error?.code).toBe('GROUP_ROLE_FORBIDDEN')
+  })
+})
+
 /** Policy, caller, command: what comes of it over HTTP. */
 describe('access', async () => {
   const [me, you] = [member, stranger]

@@ -277,6 +277,27 @@ describe('upserts', async () => {
     }
   })
 
+  test('meet the row that the unique index means, and none that only looks like it', async () => {
+    const states = await define(project, {
+      name: 'states',
+      columns: [
+        { name: 'slug', type: 'text' },
+        { name: 'state', type: 'text' },
+      ],
+      indexes: [{ columns: ['slug'], unique: true, where: { column: 'state', op: 'eq', value: 'active' } }],
+    })
+    const row = async (state: string) => (await user.post(states, { slug: 'a', state })).data.id
+    await row('old')
+    const active = await row('active')
+    await row('old')
+    for (const how of ['ignore', 'update']) {
+      const met = await user.post(`${states}?on_conflict=${how}&conflict_target=slug`, { slug: 'a', state: 'active' })
+      expect(met, how).toMatchObject({ status: 200, data: { id: active } })
+    }
+    const beside = await user.post(`${states}?on_conflict=ignore&conflict_target=slug`, { slug: 'a', state: 'new' })
+    expect(beside.status).toBe(201)
+  })
+
   test('know one row a user, also when nothing is sent', async () => {
     const one = await define(project, {
       name: 'profiles',

@@ -160,7 +160,7 @@ begin
     from internal.collection_owner_sql(d, collection_insert_sql.request, columns, collection_insert_sql.params) o;
   select g.params, g.sql into params, gate from internal.collection_gate_sql(d, collection_insert_sql.request, params) g;
   select k.params, k.sql into params, kept from internal.collection_key_sql(d, collection_insert_sql.request, params) k;
-  conflict_sql := internal.collection_conflict_sql(d, collection_insert_sql.request, columns);
+  conflict_sql := internal.collection_conflict_sql(d, collection_insert_sql.request, columns, owner_value);
   patterns := jsonb_build_object('at', 'data', 'columns', internal.collection_patterns(columns));
 
   if jsonb_array_length(columns) > 0 then
@@ -225,7 +225,7 @@ language sql stable security definer set search_path = '' as $$
 $$;
 comment on function internal.collection_unique_index is 'The condition of the unique index on exactly these columns, sorted by name; null when there is none.';
 
-create or replace function internal.collection_conflict_sql(definition jsonb, request jsonb, data_columns jsonb) returns jsonb
+create or replace function internal.collection_conflict_sql(definition jsonb, request jsonb, data_columns jsonb, owning text) returns jsonb
 language plpgsql stable as $$
 declare
   d constant jsonb := collection_conflict_sql.definition;
@@ -263,14 +263,20 @@ begin
                        from jsonb_array_elements(collection_conflict_sql.data_columns) as c (value)
                       where not (c.value ->> 'managed')::boolean),
                     'deleted_at = t.deleted_at'),
+    -- the very row that mine lets an update meet
     'same', concat_ws(' and ', 't.deleted_at is null',
                       case when is_user then 't.user_id = (select internal.user_id())'
-                           when collection_conflict_sql.data_columns @> '[{"name": "user_id"}]' then 't.user_id is not distinct from r.user_id' end,
+                           when collection_conflict_sql.data_columns @> '[{"name": "user_id"}]' then 't.user_id is not distinct from r.user_id'
+                           else 't.user_id is null' end,
+                      case when d ->> 'scope' = 'group' then 't.group_id = ' || coalesce(collection_conflict_sql.owning, 'r.group_id') end,
                       (select string_agg(format('t.%1$I = r.%1$I', c.name), ' and ')
-                         from unnest(columns) as c (name) where c.name not in ('user_id', 'group_id'))));
+                         from unnest(columns) as c (name) where c.name not in ('user_id', 'group_id')),
+                      -- its columns stand bare: here they can only be this row's
+                      format('exists (select from (select t.*) as p where %s)', predicate)));
 end $$;
 comment on function internal.collection_conflict_sql is
-  'An upsert''s clauses: which index it meets, what it sets, whose row it may meet. Refuses 400 INVALID_CONFLICT_TARGET.';
+  'An upsert''s clauses: which index it meets, what it sets, whose row it may meet. owning is the group of X-Group-Context as SQL, null where the row
+   names its own. Refuses 400 INVALID_CONFLICT_TARGET.';
 
 create or replace function internal.collection_batch_sql(definition jsonb, request jsonb, inout params jsonb, out sql text, out patterns jsonb)
 language plpgsql stable as $$
@@ -284,6 +290,12 @@ declare
   owner_value text;
   body text;
 begin
+  if jsonb_array_length(rows) = 0 and collection_batch_sql.request ->> 'group' is null then
+    -- nothing is nobody's
+    params := collection_batch_sql.params;
+    sql := internal.collection_statement_sql(d, '201', '''{"data":[]}''', 'null', '(select 1) one');
+    return;
+  end if;
   for n in 0 .. jsonb_array_length(rows) - 1 loop
     if jsonb_typeof(rows -> n) <> 'object' then
       perform internal.collection_refuse(format('rows[%s]', n), 'must be an object');
