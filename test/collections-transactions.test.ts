@@ -83,6 +83,47 @@ describe('a transaction', () => {
     expect((await other.get(`${lists}/${theirs.id}`)).data).toEqual(theirs)
   })
 
+  test('deletes only what is as expected; $if has nothing to say of an insert', async () => {
+    const [row] = (await run([{ op: 'insert', collection: 'lists', data: { title: 'expected', n: 1 } }])).data
+    const mismatch = await run([{ op: 'delete', collection: 'lists', id: row.id, $if: { n: 2 } }])
+    expect(mismatch).toMatchObject({
+      status: 409,
+      error: { code: 'CONFLICT', details: { index: 0, current: { id: row.id, n: 1 } } },
+    })
+    expect((await user.get(`${lists}/${row.id}`)).status).toBe(200)
+    for (const operation of [
+      { op: 'insert', data: { title: 'unexpected' } },
+      { op: 'upsert', data: { title: 'unexpected' }, conflict_target: ['title'] },
+    ]) {
+      expect(await run([{ ...operation, collection: 'lists', $if: { n: 1 } }])).toMatchObject({
+        status: 400,
+        error: { code: 'INVALID_BODY', details: { index: 0, path: '$if' } },
+      })
+    }
+    expect((await user.get(`${lists}/count?title=unexpected`)).data.count).toBe(0)
+    expect((await run([{ op: 'delete', collection: 'lists', id: row.id, $if: { n: 1 } }])).data).toEqual([
+      { id: row.id, deleted: true },
+    ])
+  })
+
+  test('an idempotency_key in the data is one row, in one transaction and in two', async () => {
+    const insert = { op: 'insert', collection: 'entries', data: { body: 'once', idempotency_key: 'tx' } }
+    const list = { op: 'insert', collection: 'lists', data: { title: 'of keys' }, as: 'list' }
+    const first = await run([list, { ...insert, data: { ...insert.data, list_id: { $ref: 'list.id' } } }])
+    const made = first.data[1]
+    const data = { ...insert.data, list_id: made.list_id }
+    const again = await run([
+      { ...insert, data },
+      { ...insert, data },
+    ])
+    expect(again.data?.map((row: any) => row.id)).toEqual([made.id, made.id])
+    await user.delete(`${entries}/${made.id}`)
+    expect(await run([{ ...insert, data }])).toMatchObject({
+      status: 409,
+      error: { code: 'IDEMPOTENCY_REPLAY_GONE', details: { index: 0 } },
+    })
+  })
+
   test('has 1 to 100 operations of known kinds', async () => {
     const many = (count: number) =>
       Array.from({ length: count }, (_, n) => ({

@@ -47,6 +47,15 @@ begin
   if kind in ('patch', 'delete') and internal.as_uuid(collection_operation.operation ->> 'id') is null then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such row.');
   end if;
+  if collection_operation.operation -> '$if' is not null then
+    if kind = 'insert' then
+      perform internal.collection_refuse('$if', 'is for update and delete');
+    elsif kind = 'delete' then
+      -- the row was locked at the beginning, or is of this transaction: what holds now holds until it goes
+      perform internal.collection_operation(json_build_object(
+        'op', 'update', 'collection', collection, 'id', collection_operation.operation ->> 'id', '$if', collection_operation.operation -> '$if'), collection_operation.group_id);
+    end if;
+  end if;
   if kind = 'patch' and json_typeof(collection_operation.operation -> '$if') = 'object' then
     data := internal.json_merge(data, json_build_object('$if', collection_operation.operation -> '$if'));
   end if;
@@ -73,8 +82,15 @@ begin
     end;
     explained := internal.collection_explain(kind, collection, request, version, case when status = -1 then
       json_build_object('code', state, 'constraint', nullif(broken, ''), 'column', nullif(col, '')) end);
+    -- what an idempotency_key in the data made before
+    if explained.status > 0 then
+      return explained.body -> 'data';
+    end if;
     exit when explained is null;
   end loop;
+  if state is null then
+    perform internal.fail(503, 'TENANT_UNAVAILABLE', 'The collection is changing: try again in a moment.', null, '{"Retry-After": "2"}');
+  end if;
   raise exception 'a write in a transaction failed: % %', state, message;
 end $$;
 comment on function internal.collection_operation is
