@@ -27,6 +27,10 @@ begin
       if param ->> 'column' is not null then
         perform internal.collection_refuse_column(param ->> 'column', 'is out of range');
       end if;
+      if param #>> '{path,0}' = 'after' then
+        -- of a column that was of another type
+        perform internal.collection_refuse('cursor', 'is not one of this query');
+      end if;
       perform internal.collection_refuse(internal.collection_place(param -> 'path'), 'is out of range, or there is no such date');
     end if;
   end loop;
@@ -100,7 +104,10 @@ begin
     perform internal.fail(comment_parts[1]::int, comment_parts[2], comment_parts[4],
                           json_strip_nulls(json_build_object('field', comment_parts[3])));
   elsif columns is not null then
-    perform internal.collection_refuse_column(columns[1], coalesce(rtrim(comment_parts[4], '.'), 'is not allowed'));
+    perform internal.collection_refuse_column(columns[1], coalesce(rtrim(comment_parts[4], '.'), case
+      when state = '23503' and columns[1] = 'user_id' then 'must be the id of a user'
+      when state = '23503' and columns[1] = 'group_id' then 'must be the id of a group'
+      else 'is not allowed' end));
   end if;
 end $$;
 comment on function internal.collection_constraint_refusal is
@@ -161,6 +168,25 @@ end $$;
 comment on function internal.collection_replay is
   'What an Idempotency-Key made, as it is now and as far as the caller may read it; null when it made nothing. Refuses 409 IDEMPOTENCY_REPLAY_GONE.';
 
+create or replace function internal.collection_policy_refusal(definition jsonb, is_certain boolean) returns void
+language plpgsql volatile as $$
+declare
+  has_others constant boolean := exists (
+    select from pg_catalog.pg_policy p
+     where p.polrelid = to_regclass(format('collections.%I', collection_policy_refusal.definition ->> 'name'))
+       and obj_description(p.oid, 'pg_policy') is distinct from 'Made by collections');
+begin
+  if collection_policy_refusal.definition ->> 'scope' = 'group' and current_setting('role') = 'app_user'
+     and (has_others or collection_policy_refusal.is_certain) then
+    perform internal.fail(403, 'GROUP_ROLE_FORBIDDEN', 'The caller''s role in this group does not allow this.');
+  elsif has_others then
+    perform internal.fail(403, 'FORBIDDEN', 'A policy of the project does not allow this.');
+  end if;
+end $$;
+comment on function internal.collection_policy_refusal is
+  'Refuses what row-level security let nobody do (is_certain: it said so): 403 GROUP_ROLE_FORBIDDEN in a group, 403 FORBIDDEN where a DBA''s own
+   policies stand beside ours. Returns when neither can be.';
+
 create or replace function internal.collection_explain_error(kind text, definition jsonb, request json, error json) returns api.reply
 language plpgsql volatile as $$
 declare
@@ -174,8 +200,8 @@ begin
     perform internal.collection_constraint_refusal(collection_explain_error.definition ->> 'name', collection_explain_error.error);
   elsif state = '42501' and coalesce(collection_explain_error.request ->> 'on_conflict', 'error') <> 'error' then
     perform internal.fail(409, 'CONFLICT', 'A row with these values exists.');
-  elsif state = '42501' and collection_explain_error.definition ->> 'scope' = 'group' then
-    perform internal.fail(403, 'GROUP_ROLE_FORBIDDEN', 'The caller''s role in this group does not allow this.');
+  elsif state = '42501' then
+    perform internal.collection_policy_refusal(collection_explain_error.definition, true);
   elsif state like '54%' then
     perform internal.fail(400, 'INVALID_BODY', 'A value is too long for an index on its column.', '{"reason": "is too long for an index"}');
   elsif state like '22%' then
@@ -202,7 +228,9 @@ begin
       execute format('select exists (select from collections.%I t, %s where %s)', name,
                      case when jsonb_array_length(columns) = 0 then '(select $1) r'
                           else format('json_to_record($1) as r (%s)', internal.collection_record_sql(columns)) end,
-                     internal.collection_conflict_sql(d, collection_explain_nothing.request::jsonb, columns) ->> 'same')
+                     internal.collection_conflict_sql(d, collection_explain_nothing.request::jsonb, columns,
+                       case when not columns @> '[{"name": "group_id"}]'
+                            then format('%L::uuid', collection_explain_nothing.request ->> 'group') end) ->> 'same')
         into is_mine using collection_explain_nothing.request -> 'data';
       if is_mine then
         -- it came while we looked: meet it
@@ -243,6 +271,8 @@ begin
       perform internal.fail(409, 'CONFLICT', 'The row has changed.', json_build_object('current', held.body::json -> 'data'));
     end if;
   end if;
+  -- ours let it pass
+  perform internal.collection_policy_refusal(d, false);
   return row(0, '{}', null)::api.reply;
 end $$;
 comment on function internal.collection_explain_nothing is

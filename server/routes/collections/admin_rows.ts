@@ -21,6 +21,9 @@ const row = { id: Uuid }
 const inGroup = { 'X-Group-Context': z.string().meta({ description: 'The group whose rows are meant.' }).optional() }
 const unknownGroup = { 403: ['NOT_A_GROUP_MEMBER'], 404: ['COLLECTION_NOT_FOUND'] }
 const ofRow = { 403: ['NOT_A_GROUP_MEMBER'], 404: ['COLLECTION_NOT_FOUND', 'NOT_FOUND'] }
+// FORBIDDEN: policies that a DBA put beside ours
+const adding = { 403: ['NOT_A_GROUP_MEMBER', 'FORBIDDEN'], 404: ['COLLECTION_NOT_FOUND'] }
+const writingRow = { 403: ['NOT_A_GROUP_MEMBER', 'FORBIDDEN'], 404: ['COLLECTION_NOT_FOUND', 'NOT_FOUND'] }
 const inserting = ['INVALID_COLUMN', 'NOT_NULL_VIOLATION', 'GROUP_CONTEXT_REQUIRED', 'GROUP_NOT_PRIVATE']
 
 export const collectionRows = area({
@@ -47,7 +50,7 @@ export const collectionRows = area({
       replies: { 200: OneRow, 201: OneRow },
       refusals: {
         400: [...inserting, 'INVALID_CONFLICT_TARGET'],
-        ...unknownGroup,
+        ...adding,
         409: ['CONFLICT', 'IDEMPOTENCY_REPLAY_GONE'],
       },
       failure: 'CREATE_FAILED',
@@ -62,7 +65,7 @@ export const collectionRows = area({
       example: { rows: [{ user_id: '00000000-0000-4000-8000-000000000000', title: 'First' }] },
       handle: answers.batch,
       replies: { 201: Rows },
-      refusals: { 400: [...inserting, 'BATCH_TOO_LARGE'], ...unknownGroup, 409: ['CONFLICT'] },
+      refusals: { 400: [...inserting, 'BATCH_TOO_LARGE'], ...adding, 409: ['CONFLICT'] },
       failure: 'CREATE_FAILED',
     }),
     route('POST /admin/projects/:projectId/collections/:name/find', {
@@ -123,7 +126,7 @@ export const collectionRows = area({
       example: { title: 'Another' },
       handle: answers.patch,
       replies: { 200: OneRow },
-      refusals: { 400: ['INVALID_COLUMN', 'NOT_NULL_VIOLATION'], ...ofRow, 409: ['CONFLICT'] },
+      refusals: { 400: ['INVALID_COLUMN', 'NOT_NULL_VIOLATION'], ...writingRow, 409: ['CONFLICT'] },
       failure: 'UPDATE_FAILED',
     }),
     route('DELETE /admin/projects/:projectId/collections/:name/rows/:id', {
@@ -135,7 +138,7 @@ export const collectionRows = area({
       query: { hard: Flag() },
       handle: answers.delete,
       replies: { 200: Deleted },
-      refusals: { ...ofRow, 409: ['CONFLICT'] },
+      refusals: { ...writingRow, 409: ['CONFLICT'] },
       failure: 'DELETE_FAILED',
     }),
   ],

@@ -28,8 +28,12 @@ const onConflict = {
   on_conflict: z.enum(['error', 'ignore', 'update'], 'must be error, ignore or update').optional(),
   conflict_target: z.string().optional(),
 }
-const reading = { 403: ['NOT_A_GROUP_MEMBER', 'GROUP_ROLE_FORBIDDEN'], 404: ['COLLECTION_NOT_FOUND'] }
-const ofRow = { 403: ['NOT_A_GROUP_MEMBER', 'GROUP_ROLE_FORBIDDEN'], 404: ['COLLECTION_NOT_FOUND', 'NOT_FOUND'] }
+const ofGroup = ['NOT_A_GROUP_MEMBER', 'GROUP_ROLE_FORBIDDEN']
+const reading = { 403: ofGroup, 404: ['COLLECTION_NOT_FOUND'] }
+const readingRow = { 403: ofGroup, 404: ['COLLECTION_NOT_FOUND', 'NOT_FOUND'] }
+// FORBIDDEN: policies that a DBA put beside ours
+const adding = { 403: [...ofGroup, 'FORBIDDEN'], 404: ['COLLECTION_NOT_FOUND'] }
+const writingRow = { 403: [...ofGroup, 'FORBIDDEN'], 404: ['COLLECTION_NOT_FOUND', 'NOT_FOUND'] }
 const inserting = ['INVALID_COLUMN', 'NOT_NULL_VIOLATION', 'GROUP_CONTEXT_REQUIRED', 'GROUP_NOT_PRIVATE']
 
 const Operation = z.object({
@@ -82,8 +86,8 @@ export const collections = area({
       replies: { 200: data(z.array(JsonObject)) },
       refusals: {
         400: [...inserting, 'BATCH_TOO_LARGE', 'INVALID_CONFLICT_TARGET'],
-        ...ofRow,
-        409: ['CONFLICT'],
+        ...writingRow,
+        409: ['CONFLICT', 'IDEMPOTENCY_REPLAY_GONE'],
       },
       failure: 'UPDATE_FAILED',
     }),
@@ -101,7 +105,7 @@ export const collections = area({
       replies: { 200: OneRow, 201: OneRow },
       refusals: {
         400: [...inserting, 'INVALID_CONFLICT_TARGET'],
-        ...reading,
+        ...adding,
         409: ['CONFLICT', 'IDEMPOTENCY_REPLAY_GONE'],
       },
       failure: 'CREATE_FAILED',
@@ -117,7 +121,7 @@ export const collections = area({
       example: { rows: [{ title: 'First' }, { title: 'Second' }] },
       handle: answers.batch,
       replies: { 201: Rows },
-      refusals: { 400: [...inserting, 'BATCH_TOO_LARGE'], ...reading, 409: ['CONFLICT'] },
+      refusals: { 400: [...inserting, 'BATCH_TOO_LARGE'], ...adding, 409: ['CONFLICT'] },
       failure: 'CREATE_FAILED',
     }),
     route('POST /client/collections/:name/find', {
@@ -212,7 +216,7 @@ export const collections = area({
       headers: inGroup,
       handle: answers.get,
       replies: { 200: OneRow },
-      refusals: ofRow,
+      refusals: readingRow,
       failure: 'FETCH_FAILED',
     }),
     route('PATCH /client/collections/:name/:id', {
@@ -226,7 +230,7 @@ export const collections = area({
       example: { title: 'Another' },
       handle: answers.patch,
       replies: { 200: OneRow },
-      refusals: { 400: ['INVALID_COLUMN', 'NOT_NULL_VIOLATION'], ...ofRow, 409: ['CONFLICT'] },
+      refusals: { 400: ['INVALID_COLUMN', 'NOT_NULL_VIOLATION'], ...writingRow, 409: ['CONFLICT'] },
       failure: 'UPDATE_FAILED',
     }),
     route('DELETE /client/collections/:name/:id', {
@@ -236,7 +240,7 @@ export const collections = area({
       headers: inGroup,
       handle: answers.delete,
       replies: { 200: Deleted },
-      refusals: { ...ofRow, 409: ['CONFLICT'] },
+      refusals: { ...writingRow, 409: ['CONFLICT'] },
       failure: 'DELETE_FAILED',
     }),
     route('POST /client/collections/:name/:id/restore', {
@@ -246,7 +250,7 @@ export const collections = area({
       headers: inGroup,
       handle: answers.restore,
       replies: { 200: OneRow },
-      refusals: { ...ofRow, 409: ['CONFLICT'] },
+      refusals: { ...writingRow, 409: ['CONFLICT'] },
       failure: 'UPDATE_FAILED',
     }),
   ],
