@@ -65,6 +65,7 @@ describe('making', () => {
     const refused = await stranger.post('/client/groups', body)
     expect(refused.status).toBe(400)
     expect(refused.error).toMatchObject({ code: 'INVALID_INPUT', details: { field } })
+    expect(refused.error?.details.reason === 'is required').toBe(!(field in body))
   })
 
   test('ten a day: the eleventh waits', async () => {

@@ -20,7 +20,7 @@ const check = (
   if (parsed.success) return parsed.data as Record<string, unknown>
   const [issue] = parsed.error.issues
   const field = issue?.path.map(String).join('.') ?? ''
-  const reason = reasonOf(issue)
+  const reason = reasonOf(issue, value)
   if (part === 'params') {
     // a malformed id names nothing: 404 in the contract's areas, INVALID_ID in the supplement's
     const source = route.source ?? area.source
@@ -31,9 +31,13 @@ const check = (
   throw invalid(code, field, reason)
 }
 
-const reasonOf = (issue: z.core.$ZodIssue | undefined): string => {
+const reasonOf = (issue: z.core.$ZodIssue | undefined, sent: unknown): string => {
   if (!issue) return 'is not valid'
-  if (issue.code === 'invalid_type' && issue.input === undefined) return 'is required'
+  const given = issue.path.reduce<unknown>(
+    (part, key) => (part as Record<PropertyKey, unknown> | undefined)?.[key],
+    sent,
+  )
+  if (issue.code === 'invalid_type' && given === undefined) return 'is required'
   return issue.message.replace(/^Invalid input: /, '').replace(/^Too (big|small): /, '')
 }
 
