@@ -183,10 +183,16 @@ test('what is referred to keeps its row from the developer too', async () => {
   })
   const held = (await user.post('/client/collections/own', { a: 'held' })).data
   await user.post('/client/collections/holders', { own_id: held.id })
-  expect(await project.admin.delete(`/collections/own/rows/${held.id}`)).toMatchObject({
-    status: 409,
-    error: { code: 'CONFLICT' },
-  })
+  for (const how of ['', '?hard=true']) {
+    expect(await project.admin.delete(`/collections/own/rows/${held.id}${how}`), how).toMatchObject({
+      status: 409,
+      error: { code: 'CONFLICT' },
+    })
+  }
+  const [held_by] = (await user.post('/client/collections/holders/find')).data
+  expect(held_by.own_id).toBe(held.id)
+  await user.delete(`/client/collections/holders/${held_by.id}`)
+  expect((await project.admin.delete(`/collections/own/rows/${held.id}?hard=true`)).status).toBe(200)
 })
 
 test('a transaction under the codes of groups', async () => {

@@ -217,6 +217,85 @@ describe('deletion', () => {
   })
 })
 
+describe('a row that comes back', async () => {
+  const parents = await define(project, { name: 'parents', columns: [{ name: 'n', type: 'integer' }] })
+  const family = async (on_delete: string) => {
+    const children = await define(project, {
+      name: `children_${on_delete}`,
+      columns: [
+        { name: 'parent_id', type: 'uuid', references: { collection: 'parents', on_delete } },
+        { name: 'note', type: 'text' },
+      ],
+    })
+    const parent = `${parents}/${(await user.post(parents, { n: 1 })).data.id}`
+    const made = (await user.post(children, { parent_id: parent.split('/').at(-1), note: 'kept' })).data
+    const child = `${children}/${made.id}`
+    return { parent, child }
+  }
+
+  test.each(['cascade', 'restrict'])('refers to live rows: %s asks for what it refers to first', async (on_delete) => {
+    const { parent, child } = await family(on_delete)
+    await user.delete(child)
+    expect((await user.delete(parent)).status).toBe(200)
+    expect(await user.post(`${child}/restore`)).toMatchObject({
+      status: 409,
+      error: { code: 'CONFLICT', details: { column: 'parent_id', collection: 'parents' } },
+    })
+    expect((await user.get(child)).status).toBe(404)
+    await user.post(`${parent}/restore`)
+    expect((await user.post(`${child}/restore`)).data.note).toBe('kept')
+  })
+
+  test('lets go of what went meanwhile where the column says set_null', async () => {
+    const { parent, child } = await family('set_null')
+    await user.delete(child)
+    await user.delete(parent)
+    expect((await user.post(`${child}/restore`)).data).toMatchObject({ parent_id: null, note: 'kept' })
+  })
+
+  test('may refer to itself', async () => {
+    const path = await define(project, { name: 'selves', columns: [] })
+    await project.admin.post('/collections/selves/columns', {
+      name: 'self_id',
+      type: 'uuid',
+      references: { collection: 'selves', on_delete: 'cascade' },
+    })
+    const { id } = (await user.post(path, {})).data
+    expect((await user.patch(`${path}/${id}`, { self_id: id })).status).toBe(200)
+    await user.delete(`${path}/${id}`)
+    expect((await user.post(`${path}/${id}/restore`)).data.self_id).toBe(id)
+  })
+
+  test('raced with the deletion of what it refers to, is never live beside it', async () => {
+    for (let round = 0; round < 8; round += 1) {
+      const rows = (await user.post(parents, { n: round })).data
+      const path = '/client/collections/children_restrict'
+      const child = (await user.post(path, { parent_id: rows.id })).data
+      await user.delete(`${path}/${child.id}`)
+      const [deleted, restored] = await Promise.all([
+        user.delete(`${parents}/${rows.id}`),
+        user.post(`${path}/${child.id}/restore`),
+      ])
+      expect([
+        [200, 409],
+        [409, 200],
+      ]).toContainEqual([deleted.status, restored.status])
+    }
+  })
+})
+
+test('two changes of a row within an instant are two versions, also in the milliseconds that one sees', async () => {
+  const made = await make({ n: 0 })
+  const [first, second] = (
+    await user.post('/client/collections/transaction', {
+      operations: [1, 2].map((n) => ({ op: 'update', collection: 'items', id: made.id, data: { n } })),
+    })
+  ).data
+  expect(second.updated_at > first.updated_at).toBe(true)
+  const stale = await user.patch(`${path}/${made.id}`, { $if: { updated_at: first.updated_at }, n: 3 })
+  expect(stale).toMatchObject({ status: 409, error: { code: 'CONFLICT' } })
+})
+
 describe('upserts', async () => {
   const kept = await define(project, {
     name: 'kept',

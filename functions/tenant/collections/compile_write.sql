@@ -346,14 +346,14 @@ begin
   select c.params, c.sql into params, conditions from internal.collection_target_sql(d, collection_delete_sql.request, collection_delete_sql.params) c;
   select p.params, p.sql into params, id from internal.collection_param(params, '["id"]', 'uuid', '{}') p;
   sql := format(
-    case when is_hard then 'with made as (delete from collections.%I t where t.id = %s and %s returning t.id) '
+    case when is_hard then 'with made as (delete from collections.%1$I t where t.id = %2$s and %3$s and (select internal.collection_row_may_go(%1$L, %2$s)) returning t.id) '
          else 'with made as (update collections.%I t set deleted_at = internal.now() where t.id = %s and t.deleted_at is null and %s returning t.id) ' end,
     d ->> 'name', id, conditions)
     || internal.collection_statement_sql(d, 'case when m.id is null then 0 else 200 end',
                                          'coalesce(''{"data":{"id":"'' || m.id || ''","deleted":true}}'', ''{}'')', 'null',
                                          '(select 1) one left join made m on true', writes => true);
 end $$;
-comment on function internal.collection_delete_sql is 'Marks a row as deleted, or with hard, which only administrators may, deletes it.';
+comment on function internal.collection_delete_sql is 'Marks a row as deleted, or with hard, which only administrators may, deletes it: not one that restrict holds.';
 
 create or replace function internal.collection_restore_sql(definition jsonb, request jsonb, inout params jsonb, out sql text)
 language plpgsql stable as $$

@@ -2,9 +2,33 @@
 
 create or replace function internal.tg_collection_rows__stamp() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
+declare
+  held record;
+  is_kept boolean;
 begin
-  -- later than it was, also within one instant: two versions of a row never look the same
-  new.updated_at := greatest(internal.now(), old.updated_at + interval '1 microsecond');
+  -- later than it was, also within one instant: two versions of a row never look the same, in the milliseconds that callers see and compare
+  new.updated_at := greatest(internal.now(), old.updated_at + interval '1 millisecond');
+  if old.deleted_at is not null and new.deleted_at is null then
+    -- what went while the row was deleted did not ask it; the lock waits for whoever is deleting it
+    for held in
+      select k.name as col, k.on_delete, target.name as target
+        from app.collection_columns k
+        join app.collections c on c.id = k.collection_id and c.name = tg_table_name
+        join app.collections target on target.id = k.references_collection_id
+       order by k.position
+    loop
+      continue when to_jsonb(new) ->> held.col is null or to_jsonb(new) ->> held.col = new.id::text;
+      execute format('select exists (select from (select t.deleted_at from collections.%I t where t.id = $1 for key share) as kept
+                                      where kept.deleted_at is null)', held.target)
+        into is_kept using (to_jsonb(new) ->> held.col)::uuid;
+      continue when is_kept;
+      if held.on_delete <> 'set_null' then
+        perform internal.fail(409, 'CONFLICT', 'The row of ' || held.target || ' that it refers to is deleted: restore that first.',
+                              json_build_object('column', held.col, 'collection', held.target));
+      end if;
+      new := jsonb_populate_record(new, jsonb_build_object(held.col, null));
+    end loop;
+  end if;
   if new.deleted_at is not null and old.deleted_at is null then
     new.deleted_at := internal.now();
     if exists (select from app.collection_columns r
@@ -17,7 +41,8 @@ begin
   return new;
 end $$;
 comment on function internal.tg_collection_rows__stamp is
-  'Before a row changes: sets updated_at, and the time of deleted_at. A row that others may refer to is locked as if it went away.';
+  'Before a row changes: sets updated_at, and the time of deleted_at. A row that others may refer to is locked as if it went away. One that comes back
+   refers to live rows again: lets go of what is deleted where the column says set_null, else refuses 409 CONFLICT.';
 
 create or replace function internal.tg_collection_rows__deleted() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -50,6 +75,37 @@ begin
 end $$;
 comment on function internal.tg_collection_rows__deleted is
   'After a row was marked as deleted: does to the live rows that refer to it what their columns say. Refuses 409 CONFLICT for restrict.';
+
+create or replace function internal.collection_row_may_go(collection text, id uuid) returns boolean
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  r record;
+  is_held boolean;
+begin
+  if internal.developer_id() is null then
+    raise exception 'rows are deleted for good by administrators only';
+  end if;
+  -- whoever is adding a row that refers to this one is waited for
+  execute format('select from collections.%I t where t.id = $1 for update', collection_row_may_go.collection) using collection_row_may_go.id;
+  for r in
+    select child.name as collection, k.name as col
+      from app.collection_columns k
+      join app.collections c on c.id = k.references_collection_id and c.name = collection_row_may_go.collection
+      join app.collections child on child.id = k.collection_id
+     where k.on_delete = 'restrict'
+     order by child.name, k.name
+  loop
+    execute format('select exists (select from collections.%I r where r.%I = $1 and r.deleted_at is null and (r.id <> $1 or $2))', r.collection, r.col)
+      into is_held using collection_row_may_go.id, r.collection <> collection_row_may_go.collection;
+    if is_held then
+      perform internal.fail(409, 'CONFLICT', 'Rows of ' || r.collection || ' refer to this row.',
+                            json_build_object('collection', r.collection, 'column', r.col));
+    end if;
+  end loop;
+  return true;
+end $$;
+comment on function internal.collection_row_may_go is
+  'Before an administrator deletes a row for good: true, or refuses 409 CONFLICT for restrict. Locks the row. A user who goes is asked nothing.';
 
 create or replace function internal.collection_row_bytes(r json) returns bigint
 language sql immutable parallel safe as $$

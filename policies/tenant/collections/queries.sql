@@ -39,4 +39,5 @@ grant execute on function internal.collection_type, internal.collection_value_pr
   api.collection_compile, api.collection_explain, api.collection_transaction
   to app_user, app_server, app_admin;
 grant execute on function internal.my_group_ids to app_server, app_admin;
+grant execute on function internal.collection_row_may_go to app_admin;
 grant execute on function internal.forget__collections to app_worker;
