@@ -172,6 +172,7 @@ describe('aggregate', async () => {
       [{ aggregates: [...count, ...count] }, 'INVALID_BODY'],
       [{ aggregates: [{ fn: 'count', as: 'shop' }], group_by: ['shop'] }, 'INVALID_BODY'],
       [{ aggregates: count, group_by: ['shop', 'shop'] }, 'INVALID_BODY'],
+      [{ aggregates: count, order: Array.from({ length: 21 }, () => ({ column: 'n' })) }, 'INVALID_BODY'],
       [{ aggregates: [{ fn: 'sum', column: 'shop', as: 'n' }] }, 'INVALID_COLUMN'],
       [{ aggregates: [{ fn: 'max', column: 'open', as: 'n' }] }, 'INVALID_COLUMN'],
       [{ aggregates: [{ fn: 'max', column: 'code', as: 'n' }] }, 'INVALID_COLUMN'],

@@ -215,10 +215,14 @@ describe('upserts in groups', async () => {
   })
 
   test('an empty batch is 201 with or without a group, but not for strangers', async () => {
+    const path = `${await define(project, { name: 'plain_rows', columns })}/batch`
     for (const client of [member, inGroup(member, home), project.server]) {
       expect(await client.post(`${slugs}/batch`, { rows: [] })).toMatchObject({ status: 201, data: [] })
     }
     expect((await inGroup(stranger, home).post(`${slugs}/batch`, { rows: [] })).error?.code).toBe('NOT_A_GROUP_MEMBER')
+    // and says nothing of a batch that only names no column
+    expect((await member.post(`${slugs}/batch`, { rows: [{}] })).error?.code).toBe('GROUP_CONTEXT_REQUIRED')
+    for (const rows of [[], [{}], []]) expect((await member.post(path, { rows })).data).toHaveLength(rows.length)
     expect((await inGroup(viewer, home).post(`${slugs}/batch`, { rows: [] })).error?.code).toBe('GROUP_ROLE_FORBIDDEN')
   })
 })

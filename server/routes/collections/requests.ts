@@ -60,7 +60,7 @@ export const AggregateOptions = z.object({
     .min(1, 'must have 1 to 10')
     .max(10, 'must have 1 to 10'),
   having: Filter.optional(),
-  order: nullish(Order),
+  order: nullish(Order.max(20, 'must have at most 20 columns')),
   limit: clamped(1000, 100),
   include_deleted: z.boolean().optional(),
 })
@@ -240,8 +240,8 @@ const checked = (schema: typeof FindOptions, options: unknown): Find => {
 
 const numberOf = (text: unknown, name: string) => {
   if (text === undefined) return undefined
-  if (typeof text !== 'string' || !/^\d{1,15}$/.test(text)) throw invalid(name, 'must be a whole number')
-  return Number(text)
+  if (typeof text !== 'string' || !/^\d+$/.test(text)) throw invalid(name, 'must be a whole number')
+  return Math.min(Number(text), Number.MAX_SAFE_INTEGER)
 }
 
 const textOf = (value: unknown, name: string): string | undefined => {

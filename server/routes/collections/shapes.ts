@@ -84,7 +84,8 @@ const parts: Readonly<Record<string, (value: unknown) => string>> = {
   vector: (vector) => `${(vector as unknown[]).length}${kindOf(vector)}`,
   max_distance: () => '',
   data: shapeOfMap,
-  rows: (rows) => shapeOfRows(rows as unknown[]),
+  // none at all is another statement than rows that name no column
+  rows: (rows) => ((rows as unknown[]).length === 0 ? '-' : shapeOfRows(rows as unknown[])),
   id: () => '',
   group: () => '',
   key: () => '',
