@@ -217,6 +217,23 @@ describe('changing a column', () => {
     expect(await version(name)).toBe(1)
   })
 
+  test('a type without a way there is that, whatever else the column has', async () => {
+    for (const more of [{ max_length: 5 }, { default: 'abc' }, { enum: ['abc'] }]) {
+      const name = await filled('text', ['abc'], more)
+      expect(await patch(name, { type: 'integer' }), JSON.stringify(more)).toMatchObject({
+        status: 409,
+        error: { code: 'UNSAFE_TYPE_CHANGE', details: { failing_rows: 1, sample: [{ value: 'abc' }] } },
+      })
+    }
+    const bounded = await filled('integer', [1], { min: 0 })
+    expect((await patch(bounded, { type: 'boolean' })).error?.code).toBe('UNSAFE_TYPE_CHANGE')
+    const name = await define({ columns: [{ name: 'p', type: 'uuid', references: { collection: bounded } }] })
+    expect((await project.admin.patch(`/collections/${name}/columns/p`, { type: 'text' })).error).toMatchObject({
+      code: 'VALIDATION_ERROR',
+      details: { field: 'type' },
+    })
+  })
+
   test('bounds move if all rows fit, deleted ones too', async () => {
     const name = await filled('text', ['abc', 'abcdef', null], { max_length: 10 })
     await project.sql(`update collections.${name} set deleted_at = now() where a = 'abcdef'`)

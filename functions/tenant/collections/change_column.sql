@@ -31,6 +31,11 @@ begin
   select coalesce(jsonb_object_agg(p.key, p.value), '{}') into sent
     from jsonb_each(collection_column_after.patch::jsonb) as p
    where p.key in ('name', 'nullable', 'default', 'type', 'max_length', 'enum', 'min', 'max');
+  if sent ->> 'type' <> (collection_column_after.k).type and exists (select from internal.collection_type(sent ->> 'type')) then
+    -- before anything else of the column is found not to suit the new type
+    perform internal.collection_type_may_change(collection_column_after.c, collection_column_after.k, sent ->> 'type',
+                                                internal.collection_type_change(collection_column_after.k, sent ->> 'type'));
+  end if;
   whole := internal.collection_column_json(collection_column_after.k)::jsonb;
   if sent ->> 'type' <> 'vector' then
     whole := whole || '{"dimensions": null}';
@@ -49,7 +54,8 @@ begin
   made.created_at := (collection_column_after.k).created_at;
   return made;
 end $$;
-comment on function internal.collection_column_after is 'A column as a patch leaves it. Refuses 400 VALIDATION_ERROR, RESERVED_NAME.';
+comment on function internal.collection_column_after is
+  'A column as a patch leaves it. Refuses 400 VALIDATION_ERROR, RESERVED_NAME, 409 UNSAFE_TYPE_CHANGE, CONFLICT.';
 
 create or replace function internal.collection_column_rename_sql(collection text, k app.collection_columns, new_name text) returns setof text
 language sql stable security definer set search_path = '' as $$
