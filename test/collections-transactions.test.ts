@@ -158,4 +158,30 @@ describe('a transaction', () => {
     expect((await user.get(`${lists}/${a.id}`)).data.n).toBe(16)
     expect((await user.get(`${lists}/${b.id}`)).data.n).toBe(16)
   })
+
+  test('that write the same unique values crosswise wait for each other', async () => {
+    const upsert = (titles: string[], n: number) =>
+      run(
+        titles.map((title) => ({ op: 'upsert', collection: 'lists', data: { title, n }, conflict_target: ['title'] })),
+      )
+    for (const round of [1, 2]) {
+      const [one, two] = [`one ${round}`, `two ${round}`]
+      const answers = await Promise.all(
+        Array.from({ length: 16 }, (_, n) => upsert(n % 2 ? [one, two] : [two, one], n)),
+      )
+      expect(answers.map((answer) => answer.status)).toEqual(answers.map(() => 200))
+      const inserts = await Promise.all(
+        Array.from({ length: 16 }, (_, n) =>
+          run(
+            (n % 2 ? ['x', 'y'] : ['y', 'x']).map((letter) => ({
+              op: 'insert',
+              collection: 'lists',
+              data: { title: `${letter} ${round}` },
+            })),
+          ),
+        ),
+      )
+      expect(inserts.map((answer) => answer.status).sort()).toEqual([200, ...Array.from({ length: 15 }, () => 409)])
+    }
+  })
 })

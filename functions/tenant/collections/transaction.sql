@@ -115,6 +115,35 @@ begin
 end $$;
 comment on function internal.collection_lock_rows is 'Locks the rows that a transaction names by their ids, by collection and id.';
 
+create or replace function internal.collection_lock_values(operations json, group_id text) returns void
+language plpgsql volatile as $$
+declare
+  key bigint;
+begin
+  for key in
+    select distinct hashtextextended(c.id || v.vals::text, 0) as key
+      from json_array_elements(collection_lock_values.operations) as o (value)
+      join app.collections c on c.name = o.value ->> 'collection'
+     cross join lateral (select array[k.name] from app.collection_columns k where k.collection_id = c.id and k.is_unique
+                         union all
+                         select i.columns from app.collection_indexes i where i.collection_id = c.id and i.is_unique) as u (columns)
+     cross join lateral (
+       select jsonb_object_agg(n.name, case n.name when 'user_id' then coalesce(internal.user_id()::text, o.value -> 'data' ->> n.name)
+                                                   when 'group_id' then coalesce(collection_lock_values.group_id, o.value -> 'data' ->> n.name)
+                                                   else o.value -> 'data' ->> n.name end) as vals
+         from unnest(u.columns) as n (name)) as v
+     where o.value ->> 'op' in ('insert', 'upsert')
+       -- what is null is unique
+       and not exists (select from jsonb_each(v.vals) as e where e.value = 'null')
+     order by key
+  loop
+    perform pg_advisory_xact_lock(key);
+  end loop;
+end $$;
+comment on function internal.collection_lock_values is
+  'Locks the unique values that a transaction is about to write, in one order: there may be no row yet that could be locked. Two that write the same values
+   crosswise wait for each other.';
+
 create or replace function api.collection_transaction(operations json, group_id text default null) returns api.reply
 language plpgsql volatile as $$
 declare
@@ -126,6 +155,9 @@ declare
   message text;
   detail json;
 begin
+  if json_array_length(collection_transaction.operations) > 1 then
+    perform internal.collection_lock_values(collection_transaction.operations, collection_transaction.group_id);
+  end if;
   perform internal.collection_lock_rows(collection_transaction.operations);
   for operation, n in select e.value, e.n - 1 from json_array_elements(collection_transaction.operations) with ordinality as e (value, n) loop
     begin
@@ -144,4 +176,4 @@ begin
 end $$;
 comment on function api.collection_transaction is
   'Writes of several rows and collections, all or none; answers their results in order. Refuses as the first operation that fails, with details.index.
-   Locks the rows that it names first, in one order.';
+   Locks the unique values that it writes and the rows that it names first, in one order.';
