@@ -72,6 +72,9 @@ describe('pages', async () => {
     }
     expect((await user.post(`${big}/find`)).data).toHaveLength(50)
     expect((await user.post(`${big}/find`, { limit: 5000 })).data).toHaveLength(1000)
+    for (const limit of [1e16, 1e300])
+      expect((await user.post(`${big}/find`, { limit })).data, `${limit}`).toHaveLength(1000)
+    expect((await user.post(`${big}/find`, { offset: 1e300 })).data).toEqual([])
     for (const limit of ['5000', '99999999999999999999', '0005000'])
       expect((await user.get(`${big}?limit=${limit}`)).data, limit).toHaveLength(1000)
     expect(await walk(user, big, { limit: 500 })).toHaveLength(1200)

@@ -111,6 +111,8 @@ describe('rows of groups', () => {
     ] as const) {
       expect(await client.patch(`${shared}/${row.id}`, { body: 'x' })).toMatchObject({ status, error: { code } })
       expect(await client.delete(`${shared}/${row.id}`)).toMatchObject({ status, error: { code } })
+      expect(await client.patch(`${shared}/${row.id}`, {})).toMatchObject({ status, error: { code } })
+      expect(await client.post(`${shared}/${row.id}/restore`)).toMatchObject({ status, error: { code } })
     }
     expect((await viewer.get(`${shared}/${row.id}`)).status).toBe(200)
     expect((await stranger.get(`${shared}/${row.id}`)).status).toBe(404)
@@ -249,7 +251,9 @@ describe('access', async () => {
     expect((await you.get(`${path}/${row.id}`)).status).toBe(sees ? 200 : 404)
     expect((await you.post(`${path}/find`)).data).toHaveLength(sees ? 1 : 0)
     expect((await you.get(`${path}/count`)).data.count).toBe(sees ? 1 : 0)
-    expect((await you.patch(`${path}/${row.id}`, { body: 'y' })).status).toBe(writes ? 200 : 404)
+    for (const change of [{ body: 'y' }, {}, { $if: { body: writes ? 'y' : 'x' } }, { user_id: you.id }])
+      expect((await you.patch(`${path}/${row.id}`, change)).status, JSON.stringify(change)).toBe(writes ? 200 : 404)
+    expect((await you.post(`${path}/${row.id}/restore`)).status).toBe(writes ? 200 : 404)
     expect((await you.delete(`${path}/${row.id}`)).status).toBe(writes ? 200 : 404)
     if (!writes) await me.delete(`${path}/${row.id}`)
     expect((await you.post(`${path}/find`, { include_deleted: true })).data).toHaveLength(writes ? 1 : 0)

@@ -35,7 +35,9 @@ begin
   patterns := jsonb_build_object('at', 'data', 'columns', internal.collection_patterns(columns));
 
   if cardinality(sets) = 0 then
-    sql := internal.collection_answer_sql(d, format('made as (select t.* from collections.%I t where %s)', d ->> 'name', conditions), '200', '');
+    -- no change either of what one may only look at
+    sql := internal.collection_answer_sql(d, format('made as (select t.* from collections.%I t where %s and (%s))', d ->> 'name', conditions,
+                                                    internal.collection_write_condition_of(d)), '200', '');
     return;
   end if;
   if jsonb_array_length(columns) > 0 then

@@ -192,8 +192,8 @@ begin
       format(met, 'case when t."$new" then 201 else 200 end'), kept);
   else
     sql := internal.collection_answer_sql(
-      d, format('inserted as (%1$s on conflict %2$s do nothing returning t.*), made as (select i.*, true as "$new" from inserted i union all select t.*, false from collections.%3$I t, %4$s where not exists (select from inserted) and %5$s)',
-                sql, conflict_sql ->> 'target', d ->> 'name', record, conflict_sql ->> 'same'),
+      d, format('inserted as (%1$s on conflict %2$s do nothing returning t.*), made as (select i.*, true as "$new" from inserted i union all select t.*, false from %3$s t, %4$s where not exists (select from inserted) and %5$s)',
+                sql, conflict_sql ->> 'target', conflict_sql ->> 'rows', record, conflict_sql ->> 'same'),
       format(met, 'case when t."$new" then 201 else 200 end'), kept);
   end if;
 end $$;
@@ -270,9 +270,9 @@ begin
                            else 't.user_id is null' end,
                       case when d ->> 'scope' = 'group' then 't.group_id = ' || coalesce(collection_conflict_sql.owning, 'r.group_id') end,
                       (select string_agg(format('t.%1$I = r.%1$I', c.name), ' and ')
-                         from unnest(columns) as c (name) where c.name not in ('user_id', 'group_id')),
-                      -- its columns stand bare: here they can only be this row's
-                      format('exists (select from (select t.*) as p where %s)', predicate)));
+                         from unnest(columns) as c (name) where c.name not in ('user_id', 'group_id'))),
+    -- among those that the index covers; its columns stand bare
+    'rows', format('(select * from collections.%I where %s)', d ->> 'name', predicate));
 end $$;
 comment on function internal.collection_conflict_sql is
   'An upsert''s clauses: which index it meets, what it sets, whose row it may meet. owning is the group of X-Group-Context as SQL, null where the row
@@ -365,8 +365,8 @@ begin
   select c.params, c.sql into params, conditions from internal.collection_target_sql(d, collection_restore_sql.request, collection_restore_sql.params) c;
   select p.params, p.sql into params, id from internal.collection_param(params, '["id"]', 'uuid', '{}') p;
   sql := internal.collection_answer_sql(
-    d, format('restored as (update collections.%1$I t set deleted_at = null where t.id = %2$s and t.deleted_at > internal.now() - interval ''30 days'' and %3$s returning t.*), made as (select t.* from restored t union all select t.* from collections.%1$I t where t.id = %2$s and t.deleted_at is null and %3$s)',
-              d ->> 'name', id, conditions), '200', '');
+    d, format('restored as (update collections.%1$I t set deleted_at = null where t.id = %2$s and t.deleted_at > internal.now() - interval ''30 days'' and %3$s returning t.*), made as (select t.* from restored t union all select t.* from collections.%1$I t where t.id = %2$s and t.deleted_at is null and %3$s and (%4$s))',
+              d ->> 'name', id, conditions, internal.collection_write_condition_of(d)), '200', '');
 end $$;
 comment on function internal.collection_restore_sql is 'Takes a deletion of the last 30 days back; a row that is not deleted is answered as it is.';
 

@@ -220,17 +220,18 @@ declare
   asked json;
   held record;
   columns jsonb;
+  met jsonb;
   is_mine boolean;
 begin
   if collection_explain_nothing.kind in ('insert', 'batch') then
     if coalesce(collection_explain_nothing.request ->> 'on_conflict', 'error') <> 'error' then
       columns := internal.collection_data_columns(d, (collection_explain_nothing.request -> 'data')::jsonb, '');
-      execute format('select exists (select from collections.%I t, %s where %s)', name,
+      met := internal.collection_conflict_sql(d, collection_explain_nothing.request::jsonb, columns,
+        case when not columns @> '[{"name": "group_id"}]' then format('%L::uuid', collection_explain_nothing.request ->> 'group') end);
+      execute format('select exists (select from %s t, %s where %s)', met ->> 'rows',
                      case when jsonb_array_length(columns) = 0 then '(select $1) r'
                           else format('json_to_record($1) as r (%s)', internal.collection_record_sql(columns)) end,
-                     internal.collection_conflict_sql(d, collection_explain_nothing.request::jsonb, columns,
-                       case when not columns @> '[{"name": "group_id"}]'
-                            then format('%L::uuid', collection_explain_nothing.request ->> 'group') end) ->> 'same')
+                     met ->> 'same')
         into is_mine using collection_explain_nothing.request -> 'data';
       if is_mine then
         -- it came while we looked: meet it

@@ -6,7 +6,11 @@ import type { HandlerContext } from '#server/http/route.ts'
 import type { Request } from './shapes.ts'
 
 const whole = (least: number) =>
-  z.int(`must be a whole number of at least ${least}`).min(least, `must be a whole number of at least ${least}`)
+  z
+    .number(`must be a whole number of at least ${least}`)
+    .refine((n) => Number.isInteger(n) && n >= least, `must be a whole number of at least ${least}`)
+    .meta({ type: 'integer', minimum: least })
+    .transform((n) => Math.min(n, Number.MAX_SAFE_INTEGER))
 const clamped = (most: number, usual: number) =>
   whole(1)
     .transform((limit) => Math.min(limit, most))
