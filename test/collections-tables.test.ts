@@ -101,6 +101,23 @@ describe('references', () => {
       after,
     )
   })
+  test.each([
+    ['may no longer be null', true, undefined],
+    ['may be null now', false, { p: null }],
+  ])('nor by one that %s', async (_what, nullable, after) => {
+    const parent = await define()
+    const child = await define({
+      columns: [{ name: 'p', type: 'uuid', nullable, references: { collection: parent, on_delete: 'restrict' } }],
+    })
+    const changed = await project.admin.patch(`/collections/${child}/columns/p`, { name: 'q', nullable: !nullable })
+    expect(changed.status, changed.text).toBe(200)
+    await project.admin.patch(`/collections/${child}/columns/q`, { name: 'p' })
+    const [leaving, staying] = [await project.user(), await project.user()]
+    const row = await insert(parent, {}, leaving)
+    await insert(child, { p: row.id }, staying)
+    expect((await project.admin.delete(`/users/${leaving.id}`)).status).toBe(200)
+    expect((await project.sql(`select p from collections.${child}`))[0]).toEqual(after)
+  })
   test('a circle of cascades ends', async () => {
     const one = await define()
     const two = await define({

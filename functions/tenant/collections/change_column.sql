@@ -250,6 +250,17 @@ begin
   elsif not (collection_column_plan.before).nullable and (collection_column_plan.after).nullable then
     statements := statements || format('alter table %s alter column %I drop not null', tab, new_name);
   end if;
+  if (collection_column_plan.before).nullable <> (collection_column_plan.after).nullable and (collection_column_plan.after).on_delete = 'restrict' then
+    -- what becomes of the row when a user goes with what it refers to
+    statements := statements || format('alter table %s drop constraint if exists %I', tab,
+                                       internal.collection_object_name((collection_column_plan.c).name, new_name, 'fkey'))
+      || array(select r.statement
+                 from internal.collection_reference_sql((collection_column_plan.c).name, collection_column_plan.after,
+                        (select o.name from app.collections o where o.id = (collection_column_plan.after).references_collection_id))
+                      with ordinality as r (statement, n)
+                -- its index stays
+                where r.n > 1 order by r.n);
+  end if;
 
   estimated_ms := 10 + rows / case when rewrites_table then 200 when cardinality(added) > 0 then 2000 else 1000000 end;
   if rewrites_table and rows > 100000 then
