@@ -307,3 +307,27 @@ describe('find-nearest', async () => {
     }
   })
 })
+
+test('limits: 100 groups and 10 neighbours by default, at most 1000 and 100', async () => {
+  const path = await define(project, {
+    name: 'many',
+    columns: [
+      { name: 'n', type: 'integer' },
+      { name: 'at', type: 'vector', dimensions: 1 },
+    ],
+  })
+  for (const from of [0, 500, 1000]) {
+    const rows = Array.from({ length: from < 1000 ? 500 : 5 }, (_, n) => ({ n: from + n, at: [from + n] }))
+    expect((await user.post(`${path}/batch`, { rows })).status).toBe(201)
+  }
+  const groups = async (limit?: number) =>
+    (await user.post(`${path}/aggregate`, { group_by: ['n'], aggregates: [{ fn: 'count', as: 'c' }], limit })).data
+      .length
+  expect([await groups(), await groups(1000), await groups(1001), await groups(1e300)]).toEqual([100, 1000, 1000, 1000])
+  const nearest = async (limit?: number) =>
+    (await user.post(`${path}/find-nearest`, { column: 'at', vector: [3], metric: 'l2', limit })).data.map(
+      (row: any) => row._distance,
+    )
+  expect(await nearest()).toEqual([0, 1, 1, 2, 2, 3, 3, 4, 5, 6])
+  expect([(await nearest(100)).length, (await nearest(101)).length]).toEqual([100, 100])
+})
