@@ -15,8 +15,10 @@ const digitsOf = (number: string): string => {
   const [, sign, whole = '', part = '', exponent = '0'] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(number) ?? []
   const digits = `${whole}${part}`.replace(/^0+/, '')
-  const kept = digits.replace(/0+$/, '')
-  return kept === '' ? '0' : `${sign}${kept}e${Number(exponent) - part.length + digits.length - kept.length}`
+  // no pattern: one that looks for zeros at the end begins anew at each of half a million in the middle
+  let end = digits.length
+  while (end > 0 && digits[end - 1] === '0') end -= 1
+  return end === 0 ? '0' : `${sign}${digits.slice(0, end)}e${Number(exponent) - part.length + digits.length - end}`
 }
 
 /** A whole number is passed on as one, however it was written; but it may be what JavaScript made of a longer one. */
