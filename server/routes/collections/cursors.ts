@@ -22,12 +22,8 @@ const seal = (secrets: Secrets, query: string, payload: string): Buffer =>
  * A cursor holds a row's key, which the caller has seen, and is signed together with the query that it belongs to: it cannot be
  * changed, nor used with another filter, order or collection. `query` says which query that is.
  */
-export const writeCursor = (secrets: Secrets, query: string, next: string): string => {
-  const [key, id] = JSON.parse(next, (_name, value, context?: { source?: string }) =>
-    // a number's digits are kept as they are
-    typeof value === 'number' ? (context?.source ?? String(value)) : value,
-  ) as [string | boolean | null, string]
-  const payload = Buffer.from(JSON.stringify([key === null ? null : String(key), id]))
+export const writeCursor = (secrets: Secrets, query: string, { key, id }: After): string => {
+  const payload = Buffer.from(JSON.stringify([key, id]))
   return Buffer.concat([seal(secrets, query, payload.toString('base64')), payload]).toString('base64url')
 }
 
