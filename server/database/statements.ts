@@ -93,8 +93,8 @@ export const createStatements = (database: Database): Statements => {
     { kind, collection, request }: Question,
     settings: CallSettings,
   ): Promise<Compiled> => {
-    const args = { kind, collection, request, style: 'raw' }
-    const reply = await database.call(place, role, claims, 'collection_compile', args, { ...settings, readOnly: true })
+    const args = { kind, collection, request }
+    const reply = await database.call(place, role, claims, 'collection_statement', args, { ...settings, readOnly: true })
     const { data } = JSON.parse(reply.body) as { data: CompiledJson }
     numbered += 1
     return readCompiled(data, data.text.length > longest ? '' : `c${numbered}`)

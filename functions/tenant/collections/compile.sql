@@ -13,14 +13,13 @@ declare
   sql text;
   pages boolean := false;
   patterns jsonb;
-  raw jsonb;
 begin
   if request ->> 'group' is not null and d ->> 'scope' = 'group' and internal.as_uuid(request ->> 'group') is null then
     perform internal.fail(403, 'NOT_A_GROUP_MEMBER', 'The caller is not a member of this group.');
   end if;
   case collection_compile.kind
     when 'find' then
-      select f.params, f.sql, f.pages, f.raw into params, sql, pages, raw from internal.collection_find_sql(d, request, filter, params) f;
+      select f.params, f.sql, f.pages into params, sql, pages from internal.collection_find_sql(d, request, filter, params) f;
     when 'count' then
       select f.params, f.sql into params, sql from internal.collection_count_sql(d, request, filter, params) f;
     when 'aggregate' then
@@ -29,7 +28,7 @@ begin
     when 'nearest' then
       select f.params, f.sql into params, sql from internal.collection_nearest_sql(d, request, filter, params) f;
     when 'get' then
-      select f.params, f.sql, f.raw into params, sql, raw from internal.collection_row_sql(d, request, params) f;
+      select f.params, f.sql into params, sql from internal.collection_row_sql(d, request, params) f;
     when 'insert' then
       select f.params, f.sql, f.patterns into params, sql, patterns from internal.collection_insert_sql(d, request, params) f;
     when 'batch' then
@@ -42,7 +41,7 @@ begin
       select f.params, f.sql into params, sql from internal.collection_restore_sql(d, request, params) f;
   end case;
   return jsonb_build_object('text', sql, 'params', params -> 'list', 'version', d ->> 'version', 'pages', pages, 'patterns', patterns,
-                            'raw', raw);
+                            'raw', params -> 'raw');
 end $$;
 comment on function internal.collection_compile is
   'A request as {text, params, version, pages, patterns, raw}. kind is find, count, aggregate, nearest, get, insert, batch, patch, delete or restore;
@@ -50,13 +49,20 @@ comment on function internal.collection_compile is
    text[], for internal.collection_run). Compiled for the caller''s role.
    Refuses what the request does wrong by its shape, and by its values as far as their form goes.';
 
-create or replace function api.collection_compile(kind text, collection text, request json, style text default 'wire') returns api.reply
+create or replace function api.collection_statement(kind text, collection text, request json) returns api.reply
 language sql stable as $$
-  select internal.reply(200, internal.collection_compile(collection_compile.kind, collection_compile.collection, collection_compile.request,
-                                                         collection_compile.style)::json)
+  select internal.reply(200, internal.collection_compile(collection_statement.kind, collection_statement.collection, collection_statement.request,
+                                                         'raw')::json)
+$$;
+comment on function api.collection_statement is
+  'For the server: the statement of a request that it has not kept yet. Refuses 404 COLLECTION_NOT_FOUND and what internal.collection_compile refuses.';
+
+create or replace function api.collection_compile(kind text, collection text, request json) returns api.reply
+language sql stable as $$
+  select internal.reply(200, internal.collection_compile(collection_compile.kind, collection_compile.collection, collection_compile.request, 'wire')::json)
 $$;
 comment on function api.collection_compile is
-  'For the server: the statement of a request that it has not kept yet, in the style that it reads. Refuses 404 COLLECTION_NOT_FOUND and what internal.collection_compile refuses.';
+  'As api.collection_statement, for servers of the former version that still run beside this one: those read envelopes only.';
 
 create or replace function internal.collection_values(params jsonb, request json) returns text[]
 language sql stable as $$

@@ -194,7 +194,7 @@ language sql immutable parallel safe as $$
 $$;
 comment on function internal.collection_key_of is 'The value that a next page begins after, for the server: its text, or a time by its bytes.';
 
-create or replace function internal.collection_find_sql(definition jsonb, request jsonb, filter json, inout params jsonb, out sql text, out pages boolean, out raw jsonb)
+create or replace function internal.collection_find_sql(definition jsonb, request jsonb, filter json, inout params jsonb, out sql text, out pages boolean)
 language plpgsql stable as $$
 declare
   d constant jsonb := collection_find_sql.definition;
@@ -224,10 +224,10 @@ begin
   pages := cursor_key is not null;
   if params ->> 'style' = 'raw' then
     select k.form, k.sql into key from internal.collection_key_of(internal.collection_order(d, request) -> 0) k;
-    select r.sql, r.columns into sql, raw
+    select r.sql, params || jsonb_build_object('raw', jsonb_build_object('columns', r.columns, 'key', case when pages then key.form end))
+      into sql, params
       from internal.collection_raw_sql(d, status, case when pages then key.sql else 'null' end, chosen, tree,
                                        format('(%s) t limit %s%s', page, wanted, case when pages then ' + 1' else '' end)) r;
-    raw := jsonb_build_object('columns', raw, 'key', case when pages then key.form end);
     return;
   end if;
   if not pages then
@@ -246,9 +246,8 @@ begin
            wanted));
 end $$;
 comment on function internal.collection_find_sql is
-  'FindOptions as one statement. pages says whether it answers where the next page begins, raw how the server reads its rows where it makes
-   their JSON. Refuses 400 INVALID_BODY, INVALID_COLUMN and what
-   internal.collection_group refuses.';
+  'FindOptions as one statement. pages says whether it answers where the next page begins; in style raw, params.raw says how
+   the server reads its rows. Refuses 400 INVALID_BODY, INVALID_COLUMN and what internal.collection_group refuses.';
 
 create or replace function internal.collection_count_sql(definition jsonb, request jsonb, filter json, inout params jsonb, out sql text)
 language plpgsql stable as $$
@@ -264,7 +263,7 @@ begin
 end $$;
 comment on function internal.collection_count_sql is 'How many rows a request means, exactly.';
 
-create or replace function internal.collection_row_sql(definition jsonb, request jsonb, inout params jsonb, out sql text, out raw jsonb)
+create or replace function internal.collection_row_sql(definition jsonb, request jsonb, inout params jsonb, out sql text)
 language plpgsql stable as $$
 declare
   missing constant text := '{"error":{"code":"NOT_FOUND","message":"There is no such row."}}';
@@ -276,11 +275,11 @@ begin
     from internal.collection_conditions_sql(collection_row_sql.definition, collection_row_sql.request, null, 't', collection_row_sql.params) c;
   select p.params, p.sql into params, id from internal.collection_param(params, '["id"]', 'uuid', '{}') p;
   if params ->> 'style' = 'raw' then
-    select r.sql, r.columns into sql, raw
+    select r.sql, params || jsonb_build_object('raw', jsonb_build_object('columns', r.columns, 'key', 'timestamptz', 'missing', missing))
+      into sql, params
       from internal.collection_raw_sql(collection_row_sql.definition, format('case when r."$id" is null then 404 * %s / 200 else 200 end', status),
                                        't.updated_at::timestamptz', null, null,
                                        format('collections.%I t where t.id = %s and %s', collection_row_sql.definition ->> 'name', id, conditions)) r;
-    raw := jsonb_build_object('columns', raw, 'key', 'timestamptz', 'missing', missing);
     return;
   end if;
   sql := internal.collection_statement_sql(
