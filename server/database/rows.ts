@@ -5,10 +5,10 @@ import type { TakeRow } from '#server/database/call.ts'
  * tenth. What is written is byte for byte what `row_to_json` and `internal.iso` make of the same row (test/collections-rows-json.test.ts).
  */
 
-/** How a value's bytes are read: as JSON text, or as its type. Those of `binary` travel in Postgres's binary format. */
+/** How a value's bytes are read: as JSON text, or as its type. The last two travel in Postgres's binary format. */
 const forms = ['json', 'text', 'boolean', 'bigint', 'uuid', 'timestamptz'] as const
-export type Form = (typeof forms)[number]
-const binary: ReadonlySet<Form> = new Set<Form>(['uuid', 'timestamptz'])
+type Form = (typeof forms)[number]
+const [asText, asBoolean, asBigint, asUuid, asTime] = [1, 2, 3, 4, 5]
 
 /** What `internal.collection_compile` says of a statement whose rows come as they are. */
 export type RawJson = {
@@ -21,8 +21,8 @@ export type RawJson = {
 
 export type RawRows = {
   readonly formats: readonly number[]
-  readonly columns: readonly { readonly before: Buffer; readonly form: Form }[]
-  readonly key: Form | null
+  readonly columns: readonly { readonly before: Buffer; readonly form: number }[]
+  readonly isKeyTime: boolean
   readonly missing: string | null
   /** Bytes that a row takes beside its values. */
   readonly frame: number
@@ -31,14 +31,14 @@ export type RawRows = {
 export const readRaw = ({ columns, key, missing = '' }: RawJson): RawRows => {
   const made = columns.map(({ name, form }, index) => {
     if (!forms.includes(form)) throw new Error(`a column of an unknown form: ${form}`)
-    return { before: Buffer.from(`${index === 0 ? '{' : ','}${JSON.stringify(name)}:`), form }
+    return { before: Buffer.from(`${index === 0 ? '{' : ','}${JSON.stringify(name)}:`), form: forms.indexOf(form) }
   })
-  const formatOf = (form: Form | null) => (form && binary.has(form) ? 1 : 0)
+  const formatOf = (form: Form | null) => (form === 'uuid' || form === 'timestamptz' ? 1 : 0)
   return {
     // status and version are text, the id comes before the key
     formats: [0, 0, 1, formatOf(key), ...columns.map(({ form }) => formatOf(form))],
     columns: made,
-    key,
+    isKeyTime: key === 'timestamptz',
     missing: missing || null,
     frame: made.reduce((sum, { before }) => sum + before.length + 50, 50),
   }
@@ -56,68 +56,70 @@ export type RowReader = {
   readonly next: { readonly key: string | null; readonly id: string } | null
 }
 
-const scratch = Buffer.allocUnsafeSlow(262_144)
+/** Where answers are put together, many at a time: each takes one and gives it back with its last row. */
+const spare: Buffer[] = []
+const ofSpare = 131_072
+const takeBuffer = (least: number): Buffer =>
+  least > ofSpare ? Buffer.allocUnsafeSlow(least) : (spare.pop() ?? Buffer.allocUnsafeSlow(ofSpare))
+const giveBack = (buffer: Buffer): void => {
+  if (buffer.length === ofSpare && spare.length < 16) spare.push(buffer)
+}
+
+const int32 = (bytes: Buffer, at: number): number =>
+  ((bytes[at] as number) << 24) |
+  ((bytes[at + 1] as number) << 16) |
+  ((bytes[at + 2] as number) << 8) |
+  (bytes[at + 3] as number)
+
+/** Where the next value's length stands. */
+const after = (bytes: Buffer, at: number): number => at + 4 + Math.max(0, int32(bytes, at))
+
+const textAt = (bytes: Buffer, at: number): string | null => {
+  const size = int32(bytes, at)
+  return size < 0 ? null : bytes.toString('utf8', at + 4, at + 4 + size)
+}
 
 /** Reads at most `limit` rows; one more says that there is a next page. */
-export const createRowReader = ({ columns, key, missing, frame }: RawRows, limit: number): RowReader => {
+export const createRowReader = (raw: RawRows, limit: number): RowReader => {
+  const { missing } = raw
   let status: string | null = null
   let version: string | null = null
-  let rows = ''
   let count = 0
-  let more = false
   let next: { key: string | null; id: string } | null = null
   let headers: Record<string, string> | null = null
+  let rows = ''
+  let out: Buffer | null = null
+  let to = 0
+
+  const flush = () => {
+    if (!out) return
+    rows += out.toString('utf8', 0, to)
+    giveBack(out)
+    out = null
+    to = 0
+  }
 
   const take: TakeRow = (bytes, start, end) => {
-    let at = start + 2
-    const length = () => {
-      const found = bytes.readInt32BE(at)
-      at += 4
-      return found
-    }
-    const text = () => {
-      const size = length()
-      if (size < 0) return null
-      at += size
-      return bytes.toString('latin1', at - size, at)
-    }
-    const ofStatus = text()
-    const ofVersion = text()
+    const versionAt = after(bytes, start + 2)
+    const idAt = after(bytes, versionAt)
     if (count === 0) {
-      status = ofStatus
-      version = ofVersion
+      status = textAt(bytes, start + 2)
+      version = textAt(bytes, versionAt)
     }
-    const idLength = length()
-    if (idLength < 0) return
-    count += 1
-    if (count > limit) {
-      more = true
-      return
-    }
-    const idAt = at
-    at += idLength
-    const keyLength = length()
-    const keyAt = at
-    if (keyLength > 0) at += keyLength
-    if (missing !== null) headers = { ETag: etagOf(bytes, keyAt) }
-    else if (count === limit && key !== null) {
-      const keyText = keyLength < 0 ? null : keyOf(key, bytes, keyAt, keyLength)
-      writeUuid(bytes, idAt, scratch, 0)
-      next = { key: keyText, id: scratch.toString('latin1', 0, 36) }
-    }
+    // no row, or one that only says that there are more
+    if (int32(bytes, idAt) < 0 || ++count > limit) return
+    const keyAt = after(bytes, idAt)
+    if (missing !== null) headers = { ETag: etagOf(bytes, keyAt + 4) }
+    else if (count === limit) next = { key: keyOf(raw, bytes, keyAt), id: uuidOf(bytes, idAt + 4) }
     // a letter may become six
-    const most = (end - at) * 6 + frame
-    const out = most > scratch.length ? Buffer.allocUnsafe(most) : scratch
-    let to = 0
-    for (const { before, form } of columns) {
-      to = copy(before, 0, before.length, out, to)
-      const size = length()
-      to = size < 0 ? writeNull(out, to) : write(form, bytes, at, size, out, to)
-      if (size > 0) at += size
+    const most = (end - start) * 6 + raw.frame
+    if (out && to + most > out.length) flush()
+    out ??= takeBuffer(most)
+    if (count > 1) {
+      out[to++] = 44
+      out[to++] = 32
     }
-    out[to] = 125
-    const row = out.toString('utf8', 0, to + 1)
-    rows = count === 1 ? row : `${rows}, ${row}`
+    to = writeRow(raw, bytes, after(bytes, keyAt), out, to)
   }
 
   return {
@@ -129,6 +131,7 @@ export const createRowReader = ({ columns, key, missing, frame }: RawRows, limit
       return version
     },
     body() {
+      flush()
       if (missing !== null) return count === 0 ? missing : `{"data":${rows}}`
       return `{"data":[${rows}]}`
     },
@@ -136,9 +139,34 @@ export const createRowReader = ({ columns, key, missing, frame }: RawRows, limit
       return headers
     },
     get next() {
-      return more ? next : null
+      return count > limit ? next : null
     },
   }
+}
+
+/** A row's values, from `start` on, as a JSON object. */
+const writeRow = ({ columns }: RawRows, bytes: Buffer, start: number, out: Buffer, began: number): number => {
+  let at = start
+  let to = began
+  for (let index = 0; index < columns.length; index += 1) {
+    const { before, form } = columns[index] as (typeof columns)[number]
+    to = copy(before, 0, before.length, out, to)
+    const size = int32(bytes, at)
+    at += 4
+    if (size < 0) {
+      to = copy(nothing, 0, 4, out, to)
+      continue
+    }
+    if (form === asText) to = writeText(bytes, at, size, out, to)
+    else if (form === asTime) to = writeTime(bytes, at, out, to)
+    else if (form === asUuid) to = writeUuid(bytes, at, out, to)
+    else if (form === asBoolean) to = writeBoolean(bytes, at, out, to)
+    else if (form === asBigint) to = writeBigint(bytes, at, size, out, to)
+    else to = copy(bytes, at, size, out, to)
+    at += size
+  }
+  out[to] = 125
+  return to + 1
 }
 
 /** Loops beat a call into C++ for what is short. */
@@ -151,33 +179,10 @@ const copy = (from: Buffer, start: number, size: number, out: Buffer, to: number
   return to + size
 }
 
-const word = (text: string) => {
-  const letters = Buffer.from(text)
-  return (out: Buffer, to: number) => copy(letters, 0, letters.length, out, to)
-}
-const writeNull = word('null')
-const writeTrue = word('true')
-const writeFalse = word('false')
-
-const write = (form: Form, bytes: Buffer, at: number, size: number, out: Buffer, to: number): number => {
-  switch (form) {
-    case 'json':
-      return copy(bytes, at, size, out, to)
-    case 'text':
-      return writeText(bytes, at, size, out, to)
-    case 'boolean':
-      return bytes[at] === 116 ? writeTrue(out, to) : writeFalse(out, to)
-    case 'bigint':
-      return writeBigint(bytes, at, size, out, to)
-    case 'uuid':
-      out[to] = 34
-      writeUuid(bytes, at, out, to + 1)
-      out[to + 37] = 34
-      return to + 38
-    case 'timestamptz':
-      return writeTime(bytes, at, out, to)
-  }
-}
+const nothing = Buffer.from('null')
+const [yes, no] = [Buffer.from('true'), Buffer.from('false')]
+const writeBoolean = (bytes: Buffer, at: number, out: Buffer, to: number): number =>
+  bytes[at] === 116 ? copy(yes, 0, 4, out, to) : copy(no, 0, 5, out, to)
 
 /** How a letter of one byte stands in a string of JSON, where not as itself; Postgres escapes the same ones. */
 const escapes: readonly (Buffer | undefined)[] = Array.from({ length: 256 }, (_, code) =>
@@ -212,34 +217,42 @@ const hex = '0123456789abcdef'
 const highDigits = Uint8Array.from({ length: 256 }, (_, byte) => hex.charCodeAt(byte >> 4))
 const lowDigits = Uint8Array.from({ length: 256 }, (_, byte) => hex.charCodeAt(byte & 15))
 
-const writeUuid = (bytes: Buffer, at: number, out: Buffer, start: number): void => {
+const writeUuid = (bytes: Buffer, at: number, out: Buffer, start: number): number => {
   let to = start
+  out[to++] = 34
   for (let index = 0; index < 16; index += 1) {
     if (index === 4 || index === 6 || index === 8 || index === 10) out[to++] = 45
     const byte = bytes[at + index] as number
     out[to++] = highDigits[byte] as number
     out[to++] = lowDigits[byte] as number
   }
+  out[to++] = 34
+  return to
 }
+
+const uuidOf = (bytes: Buffer, at: number): string =>
+  bytes.toString('hex', at, at + 16).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
 
 /** Postgres counts microseconds from the year 2000. */
 const epoch = 946_684_800_000
 const msPerDay = 86_400_000
-const isEver = (high: number, low: number) =>
-  (high === 0x7fffffff && low === 0xffffffff) || (high === -0x80000000 && low === 0)
-
-/** Milliseconds since 1970, and the microseconds that are left; a double holds a time's microseconds until the year 2285. */
-const timeOf = (bytes: Buffer, at: number): { ms: number; micros: number } => {
-  const high = bytes.readInt32BE(at)
-  if (high > -0x200000 && high < 0x200000) {
-    const all = high * 4_294_967_296 + bytes.readUInt32BE(at + 4)
-    const ms = Math.floor(all / 1000)
-    return { ms: ms + epoch, micros: all - ms * 1000 }
-  }
-  const all = bytes.readBigInt64BE(at)
-  const micros = ((all % 1000n) + 1000n) % 1000n
-  return { ms: Number((all - micros) / 1000n) + epoch, micros: Number(micros) }
+const isEver = (bytes: Buffer, at: number): boolean => {
+  const high = int32(bytes, at)
+  const low = int32(bytes, at + 4)
+  return (high === 0x7fffffff && low === -1) || (high === -0x80000000 && low === 0)
 }
+
+/** Milliseconds since 1970; a double holds a time's microseconds until the year 2285. */
+const millisecondsOf = (bytes: Buffer, at: number): number => {
+  const high = int32(bytes, at)
+  if (high > -0x200000 && high < 0x200000)
+    return Math.floor((high * 4_294_967_296 + (int32(bytes, at + 4) >>> 0)) / 1000) + epoch
+  const all = bytes.readBigInt64BE(at)
+  return Number((all - microsecondsOf(all)) / 1000n) + epoch
+}
+
+/** The microseconds that milliseconds leave. */
+const microsecondsOf = (all: bigint): bigint => ((all % 1000n) + 1000n) % 1000n
 
 type Day = { readonly year: number; readonly text: string }
 
@@ -264,15 +277,19 @@ const dayOf = (days: number): Day => {
   }
 }
 
-/** Rows of a page are often of one day. */
-let lastDays = Number.NaN
-let lastDay: Day = { year: 0, text: '' }
-const knownDay = (days: number): Day => {
-  if (days !== lastDays) {
-    lastDay = dayOf(days)
-    lastDays = days
+/** The days that were written last, ten letters each: the times of a page are often of a few. */
+const knownDays = new Int32Array(256).fill(-0x80000000)
+const knownTexts = Buffer.alloc(256 * 10)
+
+const writeDay = (days: number, out: Buffer, to: number): number => {
+  const place = days & 255
+  if (knownDays[place] !== days) {
+    const { text } = dayOf(days)
+    if (text.length !== 10) return to + out.write(text, to, 'latin1')
+    knownDays[place] = days
+    knownTexts.write(text, place * 10, 'latin1')
   }
-  return lastDay
+  return copy(knownTexts, place * 10, 10, out, to)
 }
 
 const digits = (value: number, count: number, out: Buffer, to: number): number => {
@@ -287,14 +304,12 @@ const digits = (value: number, count: number, out: Buffer, to: number): number =
 
 /** As internal.iso: UTC, cut to milliseconds; null for infinity. */
 const writeTime = (bytes: Buffer, at: number, out: Buffer, start: number): number => {
-  if (isEver(bytes.readInt32BE(at), bytes.readUInt32BE(at + 4))) return writeNull(out, start)
-  const { ms } = timeOf(bytes, at)
+  if (isEver(bytes, at)) return copy(nothing, 0, 4, out, start)
+  const ms = millisecondsOf(bytes, at)
   const days = Math.floor(ms / msPerDay)
   const ofDay = ms - days * msPerDay
-  const { text } = knownDay(days)
-  let to = start
-  out[to++] = 34
-  for (let index = 0; index < text.length; index += 1) out[to++] = text.charCodeAt(index)
+  out[start] = 34
+  let to = writeDay(days, out, start + 1)
   out[to++] = 84
   to = digits((ofDay / 3_600_000) | 0, 2, out, to)
   out[to++] = 58
@@ -309,19 +324,18 @@ const writeTime = (bytes: Buffer, at: number, out: Buffer, start: number): numbe
 }
 
 /** A key as a parameter of the next page takes it: a time with all its microseconds. */
-const keyOf = (form: Form, bytes: Buffer, at: number, size: number): string => {
-  if (form !== 'timestamptz') return bytes.toString('utf8', at, at + size)
-  const high = bytes.readInt32BE(at)
-  if (isEver(high, bytes.readUInt32BE(at + 4))) return high > 0 ? 'infinity' : '-infinity'
-  const { ms, micros } = timeOf(bytes, at)
+const keyOf = ({ isKeyTime }: RawRows, bytes: Buffer, lengthAt: number): string | null => {
+  if (!isKeyTime || int32(bytes, lengthAt) < 0) return textAt(bytes, lengthAt)
+  const at = lengthAt + 4
+  if (isEver(bytes, at)) return int32(bytes, at) > 0 ? 'infinity' : '-infinity'
+  const ms = millisecondsOf(bytes, at)
   const days = Math.floor(ms / msPerDay)
   const { year, text } = dayOf(days)
   const ofDay = new Date(ms - days * msPerDay).toISOString().slice(10, -1)
-  return `${text}${ofDay}${String(micros).padStart(3, '0')}Z${year <= 0 ? ' BC' : ''}`
+  const micros = String(microsecondsOf(bytes.readBigInt64BE(at))).padStart(3, '0')
+  return `${text}${ofDay}${micros}Z${year <= 0 ? ' BC' : ''}`
 }
 
 /** As internal.etag: the microseconds since 1970, in hexadecimal. */
-const etagOf = (bytes: Buffer, at: number): string => {
-  const { ms, micros } = timeOf(bytes, at)
-  return `"${BigInt.asUintN(64, BigInt(ms) * 1000n + BigInt(micros)).toString(16)}"`
-}
+const etagOf = (bytes: Buffer, at: number): string =>
+  `"${BigInt.asUintN(64, bytes.readBigInt64BE(at) + BigInt(epoch) * 1000n).toString(16)}"`
