@@ -234,7 +234,8 @@ const uuidOf = (bytes: Buffer, at: number): string =>
   bytes.toString('hex', at, at + 16).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
 
 /** Postgres counts microseconds from the year 2000. */
-const epoch = 946_684_800_000
+const epochDays = 10_957
+const epochMicros = 946_684_800_000_000n
 const msPerDay = 86_400_000
 const isEver = (bytes: Buffer, at: number): boolean => {
   const high = int32(bytes, at)
@@ -242,17 +243,19 @@ const isEver = (bytes: Buffer, at: number): boolean => {
   return (high === 0x7fffffff && low === -1) || (high === -0x80000000 && low === 0)
 }
 
-/** Milliseconds since 1970; a double holds a time's microseconds until the year 2285. */
-const millisecondsOf = (bytes: Buffer, at: number): number => {
-  const high = int32(bytes, at)
-  if (high > -0x200000 && high < 0x200000)
-    return Math.floor((high * 4_294_967_296 + (int32(bytes, at + 4) >>> 0)) / 1000) + epoch
-  const all = bytes.readBigInt64BE(at)
-  return Number((all - microsecondsOf(all)) / 1000n) + epoch
-}
+type Moment = { readonly days: number; readonly ms: number; readonly micros: number }
+const microsPerDay = 86_400_000_000n
 
-/** The microseconds that milliseconds leave. */
-const microsecondsOf = (all: bigint): bigint => ((all % 1000n) + 1000n) % 1000n
+/** A time as days since 1970, milliseconds of its day and microseconds of its millisecond. */
+const momentOf = (bytes: Buffer, at: number): Moment => {
+  const all = bytes.readBigInt64BE(at)
+  const ofDay = ((all % microsPerDay) + microsPerDay) % microsPerDay
+  return {
+    days: Number((all - ofDay) / microsPerDay) + epochDays,
+    ms: Number(ofDay / 1000n),
+    micros: Number(ofDay % 1000n),
+  }
+}
 
 type Day = { readonly year: number; readonly text: string }
 
@@ -305,9 +308,20 @@ const digits = (value: number, count: number, out: Buffer, to: number): number =
 /** As internal.iso: UTC, cut to milliseconds; null for infinity. */
 const writeTime = (bytes: Buffer, at: number, out: Buffer, start: number): number => {
   if (isEver(bytes, at)) return copy(nothing, 0, 4, out, start)
-  const ms = millisecondsOf(bytes, at)
-  const days = Math.floor(ms / msPerDay)
-  const ofDay = ms - days * msPerDay
+  const high = int32(bytes, at)
+  let days: number
+  let ofDay: number
+  // a double holds a time's microseconds until the year 2285
+  if (high > -0x200000 && high < 0x200000) {
+    const ms = Math.floor((high * 4_294_967_296 + (int32(bytes, at + 4) >>> 0)) / 1000)
+    days = Math.floor(ms / msPerDay)
+    ofDay = ms - days * msPerDay
+    days += epochDays
+  } else {
+    const moment = momentOf(bytes, at)
+    days = moment.days
+    ofDay = moment.ms
+  }
   out[start] = 34
   let to = writeDay(days, out, start + 1)
   out[to++] = 84
@@ -328,14 +342,12 @@ const keyOf = ({ isKeyTime }: RawRows, bytes: Buffer, lengthAt: number): string 
   if (!isKeyTime || int32(bytes, lengthAt) < 0) return textAt(bytes, lengthAt)
   const at = lengthAt + 4
   if (isEver(bytes, at)) return int32(bytes, at) > 0 ? 'infinity' : '-infinity'
-  const ms = millisecondsOf(bytes, at)
-  const days = Math.floor(ms / msPerDay)
+  const { days, ms, micros } = momentOf(bytes, at)
   const { year, text } = dayOf(days)
-  const ofDay = new Date(ms - days * msPerDay).toISOString().slice(10, -1)
-  const micros = String(microsecondsOf(bytes.readBigInt64BE(at))).padStart(3, '0')
-  return `${text}${ofDay}${micros}Z${year <= 0 ? ' BC' : ''}`
+  const ofDay = new Date(ms).toISOString().slice(10, -1)
+  return `${text}${ofDay}${String(micros).padStart(3, '0')}Z${year <= 0 ? ' BC' : ''}`
 }
 
 /** As internal.etag: the microseconds since 1970, in hexadecimal. */
 const etagOf = (bytes: Buffer, at: number): string =>
-  `"${BigInt.asUintN(64, bytes.readBigInt64BE(at) + BigInt(epoch) * 1000n).toString(16)}"`
+  `"${BigInt.asUintN(64, bytes.readBigInt64BE(at) + epochMicros).toString(16)}"`

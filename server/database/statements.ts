@@ -94,7 +94,10 @@ export const createStatements = (database: Database): Statements => {
     settings: CallSettings,
   ): Promise<Compiled> => {
     const args = { kind, collection, request }
-    const reply = await database.call(place, role, claims, 'collection_statement', args, { ...settings, readOnly: true })
+    const reply = await database.call(place, role, claims, 'collection_statement', args, {
+      ...settings,
+      readOnly: true,
+    })
     const { data } = JSON.parse(reply.body) as { data: CompiledJson }
     numbered += 1
     return readCompiled(data, data.text.length > longest ? '' : `c${numbered}`)
