@@ -5,10 +5,10 @@ import type { TakeRow } from '#server/database/call.ts'
  * tenth. What is written is byte for byte what `row_to_json` and `internal.iso` make of the same row (test/collections-rows-json.test.ts).
  */
 
-/** How a value's bytes are read: as JSON text, or as its type. The last two travel in Postgres's binary format. */
-const forms = ['json', 'text', 'boolean', 'bigint', 'uuid', 'timestamptz'] as const
+/** How a value's bytes are read: as JSON text, or as its type. The last three travel in Postgres's binary format. */
+const forms = ['json', 'text', 'boolean', 'bigint', 'uuid', 'timestamptz', 'text[]'] as const
 type Form = (typeof forms)[number]
-const [asText, asBoolean, asBigint, asUuid, asTime] = [1, 2, 3, 4, 5]
+const [asText, asBoolean, asBigint, asUuid, asTime, asTexts] = [1, 2, 3, 4, 5, 6]
 
 /** What `internal.collection_compile` says of a statement whose rows come as they are. */
 export type RawJson = {
@@ -33,7 +33,7 @@ export const readRaw = ({ columns, key, missing = '' }: RawJson): RawRows => {
     if (!forms.includes(form)) throw new Error(`a column of an unknown form: ${form}`)
     return { before: Buffer.from(`${index === 0 ? '{' : ','}${JSON.stringify(name)}:`), form: forms.indexOf(form) }
   })
-  const formatOf = (form: Form | null) => (form === 'uuid' || form === 'timestamptz' ? 1 : 0)
+  const formatOf = (form: Form | null) => (form && forms.indexOf(form) >= asUuid ? 1 : 0)
   return {
     // status and version are text, the id comes before the key
     formats: [0, 0, 1, formatOf(key), ...columns.map(({ form }) => formatOf(form))],
@@ -160,6 +160,7 @@ const writeRow = ({ columns }: RawRows, bytes: Buffer, start: number, out: Buffe
     if (form === asText) to = writeText(bytes, at, size, out, to)
     else if (form === asTime) to = writeTime(bytes, at, out, to)
     else if (form === asUuid) to = writeUuid(bytes, at, out, to)
+    else if (form === asTexts) to = writeTexts(bytes, at, out, to)
     else if (form === asBoolean) to = writeBoolean(bytes, at, out, to)
     else if (form === asBigint) to = writeBigint(bytes, at, size, out, to)
     else to = copy(bytes, at, size, out, to)
@@ -204,6 +205,31 @@ const writeText = (bytes: Buffer, at: number, size: number, out: Buffer, start: 
     }
   }
   out[to++] = 34
+  return to
+}
+
+/** The binary format of an array: how many dimensions, two words, length and first index of each, then its elements. */
+const writeTexts = (bytes: Buffer, at: number, out: Buffer, start: number): number => {
+  const dimensions = int32(bytes, at)
+  let from = at + 12 + dimensions * 8
+  let to = start
+  const list = (dimension: number) => {
+    out[to++] = 91
+    const length = dimension < dimensions ? int32(bytes, at + 12 + dimension * 8) : 0
+    for (let index = 0; index < length; index += 1) {
+      if (index > 0) out[to++] = 44
+      if (dimension < dimensions - 1) {
+        list(dimension + 1)
+        continue
+      }
+      const size = int32(bytes, from)
+      from += 4
+      to = size < 0 ? copy(nothing, 0, 4, out, to) : writeText(bytes, from, size, out, to)
+      if (size > 0) from += size
+    }
+    out[to++] = 93
+  }
+  list(0)
   return to
 }
 

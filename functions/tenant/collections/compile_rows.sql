@@ -66,7 +66,7 @@ language sql immutable parallel safe as $$
            when t.type in ('integer', 'jsonb') then collection_raw_output.expr
            else format('to_json(%s)', internal.collection_output_sql(collection_raw_output.col, collection_raw_output.expr))
          end
-    from (select c.type, c.type in ('uuid', 'timestamptz', 'text', 'boolean', 'bigint') as is_plain
+    from (select c.type, c.type in ('uuid', 'timestamptz', 'text', 'boolean', 'bigint', 'text[]') as is_plain
             from (select collection_raw_output.col ->> 'type' as type) as c) as t
 $$;
 comment on function internal.collection_raw_output is
