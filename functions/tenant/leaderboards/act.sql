@@ -1,5 +1,20 @@
 -- Scores by hand: what an app or a server submits, and what administrators set, take away and import.
 
+create or replace function internal.leaderboard_submit_check(board app.leaderboards, score numeric) returns void
+language plpgsql stable as $$
+begin
+  if board.source ->> 'type' <> 'manual' then
+    perform internal.fail(409, 'LEADERBOARD_NOT_MANUAL', 'The scores of this leaderboard come from elsewhere.');
+  elsif not board.client_writable and internal.caller() <> 'server_key_user' then
+    perform internal.fail(403, 'SERVER_KEY_REQUIRED', 'Scores of this leaderboard come from servers.');
+  elsif score < board.min_score or score > board.max_score then
+    perform internal.fail(400, 'SCORE_OUT_OF_RANGE', 'The score is out of the range of this leaderboard.', json_build_object(
+      'field', 'score', 'min_score', board.min_score, 'max_score', board.max_score));
+  end if;
+end $$;
+comment on function internal.leaderboard_submit_check is
+  'Refuses a score by hand that a board does not take: 409 LEADERBOARD_NOT_MANUAL, 403 SERVER_KEY_REQUIRED, 400 SCORE_OUT_OF_RANGE. Granted to nobody.';
+
 create or replace function internal.leaderboard_submit(id_or_key text, score numeric, metadata jsonb, idempotency_key text, body_hash text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -13,13 +28,8 @@ declare
   moved record;
   ranks record;
 begin
-  if board.source ->> 'type' <> 'manual' then
-    perform internal.fail(409, 'LEADERBOARD_NOT_MANUAL', 'The scores of this leaderboard come from elsewhere.');
-  elsif not board.client_writable and internal.caller() <> 'server_key_user' then
-    perform internal.fail(403, 'SERVER_KEY_REQUIRED', 'Scores of this leaderboard come from servers.');
-  elsif leaderboard_submit.score < board.min_score or leaderboard_submit.score > board.max_score then
-    perform internal.fail(400, 'SCORE_OUT_OF_RANGE', 'The score is out of the range of this leaderboard.', json_build_object(
-      'field', 'score', 'min_score', board.min_score, 'max_score', board.max_score));
+  if board.source ->> 'type' <> 'manual' or not board.client_writable or score < board.min_score or score > board.max_score then
+    perform internal.leaderboard_submit_check(board, leaderboard_submit.score);
   end if;
   if leaderboard_submit.idempotency_key is not null then
     stored := internal.idempotency_begin('POST leaderboards/' || board.id || '/scores', leaderboard_submit.idempotency_key, leaderboard_submit.body_hash);

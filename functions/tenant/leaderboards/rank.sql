@@ -8,7 +8,6 @@ create or replace function internal.leaderboard_before(run_id uuid, place numeri
 language sql stable as $$
   select s.n
   from (select) one
-  left join app.leaderboard_folds f on f.run_id = leaderboard_before.run_id
   left join lateral (
     select k.from_place, k.from_at, k.from_id
       from app.leaderboard_shelves k
@@ -37,7 +36,7 @@ language sql stable as $$
    union all
    select c.n::bigint
      from app.leaderboard_changes c
-    where c.run_id = leaderboard_before.run_id and c.made >= f.folded_to
+    where c.run_id = leaderboard_before.run_id and c.made >= (select f.folded_to from app.leaderboard_folds f where f.run_id = leaderboard_before.run_id)
       and (c.place, c.at, c.whose) < (bucket.from_place, bucket.from_at, bucket.from_id)
    union all
    -- where nothing was folded yet, all of them
@@ -362,16 +361,14 @@ comment on function internal.tg_leaderboard_entries__tally is
 create or replace function internal.tg_leaderboard_entries__moved() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  -- not in the trigger's condition: that is parsed anew for each statement
-  if (old.place, old.reached_at, old.is_hidden, old.run_id, old.app_user_id)
-     is not distinct from (new.place, new.reached_at, new.is_hidden, new.run_id, new.app_user_id) then
-    return null;
-  end if;
   insert into app.leaderboard_changes (run_id, place, at, whose, n)
   select m.run_id, m.place, m.reached_at, m.app_user_id, m.n
     from (values (old.run_id, old.place, old.reached_at, old.app_user_id, -1, old.is_hidden),
                  (new.run_id, new.place, new.reached_at, new.app_user_id, 1, new.is_hidden)) as m (run_id, place, reached_at, app_user_id, n, is_hidden)
-   where not m.is_hidden;
+   where not m.is_hidden
+     -- here, and not in the trigger's condition: that is parsed anew for each statement
+     and (old.place, old.reached_at, old.is_hidden, old.run_id, old.app_user_id)
+         is distinct from (new.place, new.reached_at, new.is_hidden, new.run_id, new.app_user_id);
   return null;
 end $$;
 comment on function internal.tg_leaderboard_entries__moved is
@@ -385,7 +382,6 @@ create or replace trigger tg_leaderboard_entries__tally_out
   after delete on app.leaderboard_entries
   referencing old table as was
   for each statement execute function internal.tg_leaderboard_entries__tally();
-drop trigger if exists tg_leaderboard_entries__tally_moved on app.leaderboard_entries;
 -- of a row, for most updates are of one: to gather old and new rows for a statement costs as much again
 create or replace trigger tg_leaderboard_entries__moved
   after update of run_id, app_user_id, place, reached_at, is_hidden on app.leaderboard_entries
