@@ -2,7 +2,8 @@
 -- transaction; folding takes rows away and counts them into buckets, in one transaction too. So in every snapshot
 --   entries below a bound = what the buckets below it count + what the moves that are still there add and take,
 -- and a rank is that sum up to its own bucket, and a count within it. Writers share no row and wait for nobody.
--- Plans are generic: the planner believes that a bound it knows is worth a new plan each time, which costs ten times what the plan saves.
+-- Plans are generic: the planner believes that a bound it knows is worth a new plan each time, which costs ten times what the plan saves. And they go
+-- by index: one that was made while a table was empty would read it whole for as long as the connection lives.
 
 create or replace function internal.leaderboard_before(run_id uuid, place numeric, reached_at timestamptz, app_user_id uuid) returns setof bigint
 language sql stable as $$
@@ -36,7 +37,8 @@ language sql stable as $$
    union all
    select c.n::bigint
      from app.leaderboard_changes c
-    where c.run_id = leaderboard_before.run_id and c.made >= (select f.folded_to from app.leaderboard_folds f where f.run_id = leaderboard_before.run_id)
+    where c.run_id = leaderboard_before.run_id
+      and c.made >= (select f.folded_to from app.leaderboard_folds f where f.run_id = leaderboard_before.run_id)
       and (c.place, c.at, c.whose) < (bucket.from_place, bucket.from_at, bucket.from_id)
    union all
    -- where nothing was folded yet, all of them
