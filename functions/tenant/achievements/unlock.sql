@@ -2,7 +2,7 @@
 
 create or replace function internal.achievement_values(criteria jsonb, app_user_ids uuid[], before timestamptz default null)
 returns table (app_user_id uuid, value numeric)
-language plpgsql stable security definer set search_path = '' rows 1000 as $$
+language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'auto' rows 1000 as $$
 declare
   kind constant text := achievement_values.criteria ->> 'type';
   name constant text := achievement_values.criteria ->> 'event_name';
@@ -119,30 +119,32 @@ comment on function internal.achievements_unlock is
 create or replace function internal.achievements_measure(app_user_ids uuid[], achievement_ids uuid[], source text) returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  wanted record;
-  users uuid[] := '{}';
-  reached uuid[] := '{}';
-  of_one uuid[];
+  users uuid[];
+  reached uuid[];
 begin
-  -- pairs that go together
-  for wanted in
-    select a.id, a.criteria, array_agg(w.app_user_id) as users
-      from unnest(achievements_measure.app_user_ids, achievements_measure.achievement_ids) as w (app_user_id, achievement_id)
+  with wanted as materialized (
+    -- pairs that go together
+    select a.id, a.criteria, w.app_user_id, a.criteria ->> 'event_name' as event_name, (a.criteria ->> 'target_value')::numeric as target,
+           a.criteria ->> 'type' = 'event_count' and coalesce(a.criteria -> 'event_filter', 'null') = 'null' and a.criteria ->> 'since' is null as is_of_all_days
+      from (select distinct w.app_user_id, w.achievement_id
+              from unnest(achievements_measure.app_user_ids, achievements_measure.achievement_ids) as w (app_user_id, achievement_id)) w
       join app.achievements a on a.id = w.achievement_id
      where not exists (select from app.user_achievements u
                         where (u.app_user_id, u.achievement_id) = (w.app_user_id, a.id) and u.revoked_at is null)
-     group by a.id
-     order by a.id
-  loop
-    select array_agg(v.app_user_id order by v.app_user_id) into of_one
-      from internal.achievement_values(wanted.criteria, wanted.users) v
-     where v.value >= (wanted.criteria ->> 'target_value')::numeric;
-    if of_one is not null then
-      users := users || of_one;
-      reached := reached || array_fill(wanted.id, array[cardinality(of_one)]);
-    end if;
-  end loop;
-  if cardinality(users) = 0 then
+  ), valued as (
+    -- what most count, by its index for each pair
+    select w.app_user_id, w.id
+      from wanted w
+     where w.is_of_all_days
+       and (select sum(k.count) from app.user_event_counters k where k.app_user_id = w.app_user_id and k.event_name = w.event_name) >= w.target
+    union all
+    select v.app_user_id, g.id
+      from (select w.id, w.criteria, w.target, array_agg(w.app_user_id) as users from wanted w where not w.is_of_all_days group by w.id, w.criteria, w.target) g
+     cross join lateral internal.achievement_values(g.criteria, g.users) v
+     where v.value >= g.target
+  )
+  select array_agg(v.app_user_id order by v.app_user_id, v.id), array_agg(v.id order by v.app_user_id, v.id) into users, reached from valued v;
+  if users is null then
     return '[]';
   end if;
   perform internal.achievements_unlock(users, reached, achievements_measure.source);
@@ -156,7 +158,7 @@ comment on function internal.achievements_measure is
   'Measures pairs of users and achievements that are not unlocked, unlocks those that reach, and answers them. The users must be locked. Granted to nobody.';
 
 create or replace function internal.tg_engagement_events__50_achievements() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
+language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
 declare
   users uuid[];
   touched uuid[];

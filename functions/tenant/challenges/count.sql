@@ -9,16 +9,22 @@ $$;
 comment on function internal.is_in_segment is
   'Whether a user belongs: everybody where no segment is named. Asks about anybody, for one user''s request may move another''s events. Granted to nobody.';
 
+create or replace function internal.first_whole_day(at timestamptz) returns date
+language sql immutable parallel safe as $$
+  select ((first_whole_day.at at time zone 'UTC') + interval '1 day' - interval '1 microsecond')::date
+$$;
+comment on function internal.first_whole_day is 'The first UTC day that lies whole after a time.';
+
 create or replace function internal.challenge_values(challenge app.challenges, app_user_ids uuid[], shift interval default '0')
 returns table (app_user_id uuid, value bigint)
-language plpgsql stable security definer set search_path = '' rows 1000 as $$
+language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'auto' rows 1000 as $$
 declare
   c constant app.challenges := challenge_values.challenge;
   starts constant timestamptz := c.start_at - challenge_values.shift;
   ends constant timestamptz := c.end_at - challenge_values.shift;
   everybody constant boolean := challenge_values.app_user_ids is null;
   -- UTC days that lie within whole
-  first_day constant date := ((starts at time zone 'UTC') + interval '1 day' - interval '1 microsecond')::date;
+  first_day constant date := internal.first_whole_day(starts);
   last_day constant date := (ends at time zone 'UTC')::date;
   days_from constant timestamptz := first_day::timestamp at time zone 'UTC';
   days_to constant timestamptz := last_day::timestamp at time zone 'UTC';
@@ -103,69 +109,81 @@ comment on function internal.challenges_pay is 'Gives users what completing chal
 create or replace function internal.challenges_measure(app_user_ids uuid[], challenge_ids uuid[]) returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  wanted record;
   found_ones record;
-  users uuid[] := '{}';
-  ids uuid[] := '{}';
-  amounts bigint[] := '{}';
-  teams uuid[] := '{}';
-  completing boolean[] := '{}';
   moved record;
 begin
-  -- pairs that go together
-  for wanted in
-    select c as challenge, array_agg(distinct w.app_user_id) as users
-      from unnest(challenges_measure.app_user_ids, challenges_measure.challenge_ids) as w (app_user_id, challenge_id)
+  with wanted as materialized (
+    -- pairs that go together
+    select c.id, c, w.app_user_id, d.first_day, d.last_day,
+           c.goal_type = 'event_count' and c.event_name is not null and d.first_day < d.last_day and internal.now() < c.end_at + interval '24 hours' as is_of_days
+      from (select distinct w.app_user_id, w.challenge_id
+              from unnest(challenges_measure.app_user_ids, challenges_measure.challenge_ids) as w (app_user_id, challenge_id)) w
       join app.challenges c on c.id = w.challenge_id
-     group by c.id
-     order by c.id
-  loop
-    with measured as (
-      select w.id, coalesce(v.value, 0) as amount, t.id as team, t.is_reached, p.app_user_id is null as is_new, p.progress, p.group_id, p.status,
-             (wanted.challenge).is_active and coalesce(p.status, 'in_progress') = 'in_progress'
-               and case (wanted.challenge).team_mode when 'none' then coalesce(v.value, 0) >= (wanted.challenge).goal_value
-                                                     -- of a team that is not there yet a job sees whether it is
-                                                     else v.value > 0 and t.is_reached end as completes
-        from unnest(wanted.users) as w (id)
-        left join internal.challenge_values(wanted.challenge, wanted.users) v on v.app_user_id = w.id
-        left join app.challenge_participants p on (p.app_user_id, p.challenge_id) = (w.id, (wanted.challenge).id)
-        left join lateral (
-          select k.id, exists (select from app.challenge_teams r where (r.challenge_id, r.group_id) = ((wanted.challenge).id, k.id)) as is_reached
-            from internal.challenge_team(wanted.challenge, w.id, p.group_id) as k (id)
-           where (wanted.challenge).team_mode = 'group') t on true
-       where case when p.app_user_id is null
-                  -- the first activity that counts joins whoever may
-                  then v.value > 0 and internal.is_in_segment((wanted.challenge).segment_id, w.id)
-                  else p.status <> 'left' end
-    ), judged as (
-      select m.*, m.is_new or m.completes or m.progress <> m.amount or m.group_id is distinct from m.team as moves from measured m
-    )
-    select array_agg(j.id) filter (where j.moves) as users, array_agg(j.amount) filter (where j.moves) as amounts,
-           array_agg(j.team) filter (where j.moves) as teams, array_agg(coalesce(j.completes, false)) filter (where j.moves) as completing,
-           array_agg(j.team) filter (where j.amount > 0 and not j.is_reached) as moved_teams,
-           array_agg(j.id) filter (where j.amount > 0 and not j.is_reached) as movers
-      into found_ones
-      from judged j;
-    if found_ones.users is not null then
-      users := users || found_ones.users;
-      amounts := amounts || found_ones.amounts;
-      teams := teams || found_ones.teams;
-      completing := completing || found_ones.completing;
-      ids := ids || array_fill((wanted.challenge).id, array[cardinality(found_ones.users)]);
-    end if;
-    if found_ones.movers is not null then
-      perform internal.challenge_teams_look(array_fill((wanted.challenge).id, array[cardinality(found_ones.movers)]), found_ones.moved_teams,
-                                            found_ones.movers);
-    end if;
-  end loop;
-  if cardinality(users) = 0 then
+     cross join lateral (select internal.first_whole_day(c.start_at) as first_day, (c.end_at at time zone 'UTC')::date as last_day) d
+  ), valued as (
+    -- what most count, by its index for each pair; of the edges only those that are
+    select w.app_user_id, w.id,
+           coalesce((select sum(k.count)
+                       from app.user_event_counters k
+                      where k.app_user_id = w.app_user_id and k.event_name = (w.c).event_name and k.day >= w.first_day and k.day < w.last_day), 0)
+           + (select count(*)
+                from app.engagement_events e
+               where (w.c).start_at < w.first_day::timestamp at time zone 'UTC'
+                 and e.app_user_id = w.app_user_id and e.event_name = (w.c).event_name
+                 and e.occurred_at >= (w.c).start_at and e.occurred_at < w.first_day::timestamp at time zone 'UTC')
+           + (select count(*)
+                from app.engagement_events e
+               where w.last_day::timestamp at time zone 'UTC' < (w.c).end_at and w.last_day::timestamp at time zone 'UTC' < internal.now() + interval '1 hour'
+                 and e.app_user_id = w.app_user_id and e.event_name = (w.c).event_name
+                 and e.occurred_at >= w.last_day::timestamp at time zone 'UTC' and e.occurred_at < (w.c).end_at) as value
+      from wanted w
+     where w.is_of_days
+    union all
+    select v.app_user_id, g.id, v.value
+      from (select w.id, w.c, array_agg(w.app_user_id) as users from wanted w where not w.is_of_days group by w.id, w.c) g
+     cross join lateral internal.challenge_values(g.c, g.users) v
+  ), measured as (
+    select w.id, w.app_user_id, (w.c).team_mode, (w.c).is_active, (w.c).goal_value, coalesce(v.value, 0)::bigint as amount, p.app_user_id is null as is_new,
+           p.progress, p.group_id, p.status,
+           case when (w.c).team_mode = 'group' then internal.challenge_team(w.c, w.app_user_id, p.group_id) end as team
+      from wanted w
+      left join valued v on (v.app_user_id, v.id) = (w.app_user_id, w.id)
+      left join app.challenge_participants p on (p.app_user_id, p.challenge_id) = (w.app_user_id, w.id)
+     where case when p.app_user_id is null
+                -- the first activity that counts joins whoever may
+                then v.value > 0 and internal.is_in_segment((w.c).segment_id, w.app_user_id)
+                else p.status <> 'left' end
+  ), reached as (
+    select m.*, m.team is not null and exists (select from app.challenge_teams r where (r.challenge_id, r.group_id) = (m.id, m.team)) as is_reached
+      from measured m
+  ), judged as (
+    select r.*, c.completes, r.is_new or c.completes or r.progress <> r.amount or r.group_id is distinct from r.team as moves
+      from reached r
+     cross join lateral (
+       select r.is_active and coalesce(r.status, 'in_progress') = 'in_progress'
+              -- of a team that is not there yet a job sees whether it is
+              and case r.team_mode when 'none' then r.amount >= r.goal_value else r.amount > 0 and r.is_reached end as completes) c
+  )
+  select array_agg(j.app_user_id) filter (where j.moves) as users, array_agg(j.id) filter (where j.moves) as ids,
+         array_agg(j.amount) filter (where j.moves) as amounts, array_agg(j.team) filter (where j.moves) as teams,
+         array_agg(j.completes) filter (where j.moves) as completing,
+         array_agg(j.id) filter (where j.team is not null and j.amount > 0 and not j.is_reached) as looked_at,
+         array_agg(j.team) filter (where j.team is not null and j.amount > 0 and not j.is_reached) as moved_teams,
+         array_agg(j.app_user_id) filter (where j.team is not null and j.amount > 0 and not j.is_reached) as movers
+    into found_ones
+    from judged j;
+  if found_ones.movers is not null then
+    perform internal.challenge_teams_look(found_ones.looked_at, found_ones.moved_teams, found_ones.movers);
+  end if;
+  if found_ones.users is null then
     return '[]';
   end if;
 
   with counted as (
     select w.*, p.app_user_id is null as is_new, coalesce(p.progress, 0) as before, coalesce(p.status = 'completed', false) as was_completed, c.name,
            c.goal_value
-      from unnest(users, ids, amounts, teams, completing) as w (app_user_id, challenge_id, amount, team, completes)
+      from unnest(found_ones.users, found_ones.ids, found_ones.amounts, found_ones.teams, found_ones.completing)
+             as w (app_user_id, challenge_id, amount, team, completes)
       join app.challenges c on c.id = w.challenge_id
       left join app.challenge_participants p on (p.app_user_id, p.challenge_id) = (w.app_user_id, w.challenge_id)
   ), stored as (
@@ -180,7 +198,8 @@ begin
            completed_at = coalesce(p.completed_at, excluded.completed_at), group_id = excluded.group_id
   )
   select array_agg(json_build_object('app_user_id', k.app_user_id, 'id', k.challenge_id, 'name', k.name, 'progress', k.amount, 'goal_value', k.goal_value,
-                                     'completed', k.completes or k.was_completed) order by k.app_user_id, k.challenge_id) as effects,
+                                     'completed', k.completes or k.was_completed) order by k.app_user_id, k.challenge_id)
+           filter (where internal.tells_effects()) as effects,
          array_agg(k.app_user_id order by k.app_user_id, k.challenge_id) filter (where k.completes) as completers,
          array_agg(k.challenge_id order by k.app_user_id, k.challenge_id) filter (where k.completes) as completed,
          array_agg(k.app_user_id order by k.app_user_id, k.challenge_id) filter (where k.is_new) as joiners,
@@ -191,6 +210,10 @@ begin
     from counted k;
   perform internal.add_effects('challenges', moved.effects);
   perform internal.challenges_pay(moved.completers, moved.completed);
+  -- most counting is neither the first nor the last
+  if moved.joiners is null and moved.completers is null then
+    return moved.changes;
+  end if;
   perform internal.emit_many(array_agg(e.app_user_id order by e.n, e.app_user_id), array_agg(e.event_name order by e.n, e.app_user_id),
                              array_agg(jsonb_build_object('challenge_id', c.id, 'name', c.name, 'goal_type', c.goal_type, 'goal_value', c.goal_value)
                                        order by e.n, e.app_user_id))
@@ -207,7 +230,7 @@ comment on function internal.challenges_measure is
    final. Of a team it queues a look. Answers what changed. The users must be locked. Granted to nobody.';
 
 create or replace function internal.tg_engagement_events__40_challenges() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
+language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
 declare
   users uuid[];
   touched uuid[];

@@ -289,7 +289,7 @@ begin
          array_agg(internal.streak_properties(e.d, e.now) order by (e.now).app_user_id, (e.now).streak_definition_id)
            filter (where e.change is not null),
          array_agg(internal.streak_effect_json(e.d, e.now, 'active', e.change) order by (e.now).app_user_id, (e.now).streak_definition_id)
-           filter (where e.change is not null),
+           filter (where e.change is not null and internal.tells_effects()),
          array_agg(e.was order by (e.now).app_user_id, (e.now).streak_definition_id) filter (where e.change is null),
          array_agg(e.now order by (e.now).app_user_id, (e.now).streak_definition_id) filter (where e.change is null),
          min((e.now).next_check_at)
@@ -392,7 +392,7 @@ comment on function internal.streak_gap_before is
   'Whether any of the periods that were still open when this one was fed has not qualified.';
 
 create or replace function internal.tg_engagement_events__20_streaks() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
+language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
 declare
   acts internal.streak_act[];
 begin

@@ -13,6 +13,7 @@ create or replace function internal.xp_book(moves internal.xp_move[], is_checked
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   ceiling constant bigint := 1000000000000000;
+  at constant timestamptz := internal.now();
 begin
   with wished as materialized (
     select m.*
@@ -33,15 +34,16 @@ begin
   ), summed as (
     -- what is taken comes alone, what is given in any number: so bounding the sum bounds each step
     select f.*, coalesce(t.total, 0) as total,
-           least(ceiling, greatest(0, coalesce(t.total, 0) + sum(f.amount) over by_user)) as after,
-           least(ceiling, greatest(0, coalesce(t.total, 0) + sum(f.amount) over by_user - f.amount)) as before
+           least(ceiling, greatest(0, coalesce(t.total, 0) + (sum(f.amount) over by_user)::bigint)) as after,
+           least(ceiling, greatest(0, coalesce(t.total, 0) + (sum(f.amount) over by_user)::bigint - f.amount)) as before
       from fresh f
       left join app.xp_totals t on t.app_user_id = f.app_user_id
     window by_user as (partition by f.app_user_id order by f.n)
   ), booked as (
-    insert into app.xp_transactions (app_user_id, amount, total_after, source, source_id, rule_key, reason, wished, clipped_by, occurred_at, counted_at)
+    insert into app.xp_transactions (app_user_id, amount, total_after, source, source_id, rule_key, reason, wished, clipped_by, occurred_at, counted_at,
+                                     created_at)
     select s.app_user_id, s.after - s.before, s.after, s.source, s.source_id, s.rule_key, s.reason, s.wished,
-           case when s.after - s.before <> s.amount then 'total' else s.clipped_by end, s.occurred_at, s.counted_at
+           case when s.after - s.before <> s.amount then 'total' else s.clipped_by end, s.occurred_at, s.counted_at, at
       from summed s
      where s.after <> s.before or s.source in ('admin', 'merge')
      order by s.app_user_id, s.n
@@ -55,13 +57,13 @@ begin
      order by 1, 2, 3
     on conflict on constraint xp_rule_days_pkey do update set amount = d.amount + excluded.amount
   ), moved as (
-    select b.app_user_id, sum(b.amount)::bigint as amount, coalesce(t.total, 0) as total, coalesce(t.highest_level, 1) as level,
-           coalesce(t.announced_level, 1) as announced,
-           case when count(distinct b.source) = 1 then min(b.source) end as source,
-           string_agg(distinct b.clipped_by, ',') as clipped_by
-      from booked b
-      left join app.xp_totals t on t.app_user_id = b.app_user_id
-     group by b.app_user_id, t.total, t.highest_level, t.announced_level
+    select m.app_user_id, m.amount, coalesce(t.total, 0) as total, coalesce(t.highest_level, 1) as level, coalesce(t.announced_level, 1) as announced,
+           m.source, m.clipped_by
+      from (select b.app_user_id, sum(b.amount)::bigint as amount, case when min(b.source) = max(b.source) then min(b.source) end as source,
+                   string_agg(distinct b.clipped_by, ',') filter (where b.clipped_by is not null) as clipped_by
+              from booked b
+             group by b.app_user_id) m
+      left join app.xp_totals t on t.app_user_id = m.app_user_id
   ), levelled as (
     -- the table of levels as subselects: a function would be called for each user, three times
     select m.*, greatest(m.level, before.level, after.level) as level_after, greatest(m.level, before.level) as level_before
@@ -75,7 +77,7 @@ begin
      order by l.app_user_id
     on conflict on constraint xp_totals_pkey do update
        set total = excluded.total, highest_level = excluded.highest_level, announced_level = greatest(t.announced_level, excluded.announced_level),
-           updated_at = internal.now()
+           updated_at = at
     returning t.app_user_id
   )
   select array_agg(l.app_user_id order by l.app_user_id) as users,
@@ -150,6 +152,9 @@ declare
   known constant jsonb := coalesce(nullif(current_setting('app.xp_told', true), '')::jsonb, '{}');
   told jsonb;
 begin
+  if not internal.tells_effects() then
+    return;
+  end if;
   select jsonb_object_agg(c.app_user_id::text, jsonb_build_object(
            'awarded', coalesce((known -> c.app_user_id::text ->> 'awarded')::bigint, 0) + c.amount,
            'from', coalesce((known -> c.app_user_id::text ->> 'from')::int, c.level_before),
