@@ -286,3 +286,39 @@ test('values are values: no text that a caller sends becomes SQL', async () => {
   )
   expect((await project.sql('select count(*)::int as n from app.call_rows'))[0]).toEqual({ n: 3 })
 })
+
+describe.each([
+  ['named', true],
+  ['unnamed', false],
+] as const)('rows taken by their bytes, %s', (_name, named) => {
+  const own = 'select id, note from app.call_rows order by id'
+  const run = (userId: string, take: Statement['take']) =>
+    runOneSync(
+      client,
+      as(userId),
+      { ...statement(own), formats: [1, 0], ...(take ? { take } : {}) },
+      { ...options, readOnly: true },
+      named,
+    )
+
+  test('are those of the caller, in their formats, and go to nobody else', async () => {
+    const taken: string[] = []
+    const take: Statement['take'] = (bytes, start, end) => void taken.push(bytes.toString('hex', start, end))
+    expect(await run(alice.id, take)).toEqual([])
+    const row = (id: string) => `0002${'00000004'}${id}${'00000001'}61`
+    expect(taken).toEqual([row('00000001'), row('00000002')])
+    // the next call on this connection takes its rows as ever
+    expect(
+      await runOneSync(client, as(bob.id), statement('select id::text from app.call_rows'), options, named),
+    ).toEqual([['3']])
+    expect(taken).toHaveLength(2)
+  })
+
+  test('an error while one is taken fails the call alone', async () => {
+    const failing = run(alice.id, () => {
+      throw new Error('cannot be read')
+    })
+    await expect(failing).rejects.toThrow('cannot be read')
+    await expect(run(alice.id, undefined)).resolves.toHaveLength(2)
+  })
+})

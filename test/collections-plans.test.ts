@@ -20,7 +20,7 @@ const planned = async (name: string, filter: object) => {
   const [{ compiled }] = (await tried(
     'app_user',
     user.id,
-    `select internal.collection_compile($1, $2, $3, 'wire') as compiled`,
+    `select internal.collection_compile($1, $2, $3, 'raw') as compiled`,
     ['find', name, JSON.stringify(request)],
   )) as [{ compiled: Compiled }]
   const values = compiled.params.map(({ path, type }) => {

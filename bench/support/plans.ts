@@ -62,7 +62,7 @@ export const readPlans = async ({ cluster }: Installation, story: Story): Promis
       'find',
       collection,
       JSON.stringify(request),
-      'wire',
+      'raw',
     ])
     return rows[0].compiled
   }

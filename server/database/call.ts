@@ -1,4 +1,7 @@
+import type { Duplex } from 'node:stream'
 import type { Client } from 'pg'
+import { messages } from '#server/database/messages.ts'
+import { tapOf } from '#server/database/tap.ts'
 
 /**
  * Who a call runs as. Every setting is set at every call, empty ones too, so that nothing which a function left behind
@@ -30,7 +33,14 @@ export type Statement = {
   readonly text: string
   readonly values: readonly (string | null)[]
   readonly evicted?: readonly string[]
+  /** The format of each column, 0 text and 1 binary; without it all are text. */
+  readonly formats?: readonly number[]
+  /** Takes each row as its bytes came, and then none is in what the call resolves with. */
+  readonly take?: TakeRow
 }
+
+/** The body of a DataRow: the number of columns, then the length (-1 for null) and the bytes of each. */
+export type TakeRow = (bytes: Buffer, start: number, end: number) => void
 
 const settings = [
   'role',
@@ -51,7 +61,8 @@ const settings = [
 
 const setup = {
   name: 'trellis_setup',
-  text: `select ${settings.map((name, index) => `pg_catalog.set_config('${name}', $${index + 1}, true)`).join(', ')}`,
+  // one number instead of all the texts that set_config gives back
+  text: `select pg_catalog.num_nonnulls(${settings.map((name, index) => `pg_catalog.set_config('${name}', $${index + 1}, true)`).join(', ')})`,
 }
 
 const setupValues = (claims: Claims, options: CallOptions): string[] => [
@@ -71,19 +82,11 @@ const setupValues = (claims: Claims, options: CallOptions): string[] => [
   '',
 ]
 
-/** The part of pg's Connection that a Submittable writes to: the extended protocol, message by message. */
+/** The part of pg's Connection that a Submittable writes to. */
 type Wire = {
   parsedStatements: Record<string, string>
-  stream: { cork?: () => void; uncork?: () => void }
-  parse(message: { name: string; text: string; types?: number[] }): void
-  bind(message: { statement: string; values: readonly (string | null)[] }): void
-  execute(message: { portal?: string; rows?: number }): void
-  close(message: { type: 'S'; name: string }): void
-  sync(): void
+  stream: Duplex
 }
-
-/** Types of the setup's parameters are given, so that its text needs no casts. */
-const textType = 25
 
 /**
  * One Sync: set_config and then the target in a single packet and a single implicit transaction (docs/decisions.md).
@@ -103,6 +106,8 @@ class OneSync {
   readonly #named: boolean
   #statementsSeen = 0
   #settled = false
+  #close: (() => void) | undefined
+  #thrown: Error | null = null
 
   constructor(
     statement: Statement,
@@ -121,27 +126,30 @@ class OneSync {
   submit(connection: unknown): Error | null {
     const wire = connection as Wire
     const name = this.#named ? this.#statement.name : ''
-    wire.stream.cork?.()
-    try {
-      // first of all: behind an error they would not be read
-      for (const evicted of this.#named ? (this.#statement.evicted ?? []) : []) {
-        wire.close({ type: 'S', name: evicted })
-        delete wire.parsedStatements[evicted]
-      }
-      if (!this.#named) {
-        wire.parse({ name: '', text: setup.text, types: settings.map(() => textType) })
-        wire.bind({ statement: '', values: this.#values })
-      } else {
-        wire.bind({ statement: setup.name, values: this.#values })
-      }
-      wire.execute({})
-      if (!this.#named || wire.parsedStatements[name] === undefined) wire.parse({ name, text: this.#statement.text })
-      wire.bind({ statement: name, values: this.#statement.values })
-      wire.execute({})
-      wire.sync()
-    } finally {
-      wire.stream.uncork?.()
+    let packet = ''
+    // first of all: behind an error they would not be read
+    for (const evicted of this.#named ? (this.#statement.evicted ?? []) : []) {
+      packet += messages.close(evicted)
+      delete wire.parsedStatements[evicted]
     }
+    if (!this.#named) packet += messages.parse('', setup.text, settings.length)
+    packet += messages.bind(this.#named ? setup.name : '', this.#values) + messages.execute
+    if (!this.#named || wire.parsedStatements[name] === undefined) packet += messages.parse(name, this.#statement.text)
+    packet += messages.bind(name, this.#statement.values, this.#statement.formats) + messages.execute + messages.sync
+    const { take } = this.#statement
+    if (take) {
+      const guarded: TakeRow = (bytes, start, end) => {
+        try {
+          take(bytes, start, end)
+        } catch (error) {
+          // thrown into the socket it would end the process
+          this.#thrown ??= error as Error
+        }
+      }
+      this.#close = tapOf(wire.stream).open(() => (this.#statementsSeen === 1 ? guarded : undefined))
+    }
+    // one string, one write: pg would make a buffer for each message
+    wire.stream.write(packet, 'latin1')
     return null
   }
 
@@ -166,12 +174,13 @@ class OneSync {
   }
 
   handleReadyForQuery(): void {
-    this.#finish(null)
+    this.#finish(this.#thrown)
   }
 
   #finish(error: Error | null): void {
     if (this.#settled) return
     this.#settled = true
+    this.#close?.()
     this.#settle(error, this.rows)
   }
 }

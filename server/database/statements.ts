@@ -10,6 +10,7 @@ import {
   settle,
 } from '#server/database/database.ts'
 import { type DatabaseError, failureOf } from '#server/database/failures.ts'
+import { createRowReader, type RowReader } from '#server/database/rows.ts'
 import { bindValues, type Compiled, type CompiledJson, readCompiled } from '#server/database/values.ts'
 import { refusal } from '#server/errors.ts'
 
@@ -21,8 +22,8 @@ export type Question = {
   readonly request: Readonly<Record<string, unknown>>
 }
 
-/** `next` is where the next page begins, as JSON text; `pages` whether the question is one of pages at all. */
-export type Answered = Reply & { readonly next: string | null; readonly pages: boolean }
+/** `next` is where the next page begins; `pages` whether the question is one of pages at all. */
+export type Answered = Reply & { readonly next: RowReader['next']; readonly pages: boolean }
 
 export type Statements = {
   /** One round trip when the shape is known: only values travel. */
@@ -93,7 +94,10 @@ export const createStatements = (database: Database): Statements => {
     settings: CallSettings,
   ): Promise<Compiled> => {
     const args = { kind, collection, request }
-    const reply = await database.call(place, role, claims, 'collection_compile', args, { ...settings, readOnly: true })
+    const reply = await database.call(place, role, claims, 'collection_statement', args, {
+      ...settings,
+      readOnly: true,
+    })
     const { data } = JSON.parse(reply.body) as { data: CompiledJson }
     numbered += 1
     return readCompiled(data, data.text.length > longest ? '' : `c${numbered}`)
@@ -138,6 +142,37 @@ export const createStatements = (database: Database): Statements => {
     return { name, text, values, ...(evicted ? { evicted: [evicted] } : {}) }
   }
 
+  /** One run of a statement: the version that it met, and what it answers, null where nothing was written. */
+  const run = async (
+    place: Place,
+    role: Role,
+    claims: Omit<Claims, 'role'>,
+    compiled: Compiled,
+    { kind, request }: Question,
+    values: readonly (string | null)[],
+    settings: CallSettings,
+  ): Promise<{ readonly version: string | null; readonly reply: Answered | null }> => {
+    const { raw, pages } = compiled
+    const prepare = (client: object) => prepareOn(client, compiled, values)
+    if (!raw) {
+      const { row, milliseconds } = await database.execute(place, role, claims, prepare, settings)
+      const [status, , , , , version = null] = row
+      const reply = status === '0' ? null : { ...replyOf(row, kind), milliseconds, next: null, pages }
+      return { version, reply }
+    }
+    const reader = createRowReader(raw, raw.missing === null ? Number(request['limit']) : 1)
+    const { milliseconds } = await database.execute(
+      place,
+      role,
+      claims,
+      (client) => ({ ...prepare(client), formats: raw.formats, take: reader.take }),
+      settings,
+    )
+    const { status, version, headers, next } = reader
+    const answer = { status: Number(status), body: reader.body(), headers, dueAt: null, changed: [] }
+    return { version, reply: { ...answer, milliseconds, next, pages } }
+  }
+
   return {
     async ask(place, role, claims, question, settings) {
       const { kind, collection, request } = question
@@ -166,22 +201,16 @@ export const createStatements = (database: Database): Statements => {
         let failure: DatabaseError | null = null
         if (values) {
           try {
-            const { row, milliseconds } = await database.execute(
-              place,
-              role,
-              claims,
-              (client) => prepareOn(client, compiled, values),
-              settings,
-            )
-            const [status, , , , , version = null, next = null] = row
-            if (version !== compiled.version) {
+            const answered = await run(place, role, claims, compiled, question, values, settings)
+            if (answered.version !== compiled.version) {
               forget()
               continue
             }
-            if (status !== '0') return { ...replyOf(row, kind), milliseconds, next, pages: compiled.pages }
+            if (answered.reply) return answered.reply
           } catch (error) {
             failure = error as DatabaseError
-            if (failure.code === 'TR001') {
+            // a version that a write met, or types that are not those of the compiled statement any more
+            if (failure.code === 'TR001' || failure.code === '0A000') {
               forget()
               continue
             }

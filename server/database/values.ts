@@ -1,3 +1,5 @@
+import { type RawJson, type RawRows, readRaw } from '#server/database/rows.ts'
+
 /** One parameter of a compiled statement: where its value stands in the request, and how it travels. */
 type Param = {
   readonly path: readonly (string | number)[]
@@ -16,6 +18,7 @@ export type CompiledJson = {
     readonly at: 'data' | 'rows'
     readonly columns: Readonly<Record<string, { readonly pattern: string }>>
   } | null
+  readonly raw: RawJson | null
 }
 
 type Bound = {
@@ -32,6 +35,8 @@ export type Compiled = {
   readonly pages: boolean
   readonly params: readonly Bound[]
   readonly columns: { readonly at: 'data' | 'rows'; readonly patterns: readonly (readonly [string, RegExp])[] } | null
+  /** How its rows are read, where Postgres does not make the envelope. */
+  readonly raw: RawRows | null
 }
 
 export const readCompiled = (json: CompiledJson, name: string): Compiled => ({
@@ -39,6 +44,7 @@ export const readCompiled = (json: CompiledJson, name: string): Compiled => ({
   text: json.text,
   version: json.version,
   pages: json.pages,
+  raw: json.raw && readRaw(json.raw),
   params: json.params.map((param) => ({
     path: param.path,
     form: param.type === 'json' || param.type === 'jsonb' ? 'json' : param.is_array ? 'array' : 'text',

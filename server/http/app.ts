@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import cors from '@fastify/cors'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyError,
@@ -12,6 +11,7 @@ import type { Reply } from '#server/database/database.ts'
 import type { Question } from '#server/database/statements.ts'
 import { ApiError, refusal } from '#server/errors.ts'
 import { addressKey } from '#server/http/ceilings.ts'
+import { corsFor } from '#server/http/cors.ts'
 import { answerOf, envelopeOf, notHttp, nothingHere, send, unsupported } from '#server/http/errors.ts'
 import { readInput } from '#server/http/input.ts'
 import { fullPath } from '#server/http/openapi.ts'
@@ -74,10 +74,10 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
     else done(unsupported(request.headers['content-type']), undefined)
   })
 
-  void app.register(cors, { delegator: corsFor(config.CORS_ORIGINS) })
+  app.addHook('onRequest', corsFor(config.CORS_ORIGINS))
   void app.register(reference)
   closeInTime(app)
-  app.addHook('onSend', async (request, reply, payload) => {
+  app.addHook('onSend', (request, reply, payload, done) => {
     reply.header('x-request-id', request.id)
     reply.header('x-content-type-options', 'nosniff')
     reply.header('referrer-policy', 'no-referrer')
@@ -85,9 +85,9 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
     if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store')
     if (!reply.hasHeader('content-security-policy'))
       reply.header('content-security-policy', "default-src 'none'; frame-ancestors 'none'")
-    return payload
+    done(null, payload)
   })
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', (request, reply, done) => {
     const route = (request.routeOptions.config as { trellis?: { route: Route } }).trellis?.route
     request.log.info(
       {
@@ -100,6 +100,7 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
       },
       'request',
     )
+    done()
   })
   app.setErrorHandler((error: FastifyError, request, reply) => sendError(error, request, reply, services))
   app.setNotFoundHandler((request, reply) => notFound(request, reply, app))
@@ -118,9 +119,9 @@ const closeInTime = (app: FastifyInstance): void => {
     closing = true
     setTimeout(() => app.server.closeAllConnections(), 10_000).unref()
   })
-  app.addHook('onSend', async (_request, reply, payload) => {
+  app.addHook('onSend', (_request, reply, payload, done) => {
     if (closing) reply.header('connection', 'close')
-    return payload
+    done(null, payload)
   })
 }
 
@@ -135,19 +136,6 @@ declare module 'fastify' {
     trellisDatabase: number | undefined
   }
 }
-
-/** Apps call from any origin, with tokens in headers; consoles only from the origins that are configured. */
-const corsFor =
-  (origins: readonly string[]) => (request: FastifyRequest, done: (error: Error | null, options: object) => void) => {
-    const isOpen = /^\/(v1\/client|storage)\//.test(request.url)
-    done(null, {
-      origin: isOpen ? '*' : origins.length > 0 ? origins : false,
-      credentials: false,
-      maxAge: 600,
-      methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
-      exposedHeaders: ['X-Request-Id', 'Retry-After', 'ETag', 'Idempotency-Replayed'],
-    })
-  }
 
 const sendError = (error: unknown, request: FastifyRequest, reply: FastifyReply, services: Services) => {
   const known = (

@@ -53,6 +53,18 @@ export const createCeilings = (isOn: boolean): Ceilings => {
  * otherwise give each connection a budget of its own.
  */
 export const addressKey = (ip: string): string => {
+  const known = addressKeys.get(ip)
+  if (known !== undefined) return known
+  // who calls once often calls again at once, and reading an address takes longer than all the rest of its ceiling
+  if (addressKeys.size >= 10_000) addressKeys.clear()
+  const made = keyOfAddress(ip)
+  addressKeys.set(ip, made)
+  return made
+}
+
+const addressKeys = new Map<string, string>()
+
+const keyOfAddress = (ip: string): string => {
   const plain = ip.replace(/^\[([^\]]*)\](:\d+)?$/, '$1').replace(/^([\d.]+):\d+$/, '$1')
   if (!ipaddr.isValid(plain)) return plain.slice(0, 100)
   const address = ipaddr.process(plain)

@@ -40,19 +40,29 @@ begin
     when 'restore' then
       select f.params, f.sql into params, sql from internal.collection_restore_sql(d, request, params) f;
   end case;
-  return jsonb_build_object('text', sql, 'params', params -> 'list', 'version', d ->> 'version', 'pages', pages, 'patterns', patterns);
+  return jsonb_build_object('text', sql, 'params', params -> 'list', 'version', d ->> 'version', 'pages', pages, 'patterns', patterns,
+                            'raw', params -> 'raw');
 end $$;
 comment on function internal.collection_compile is
-  'A request as {text, params, version, pages, patterns}. kind is find, count, aggregate, nearest, get, insert, batch, patch, delete or restore;
-   style is wire (each value a parameter $n) or array (all values one text[], for internal.collection_run). Compiled for the caller''s role.
+  'A request as {text, params, version, pages, patterns, raw}. kind is find, count, aggregate, nearest, get, insert, batch, patch, delete or restore;
+   style is wire (each value a parameter $n), raw (as wire, and what only reads rows sends them as they are: raw says how) or array (all values one
+   text[], for internal.collection_run). Compiled for the caller''s role.
    Refuses what the request does wrong by its shape, and by its values as far as their form goes.';
+
+create or replace function api.collection_statement(kind text, collection text, request json) returns api.reply
+language sql stable as $$
+  select internal.reply(200, internal.collection_compile(collection_statement.kind, collection_statement.collection, collection_statement.request,
+                                                         'raw')::json)
+$$;
+comment on function api.collection_statement is
+  'For the server: the statement of a request that it has not kept yet. Refuses 404 COLLECTION_NOT_FOUND and what internal.collection_compile refuses.';
 
 create or replace function api.collection_compile(kind text, collection text, request json) returns api.reply
 language sql stable as $$
   select internal.reply(200, internal.collection_compile(collection_compile.kind, collection_compile.collection, collection_compile.request, 'wire')::json)
 $$;
 comment on function api.collection_compile is
-  'For the server: the statement of a request that it has not kept yet. Refuses 404 COLLECTION_NOT_FOUND and what internal.collection_compile refuses.';
+  'As api.collection_statement, for servers of the former version that still run beside this one: those read envelopes only.';
 
 create or replace function internal.collection_values(params jsonb, request json) returns text[]
 language sql stable as $$

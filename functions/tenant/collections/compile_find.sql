@@ -184,6 +184,16 @@ return case when collection_page_size.n <= 10 then 10 when collection_page_size.
 comment on function internal.collection_page_size is
   'A few sizes that pages are planned for. A plan must know how few rows are wanted, and a statement for each size would be a thousand.';
 
+create or replace function internal.collection_key_of(col jsonb, out form text, out sql text)
+language sql immutable parallel safe as $$
+  select case when k.type = 'timestamptz' then k.type else 'text' end,
+         case when k.type in ('timestamptz', 'text', 'uuid', 'integer', 'bigint') then format('t.%I::%s', k.name, k.type)
+              -- as an answer would say it, whatever the settings of this server are
+              else format('to_json(t.%I) #>> ''{}''', k.name) end
+    from (select collection_key_of.col ->> 'name' as name, collection_key_of.col ->> 'type' as type) as k
+$$;
+comment on function internal.collection_key_of is 'The value that a next page begins after, for the server: its text, or a time by its bytes.';
+
 create or replace function internal.collection_find_sql(definition jsonb, request jsonb, filter json, inout params jsonb, out sql text, out pages boolean)
 language plpgsql stable as $$
 declare
@@ -196,11 +206,12 @@ declare
   wanted text;
   skipped text;
   size constant int := internal.collection_page_size((request ->> 'limit')::bigint);
-  outputs text;
+  chosen constant jsonb := nullif(request -> 'select', 'null');
+  tree jsonb;
+  key record;
 begin
-  perform internal.collection_select_check(d, coalesce(nullif(request -> 'select', 'null'), '[]'));
-  outputs := internal.collection_outputs_sql(d, 't', nullif(request -> 'select', 'null'),
-                                             internal.collection_include_tree(coalesce(nullif(request -> 'include', 'null'), '[]')));
+  perform internal.collection_select_check(d, coalesce(chosen, '[]'));
+  tree := internal.collection_include_tree(coalesce(nullif(request -> 'include', 'null'), '[]'));
   select c.params, c.sql, c.status into params, conditions, status
     from internal.collection_conditions_sql(d, request, collection_find_sql.filter, 't', collection_find_sql.params) c;
   select p.params, p.sql into params, wanted from internal.collection_param(params, '["limit"]', 'bigint', '{}') p;
@@ -210,25 +221,33 @@ begin
   select g.params, g.sql, g.cursor_key into params, page, cursor_key
     from internal.collection_page_sql(d, request, conditions, case when skipped is null then (size + 1)::text
                                                                    else format('%s offset %s', wanted, skipped) end, params) g;
-  if cursor_key is null then
-    pages := false;
+  pages := cursor_key is not null;
+  if params ->> 'style' = 'raw' then
+    select k.form, k.sql into key from internal.collection_key_of(internal.collection_order(d, request) -> 0) k;
+    select r.sql, params || jsonb_build_object('raw', jsonb_build_object('columns', r.columns, 'key', case when pages then key.form end))
+      into sql, params
+      from internal.collection_raw_sql(d, status, case when pages then key.sql else 'null' end, chosen, tree,
+                                       format('(%s) t limit %s%s', page, wanted, case when pages then ' + 1' else '' end)) r;
+    return;
+  end if;
+  if not pages then
     page := format('select t.* from (%s) t limit %s', page, wanted);
     sql := internal.collection_statement_sql(
       d, status, '''{"data":'' || coalesce(json_agg(p.j)::text, ''[]'') || ''}''', 'null',
-      format('(select row_to_json("_row") as j from (%s) t cross join lateral (select %s) "_row") p', page, outputs));
+      format('(select row_to_json("_row") as j from (%s) t cross join lateral (select %s) "_row") p', page,
+             internal.collection_outputs_sql(d, 't', chosen, tree)));
     return;
   end if;
-  pages := true;
   sql := internal.collection_statement_sql(
     d, status, format('''{"data":'' || coalesce((json_agg(p.j) filter (where p.n <= %s))::text, ''[]'') || ''}''', wanted), 'null',
     format('(select row_to_json("_row") as j, row_number() over () as n, %s as k, t.id as i from (select t.* from (%s) t limit %s + 1) t cross join lateral (select %s) "_row") p',
-           cursor_key, page, wanted, outputs),
+           cursor_key, page, wanted, internal.collection_outputs_sql(d, 't', chosen, tree)),
     format('case when count(*) > %1$s then json_build_array((array_agg(p.k) filter (where p.n = %1$s))[1], (array_agg(p.i) filter (where p.n = %1$s))[1])::text end',
            wanted));
 end $$;
 comment on function internal.collection_find_sql is
-  'FindOptions as one statement. pages says whether it answers where the next page begins. Refuses 400 INVALID_BODY, INVALID_COLUMN and what
-   internal.collection_group refuses.';
+  'FindOptions as one statement. pages says whether it answers where the next page begins; in style raw, params.raw says how
+   the server reads its rows. Refuses 400 INVALID_BODY, INVALID_COLUMN and what internal.collection_group refuses.';
 
 create or replace function internal.collection_count_sql(definition jsonb, request jsonb, filter json, inout params jsonb, out sql text)
 language plpgsql stable as $$
@@ -247,6 +266,7 @@ comment on function internal.collection_count_sql is 'How many rows a request me
 create or replace function internal.collection_row_sql(definition jsonb, request jsonb, inout params jsonb, out sql text)
 language plpgsql stable as $$
 declare
+  missing constant text := '{"error":{"code":"NOT_FOUND","message":"There is no such row."}}';
   conditions text;
   status text;
   id text;
@@ -254,9 +274,17 @@ begin
   select c.params, c.sql, c.status into params, conditions, status
     from internal.collection_conditions_sql(collection_row_sql.definition, collection_row_sql.request, null, 't', collection_row_sql.params) c;
   select p.params, p.sql into params, id from internal.collection_param(params, '["id"]', 'uuid', '{}') p;
+  if params ->> 'style' = 'raw' then
+    select r.sql, params || jsonb_build_object('raw', jsonb_build_object('columns', r.columns, 'key', 'timestamptz', 'missing', missing))
+      into sql, params
+      from internal.collection_raw_sql(collection_row_sql.definition, format('case when r."$id" is null then 404 * %s / 200 else 200 end', status),
+                                       't.updated_at::timestamptz', null, null,
+                                       format('collections.%I t where t.id = %s and %s', collection_row_sql.definition ->> 'name', id, conditions)) r;
+    return;
+  end if;
   sql := internal.collection_statement_sql(
     collection_row_sql.definition, format('coalesce(case when r.body is null then 404 * %s / 200 end, 200)', status),
-    'coalesce(r.body, ''{"error":{"code":"NOT_FOUND","message":"There is no such row."}}'')', 'r.headers',
+    format('coalesce(r.body, %L)', missing), 'r.headers',
     format('(select 1) one left join lateral (select ''{"data":'' || row_to_json("_row")::text || ''}'' as body, json_build_object(''ETag'', internal.etag(t.updated_at))::text as headers from collections.%I t cross join lateral (select %s) "_row" where t.id = %s and %s) r on true',
            collection_row_sql.definition ->> 'name',
            internal.collection_outputs_sql(collection_row_sql.definition, 't', null, null), id, conditions));

@@ -216,9 +216,9 @@ declare
   n constant int := jsonb_array_length(collection_param.params -> 'list') + 1;
 begin
   sql := case collection_param.params ->> 'style'
-    when 'wire' then format('$%s::%s', n, collection_param.type)
     -- inside plpgsql all values are one array
-    else format('($1[%s])::%s', n, collection_param.type)
+    when 'array' then format('($1[%s])::%s', n, collection_param.type)
+    else format('$%s::%s', n, collection_param.type)
   end;
   params := jsonb_set(collection_param.params, array['list', (n - 1)::text],
                       jsonb_build_object('path', collection_param.path, 'type', collection_param.type) || collection_param.more);

@@ -21,7 +21,8 @@ grant execute on function internal.collection_type, internal.collection_value_pr
   internal.collection_place, internal.collection_param, internal.collection_filter_sql, internal.collection_leaf_sql,
   internal.collection_op_suits, internal.collection_leaf_problem, internal.collection_compare_sql, internal.millisecond_sql,
   internal.collection_json_leaf_sql, internal.collection_where_sql, internal.collection_output_sql, internal.collection_select_check,
-  internal.collection_include_tree, internal.collection_outputs_sql, internal.collection_include_sql, internal.collection_included_ids,
+  internal.collection_include_tree, internal.collection_outputs, internal.collection_outputs_sql, internal.collection_raw_output,
+  internal.collection_raw_sql, internal.collection_key_of, internal.collection_include_sql, internal.collection_included_ids,
   internal.collection_with_included, internal.collection_version_sql,
   internal.collection_statement_sql, internal.collection_write_condition_of, internal.collection_group, internal.collection_group_sql, internal.collection_group_role,
   internal.collection_search_sql, internal.collection_conditions_sql, internal.collection_order, internal.collection_page_sql,
@@ -36,7 +37,7 @@ grant execute on function internal.collection_type, internal.collection_value_pr
   internal.collection_readable_sql, internal.collection_unreadable_column, internal.collection_cast_problem, internal.collection_check_values, internal.collection_record_problem,
   internal.collection_constraint_refusal, internal.collection_policy_refusal, internal.collection_explain_error, internal.collection_explain_nothing, internal.collection_replay,
   internal.collection_resolve, internal.collection_operation, internal.collection_lock_rows, internal.collection_lock_values, internal.collection_explain, internal.idempotency_caller,
-  api.collection_compile, api.collection_explain, api.collection_transaction
+  api.collection_statement, api.collection_compile, api.collection_explain, api.collection_transaction
   to app_user, app_server, app_admin;
 grant execute on function internal.my_group_ids to app_server, app_admin;
 grant execute on function internal.collection_row_may_go to app_admin;

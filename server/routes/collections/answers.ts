@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { refusal } from '#server/errors.ts'
 import type { Answer, HandlerContext } from '#server/http/route.ts'
@@ -45,20 +45,11 @@ export const ask = (context: HandlerContext, kind: string, request: Request) => 
 const find = async (context: HandlerContext, request: Request, cursor: string | undefined): Promise<Answer> => {
   const { services, resolved, params } = context
   const { filter, search, order, include_deleted, group, is_text } = request
-  const query = createHash('sha256')
-    .update(
-      JSON.stringify([
-        resolved.edge?.projectId,
-        params['name'],
-        filter,
-        search,
-        order,
-        include_deleted,
-        group,
-        is_text,
-      ]),
-    )
-    .digest('base64')
+  const query = hash(
+    'sha256',
+    JSON.stringify([resolved.edge?.projectId, params['name'], filter, search, order, include_deleted, group, is_text]),
+    'base64',
+  )
   const after = cursor === undefined ? undefined : readCursor(services.secrets, query, cursor)
   const answer = await ask(context, 'find', after ? { ...request, after } : request)
   if (!answer.pages) return answer
