@@ -1,6 +1,6 @@
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { connectAdmin, maintenanceDatabase } from '#server/database/cluster.ts'
@@ -16,6 +16,7 @@ let client: pg.Client
 
 const edit = async (path: string, change: (text: string) => string) => {
   const file = join(base, path)
+  await mkdir(dirname(file), { recursive: true })
   await writeFile(file, change(await readFile(file, 'utf8').catch(() => '')))
 }
 const load = async () => migrateDatabase(cluster, database, await readProgram('tenant', base))
@@ -141,6 +142,46 @@ test('a function that changes its arguments or its result is made anew, with its
   expect(
     await query(`select from ops.acl where identity like 'internal.loader_probe%' and grantee = 'app_user'`),
   ).toHaveLength(1)
+})
+
+test('policies may name functions of files to come, of the area or of another, when one before changes its result', async () => {
+  const made = (name: string, type: string) =>
+    `create or replace function internal.${name}(a int) returns ${type} language sql stable as 'select 1::${type}';\n`
+  const first = 'functions/tenant/loader_parts/1.sql'
+  await edit(first, () => made('loader_part_1', 'int'))
+  await edit(
+    'policies/tenant/loader_parts.sql',
+    () => 'grant execute on function internal.loader_part_1 to app_user;\n',
+  )
+  await load()
+  for (const [type, second] of [
+    ['bigint', 'functions/tenant/loader_parts/2.sql'],
+    ['text', 'functions/tenant/zz_loader_other.sql'],
+  ] as const) {
+    const name = second.includes('other') ? 'loader_other' : 'loader_part_2'
+    await edit(first, () => made('loader_part_1', type))
+    await edit(second, () => made(name, 'int'))
+    await edit(
+      'policies/tenant/loader_parts.sql',
+      (text) => `${text}grant execute on function internal.${name} to app_user;\n`,
+    )
+    const applied = await load()
+    expect(applied).toEqual(expect.arrayContaining([first, second]))
+    for (const each of ['loader_part_1', name])
+      expect(
+        await query(`select from ops.acl where identity like 'internal.${each}(%' and grantee = 'app_user'`),
+      ).toHaveLength(1)
+    expect(await load()).toEqual([])
+  }
+  for (const path of [
+    first,
+    'functions/tenant/loader_parts/2.sql',
+    'functions/tenant/zz_loader_other.sql',
+    'policies/tenant/loader_parts.sql',
+  ])
+    await rm(join(base, path))
+  await load()
+  expect(await query(`select from pg_proc where proname like 'loader_part%' or proname = 'loader_other'`)).toEqual([])
 })
 
 const probe = (type: string, body: string) =>

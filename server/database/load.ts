@@ -14,16 +14,15 @@ export const loadProgram = async (client: Client, program: Program): Promise<str
   const applied: string[] = []
   const refreshed = new Set<string>()
 
-  for (const file of program.functions.filter(isChanged)) {
-    const stale = policiesFor(file, program.policies)
-    const result = await inTransaction(client, () => applyFunctions(client, file, stale, false)).catch((error) => {
-      // a signature or a result changed: drop what this file made, and what leans on it, and make it anew
-      if (!isSignatureChange(error)) throw error
-      return inTransaction(client, () => applyFunctions(client, file, stale, true))
-    })
+  const todo = new Set(program.functions.filter(isChanged))
+  for (const file of todo) {
+    const { files, result } = await applyFirst(client, file, [...todo], program.policies)
     for (const path of result.refreshed) refreshed.add(path)
     for (const path of result.outdated) known.delete(path)
-    applied.push(file.path)
+    for (const done of files) {
+      todo.delete(done)
+      applied.push(done.path)
+    }
   }
   for (const file of program.policies.filter((file) => isChanged(file) && !refreshed.has(file.path))) {
     await inTransaction(client, () => applyPolicies(client, file))
@@ -105,24 +104,76 @@ const isSignatureChange = (
   error: unknown, // 42725: the former signature stands beside the new one, and a comment or a grant without arguments fits both
 ) => ['42P13', '2BP01', '42725'].includes((error as DatabaseError).code ?? '')
 
+/** A policy names a function of a file that comes later. */
+const isMissingFunction = (error: unknown) => (error as DatabaseError).code === '42883'
+
+/**
+ * A file alone, if that can be. Where a signature or a result changed, what its area made, and what leans on it, is dropped and made anew,
+ * the whole area at once: its policies name functions of any of its files, and now and then of another area, so as a last resort
+ * everything is.
+ */
+const applyFirst = async (
+  client: Client,
+  file: SqlFile,
+  todo: readonly SqlFile[],
+  policies: readonly SqlFile[],
+): Promise<{ files: readonly SqlFile[]; result: FunctionsApplied }> => {
+  const area = todo.filter((other) => stem(other.path) === stem(file.path))
+  const apply = async (files: readonly SqlFile[], anew: boolean) => {
+    const theirs = [...new Set(files.flatMap((one) => policiesFor(one, policies)))]
+    return { files, result: await inTransaction(client, () => applyFunctions(client, files, theirs, anew)) }
+  }
+  return apply([file], false)
+    .catch((error) => {
+      if (!isSignatureChange(error) && !isMissingFunction(error)) throw error
+      return apply(area, true)
+    })
+    .catch((error) => {
+      if (!isMissingFunction(error) || area.length === todo.length) throw error
+      return apply(todo, true)
+    })
+}
+
 const stem = (path: string) => path.replace(/^[a-z]+\/[a-z]+\//, '').replace(/(\/.*)?\.sql$/, '')
 const policiesFor = (file: SqlFile, policies: readonly SqlFile[]) =>
   policies.filter((policy) => stem(policy.path) === stem(file.path))
 
 type FunctionsApplied = { readonly refreshed: string[]; readonly outdated: string[] }
 
+/** Files, and the policies of their areas where these have to be given again. `anew` drops first what the files made before. */
 const applyFunctions = async (
   client: Client,
-  file: SqlFile,
+  files: readonly SqlFile[],
   policies: readonly SqlFile[],
   anew: boolean,
 ): Promise<FunctionsApplied> => {
-  const before = await objectsOf(client, file.path)
-  const leaning = anew ? await setAside(client, before) : []
+  const before = new Map<string, MadeObject[]>()
+  for (const file of files) before.set(file.path, await objectsOf(client, file.path))
+  const leaning = anew ? await setAside(client, [...before.values()].flat()) : []
+  let isNew = false
+  let isLess = anew
+  for (const file of files) {
+    const had = before.get(file.path) ?? []
+    const made = await applyFile(client, file)
+    const gone = had.filter((old) => !made.some((now) => now.kind === old.kind && now.identity === old.identity))
+    if (!anew && gone.length > 0) leaning.push(...(await setAside(client, gone)))
+    isLess ||= gone.length > 0
+    isNew ||= made.some((now) => !had.some((old) => old.identity === now.identity))
+  }
+  if (isLess) {
+    await regrant(client)
+    for (const policy of policies) await applyPolicies(client, policy)
+    for (const statement of leaning) await client.query(statement)
+    return { refreshed: policies.map((policy) => policy.path), outdated: [] }
+  }
+  return { refreshed: [], outdated: isNew ? policies.map((policy) => policy.path) : [] }
+}
+
+/** Runs a file, and notes what it made as its own; answers that. */
+const applyFile = async (client: Client, file: SqlFile): Promise<MadeObject[]> => {
+  const known = new Set((await madeHere(client)).map(keyOf))
   await run(client, file)
-  const made = await madeHere(client)
-  const gone = before.filter((old) => !made.some((now) => now.kind === old.kind && now.identity === old.identity))
-  if (!anew && gone.length > 0) leaning.push(...(await setAside(client, gone)))
+  const made = (await madeHere(client)).filter((object) => !known.has(keyOf(object)))
   await remember(client, file)
   // a function that moved here from another file is this file's now, whichever of the two is applied first
   await client.query(
@@ -136,15 +187,10 @@ const applyFunctions = async (
      select $1, o.kind, o.identity from json_to_recordset($2) as o (kind text, identity text)`,
     [file.path, JSON.stringify(made)],
   )
-  const isNew = made.some((now) => !before.some((old) => old.identity === now.identity))
-  if (anew || gone.length > 0) {
-    await regrant(client)
-    for (const policy of policies) await applyPolicies(client, policy)
-    for (const statement of leaning) await client.query(statement)
-    return { refreshed: policies.map((policy) => policy.path), outdated: [] }
-  }
-  return { refreshed: [], outdated: isNew ? policies.map((policy) => policy.path) : [] }
+  return made
 }
+
+const keyOf = ({ kind, identity }: MadeObject) => `${kind} ${identity}`
 
 type MadeObject = { kind: 'function' | 'trigger'; identity: string }
 

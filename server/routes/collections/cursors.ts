@@ -1,29 +1,22 @@
-import { hash, timingSafeEqual } from 'node:crypto'
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
 import { refusal } from '#server/errors.ts'
 import type { Secrets } from '#server/secrets.ts'
 
 /** Where a page begins: the key of the last row before it, as text, and that row's id. */
 export type After = { readonly key: string | null; readonly id: string }
 
-type Pads = { readonly inner: Buffer; readonly outer: Buffer }
-
-/** The key in the two forms that HMAC takes; deriving it takes longer than the rest of a request. */
-const pads = new WeakMap<Secrets, Pads>()
-const padsOf = (secrets: Secrets): Pads => {
-  const known = pads.get(secrets)
+/** Deriving a key takes longer than the rest of a request, and one of bytes is made into an object at each use. */
+const keys = new WeakMap<Secrets, KeyObject>()
+const keyOf = (secrets: Secrets): KeyObject => {
+  const known = keys.get(secrets)
   if (known) return known
-  const key = Buffer.concat([secrets.derive('collection cursors', 32), Buffer.alloc(32)])
-  const made = { inner: key.map((byte) => byte ^ 0x36) as Buffer, outer: key.map((byte) => byte ^ 0x5c) as Buffer }
-  pads.set(secrets, made)
+  const made = createSecretKey(secrets.derive('collection cursors', 32))
+  keys.set(secrets, made)
   return made
 }
 
-/** HMAC-SHA-256 (RFC 2104) by its two hashes: `createHmac` takes as long as writing a page of rows, most of it to begin. */
-const seal = (secrets: Secrets, query: string, payload: string): Buffer => {
-  const { inner, outer } = padsOf(secrets)
-  const first = hash('sha256', Buffer.concat([inner, Buffer.from(`${query}\0${payload}`)]), 'buffer')
-  return hash('sha256', Buffer.concat([outer, first]), 'buffer').subarray(0, 16)
-}
+const seal = (secrets: Secrets, query: string, payload: string): Buffer =>
+  createHmac('sha256', keyOf(secrets)).update(query).update('\0').update(payload).digest().subarray(0, 16)
 
 /**
  * A cursor holds a row's key, which the caller has seen, and is signed together with the query that it belongs to: it cannot be
