@@ -48,3 +48,15 @@ end $$;
 comment on function internal.grant_reward is
   'Gives a reward {xp, currencies, items, entitlements, achievement_key, freezes, badge, ...} once per user and source, in the transaction of its cause.
    Answers {kind: outcome}, or null when it was given before. Unknown kinds are kept and recorded as not given. Granted to nobody. Supplement 0.9.';
+
+create or replace function internal.rewards_in_both(survivor uuid, other uuid) returns setof app.reward_grants
+language sql stable security definer set search_path = '' as $$
+  select g.*
+    from app.reward_grants g
+   where g.app_user_id = rewards_in_both.other
+     and exists (select from app.reward_grants mine
+                  where (mine.app_user_id, mine.source_type, mine.source_id) = (rewards_in_both.survivor, g.source_type, g.source_id))
+$$;
+comment on function internal.rewards_in_both is
+  'What one of two users who become one was rewarded with, where the other was by the same source: theirs once. By the record of the grant, which comes along
+   with every merge, not by ledgers, where it may stand as a sum. Granted to nobody.';
