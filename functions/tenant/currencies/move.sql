@@ -246,7 +246,7 @@ begin
         left(reward__currencies.source_type, 200), 'reward', place);
       outcome := outcome || jsonb_build_object('currency_code', item.code, 'given', item.amount, 'balance', given -> 'balances' -> item.code);
     exception when others then
-      if sqlstate in ('40001', '40P01', '55P03', '57014') then
+      if internal.is_passing(sqlstate) then
         raise;
       end if;
       outcome := outcome || jsonb_build_object('currency_code', item.code, 'given', 0, 'reason', sqlerrm);

@@ -142,7 +142,7 @@ begin
                                       reward__items.source_type || ':' || reward__items.source_id);
       outcome := outcome || jsonb_build_object('catalog_item_key', wanted.key, 'given', wanted.quantity);
     exception when others then
-      if sqlstate in ('40001', '40P01', '55P03', '57014') then
+      if internal.is_passing(sqlstate) then
         raise;
       end if;
       outcome := outcome || jsonb_build_object('catalog_item_key', wanted.key, 'given', 0, 'reason', sqlerrm);
