@@ -89,6 +89,16 @@ test('what a guest earned otherwise comes along beside it', async () => {
   expect([await gold(me), await potions(me)]).toEqual([45, 10])
 })
 
+test('nor is a reward owed that an administrator has taken back from the guest', async () => {
+  const code = await promo({ currencies: [{ currency_code: 'GOLD', amount: 100 }] })
+  const [me, guest] = [await project.user(), await project.user()]
+  for (const who of [me, guest]) await claim(who, code)
+  const [{ id }] = (await guest.get('/client/currencies/GOLD/transactions')).data
+  expect((await project.admin.post(`/currencies/transactions/${id}/reverse`)).status).toBe(201)
+  await merge(me, guest)
+  expect(await gold(me)).toBe(100)
+})
+
 test('what a guest spent of a reward that the survivor holds too is owed', async () => {
   const code = await promo({ currencies: [{ currency_code: 'GOLD', amount: 100 }] })
   const [me, guest] = [await project.user(), await project.user()]

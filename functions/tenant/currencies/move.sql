@@ -291,6 +291,13 @@ begin
      cross join jsonb_array_elements(g.outcome #> '{currencies,currencies}') as part (value)
      where part.value ->> 'currency_code' = c.code
        and (c.expiry_days is null or g.granted_at + make_interval(days => c.expiry_days) > internal.now());
+    -- but for what an administrator has taken back already
+    twice := greatest(0, twice + coalesce((
+      select sum(r.amount)
+        from app.currency_transactions r
+        join app.currency_transactions t on t.id = internal.as_uuid(r.source_id)
+       where r.app_user_id = merge__currency_balances.other and r.currency_code = c.code and r.source_type = 'refund'
+         and t.source_type = 'reward' and t.source_id <> 'initial_grant'), 0));
     earned := theirs.balance - start_amount - twice;
     if earned < 0 and c.regen_amount is not null then
       earned := 0;
