@@ -11,10 +11,12 @@ const isShort = process.argv.includes('--short')
 const [rounds, batches, singles] = isShort ? [2, 2, 20] : [3, 3, 30]
 const users = 100
 const batch = 500
-/** Of ten definitions four are XP rules, two streaks, two challenges and two achievements: what one event of a learning app moves. */
+/** Two of each kind that an event moves by itself: XP rules, streaks, challenges, achievements and leaderboards. */
+const kinds = 5
+/** A log to work on: plans and indexes are those of a table that holds something. */
+const history = isShort ? 10 : 100
 const counts = [0, 10, 50] as const
-const most = Math.max(...counts)
-const most10 = most / 10
+const most = Math.max(...counts) / kinds
 
 type Way = { readonly name: string; readonly definitions: number | null }
 type Round = { readonly seconds: number; readonly cpu: number }
@@ -30,21 +32,24 @@ const prepare = `
   insert into app.users (display_name) select 'user ' || n from generate_series(1, ${users}) n;
   create table bench.people as select u.id, row_number() over (order by u.id) as place from app.users u;
   insert into app.xp_rules (key, name, event_name, amount)
-  select 'rule-' || n, 'Rule', 'lesson_completed', 10 from generate_series(1, ${most10 * 4}) n;
+  select 'rule-' || n, 'Rule', 'lesson_completed', 10 from generate_series(1, ${most}) n;
   insert into app.streak_definitions (key, name, qualifying_event)
-  select 'streak-' || n, 'Streak', 'lesson_completed' from generate_series(1, ${most10 * 2}) n;
+  select 'streak-' || n, 'Streak', 'lesson_completed' from generate_series(1, ${most}) n;
   insert into app.challenges (name, start_at, end_at, goal_type, event_name, goal_value)
   select 'challenge-' || n, now() - interval '1 day', now() + interval '30 days', 'event_count', 'lesson_completed', 1000000000
-    from generate_series(1, ${most10 * 2}) n;
+    from generate_series(1, ${most}) n;
   insert into app.achievements (key, name, criteria)
   select 'achievement-' || n, 'Achievement', '{"type": "event_count", "event_name": "lesson_completed", "target_value": 1000000000}'
-    from generate_series(1, ${most10 * 2}) n;
+    from generate_series(1, ${most}) n;
+  insert into app.leaderboards (key, name, source, scoring, period)
+  select 'board-' || n, 'Board', '{"type": "event", "event_name": "lesson_completed"}', 'count', 'weekly' from generate_series(1, ${most}) n;
   create function bench.keep(count int) returns void language plpgsql as $$
   begin
-    update app.xp_rules set is_active = split_part(key, '-', 2)::int <= keep.count * 4 / 10;
-    update app.streak_definitions set is_active = split_part(key, '-', 2)::int <= keep.count * 2 / 10;
-    update app.challenges set is_active = split_part(name, '-', 2)::int <= keep.count * 2 / 10;
-    update app.achievements set is_active = split_part(key, '-', 2)::int <= keep.count * 2 / 10;
+    update app.xp_rules set is_active = split_part(key, '-', 2)::int <= keep.count / ${kinds};
+    update app.streak_definitions set is_active = split_part(key, '-', 2)::int <= keep.count / ${kinds};
+    update app.challenges set is_active = split_part(name, '-', 2)::int <= keep.count / ${kinds};
+    update app.achievements set is_active = split_part(key, '-', 2)::int <= keep.count / ${kinds};
+    update app.leaderboards set is_active = split_part(key, '-', 2)::int <= keep.count / ${kinds};
   end $$;
   create function bench.post(size int) returns void language plpgsql as $$
   begin
@@ -65,7 +70,7 @@ const arrange = async (client: Client, { definitions }: Way) => {
 const turn = async (client: Client, backend: number, size: number): Promise<Round> => {
   const times = size === 1 ? singles : batches
   const post = { name: 'bench_post', text: 'select bench.post($1)', values: [size] }
-  // plans are made anew when triggers change, and kept from the sixth call on
+  // plans are made anew when triggers change
   for (let time = 0; time < (size === 1 ? 10 : 1); time += 1) await client.query(post)
   const before = { at: performance.now(), cpu: processCpu(backend) }
   for (let time = 0; time < times; time += 1) await client.query(post)
@@ -125,9 +130,9 @@ const report = (figures: Figures): { text: string; aims: Aim[] } => {
   }
 }
 
-const notes = `One connection; batches hold events of ${users} users, 5 of each. Every event has the one name that all definitions match. Of 10 definitions 4 are XP rules (so each
-event writes 4 rows of the ledger, each with its total), 2 daily streaks, 2 challenges and 2 achievements that count it; of 50, five times as many. The bare insert is the same
-statement with the same locks into the same table, its triggers switched off; its foreign key and its indexes stay. "times" is to the bare insert of the same size, round by
+const notes = `One connection; batches hold events of ${users} users, 5 of each. Every event has the one name that all definitions match. Of 10 definitions 2 are XP rules (so each
+event writes 2 rows of the ledger, each with its total), 2 daily streaks, 2 challenges, 2 achievements and 2 leaderboards that count it; of 50, five times as many. Before the
+first turn ${history * batch} events are there. The bare insert is the same statement with the same locks into the same table, its triggers switched off; its foreign key and its indexes stay. "times" is to the bare insert of the same size, round by
 round, and the median of that. CPU is that of the one
 process of Postgres that works for this connection, for each event.`
 
@@ -140,6 +145,8 @@ const main = async () => {
     await endServer(story.server)
     client = await connectAdmin(installation.cluster, story.database, false)
     await client.query(prepare)
+    await client.query('select bench.keep(10)')
+    for (let time = 0; time < history; time += 1) await client.query('select bench.post($1)', [batch])
     await client.query('analyze')
     const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
     const { text, aims } = report(await measure(client, rows[0]?.pid ?? 0))

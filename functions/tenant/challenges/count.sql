@@ -198,7 +198,8 @@ begin
            completed_at = coalesce(p.completed_at, excluded.completed_at), group_id = excluded.group_id
   )
   select array_agg(json_build_object('app_user_id', k.app_user_id, 'id', k.challenge_id, 'name', k.name, 'progress', k.amount, 'goal_value', k.goal_value,
-                                     'completed', k.completes or k.was_completed) order by k.app_user_id, k.challenge_id) as effects,
+                                     'completed', k.completes or k.was_completed) order by k.app_user_id, k.challenge_id)
+           filter (where internal.tells_effects()) as effects,
          array_agg(k.app_user_id order by k.app_user_id, k.challenge_id) filter (where k.completes) as completers,
          array_agg(k.challenge_id order by k.app_user_id, k.challenge_id) filter (where k.completes) as completed,
          array_agg(k.app_user_id order by k.app_user_id, k.challenge_id) filter (where k.is_new) as joiners,

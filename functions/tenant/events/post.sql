@@ -79,6 +79,7 @@ declare
   stored app.engagement_events;
   answer json;
 begin
+  perform internal.tell_effects();
   ingested := internal.ingest_events(json_build_array(events_single.body), internal.is_historical(events_single.body), internal.event_source());
   judged := ingested.judged[1];
   if judged.problem is not null and judged.problem not like 'DUPLICATE %' then
@@ -142,6 +143,9 @@ declare
   only_user uuid;
   problem text;
 begin
+  if events_batch.body ->> 'include_effects' = 'true' then
+    perform internal.tell_effects();
+  end if;
   ingested := internal.ingest_events(events_batch.items, internal.is_historical(events_batch.body), internal.event_source());
   judged := ingested.judged;
   select json_agg(case

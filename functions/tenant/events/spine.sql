@@ -42,11 +42,25 @@ language sql volatile security definer set search_path = '' as $$
 $$;
 comment on function internal.events_forget is 'Forgets replays when their operations are.';
 
+create or replace function internal.tell_effects() returns void
+language sql volatile as $$
+  select set_config('app.tells_effects', 'true', true)
+$$;
+comment on function internal.tell_effects is 'Effects of this transaction are noted from here on: its answer shows them.';
+
+create or replace function internal.tells_effects() returns boolean
+language sql stable as $$
+  select coalesce(current_setting('app.tells_effects', true), '') = 'true'
+$$;
+comment on function internal.tells_effects is
+  'Whether the answer of this transaction shows effects. Jobs, and batches that did not ask for them, need not work out what nobody reads.';
+
 create or replace function internal.add_effect(part text, effect json) returns void
 language sql volatile as $$
   select set_config('app.effects',
                     concat_ws(e'\n', nullif(current_setting('app.effects', true), ''),
                               json_build_object('part', add_effect.part, 'effect', add_effect.effect)::text), true)
+   where internal.tells_effects()
 $$;
 comment on function internal.add_effect is
   'Tells the app what an event moved: part is streaks, xp, achievements, ..., effect one entry of it with app_user_id. An event that changes nothing has no entry.';
@@ -57,6 +71,7 @@ language sql volatile as $$
                     concat_ws(e'\n', nullif(current_setting('app.effects', true), ''),
                               string_agg(json_build_object('part', add_effects.part, 'effect', e.effect)::text, e'\n' order by e.n)), true)
     from unnest(add_effects.effects) with ordinality as e (effect, n)
+   where internal.tells_effects()
 $$;
 comment on function internal.add_effects is 'Many effects of one part at once, in their order.';
 

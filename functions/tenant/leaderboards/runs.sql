@@ -22,6 +22,17 @@ end $$;
 comment on function internal.leaderboard_period is
   'The period of a board that a time is in, by its zone: key, and bounds (null: none). A board of all time has one, from its starts_at to its ends_at.';
 
+create or replace function internal.leaderboard_runs_at(leaderboard_id uuid, at timestamptz) returns setof app.leaderboard_runs
+language sql stable rows 1 as $$
+  select r.*
+    from app.leaderboard_runs r
+   where r.leaderboard_id = leaderboard_runs_at.leaderboard_id and r.state = 'live'
+     and (r.starts_at is null or r.starts_at <= leaderboard_runs_at.at) and (r.ends_at is null or r.ends_at > leaderboard_runs_at.at)
+   order by r.starts_at desc nulls last, r.id desc
+   limit 1
+$$;
+comment on function internal.leaderboard_runs_at is 'The run that a time is in, where its row is made already. Part of the statement that asks. Granted to nobody.';
+
 create or replace function internal.leaderboard_run_at(board app.leaderboards, at timestamptz) returns app.leaderboard_runs
 language plpgsql stable security definer set search_path = '' as $$
 declare

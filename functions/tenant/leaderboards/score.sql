@@ -111,17 +111,13 @@ comment on function internal.leaderboard_put is
   'Adds submissions to a user''s entry in a run, and in the one that is being rebuilt to replace it; answers the entry before and after. max_per_minute is
    counted in the entry itself, from the first of a minute: refuses 429 RATE_LIMITED. The user must be locked. Granted to nobody.';
 
-create or replace function internal.leaderboard_moved(board app.leaderboards, run app.leaderboard_runs, was app.leaderboard_entries,
-                                                      entry app.leaderboard_entries, out rank bigint, out previous_rank bigint)
-language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
+create or replace function internal.leaderboard_ranks(was app.leaderboard_entries, entry app.leaderboard_entries, out rank bigint, out previous_rank bigint)
+language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
 declare
-  b constant app.leaderboards := leaderboard_moved.board;
-  e constant app.leaderboard_entries := leaderboard_moved.entry;
-  w constant app.leaderboard_entries := leaderboard_moved.was;
+  e constant app.leaderboard_entries := leaderboard_ranks.entry;
+  w constant app.leaderboard_entries := leaderboard_ranks.was;
   is_better constant boolean := w.score is null or (e.place, e.reached_at) < (w.place, w.reached_at);
   between_them int;
-  passed uuid[];
-  displaced uuid;
 begin
   if e.is_hidden then
     return;
@@ -143,6 +139,23 @@ begin
       when is_better then rank + between_them
       else rank - between_them end;
   end if;
+end $$;
+comment on function internal.leaderboard_ranks is 'Ranks after and before a move, of one moment. Granted to nobody.';
+
+create or replace function internal.leaderboard_moved(board app.leaderboards, run app.leaderboard_runs, was app.leaderboard_entries,
+                                                      entry app.leaderboard_entries, out rank bigint, out previous_rank bigint)
+language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
+declare
+  b constant app.leaderboards := leaderboard_moved.board;
+  e constant app.leaderboard_entries := leaderboard_moved.entry;
+  w constant app.leaderboard_entries := leaderboard_moved.was;
+  passed uuid[];
+  displaced uuid;
+  ranks record;
+begin
+  ranks := internal.leaderboard_ranks(w, e);
+  rank := ranks.rank;
+  previous_rank := ranks.previous_rank;
   if internal.is_history() or rank is not distinct from previous_rank then
     return;
   end if;
@@ -184,47 +197,6 @@ begin
          = any (internal.segments_holding(array[(leaderboard_admits.board).segment_id], leaderboard_admits.app_user_id));
 end $$;
 comment on function internal.leaderboard_admits is 'Whether a user may be on a board: everybody, or who is in its segment now. Granted to nobody.';
-
-create or replace function internal.leaderboards_take(facts internal.leaderboard_fact[]) returns void
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  item record;
-  board app.leaderboards;
-  run app.leaderboard_runs;
-  moved record;
-  ranks record;
-begin
-  -- a run each, then one change for each user in it
-  for item in
-    with placed as materialized (
-      select f.*, internal.leaderboard_run_at(b, f.place_at) as run, b as board
-        from unnest(leaderboards_take.facts) f
-        join app.leaderboards b on b.id = f.leaderboard_id
-       where b.is_active and (b.starts_at is null or f.place_at >= b.starts_at) and (b.ends_at is null or f.place_at < b.ends_at)
-         and (b.min_score is null or b.scoring = 'count' or f.value >= b.min_score)
-         and (b.max_score is null or b.scoring = 'count' or f.value <= b.max_score)
-    )
-    select p.board, p.run, internal.leaderboard_tallied(array_agg(
-             (p.leaderboard_id, p.app_user_id, p.value, p.place_at, p.reached_at, p.source_id)::internal.leaderboard_fact), (p.board).sort) as tally
-      from placed p
-     where internal.leaderboard_is_open(p.run)
-     group by p.app_user_id, p.board, p.run
-     order by p.app_user_id, (p.board).id, (p.run).starts_at
-  loop
-    board := item.board;
-    continue when not internal.leaderboard_admits(board, (item.tally).app_user_id);
-    run := internal.leaderboard_run_make(item.run);
-    moved := internal.leaderboard_put(board, run, item.tally);
-    ranks := internal.leaderboard_moved(board, run, moved.was, moved.entry);
-    if ranks.rank is not null and ((moved.was).score is distinct from (moved.entry).score or ranks.previous_rank is distinct from ranks.rank) then
-      perform internal.add_effect('leaderboards', json_build_object(
-        'app_user_id', (item.tally).app_user_id, 'key', board.key, 'score', (moved.entry).score, 'rank', ranks.rank, 'previous_rank', ranks.previous_rank));
-    end if;
-  end loop;
-end $$;
-comment on function internal.leaderboards_take is
-  'Submissions by events or by the ledger of XP, taken into the runs that they are due to, where these are open and the user may be there. The users must be
-   locked. Granted to nobody.';
 
 create or replace function internal.leaderboard_tallied(facts internal.leaderboard_fact[], sort text) returns internal.leaderboard_tally
 language sql stable as $$

@@ -289,7 +289,7 @@ begin
          array_agg(internal.streak_properties(e.d, e.now) order by (e.now).app_user_id, (e.now).streak_definition_id)
            filter (where e.change is not null),
          array_agg(internal.streak_effect_json(e.d, e.now, 'active', e.change) order by (e.now).app_user_id, (e.now).streak_definition_id)
-           filter (where e.change is not null),
+           filter (where e.change is not null and internal.tells_effects()),
          array_agg(e.was order by (e.now).app_user_id, (e.now).streak_definition_id) filter (where e.change is null),
          array_agg(e.now order by (e.now).app_user_id, (e.now).streak_definition_id) filter (where e.change is null),
          min((e.now).next_check_at)

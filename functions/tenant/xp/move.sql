@@ -152,6 +152,9 @@ declare
   known constant jsonb := coalesce(nullif(current_setting('app.xp_told', true), '')::jsonb, '{}');
   told jsonb;
 begin
+  if not internal.tells_effects() then
+    return;
+  end if;
   select jsonb_object_agg(c.app_user_id::text, jsonb_build_object(
            'awarded', coalesce((known -> c.app_user_id::text ->> 'awarded')::bigint, 0) + c.amount,
            'from', coalesce((known -> c.app_user_id::text ->> 'from')::int, c.level_before),

@@ -132,7 +132,7 @@ begin
   end if;
   judged := internal.xp_judge(xp_give.acts);
   -- what a cap took whole is told, unless more comes of the same event
-  if exists (select from unnest(judged) a where a.clipped_by is not null) then
+  if internal.tells_effects() and exists (select from unnest(judged) a where a.clipped_by is not null) then
     perform internal.add_effects('xp', array(
       select json_build_object('app_user_id', c.app_user_id, 'awarded', coalesce((x.known -> c.app_user_id::text ->> 'awarded')::bigint, 0),
                                'total', coalesce(t.total, 0), 'level', greatest(coalesce(t.highest_level, 1), internal.xp_level_of(coalesce(t.total, 0))),
