@@ -108,6 +108,42 @@ test('what a guest spent of a reward that the survivor holds too is owed', async
   expect(await gold(me)).toBe(70)
 })
 
+test('a streak that guests invent again and again is paid once, and again after a reset', async () => {
+  const reward = { xp: 5, currencies: [{ currency_code: 'GOLD', amount: 30 }] }
+  const milestones = [{ count: 3, reward }]
+  await project.admin.post('/streaks', { key: 'daily', name: 'Daily', qualifying_event: 'practised', milestones })
+  const practise = async (user: User, days: number[]) => {
+    const events = days.map((ago) => ({
+      event_name: 'practised',
+      occurred_at: new Date(harness.now().getTime() - ago * 86_400_000).toISOString(),
+    }))
+    expect((await user.post('/client/events', { events })).status).toBe(201)
+  }
+  const me = await project.user()
+  const has = async () => [await gold(me), (await me.get('/client/xp')).data.total]
+  await practise(me, [2, 1, 0])
+  expect(await has()).toEqual([30, 5])
+  for (const days of [
+    [2, 1, 0],
+    [3, 2, 1, 0],
+    [2, 1, 0],
+  ]) {
+    const guest = await project.user()
+    await practise(guest, days)
+    expect(await gold(guest)).toBe(30)
+    await merge(me, guest)
+    expect(await has()).toEqual([30, 5])
+  }
+  // another chain is another milestone
+  const guest = await project.user()
+  await practise(guest, [16, 15, 14])
+  await merge(me, guest)
+  expect(await has()).toEqual([60, 10])
+  await project.admin.delete(`/users/${me.id}/reset?sections=streaks`)
+  await practise(me, [2, 1, 0])
+  expect(await has()).toEqual([90, 15])
+})
+
 test('a user whose XP was reset is rewarded for levels again, in currencies and items too', async () => {
   const reward = {
     currencies: [{ currency_code: 'GOLD', amount: 50 }],
