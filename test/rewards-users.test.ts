@@ -71,6 +71,27 @@ test('nor does it come twice by way of a guest who had become one with another',
   expect((await me.get('/client/xp')).data.total).toBe(10)
 })
 
+test('nor in the form of what its items gave when they were used up', async () => {
+  const use_effect = { xp: 3, currencies: [{ currency_code: 'GOLD', amount: 20 }] }
+  await project.admin.post('/catalog', { key: 'pouch', name: 'Pouch', item_type: 'consumable', use_effect })
+  const code = await promo({ items: [{ catalog_item_key: 'pouch', quantity: 2 }] })
+  const me = await project.user()
+  const has = async () => [await gold(me), (await me.get('/client/xp')).data.total, await potions(me)]
+  const use = async (who: User, quantity: number) =>
+    expect((await who.post('/client/inventory/pouch/consume', { quantity })).status).toBe(200)
+  await claim(me, code)
+  await use(me, 1)
+  expect(await has()).toEqual([20, 3, 1])
+  for (const quantity of [2, 1]) {
+    const [first, guest] = [await project.user(), await project.user()]
+    await claim(first, code)
+    await use(first, quantity)
+    await merge(guest, first)
+    await merge(me, guest)
+    expect(await has()).toEqual([20, 3, 1])
+  }
+})
+
 test('what a guest earned otherwise comes along beside it', async () => {
   const code = await promo({
     currencies: [{ currency_code: 'GOLD', amount: 5 }],

@@ -291,6 +291,12 @@ begin
      cross join jsonb_array_elements(g.outcome #> '{currencies,currencies}') as part (value)
      where part.value ->> 'currency_code' = c.code
        and (c.expiry_days is null or g.granted_at + make_interval(days => c.expiry_days) > internal.now());
+    -- also in the form of items that were used up since
+    twice := twice + coalesce((
+      select sum((part.value -> 'amount')::bigint * e.times)
+        from internal.effects_in_both(merge__currency_balances.survivor, merge__currency_balances.other) e
+       cross join jsonb_array_elements(case when jsonb_typeof(e.effect -> 'currencies') = 'array' then e.effect -> 'currencies' else '[]' end) as part (value)
+       where part.value ->> 'currency_code' = c.code and jsonb_typeof(part.value -> 'amount') = 'number'), 0);
     -- but for what an administrator has taken back already
     twice := greatest(0, twice + coalesce((
       select sum(r.amount)

@@ -176,6 +176,16 @@ $$;
 comment on function internal.inventory_in_both is
   'How many of each item a user was rewarded with whom another becomes that was rewarded by the same source; of a bundle what is in it. Granted to nobody.';
 
+create or replace function internal.effects_in_both(survivor uuid, other uuid) returns table (effect jsonb, times numeric)
+language sql stable security definer set search_path = '' as $$
+  select i.use_effect, t.quantity - internal.inventory_held(effects_in_both.other, i.id)
+    from internal.inventory_in_both(effects_in_both.survivor, effects_in_both.other) t
+    join app.catalog_items i on i.id = t.catalog_item_id and i.item_type = 'consumable' and jsonb_typeof(i.use_effect) = 'object'
+   where t.quantity > internal.inventory_held(effects_in_both.other, i.id)
+$$;
+comment on function internal.effects_in_both is
+  'What somebody made of such items by using them up, and how often: a reward that both hold is there once in this form, too. Granted to nobody.';
+
 create or replace function internal.merge__inventory(survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$
 declare

@@ -214,6 +214,11 @@ begin
    where t.app_user_id = merge__xp.other and t.source in ('achievement', 'challenge', 'league', 'reward')
      and exists (select from app.xp_transactions mine
                   where (mine.app_user_id, mine.source, mine.source_id) = (merge__xp.survivor, t.source, t.source_id));
+  -- also in the form of items that were used up since
+  twice := twice + coalesce((
+    select sum((e.effect -> 'xp')::numeric * e.times)
+      from internal.effects_in_both(merge__xp.survivor, merge__xp.other) e
+     where jsonb_typeof(e.effect -> 'xp') = 'number'), 0);
   -- and together they have no more of a rule than its caps let one user have
   with days as (
     select o.rule_key, o.day, o.amount,
