@@ -107,6 +107,71 @@ test('buckets split as a run grows, shelves with them, and both go again when it
   await checkCounts()
 })
 
+test('the ranks before and after a move, near or far, and the page around it are what sorting says, folded or not', {
+  timeout: 120_000,
+}, async () => {
+  const { id, key } = await board({ scoring: 'sum', max_per_minute: 1000 })
+  const players = await people(600)
+  const [mover] = players as [(typeof players)[number]]
+  await submit(mover, key, 100)
+  const run = await runOf(id)
+  // ties of score, and of time
+  await project.sql(
+    `insert into app.leaderboard_entries (run_id, app_user_id, score, place, reached_at)
+     select $1, u.id, 100 + n / 3, -100 - n / 3, '2026-11-01'::timestamptz + n / 2 * interval '1 second'
+       from unnest($2::uuid[]) with ordinality as u (id, n)`,
+    [run, players.slice(1).map(({ id }) => id)],
+  )
+  const sorted = () =>
+    project.sql<{ id: string; score: number; reached_at: string }>(
+      `select app_user_id as id, score::float8 as score from app.leaderboard_entries
+        where run_id = $1 order by place, reached_at, app_user_id`,
+      [run],
+    )
+  const roll = dice(11)
+  for (const step of [0, 1, 150, -150, 2, 199, -1, -3, ...Array.from({ length: 12 }, () => Math.ceil(roll() * 80))]) {
+    const before = await sorted()
+    const { entry, previous, improved } = await submit(mover, key, step)
+    const after = await sorted()
+    const ids = after.map(({ id }) => id)
+    const rank = ids.indexOf(mover.id) + 1
+    expect([entry.rank, improved]).toEqual([rank, step > 0])
+    // among the others, who have not moved
+    expect(previous.rank).toBe(before.findIndex(({ id }) => id === mover.id) + 1)
+    const { data, offset, me } = await show(mover, key, '?around=me&limit=9')
+    const first = Math.max(0, Math.min(rank - 5, 600 - 9))
+    expect([offset, me.rank]).toEqual([first, rank])
+    expect(data.map((each: any) => [each.app_user_id, each.rank])).toEqual(
+      ids.slice(first, first + 9).map((each, n) => [each, first + n + 1]),
+    )
+    expect(data.find((each: any) => each.app_user_id === mover.id).user).toEqual({
+      id: mover.id,
+      display_name: 'Player 1',
+      avatar_url: null,
+    })
+    if (roll() < 0.3) await fold(run)
+  }
+  await checkCounts()
+})
+
+test('an import leaves its changes folded, and an entry that does not move leaves none', async () => {
+  const { id, key } = await board()
+  const players = await people(120)
+  const imported = (score: number) =>
+    project.admin.post(`/leaderboards/${key}/entries/import`, {
+      entries: players.map((player, n) => ({ app_user_id: player.id, score: score + n })),
+    })
+  expect((await imported(10)).status).toBe(200)
+  const run = await runOf(id)
+  // over entries that are there, which only their rows note
+  expect((await imported(500)).status).toBe(200)
+  expect((await buckets(run)).waiting).toBe(0)
+  await submit(players[0] as never, key, 1)
+  await project.sql(`update app.leaderboard_entries set place = place, final_rank = null where run_id = $1`, [run])
+  expect((await buckets(run)).waiting).toBe(0)
+  await checkCounts()
+})
+
 test('a hundred updates at once leave ranks unique and gapless, and every answer saw a rank that there was', {
   timeout: 120_000,
 }, async () => {

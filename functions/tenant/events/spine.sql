@@ -150,7 +150,7 @@ comment on function internal.emit is
   'One system event. For many, internal.emit_many: each call runs the whole pipeline. Granted to nobody.';
 
 create or replace function internal.lock_users(app_user_ids uuid[]) returns uuid[]
-language plpgsql volatile security definer set search_path = '' as $$
+language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
 declare
   known uuid[];
 begin

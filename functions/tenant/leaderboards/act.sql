@@ -1,49 +1,67 @@
 -- Scores by hand: what an app or a server submits, and what administrators set, take away and import.
 
-create or replace function internal.leaderboard_submit(id_or_key text, score numeric, metadata jsonb, idempotency_key text, body_hash text) returns api.reply
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  me constant uuid := internal.user_id();
-  board constant app.leaderboards := internal.leaderboard_for_me(leaderboard_submit.id_or_key);
-  route constant text := 'POST leaderboards/' || board.id || '/scores';
-  at constant timestamptz := internal.now();
-  run app.leaderboard_runs;
-  stored api.reply;
-  answer api.reply;
-  moved record;
-  ranks record;
+create or replace function internal.leaderboard_submit_check(board app.leaderboards, score numeric) returns void
+language plpgsql stable as $$
 begin
   if board.source ->> 'type' <> 'manual' then
     perform internal.fail(409, 'LEADERBOARD_NOT_MANUAL', 'The scores of this leaderboard come from elsewhere.');
   elsif not board.client_writable and internal.caller() <> 'server_key_user' then
     perform internal.fail(403, 'SERVER_KEY_REQUIRED', 'Scores of this leaderboard come from servers.');
-  elsif leaderboard_submit.score < board.min_score or leaderboard_submit.score > board.max_score then
+  elsif score < board.min_score or score > board.max_score then
     perform internal.fail(400, 'SCORE_OUT_OF_RANGE', 'The score is out of the range of this leaderboard.', json_build_object(
       'field', 'score', 'min_score', board.min_score, 'max_score', board.max_score));
   end if;
+end $$;
+comment on function internal.leaderboard_submit_check is
+  'Refuses a score by hand that a board does not take: 409 LEADERBOARD_NOT_MANUAL, 403 SERVER_KEY_REQUIRED, 400 SCORE_OUT_OF_RANGE. Granted to nobody.';
+
+create or replace function internal.leaderboard_submit(id_or_key text, score numeric, metadata jsonb, idempotency_key text, body_hash text) returns api.reply
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  me constant uuid := internal.user_id();
+  at constant timestamptz := internal.now();
+  board constant app.leaderboards := internal.leaderboard_for_me(leaderboard_submit.id_or_key);
+  run app.leaderboard_runs;
+  shown record;
+  stored api.reply;
+  answer api.reply;
+  moved record;
+  ranks record;
+begin
+  if board.source ->> 'type' <> 'manual' or not board.client_writable or score < board.min_score or score > board.max_score then
+    perform internal.leaderboard_submit_check(board, leaderboard_submit.score);
+  end if;
   if leaderboard_submit.idempotency_key is not null then
-    stored := internal.idempotency_begin(route, leaderboard_submit.idempotency_key, leaderboard_submit.body_hash);
+    stored := internal.idempotency_begin('POST leaderboards/' || board.id || '/scores', leaderboard_submit.idempotency_key, leaderboard_submit.body_hash);
     if stored is not null then
       return stored;
     end if;
   end if;
-  if internal.lock_users(array[me]) is null then
+  -- as internal.lock_users does, but of one by key, and with what the answer shows
+  select u.display_name, u.avatar_url into shown from app.users u where u.id = me for no key update;
+  if not found then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
   end if;
-  run := internal.leaderboard_run_at(board, at);
+  -- behind the lock: what closes a run waits for every transaction that has an id, as that one has by now
+  select r.* into run from internal.leaderboard_runs_at(board.id, at) r;
+  if not found then
+    run := internal.leaderboard_run_at(board, at);
+  end if;
   if at < board.starts_at or at >= board.ends_at or not internal.leaderboard_is_open(run) then
     perform internal.fail(409, 'LEADERBOARD_NOT_ACTIVE', 'This leaderboard takes no scores now.');
   end if;
-  run := internal.leaderboard_run_make(run);
+  if run.id is null then
+    run := internal.leaderboard_run_make(run);
+  end if;
   moved := internal.leaderboard_put(board, run, (me, 1, leaderboard_submit.score, at, leaderboard_submit.score, at, leaderboard_submit.score, at,
                                                  leaderboard_submit.metadata)::internal.leaderboard_tally, board.max_per_minute);
   ranks := internal.leaderboard_moved(board, run, moved.was, moved.entry);
   answer := internal.reply(case when (moved.was).score is null then 201 else 200 end, json_build_object(
-    'entry', internal.leaderboard_entry_json(moved.entry, ranks.rank),
+    'entry', internal.leaderboard_entry_json(moved.entry, ranks.rank, shown.display_name, shown.avatar_url),
     'previous', case when (moved.was).score is not null then json_build_object('score', (moved.was).score, 'rank', ranks.previous_rank) end,
     'improved', (moved.was).score is null or (moved.entry).place < (moved.was).place));
   if leaderboard_submit.idempotency_key is not null then
-    perform internal.idempotency_end(route, leaderboard_submit.idempotency_key, answer);
+    perform internal.idempotency_end('POST leaderboards/' || board.id || '/scores', leaderboard_submit.idempotency_key, answer);
   end if;
   return answer;
 end $$;
@@ -124,7 +142,7 @@ begin
   ranks := internal.leaderboard_moved(leaderboard_entry_put.board, run, moved.was, moved.entry);
   perform internal.audit('leaderboards.entry_set', 'users', leaderboard_entry_put.user_id::text, json_build_object(
     'leaderboard', json_build_array(null, (leaderboard_entry_put.board).key), 'score', json_build_array((moved.was).score, (moved.entry).score)));
-  return internal.reply(case when (moved.was).score is null then 201 else 200 end, internal.leaderboard_entry_json(moved.entry, ranks.rank));
+  return internal.reply(case when (moved.was).score is null then 201 else 200 end, internal.leaderboard_entry_shown(moved.entry, ranks.rank));
 end $$;
 comment on function internal.leaderboard_entry_put is 'The body of api.leaderboard_entry_put. Locks the user.';
 
@@ -187,6 +205,7 @@ begin
   on conflict on constraint leaderboard_entries_pkey do update
      set score = excluded.score, place = excluded.place, biggest_step = null,
          reached_at = case when e.score = excluded.score then e.reached_at else excluded.reached_at end, metadata = excluded.metadata;
+  perform internal.leaderboard_fold(r.id) from unnest(array_remove(array[run.id, run.shadow_id], null)) as r (id);
   select json_agg(json_build_object('index', i.n - 1, 'code', 'USER_NOT_FOUND', 'message', 'There is no such user.') order by i.n), count(*)
     into errors, failed
     from jsonb_array_elements(leaderboard_import.entries) with ordinality as i (value, n)
@@ -320,7 +339,7 @@ begin
   )
   select (select count(*) from odd),
          (select json_agg(json_build_object(
-                   'entry', (select internal.leaderboard_entry_json(e, coalesce(e.final_rank, internal.leaderboard_rank(e.run_id, e.place, e.reached_at, e.app_user_id)))
+                   'entry', (select internal.leaderboard_entry_shown(e, coalesce(e.final_rank, internal.leaderboard_rank(e.run_id, e.place, e.reached_at, e.app_user_id)))
                                from app.leaderboard_entries e where (e.app_user_id, e.run_id) = (o.app_user_id, of_run.id)),
                    'reasons', array_remove(array[case when o.score_sigmas > 6 then 'score' end, case when o.step_sigmas > 6 then 'jump' end], null),
                    'score_sigmas', round(o.score_sigmas::numeric, 2), 'jump_sigmas', round(o.step_sigmas::numeric, 2)) order by o.n)

@@ -2,51 +2,65 @@
 -- transaction; folding takes rows away and counts them into buckets, in one transaction too. So in every snapshot
 --   entries below a bound = what the buckets below it count + what the moves that are still there add and take,
 -- and a rank is that sum up to its own bucket, and a count within it. Writers share no row and wait for nobody.
--- Plans are generic: the planner believes that a bound it knows is worth a new plan each time, which costs ten times what the plan saves.
+-- Plans are generic: the planner believes that a bound it knows is worth a new plan each time, which costs ten times what the plan saves. And they go
+-- by index: one that was made while a table was empty would read it whole for as long as the connection lives.
+
+create or replace function internal.leaderboard_before(run_id uuid, place numeric, reached_at timestamptz, app_user_id uuid) returns setof bigint
+language sql stable as $$
+  select s.n
+  from (select) one
+  left join lateral (
+    select k.from_place, k.from_at, k.from_id
+      from app.leaderboard_shelves k
+     where k.run_id = leaderboard_before.run_id
+       and (k.from_place, k.from_at, k.from_id) <= (leaderboard_before.place, leaderboard_before.reached_at, leaderboard_before.app_user_id)
+     order by k.from_place desc, k.from_at desc, k.from_id desc
+     limit 1) shelf on true
+  left join lateral (
+    select k.from_place, k.from_at, k.from_id
+      from app.leaderboard_buckets k
+     where k.run_id = leaderboard_before.run_id
+       and (k.from_place, k.from_at, k.from_id) <= (leaderboard_before.place, leaderboard_before.reached_at, leaderboard_before.app_user_id)
+     order by k.from_place desc, k.from_at desc, k.from_id desc
+     limit 1) bucket on true
+ cross join lateral (
+   select k.entries as n
+     from app.leaderboard_shelves k
+    where k.run_id = leaderboard_before.run_id
+      and (k.from_place, k.from_at, k.from_id) < (shelf.from_place, shelf.from_at, shelf.from_id)
+   union all
+   select k.entries
+     from app.leaderboard_buckets k
+    where k.run_id = leaderboard_before.run_id
+      and (k.from_place, k.from_at, k.from_id) >= (shelf.from_place, shelf.from_at, shelf.from_id)
+      and (k.from_place, k.from_at, k.from_id) < (bucket.from_place, bucket.from_at, bucket.from_id)
+   union all
+   select c.n::bigint
+     from app.leaderboard_changes c
+    where c.run_id = leaderboard_before.run_id
+      and c.made >= (select f.folded_to from app.leaderboard_folds f where f.run_id = leaderboard_before.run_id)
+      and (c.place, c.at, c.whose) < (bucket.from_place, bucket.from_at, bucket.from_id)
+   union all
+   -- where nothing was folded yet, all of them
+   select 1::bigint
+     from app.leaderboard_entries e
+    where e.run_id = leaderboard_before.run_id and not e.is_hidden
+      and (e.place, e.reached_at, e.app_user_id)
+          >= (coalesce(bucket.from_place, '-Infinity'), coalesce(bucket.from_at, '-infinity'),
+              coalesce(bucket.from_id, '00000000-0000-0000-0000-000000000000'))
+      and (e.place, e.reached_at, e.app_user_id) < (leaderboard_before.place, leaderboard_before.reached_at, leaderboard_before.app_user_id)) s
+$$;
+comment on function internal.leaderboard_before is
+  'Counts whose sum is how many visible entries of a run come before a key (place, reached_at, user). Neither definer nor with settings, so that it becomes
+   part of the statement that asks: to begin another costs as much as to add up what there is. Granted to nobody.';
 
 create or replace function internal.leaderboard_rank(run_id uuid, place numeric, reached_at timestamptz, app_user_id uuid) returns bigint
-language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
-declare
-  bucket internal.leaderboard_bound := ('-Infinity', '-infinity', '00000000-0000-0000-0000-000000000000');
-  shelf internal.leaderboard_bound;
-  waiting_from xid8;
-  better bigint := 0;
+language plpgsql stable security definer
+set search_path = '' set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off set enable_bitmapscan = off as $$
 begin
-  select k.from_place, k.from_at, k.from_id into shelf
-    from app.leaderboard_shelves k
-   where k.run_id = leaderboard_rank.run_id
-     and (k.from_place, k.from_at, k.from_id) <= (leaderboard_rank.place, leaderboard_rank.reached_at, leaderboard_rank.app_user_id)
-   order by k.from_place desc, k.from_at desc, k.from_id desc
-   limit 1;
-  if found then
-    select k.from_place, k.from_at, k.from_id into bucket
-      from app.leaderboard_buckets k
-     where k.run_id = leaderboard_rank.run_id
-       and (k.from_place, k.from_at, k.from_id) <= (leaderboard_rank.place, leaderboard_rank.reached_at, leaderboard_rank.app_user_id)
-     order by k.from_place desc, k.from_at desc, k.from_id desc
-     limit 1;
-    select f.folded_to into waiting_from from app.leaderboard_folds f where f.run_id = leaderboard_rank.run_id;
-    select (select coalesce(sum(k.entries), 0)
-              from app.leaderboard_shelves k
-             where k.run_id = leaderboard_rank.run_id
-               and (k.from_place, k.from_at, k.from_id) < (shelf.from_place, shelf.from_at, shelf.from_id))
-         + (select coalesce(sum(k.entries), 0)
-              from app.leaderboard_buckets k
-             where k.run_id = leaderboard_rank.run_id
-               and (k.from_place, k.from_at, k.from_id) >= (shelf.from_place, shelf.from_at, shelf.from_id)
-               and (k.from_place, k.from_at, k.from_id) < (bucket.from_place, bucket.from_at, bucket.from_id))
-         + (select coalesce(sum(c.n), 0)
-              from app.leaderboard_changes c
-             where c.run_id = leaderboard_rank.run_id and c.made >= waiting_from
-               and (c.place, c.at, c.whose) < (bucket.from_place, bucket.from_at, bucket.from_id))
-      into better;
-  end if;
-  return 1 + better + (
-    select count(*)
-      from app.leaderboard_entries e
-     where e.run_id = leaderboard_rank.run_id and not e.is_hidden
-       and (e.place, e.reached_at, e.app_user_id) >= (bucket.from_place, bucket.from_at, bucket.from_id)
-       and (e.place, e.reached_at, e.app_user_id) < (leaderboard_rank.place, leaderboard_rank.reached_at, leaderboard_rank.app_user_id));
+  return (select 1 + coalesce(sum(b.n), 0)
+            from internal.leaderboard_before(leaderboard_rank.run_id, leaderboard_rank.place, leaderboard_rank.reached_at,
+                                             leaderboard_rank.app_user_id) as b (n));
 end $$;
 comment on function internal.leaderboard_rank is
   'The rank that a key (place, reached_at, user) has in a run: one more than the visible entries before it. Exact in its snapshot, however large the run.
@@ -60,35 +74,40 @@ end $$;
 comment on function internal.leaderboard_waiting_from is 'The transaction from which on changes of a run may wait to be folded. Granted to nobody.';
 
 create or replace function internal.leaderboard_total(run_id uuid) returns bigint
-language plpgsql stable security definer set search_path = '' as $$
-declare
-  waiting_from constant xid8 := internal.leaderboard_waiting_from(leaderboard_total.run_id);
+language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off as $$
 begin
-  return coalesce((select sum(k.entries) from app.leaderboard_shelves k where k.run_id = leaderboard_total.run_id), 0)
-       + coalesce((select sum(c.n) from app.leaderboard_changes c where c.run_id = leaderboard_total.run_id and c.made >= waiting_from), 0);
+  return (select (select coalesce(sum(k.entries), 0) from app.leaderboard_shelves k where k.run_id = leaderboard_total.run_id)
+               + (select coalesce(sum(c.n), 0)
+                    from app.leaderboard_changes c
+                   where c.run_id = leaderboard_total.run_id
+                     and c.made >= coalesce((select f.folded_to from app.leaderboard_folds f where f.run_id = leaderboard_total.run_id), '0')));
 end $$;
 comment on function internal.leaderboard_total is 'How many visible entries a run has. Granted to nobody.';
 
 create or replace function internal.leaderboard_seek(run_id uuid, ahead bigint, out bound internal.leaderboard_bound, out before bigint)
-language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
+language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off as $$
 declare
-  -- buckets may be off by as much, one way or the other
-  target bigint := leaderboard_seek.ahead
-                   - (select count(*)
-                        from app.leaderboard_changes c
-                       where c.run_id = leaderboard_seek.run_id and c.made >= internal.leaderboard_waiting_from(leaderboard_seek.run_id));
+  target bigint := leaderboard_seek.ahead;
   shelf record;
 begin
   bound := ('-Infinity', '-infinity', '00000000-0000-0000-0000-000000000000');
   before := 0;
+  if target > 0 then
+    -- buckets may be off by as much, one way or the other
+    target := target - (select count(*)
+                          from app.leaderboard_changes c
+                         where c.run_id = leaderboard_seek.run_id
+                           and c.made >= coalesce((select f.folded_to from app.leaderboard_folds f where f.run_id = leaderboard_seek.run_id), '0'));
+  end if;
   if target <= 0 then
     return;
   end if;
+  -- counts of one run fit an int, and bigints would be added up as numerics
   select s.* into shelf
-    from (select k.from_place, k.from_at, k.from_id,
-                 sum(k.entries) over (order by k.from_place, k.from_at, k.from_id) - k.entries as before_it
+    from (select k.from_place, k.from_at, k.from_id, k.buckets, sum(k.entries::int) over w - k.entries as before_it
             from app.leaderboard_shelves k
-           where k.run_id = leaderboard_seek.run_id) s
+           where k.run_id = leaderboard_seek.run_id
+          window w as (order by k.from_place, k.from_at, k.from_id rows unbounded preceding)) s
    where s.before_it <= target
    order by s.from_place desc, s.from_at desc, s.from_id desc
    limit 1;
@@ -96,14 +115,14 @@ begin
     return;
   end if;
   select b.from_place, b.from_at, b.from_id into bound
-    from (select k.from_place, k.from_at, k.from_id, k.n,
-                 sum(k.entries) over (order by k.n) - k.entries as before_it
-            from (select l.*, row_number() over (order by l.from_place, l.from_at, l.from_id) as n
+    from (select k.from_place, k.from_at, k.from_id, row_number() over w as n, sum(k.entries::int) over w - k.entries as before_it
+            from (select l.*
                     from app.leaderboard_buckets l
                    where l.run_id = leaderboard_seek.run_id
                      and (l.from_place, l.from_at, l.from_id) >= (shelf.from_place, shelf.from_at, shelf.from_id)
                    order by l.from_place, l.from_at, l.from_id
-                   limit 1000) k) b
+                   limit shelf.buckets) k
+          window w as (order by k.from_place, k.from_at, k.from_id rows unbounded preceding)) b
    where shelf.before_it + b.before_it <= target
    order by b.n desc
    limit 1;
@@ -314,27 +333,18 @@ declare
   run uuid;
   noted int;
 begin
-  -- of a whole statement at once: between its rows entries and changes would not agree
   if tg_op = 'INSERT' then
     insert into app.leaderboard_changes (run_id, place, at, whose, n)
     select i.run_id, i.place, i.reached_at, i.app_user_id, 1 from is_now i where not i.is_hidden;
-  elsif tg_op = 'DELETE' then
+  else
     -- with a whole run its counts go too
     insert into app.leaderboard_changes (run_id, place, at, whose, n)
     select w.run_id, w.place, w.reached_at, w.app_user_id, -1
       from was w
      where not w.is_hidden and exists (select from app.leaderboard_runs r where r.id = w.run_id);
-  else
-    insert into app.leaderboard_changes (run_id, place, at, whose, n)
-    select m.run_id, m.place, m.reached_at, m.app_user_id, sum(m.n)
-      from (select w.run_id, w.place, w.reached_at, w.app_user_id, -1 as n from was w where not w.is_hidden
-            union all
-            select i.run_id, i.place, i.reached_at, i.app_user_id, 1 from is_now i where not i.is_hidden) m
-     group by 1, 2, 3, 4
-    having sum(m.n) <> 0;
   end if;
   get diagnostics noted = row_count;
-  -- by chance, so that no counter is shared: some forty changes wait at a time
+  -- as in internal.leaderboard_store
   if random() < noted / 40.0 then
     if tg_op = 'DELETE' then
       runs := array(select distinct w.run_id from was w join app.leaderboard_runs r on r.id = w.run_id);
@@ -348,7 +358,23 @@ begin
   return null;
 end $$;
 comment on function internal.tg_leaderboard_entries__tally is
-  'Notes each move of an entry beside it, whoever made it, so that ranks are right after a deleted user, a ban or a merge as after a score.';
+  'Notes each entry that comes or goes beside it, whoever made it, so that ranks are right after a deleted user or a merge as after a score.';
+
+create or replace function internal.tg_leaderboard_entries__moved() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  insert into app.leaderboard_changes (run_id, place, at, whose, n)
+  select m.run_id, m.place, m.reached_at, m.app_user_id, m.n
+    from (values (old.run_id, old.place, old.reached_at, old.app_user_id, -1, old.is_hidden),
+                 (new.run_id, new.place, new.reached_at, new.app_user_id, 1, new.is_hidden)) as m (run_id, place, reached_at, app_user_id, n, is_hidden)
+   where not m.is_hidden
+     -- here, and not in the trigger's condition: that is parsed anew for each statement
+     and (old.place, old.reached_at, old.is_hidden, old.run_id, old.app_user_id)
+         is distinct from (new.place, new.reached_at, new.is_hidden, new.run_id, new.app_user_id);
+  return null;
+end $$;
+comment on function internal.tg_leaderboard_entries__moved is
+  'Notes each move of an entry beside it. It does not fold: between the rows of one statement entries and changes do not agree. Who moves many does it after.';
 
 create or replace trigger tg_leaderboard_entries__tally_in
   after insert on app.leaderboard_entries
@@ -358,10 +384,10 @@ create or replace trigger tg_leaderboard_entries__tally_out
   after delete on app.leaderboard_entries
   referencing old table as was
   for each statement execute function internal.tg_leaderboard_entries__tally();
-create or replace trigger tg_leaderboard_entries__tally_moved
-  after update on app.leaderboard_entries
-  referencing old table as was new table as is_now
-  for each statement execute function internal.tg_leaderboard_entries__tally();
+-- of a row, for most updates are of one: to gather old and new rows for a statement costs as much again
+create or replace trigger tg_leaderboard_entries__moved
+  after update of run_id, app_user_id, place, reached_at, is_hidden on app.leaderboard_entries
+  for each row execute function internal.tg_leaderboard_entries__moved();
 
 create or replace function internal.tg_leaderboard_runs__sweep() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$

@@ -1,15 +1,23 @@
 -- What is seen of boards: pages of entries, anywhere in a run, around somebody, among friends or in a group.
 
-create or replace function internal.leaderboard_entry_json(e app.leaderboard_entries, rank bigint) returns json
-language plpgsql stable security definer set search_path = '' as $$
+create or replace function internal.leaderboard_entry_json(e app.leaderboard_entries, rank bigint, display_name text, avatar_url text) returns json
+language sql stable parallel safe
+return json_build_object(
+  'app_user_id', (leaderboard_entry_json.e).app_user_id, 'score', (leaderboard_entry_json.e).score, 'rank', leaderboard_entry_json.rank,
+  'submissions', (leaderboard_entry_json.e).submissions, 'reached_at', internal.iso((leaderboard_entry_json.e).reached_at),
+  'metadata', (leaderboard_entry_json.e).metadata,
+  'user', json_build_object('id', (leaderboard_entry_json.e).app_user_id, 'display_name', leaderboard_entry_json.display_name,
+                            'avatar_url', leaderboard_entry_json.avatar_url));
+comment on function internal.leaderboard_entry_json is 'An entry as every answer shows it. One expression, so that a page is built within its query. Granted to nobody.';
+
+create or replace function internal.leaderboard_entry_shown(e app.leaderboard_entries, rank bigint) returns json
+language plpgsql stable as $$
 begin
-  return json_build_object(
-    'app_user_id', e.app_user_id, 'score', e.score, 'rank', leaderboard_entry_json.rank, 'submissions', e.submissions,
-    'reached_at', internal.iso(e.reached_at), 'metadata', e.metadata,
-    'user', (select json_build_object('id', u.id, 'display_name', u.display_name, 'avatar_url', u.avatar_url)
-               from app.users u where u.id = e.app_user_id));
+  return (select internal.leaderboard_entry_json(leaderboard_entry_shown.e, leaderboard_entry_shown.rank, u.display_name, u.avatar_url)
+            from app.users u
+           where u.id = (leaderboard_entry_shown.e).app_user_id);
 end $$;
-comment on function internal.leaderboard_entry_json is 'An entry as every answer shows it. Granted to nobody.';
+comment on function internal.leaderboard_entry_shown is 'A single entry as answers show it. Granted to nobody.';
 
 create or replace function internal.leaderboard_entry_of(run_id uuid, app_user_id uuid, out entry app.leaderboard_entries, out rank bigint)
 language plpgsql stable security definer set search_path = '' as $$
@@ -23,49 +31,64 @@ begin
 end $$;
 comment on function internal.leaderboard_entry_of is 'A user''s visible entry in a run with its rank, the final one where the run is over. Granted to nobody.';
 
-create or replace function internal.leaderboard_start(total bigint, place_of bigint, page_offset bigint, page_limit bigint) returns bigint
-language sql immutable parallel safe as $$
-  select case when leaderboard_start.place_of is null then leaderboard_start.page_offset
-              -- a full page also near the end
-              else greatest(0, least(leaderboard_start.place_of - 1 - (leaderboard_start.page_limit - 1) / 2,
-                                     leaderboard_start.total - leaderboard_start.page_limit)) end
-$$;
-comment on function internal.leaderboard_start is 'Where a page begins: at its offset, or so that a place is in its middle.';
+create or replace function internal.leaderboard_start(total bigint, place_of bigint, page_limit bigint) returns bigint
+language sql immutable parallel safe
+-- a full page also near the end
+return greatest(0, least(leaderboard_start.place_of - 1 - (leaderboard_start.page_limit - 1) / 2, leaderboard_start.total - leaderboard_start.page_limit));
+comment on function internal.leaderboard_start is 'Where a page begins that has a place in its middle.';
 
 create or replace function internal.leaderboard_page(run app.leaderboard_runs, around uuid, page_offset bigint, page_limit bigint, viewer uuid) returns json
-language plpgsql stable security definer set search_path = '' as $$
+language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off as $$
 declare
-  total constant bigint := internal.leaderboard_total((leaderboard_page.run).id);
-  mine record;
+  r constant app.leaderboard_runs := leaderboard_page.run;
+  total constant bigint := internal.leaderboard_total(r.id);
+  mine constant record := internal.leaderboard_entry_of(r.id, leaderboard_page.viewer);
   centre record;
+  place_of bigint;
   starts bigint;
+  -- from where entries are read, how many there are before it, and how many of the page are among those
   here record;
+  back bigint;
   page json;
 begin
-  mine := internal.leaderboard_entry_of((leaderboard_page.run).id, leaderboard_page.viewer);
-  if leaderboard_page.around is not null then
-    centre := internal.leaderboard_entry_of((leaderboard_page.run).id, leaderboard_page.around);
+  if leaderboard_page.around is null then
+    starts := leaderboard_page.page_offset;
+    here := internal.leaderboard_seek(r.id, starts);
+  else
+    centre := case when leaderboard_page.around = leaderboard_page.viewer then mine else internal.leaderboard_entry_of(r.id, leaderboard_page.around) end;
     if (centre.entry).run_id is null then
       perform internal.fail(404, 'NOT_FOUND', 'There is no such entry.');
     end if;
     -- by where it stands: a final rank may have gaps before it
-    starts := internal.leaderboard_rank((centre.entry).run_id, (centre.entry).place, (centre.entry).reached_at, (centre.entry).app_user_id);
+    place_of := case when (centre.entry).final_rank is null then centre.rank
+                     else internal.leaderboard_rank(r.id, (centre.entry).place, (centre.entry).reached_at, (centre.entry).app_user_id) end;
+    starts := internal.leaderboard_start(total, place_of, leaderboard_page.page_limit);
+    select ((centre.entry).place, (centre.entry).reached_at, (centre.entry).app_user_id)::internal.leaderboard_bound as bound, place_of - 1 as before
+      into here;
   end if;
-  starts := internal.leaderboard_start(total, starts, leaderboard_page.page_offset, leaderboard_page.page_limit);
-  here := internal.leaderboard_seek((leaderboard_page.run).id, starts);
-  select json_agg(internal.leaderboard_entry_json(p.e, coalesce((p.e).final_rank, starts + p.n)) order by p.n) into page
-    from (select o.e, row_number() over () as n
-            from (select e
-                    from app.leaderboard_entries e
-                   where e.run_id = (leaderboard_page.run).id and not e.is_hidden
-                     and (e.place, e.reached_at, e.app_user_id) >= ((here.bound).from_place, (here.bound).from_at, (here.bound).from_id)
-                   order by e.place, e.reached_at, e.app_user_id
-                  offset starts - here.before
-                   limit leaderboard_page.page_limit) o) p;
+  back := greatest(here.before - starts, 0);
+  -- a user each by key, and no join: a generic plan takes a page for a tenth of the run
+  select json_agg(internal.leaderboard_entry_json(p.e, coalesce((p.e).final_rank, starts + p.n), u.display_name, u.avatar_url) order by p.n) into page
+    from (select o.e, row_number() over (order by (o.e).place, (o.e).reached_at, (o.e).app_user_id) as n
+            from ((select e
+                     from app.leaderboard_entries e
+                    where e.run_id = r.id and not e.is_hidden
+                      and (e.place, e.reached_at, e.app_user_id) < ((here.bound).from_place, (here.bound).from_at, (here.bound).from_id)
+                    order by e.place desc, e.reached_at desc, e.app_user_id desc
+                    limit back)
+                  union all
+                  (select e
+                     from app.leaderboard_entries e
+                    where e.run_id = r.id and not e.is_hidden
+                      and (e.place, e.reached_at, e.app_user_id) >= ((here.bound).from_place, (here.bound).from_at, (here.bound).from_id)
+                    order by e.place, e.reached_at, e.app_user_id
+                   offset greatest(starts - here.before, 0)
+                    limit leaderboard_page.page_limit - back)) o) p
+   cross join lateral (select w.display_name, w.avatar_url from app.users w where w.id = (p.e).app_user_id limit 1) u;
   return json_build_object(
     'data', coalesce(page, '[]'), 'total', total, 'offset', starts, 'limit', leaderboard_page.page_limit,
-    'run', internal.leaderboard_run_json(leaderboard_page.run),
-    'me', case when (mine.entry).run_id is not null then internal.leaderboard_entry_json(mine.entry, mine.rank) end);
+    'run', internal.leaderboard_run_json(r),
+    'me', case when (mine.entry).run_id is not null then internal.leaderboard_entry_shown(mine.entry, mine.rank) end);
 end $$;
 comment on function internal.leaderboard_page is
   'A page of all of a run, from an offset or around a user; the last page costs what the first does. Refuses 404 NOT_FOUND where there is nobody to be
@@ -95,14 +118,16 @@ begin
       perform internal.fail(404, 'NOT_FOUND', 'There is no such entry.');
     end if;
   end if;
-  starts := internal.leaderboard_start(cardinality(ranked), place_of, leaderboard_page_among.page_offset, leaderboard_page_among.page_limit);
-  select json_agg(internal.leaderboard_entry_json(e, starts + p.n) order by p.n) into page
+  starts := case when place_of is null then leaderboard_page_among.page_offset
+                 else internal.leaderboard_start(cardinality(ranked), place_of, leaderboard_page_among.page_limit) end;
+  select json_agg(internal.leaderboard_entry_json(e, starts + p.n, u.display_name, u.avatar_url) order by p.n) into page
     from unnest(ranked[starts + 1 : starts + leaderboard_page_among.page_limit]) with ordinality as p (id, n)
-    join app.leaderboard_entries e on (e.app_user_id, e.run_id) = (p.id, (leaderboard_page_among.run).id);
+    join app.leaderboard_entries e on (e.app_user_id, e.run_id) = (p.id, (leaderboard_page_among.run).id)
+    join app.users u on u.id = p.id;
   return json_build_object(
     'data', coalesce(page, '[]'), 'total', cardinality(ranked), 'offset', starts, 'limit', leaderboard_page_among.page_limit,
     'run', internal.leaderboard_run_json(leaderboard_page_among.run),
-    'me', (select internal.leaderboard_entry_json(e, mine)
+    'me', (select internal.leaderboard_entry_shown(e, mine)
              from app.leaderboard_entries e
             where mine is not null and (e.app_user_id, e.run_id) = (leaderboard_page_among.viewer, (leaderboard_page_among.run).id)));
 end $$;
@@ -120,7 +145,7 @@ begin
   select b.* into board
     from app.leaderboards b
    where b.is_active and (b.id = as_id or as_id is null and b.key = leaderboard_for_me.id_or_key);
-  if board.id is null or not internal.leaderboard_admits(board, internal.user_id()) then
+  if board.id is null or board.segment_id is not null and not internal.leaderboard_admits(board, internal.user_id()) then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such leaderboard.');
   end if;
   return board;
@@ -180,7 +205,7 @@ begin
     perform internal.fail(404, 'NOT_FOUND', 'You have no entry in this run.');
   end if;
   total := greatest(internal.leaderboard_total(found_run.id), mine.rank);
-  return internal.json_merge(internal.leaderboard_entry_json(mine.entry, mine.rank), json_build_object(
+  return internal.json_merge(internal.leaderboard_entry_shown(mine.entry, mine.rank), json_build_object(
     'percentile', round(100.0 * (total - mine.rank + 1) / total, 2)));
 end $$;
 comment on function internal.leaderboard_mine is 'The body of api.leaderboard_me.';

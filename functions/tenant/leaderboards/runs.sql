@@ -39,12 +39,7 @@ declare
   run app.leaderboard_runs;
   period record;
 begin
-  select r.* into run
-    from app.leaderboard_runs r
-   where r.leaderboard_id = (leaderboard_run_at.board).id and r.state = 'live'
-     and (r.starts_at is null or r.starts_at <= leaderboard_run_at.at) and (r.ends_at is null or r.ends_at > leaderboard_run_at.at)
-   order by r.starts_at desc nulls last, r.id desc
-   limit 1;
+  select r.* into run from internal.leaderboard_runs_at((leaderboard_run_at.board).id, leaderboard_run_at.at) r;
   if run.id is not null then
     return run;
   end if;

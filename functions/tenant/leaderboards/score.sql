@@ -4,58 +4,59 @@ create or replace function internal.leaderboard_folded(board app.leaderboards, e
 returns app.leaderboard_entries
 language plpgsql stable as $$
 declare
-  after app.leaderboard_entries := leaderboard_folded.entry;
-  t constant internal.leaderboard_tally := leaderboard_folded.tally;
-  sign constant int := case (leaderboard_folded.board).sort when 'desc' then -1 else 1 end;
-  is_new constant boolean := (leaderboard_folded.entry).score is null;
+  after app.leaderboard_entries := entry;
+  sign constant int := case board.sort when 'desc' then -1 else 1 end;
+  is_new constant boolean := entry.score is null;
 begin
-  case (leaderboard_folded.board).scoring
+  case board.scoring
     when 'best' then
-      if is_new or t.best * sign < after.place then
-        after.score := t.best;
-        after.reached_at := t.best_at;
-        after.metadata := coalesce(t.metadata, '{}');
-      elsif t.best = after.score and t.best_at < after.reached_at then
-        after.reached_at := t.best_at;
+      if is_new or tally.best * sign < after.place then
+        after.score := tally.best;
+        after.reached_at := tally.best_at;
+        after.metadata := coalesce(tally.metadata, '{}');
+      elsif tally.best = after.score and tally.best_at < after.reached_at then
+        after.reached_at := tally.best_at;
       end if;
     when 'sum' then
       -- numbers stay such as a program can read
-      after.score := greatest(-1e18, least(1e18, coalesce(after.score, 0) + t.total));
-      after.reached_at := greatest(after.reached_at, case when is_new then t.last_at else t.total_at end);
-      after.metadata := coalesce(t.metadata, after.metadata);
+      after.score := greatest(-1e18, least(1e18, coalesce(after.score, 0) + tally.total));
+      after.reached_at := greatest(after.reached_at, case when is_new then tally.last_at else tally.total_at end);
+      after.metadata := coalesce(tally.metadata, after.metadata);
     when 'last' then
-      if is_new or t.last_at >= after.reached_at then
-        after.score := t.last;
-        after.reached_at := t.last_at;
-        after.metadata := coalesce(t.metadata, '{}');
+      if is_new or tally.last_at >= after.reached_at then
+        after.score := tally.last;
+        after.reached_at := tally.last_at;
+        after.metadata := coalesce(tally.metadata, '{}');
       end if;
     else
-      after.score := coalesce(after.score, 0) + t.submissions;
-      after.reached_at := greatest(after.reached_at, t.last_at);
-      after.metadata := coalesce(t.metadata, after.metadata);
+      after.score := coalesce(after.score, 0) + tally.submissions;
+      after.reached_at := greatest(after.reached_at, tally.last_at);
+      after.metadata := coalesce(tally.metadata, after.metadata);
   end case;
   after.score := trim_scale(after.score);
   after.place := after.score * sign;
-  after.submissions := coalesce(after.submissions, 0) + t.submissions;
+  after.submissions := coalesce(after.submissions, 0) + tally.submissions;
   after.metadata := coalesce(after.metadata, '{}');
-  if not is_new and after.place < (leaderboard_folded.entry).place then
-    after.biggest_step := greatest(after.biggest_step, (leaderboard_folded.entry).place - after.place);
+  if not is_new and after.place < entry.place then
+    after.biggest_step := greatest(after.biggest_step, entry.place - after.place);
   end if;
   return after;
 end $$;
 comment on function internal.leaderboard_folded is
   'An entry (null: none yet) after submissions, by the board''s scoring. best, sum and count do not depend on the order in which they come; last goes by their time.';
 
-create or replace function internal.leaderboard_store(entry app.leaderboard_entries) returns void
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  e constant app.leaderboard_entries := leaderboard_store.entry;
+create or replace function internal.leaderboard_store(e app.leaderboard_entries) returns void
+language plpgsql volatile as $$
 begin
   update app.leaderboard_entries x
      set score = e.score, place = e.place, reached_at = e.reached_at, submissions = e.submissions, metadata = e.metadata, biggest_step = e.biggest_step,
          window_started_at = e.window_started_at, window_count = coalesce(e.window_count, 0)
    where (x.app_user_id, x.run_id) = (e.app_user_id, e.run_id);
   if found then
+    -- by chance, so that no counter is shared: some forty changes wait at a time
+    if random() < 0.05 then
+      perform internal.leaderboard_fold(e.run_id);
+    end if;
     return;
   end if;
   -- a run that goes away at this moment takes no entry
@@ -73,7 +74,7 @@ comment on function internal.leaderboard_store is 'Writes an entry as it is to b
 create or replace function internal.leaderboard_put(board app.leaderboards, run app.leaderboard_runs, tally internal.leaderboard_tally,
                                                     max_per_minute int default null,
                                                     out was app.leaderboard_entries, out entry app.leaderboard_entries)
-language plpgsql volatile security definer set search_path = '' as $$
+language plpgsql volatile as $$
 declare
   shadow app.leaderboard_entries;
 begin
@@ -112,76 +113,59 @@ comment on function internal.leaderboard_put is
    counted in the entry itself, from the first of a minute: refuses 429 RATE_LIMITED. The user must be locked. Granted to nobody.';
 
 create or replace function internal.leaderboard_ranks(was app.leaderboard_entries, entry app.leaderboard_entries, out rank bigint, out previous_rank bigint)
-language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
+language plpgsql stable security definer
+set search_path = '' set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
-  e constant app.leaderboard_entries := leaderboard_ranks.entry;
-  w constant app.leaderboard_entries := leaderboard_ranks.was;
-  is_better constant boolean := w.score is null or (e.place, e.reached_at) < (w.place, w.reached_at);
-  between_them int;
+  is_up constant boolean := (entry.place, entry.reached_at) < (was.place, was.reached_at);
 begin
-  if e.is_hidden then
+  if entry.is_hidden then
     return;
   end if;
-  rank := internal.leaderboard_rank(e.run_id, e.place, e.reached_at, e.app_user_id);
-  if (e.place, e.reached_at) = (w.place, w.reached_at) then
-    previous_rank := rank;
-  elsif w.score is not null then
-    -- of the others as they stand now; most moves pass few of them
-    select count(*) into between_them
-      from (select from app.leaderboard_entries o
-             where o.run_id = e.run_id and not o.is_hidden
-               and (o.place, o.reached_at, o.app_user_id) > (least(w.place, e.place), case when is_better then e.reached_at else w.reached_at end, e.app_user_id)
-               and (o.place, o.reached_at, o.app_user_id) < (greatest(w.place, e.place), case when is_better then w.reached_at else e.reached_at end, e.app_user_id)
-             limit 200) n;
-    previous_rank := case
-      when between_them = 200 then
-        internal.leaderboard_rank(e.run_id, w.place, w.reached_at, e.app_user_id) - case when is_better then 1 else 0 end
-      when is_better then rank + between_them
-      else rank - between_them end;
-  end if;
+  -- among the others as they stand now, and in one statement, so of one moment: whoever rose stands before where they stood
+  select 1 + coalesce(sum(b.n) filter (where k.is_now), 0),
+         case when was.score is not null then 1 + coalesce(sum(b.n) filter (where not k.is_now), 0) - is_up::int end
+    into rank, previous_rank
+    from (values (true, entry.place, entry.reached_at), (false, was.place, was.reached_at)) as k (is_now, place, reached_at)
+   cross join lateral internal.leaderboard_before(entry.run_id, k.place, k.reached_at, entry.app_user_id) as b (n);
 end $$;
 comment on function internal.leaderboard_ranks is 'Ranks after and before a move, of one moment. Granted to nobody.';
 
 create or replace function internal.leaderboard_moved(board app.leaderboards, run app.leaderboard_runs, was app.leaderboard_entries,
                                                       entry app.leaderboard_entries, out rank bigint, out previous_rank bigint)
-language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
+language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off as $$
 declare
-  b constant app.leaderboards := leaderboard_moved.board;
-  e constant app.leaderboard_entries := leaderboard_moved.entry;
-  w constant app.leaderboard_entries := leaderboard_moved.was;
+  ranks constant record := internal.leaderboard_ranks(was, entry);
   passed uuid[];
   displaced uuid;
-  ranks record;
 begin
-  ranks := internal.leaderboard_ranks(w, e);
   rank := ranks.rank;
   previous_rank := ranks.previous_rank;
-  if internal.is_history() or rank is not distinct from previous_rank then
+  if rank is not distinct from previous_rank or internal.is_history() then
     return;
   end if;
   -- what concerns others is told by the job, for they are not locked
   if rank < coalesce(previous_rank, rank + 1) then
     select array_agg(f.app_user_id) into passed
-      from internal.friends_of(e.app_user_id) as o (id)
-      join app.leaderboard_entries f on (f.app_user_id, f.run_id) = (o.id, e.run_id)
-     where not f.is_hidden and (f.place, f.reached_at, f.app_user_id) > (e.place, e.reached_at, e.app_user_id)
-       and (w.score is null or (f.place, f.reached_at, f.app_user_id) < (w.place, w.reached_at, w.app_user_id));
+      from internal.friends_of(entry.app_user_id) as o (id)
+      join app.leaderboard_entries f on (f.app_user_id, f.run_id) = (o.id, entry.run_id)
+     where not f.is_hidden and (f.place, f.reached_at, f.app_user_id) > (entry.place, entry.reached_at, entry.app_user_id)
+       and (was.score is null or (f.place, f.reached_at, f.app_user_id) < (was.place, was.reached_at, was.app_user_id));
   end if;
   if (rank <= 10) <> coalesce(previous_rank <= 10, false) then
     -- who stands at the edge now was on its other side before
     select f.app_user_id into displaced
       from app.leaderboard_entries f
-     where f.run_id = e.run_id and not f.is_hidden
+     where f.run_id = entry.run_id and not f.is_hidden
      order by f.place, f.reached_at, f.app_user_id
     offset case when rank <= 10 then 10 else 9 end
      limit 1;
-    perform internal.emit(e.app_user_id, 'svc.leaderboard.rank_changed', jsonb_build_object(
-      'leaderboard_id', b.id, 'key', b.key, 'run_key', (leaderboard_moved.run).run_key, 'score', e.score, 'rank', rank, 'previous_rank', previous_rank,
-      'reason', case when rank <= 10 then 'entered_top_10' else 'left_top_10' end));
+    perform internal.emit(entry.app_user_id, 'svc.leaderboard.rank_changed', jsonb_build_object(
+      'leaderboard_id', board.id, 'key', board.key, 'run_key', run.run_key,
+      'score', entry.score, 'rank', rank, 'previous_rank', previous_rank, 'reason', case when rank <= 10 then 'entered_top_10' else 'left_top_10' end));
   end if;
   if passed is not null or displaced is not null then
     perform internal.enqueue('leaderboards__tell', internal.new_id()::text, jsonb_build_object(
-      'run_id', e.run_id, 'by', e.app_user_id, 'passed', coalesce(passed, '{}'), 'displaced', displaced,
+      'run_id', entry.run_id, 'by', entry.app_user_id, 'passed', coalesce(passed, '{}'), 'displaced', displaced,
       'displaced_reason', case when rank <= 10 then 'left_top_10' else 'entered_top_10' end));
   end if;
 end $$;
