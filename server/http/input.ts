@@ -20,7 +20,7 @@ const check = (
   if (parsed.success) return parsed.data as Record<string, unknown>
   const [issue] = parsed.error.issues
   const field = issue?.path.map(String).join('.') ?? ''
-  const reason = reasonOf(issue)
+  const reason = reasonOf(issue, value)
   if (part === 'params') {
     // a malformed id names nothing: 404 in the contract's areas, INVALID_ID in the supplement's
     const source = route.source ?? area.source
@@ -31,11 +31,15 @@ const check = (
   throw invalid(code, field, reason)
 }
 
-const reasonOf = (issue: z.core.$ZodIssue | undefined): string => {
+const reasonOf = (issue: z.core.$ZodIssue | undefined, value: unknown): string => {
   if (!issue) return 'is not valid'
-  if (issue.code === 'invalid_type' && issue.input === undefined) return 'is required'
+  // issues do not say what was there
+  if (issue.code === 'invalid_type' && at(value, issue.path) === undefined) return 'is required'
   return issue.message.replace(/^Invalid input: /, '').replace(/^Too (big|small): /, '')
 }
+
+const at = (value: unknown, path: readonly PropertyKey[]): unknown =>
+  path.reduce((held, key) => (typeof held === 'object' && held !== null ? Reflect.get(held, key) : undefined), value)
 
 const objects = new WeakMap<Readonly<Record<string, z.ZodType>>, z.ZodType>()
 
