@@ -220,6 +220,12 @@ describe('unlocks', () => {
     await set(0)
     await set(6)
     expect((await me(user)).total).toBe(3)
+    // whoever is made with it has it from the start
+    const made = async (wins: number) =>
+      project.onBehalfOf((await admin.post('/users', { properties: { stats: { wins } } })).data.id)
+    const [winner, loser] = [await made(5), await made(4)]
+    expect([(await see(winner, key)).unlocked, (await see(loser, key)).unlocked]).toEqual([true, false])
+    expect((await me(winner)).total).toBe(3)
   })
 
   test('as a reward, by key; an unknown one is recorded and fails nothing', async () => {

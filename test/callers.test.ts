@@ -35,7 +35,7 @@ describe.each(of('projectOwner', 'administrator'))('$name', ({ route }) => {
   })
 })
 
-const keyed = of('appKey', 'endUser', 'sessionUser', 'endUserOrServer', 'appOrUser')
+const keyed = of('appKey', 'endUser', 'sessionUser', 'endUserOrServer', 'appOrUser', 'serverForUser', 'serverAlone')
 describe.each(keyed)('$name', ({ route }) => {
   test('needs a key of the project', async () => {
     const session = { authorization: user.headers['authorization'] ?? '' }
@@ -82,7 +82,21 @@ describe.each(of('sessionUser'))('$name', ({ route }) => {
   })
 })
 
-describe.each(of('endUser', 'endUserOrServer', 'appOrUser'))('$name', ({ route }) => {
+describe.each(of('serverForUser', 'serverAlone'))('$name', ({ route }) => {
+  test('is for server keys: a client key is refused, whoever is signed in or named', async () => {
+    for (const client of [project.app, user, project.app.with({ 'x-on-behalf-of': user.id })]) {
+      expect(await callRoute(route, cast, client)).toMatchObject({
+        status: 403,
+        error: { code: 'SERVER_KEY_REQUIRED' },
+      })
+    }
+    const alone = await callRoute(route, cast, project.server)
+    if (route.caller.name === 'serverAlone') expect(alone.status).not.toBe(401)
+    else expect(alone).toMatchObject({ status: 401, error: { code: 'UNAUTHORIZED' } })
+  })
+})
+
+describe.each(of('endUser', 'endUserOrServer', 'appOrUser', 'serverForUser', 'serverAlone'))('$name', ({ route }) => {
   test('a server key acts for a user who is there, and with no Bearer beside it', async () => {
     for (const id of [randomUUID(), other.user.id, 'x']) {
       expect(await callRoute(route, cast, project.onBehalfOf(id))).toMatchObject({

@@ -301,6 +301,24 @@ describe('counting', () => {
     )
   })
 
+  test('of XP counts what is taken at once, too', async () => {
+    harness.setTime('2026-11-21T12:00:00Z')
+    const { id } = await define({ goal_type: 'xp_earned', goal_value: 100, start_at: from(-day), end_at: from(day) })
+    const user = await someone()
+    const by = async (amount: number) => {
+      expect((await admin.post('/xp/grant', { app_user_id: user.id, amount })).status).toBe(201)
+      return (await see(user, id)).my.progress
+    }
+    expect([await by(90), await by(-50), await by(10)]).toEqual([90, 40, 50])
+  })
+
+  test('gives as much XP as one reward may hold, where both fields come to more', async () => {
+    const { event_name } = await define({ goal_value: 1, reward_xp: 1_000_000_000, reward: { xp: 1 } })
+    const user = await someone()
+    await send(user, event_name)
+    expect((await me(user)).total).toBe(1_000_000_000)
+  })
+
   test('counts what was done before it was defined, and anew when it changes', async () => {
     const user = await someone()
     for (let n = 0; n < 3; n += 1) await send(user, 'early')

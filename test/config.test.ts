@@ -203,6 +203,7 @@ describe('values', () => {
     ['json', '{"a": 1}', { a: 1 }],
     ['json', '[1, 2]', [1, 2]],
     ['json', 'not json', 'not json'],
+    ['json', '['.repeat(100_000), '['.repeat(100_000)],
     ['json', 7, 7],
   ])('of type %s: %j becomes %j', async (value_type, value, expected) => {
     expect((await put('k', value, { value_type })).value).toEqual(value)

@@ -50,6 +50,16 @@ describe('the envelope', () => {
     })
   })
 
+  test('what is not there is required, what is of another kind is told what it must be', async () => {
+    const reason = async (body: object) => (await harness.anyone.post('/auth/developer/login', body)).error?.details
+    expect(await reason({ password: 'p' })).toEqual({ field: 'email', reason: 'is required' })
+    for (const email of [5, null, [], {}]) {
+      const details = await reason({ email, password: 'p' })
+      expect(details.field).toBe('email')
+      expect(details.reason).toMatch(/^expected string, received/)
+    }
+  })
+
   test('characters that cannot be stored, and nesting without end, are refused by name', async () => {
     for (const text of ['"\\u0000"', '"\\ud800"', '{"\\u0000":1}', `${'['.repeat(300)}${']'.repeat(300)}`]) {
       const answer = await user.post('/client/events', `{"event_name":"x","properties":{"a":${text}}}`)

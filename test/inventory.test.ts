@@ -274,6 +274,9 @@ test("marks of the user's own lie under metadata.user, and nothing else is honou
   })
   expect((await mark({ user: { slot: null } })).data.metadata).toEqual({ user: { equipped: true } })
   expect((await user.patch(path, {})).data.metadata).toEqual({ user: { equipped: true } })
+  expect((await mark({ user: { set: { ring: null }, equipped: null } })).data.metadata).toEqual({
+    user: { set: { ring: null } },
+  })
   refused(await mark({ user: { note: 'x'.repeat(4097) } }), 400, 'VALIDATION_ERROR', { field: 'metadata' })
   refused(await mark(5), 400, 'VALIDATION_ERROR')
   refused(await user.patch(path, '[]'), 400, 'INVALID_BODY')

@@ -155,6 +155,13 @@ describe('other sources', () => {
     expect((await who.post('/client/currencies/GOLD/spend', { amount: 30, reason: 'hat' })).status).toBe(201)
     expect((await show(who, balance.key)).me.score).toBe(70)
     expect((await show(who, earned.key)).me.score).toBe(100)
+    const other = await admin.patch(`/leaderboards/${earned.key}`, { source: { ...source, currency_code: 'NOPE' } })
+    expect([other.status, other.error?.details.field], other.text).toEqual([400, 'source'])
+    // nor does a board whose currency is gone stand in its own way
+    await admin.post('/currencies', { code: 'GONE', name: 'Gone' })
+    const left = await board({ source: { type: 'currency', currency_code: 'GONE' } })
+    expect((await admin.delete('/currencies/GONE')).status).toBe(200)
+    expect((await admin.patch(`/leaderboards/${left.key}`, { name: 'Left' })).status).toBe(200)
   })
 
   test('a streak: its length', async () => {

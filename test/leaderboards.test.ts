@@ -58,6 +58,7 @@ describe('definitions', () => {
     [{ rewards: [{ from_rank: 3, to_rank: 1, reward: {} }] }, 'rewards'],
     [{ source: { type: 'event', event_name: 'svc.leaderboard.rank_changed' } }, 'source'],
     [{ source: { type: 'event', event_name: ' x' } }, 'source'],
+    [{ source: { type: 'currency', currency_code: 'NOPE' } }, 'source'],
     [{ source: { type: 'event', event_name: 'x', filter: { column: 'a', op: 'nope', value: 1 } } }, 'source'],
   ])('refuses %j', async (fields, field) => {
     refused(await admin.post('/leaderboards', { key: 'fine', name: 'Fine', ...fields }), 400, 'VALIDATION_ERROR', field)

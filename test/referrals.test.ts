@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { decodeJwt } from 'jose'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type Answer, freshIp, startHarness } from '#test/support/harness.ts'
+import { openTransaction, untilBlocked } from '#test/support/transaction.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
@@ -611,6 +613,26 @@ describe('two users who become one', () => {
     expect(await mine(user)).toMatchObject({ code, rewards_granted: 1 })
     expect(await xp(user)).toBe(5)
   })
+})
+
+test('a code whose owner becomes the claimer while they claim it is their own', async () => {
+  await setDefaults({ reward_referrer: { xp: 5 }, reward_referee: { xp: 2 } })
+  const [user, guest] = [await project.user(), await project.user()]
+  const { code } = (await guest.get('/client/referrals/me')).data
+  const [sid, from] = [user, guest].map(({ sessionToken }) => String(decodeJwt(sessionToken)['sid']))
+  const merging = await openTransaction(project, 'app_auth', {
+    'app.caller': 'user',
+    'app.user_id': user.id,
+    'app.session_id': sid ?? '',
+  })
+  expect(await merging.query('select r.status from api.auth_merge($1, $2) r', [guest.id, from])).toEqual([
+    { status: 200 },
+  ])
+  const answer = user.post('/client/referrals/claim', { code })
+  await untilBlocked(project)
+  await merging.commit()
+  refused(await answer, 400, 'SELF_REFERRAL', { reason: 'same_user' })
+  expect((await user.get('/client/xp')).data.total).toBe(0)
 })
 
 describe('the invite screen', () => {

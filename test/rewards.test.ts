@@ -78,7 +78,7 @@ describe('a reward', () => {
 
   test('what will pass is not recorded as a failure: the whole is tried again', async () => {
     const user = await project.user()
-    for (const code of ['40001', '40P01', '55P03'])
+    for (const code of ['40001', '40P01', '55P03', '53100', '53200', '58030', 'XX001'])
       await expect(grant(user.id, { gift: { amount: 1 }, busy: [code] })).rejects.toMatchObject({ code })
     expect([await grants(user.id), await gifts(user.id)]).toEqual([[], []])
   })

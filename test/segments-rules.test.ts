@@ -70,6 +70,7 @@ describe('rules', () => {
       [event({ op: 'eq', value: 0 }), false, true, 3],
       [event({ op: 'eq', value: 2, within_days: 7 }), true, false, 2],
       [event({ op: 'eq', value: 1, since: '2026-12-05', until: '2026-12-09T00:00:00Z' }), true, false, 1],
+      [event({ op: 'eq', value: 1, since: { days_ago: 5 }, until: { days_ago: 1 } }), true, false, 1],
       [event({ op: 'eq', value: 2, where: { column: 'shop.name', op: 'eq', value: 'a' } }), true, false, 2],
       [event({ measure: 'sum', column: 'amount', op: 'eq', value: 112.5 }), true, false, 112.5],
       [event({ measure: 'min', column: 'amount', op: 'lt', value: 3 }), true, false, 2.5],

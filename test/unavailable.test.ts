@@ -26,7 +26,16 @@ const shut = async (name: string, isShut: boolean) => {
 const routes = harness.running.areas.flatMap((area) =>
   area.routes.map((route) => ({ name: nameOf(route), area, route })),
 )
-const tenants = new Set(['administrator', 'appKey', 'endUser', 'sessionUser', 'endUserOrServer', 'appOrUser'])
+const tenants = new Set([
+  'administrator',
+  'appKey',
+  'endUser',
+  'sessionUser',
+  'endUserOrServer',
+  'appOrUser',
+  'serverForUser',
+  'serverAlone',
+])
 const inTenant = routes.filter(({ route }) => tenants.has(route.caller.name) && route.path !== '/client/auth/jwks')
 
 describe('a tenant that is shut', () => {

@@ -1,5 +1,11 @@
 -- Rewards: one object, one function, each given once. Every kind of reward belongs to its own area: a function
 -- internal.reward__<kind>(app_user_id, part, source_type, source_id) that gives it and answers what it gave.
+create or replace function internal.is_passing(state text) returns boolean
+language sql immutable
+return is_passing.state ~ '^(40|53|57|58|XX)' or is_passing.state in ('25P04', '55P03');
+comment on function internal.is_passing is
+  'Whether what failed with this SQLSTATE may do better later: locks, time, space, memory, disks. It says nothing of the reward, and is no reason to keep it from anybody.';
+
 create or replace function internal.grant_reward(app_user_id uuid, reward jsonb, source_type text, source_id text) returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -32,7 +38,7 @@ begin
           using grant_reward.app_user_id, part, grant_reward.source_type, grant_reward.source_id;
       exception when others then
         -- a part that cannot be given is recorded, and fails nothing
-        if sqlstate in ('40001', '40P01', '55P03', '57014') then
+        if internal.is_passing(sqlstate) then
           raise;
         end if;
         given := jsonb_build_object('given', false, 'reason', sqlerrm);
@@ -48,3 +54,15 @@ end $$;
 comment on function internal.grant_reward is
   'Gives a reward {xp, currencies, items, entitlements, achievement_key, freezes, badge, ...} once per user and source, in the transaction of its cause.
    Answers {kind: outcome}, or null when it was given before. Unknown kinds are kept and recorded as not given. Granted to nobody. Supplement 0.9.';
+
+create or replace function internal.rewards_in_both(survivor uuid, other uuid) returns setof app.reward_grants
+language sql stable security definer set search_path = '' as $$
+  select g.*
+    from app.reward_grants g
+   where g.app_user_id = rewards_in_both.other
+     and exists (select from app.reward_grants mine
+                  where (mine.app_user_id, mine.source_type, mine.source_id) = (rewards_in_both.survivor, g.source_type, g.source_id))
+$$;
+comment on function internal.rewards_in_both is
+  'What one of two users who become one was rewarded with, where the other was by the same source: theirs once. By the record of the grant, which comes along
+   with every merge, not by ledgers, where it may stand as a sum. Granted to nobody.';

@@ -336,3 +336,40 @@ export const endUserOrServer: Caller = {
     return endUser.resolve(request, services, route)
   },
 }
+
+/** Supplement 0.7, (S): servers alone, for a user. A client key is of the wrong type, whoever is signed in beside it. */
+export const serverForUser: Caller = {
+  name: 'serverForUser',
+  security: [{ ApiKey: [], OnBehalfOf: [] }],
+  refusals: { ...keyRefusals, 400: ['INVALID_INPUT'], 403: ['SERVER_KEY_REQUIRED'], 404: ['USER_NOT_FOUND'] },
+  async resolve(request, services, route) {
+    const { keyType, edge } = await keyOf(request, services)
+    if (keyType !== 'server') throw refusal(403, 'SERVER_KEY_REQUIRED', 'Only a server key may do this.')
+    if (request.headers['x-on-behalf-of'] === undefined) throw unauthorized('X-On-Behalf-Of must name the user.')
+    const userId = await onBehalfOf(request, services, edge, route)
+    return {
+      place: tenantPlace(services, edge, route),
+      role: 'app_user',
+      claims: { caller: 'server_key_user', userId, projectId: edge.projectId },
+      edge,
+    }
+  },
+}
+
+/** The same, with or without a user. */
+export const serverAlone: Caller = {
+  ...serverForUser,
+  name: 'serverAlone',
+  security: [{ ApiKey: [], OnBehalfOf: [] }, apiKey],
+  async resolve(request, services, route) {
+    const { keyType, edge } = await keyOf(request, services)
+    if (keyType !== 'server' || request.headers['x-on-behalf-of'] !== undefined)
+      return serverForUser.resolve(request, services, route)
+    return {
+      place: tenantPlace(services, edge, route),
+      role: 'app_server',
+      claims: { caller: 'server_key', projectId: edge.projectId },
+      edge,
+    }
+  },
+}

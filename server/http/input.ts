@@ -31,15 +31,15 @@ const check = (
   throw invalid(code, field, reason)
 }
 
-const reasonOf = (issue: z.core.$ZodIssue | undefined, sent: unknown): string => {
+const reasonOf = (issue: z.core.$ZodIssue | undefined, value: unknown): string => {
   if (!issue) return 'is not valid'
-  const given = issue.path.reduce<unknown>(
-    (part, key) => (part as Record<PropertyKey, unknown> | undefined)?.[key],
-    sent,
-  )
-  if (issue.code === 'invalid_type' && given === undefined) return 'is required'
+  // issues do not say what was there
+  if (issue.code === 'invalid_type' && at(value, issue.path) === undefined) return 'is required'
   return issue.message.replace(/^Invalid input: /, '').replace(/^Too (big|small): /, '')
 }
+
+const at = (value: unknown, path: readonly PropertyKey[]): unknown =>
+  path.reduce((held, key) => (typeof held === 'object' && held !== null ? Reflect.get(held, key) : undefined), value)
 
 const objects = new WeakMap<Readonly<Record<string, z.ZodType>>, z.ZodType>()
 

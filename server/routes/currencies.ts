@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { administrator, endUser } from '#server/http/callers.ts'
+import { administrator, endUser, serverForUser } from '#server/http/callers.ts'
 import { idempotency } from '#server/http/idempotency.ts'
 import { perSubject, takeLimits } from '#server/http/limits.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
@@ -166,7 +166,7 @@ export const currencies = area({
       failure: 'CREATE_FAILED',
     }),
     route('POST /client/currencies/:code/credit', {
-      caller: endUser,
+      caller: serverForUser,
       summary: 'Credit a user, by a server key on behalf of them',
       description: takesKey,
       params: byCode,
@@ -181,7 +181,6 @@ export const currencies = area({
       replies: { 200: data(Moved), 201: data(Moved) },
       refusals: {
         400: badBody,
-        403: ['SERVER_KEY_REQUIRED'],
         ...notFound,
         409: ['BALANCE_LIMIT_EXCEEDED', 'IDEMPOTENCY_CONFLICT'],
       },

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { administrator, endUser } from '#server/http/callers.ts'
+import { administrator, endUser, serverForUser } from '#server/http/callers.ts'
 import { idempotency } from '#server/http/idempotency.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { cursorPage, data, JsonObject, Limit, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
@@ -76,7 +76,7 @@ export const inventory = area({
       failure: 'LIST_FAILED',
     }),
     route('POST /client/inventory/grant', {
-      caller: endUser,
+      caller: serverForUser,
       summary: 'Give a user items, by a server key on behalf of them',
       description: takesKey,
       body: z.object({ ...given, reason: Reason.optional() }),
@@ -85,7 +85,6 @@ export const inventory = area({
       replies: { 200: data(z.array(Stack)), 201: data(z.array(Stack)) },
       refusals: {
         400: badBody,
-        403: ['SERVER_KEY_REQUIRED'],
         404: ['ITEM_NOT_FOUND'],
         409: ['MAX_OWNED_REACHED', 'LIMIT_REACHED', 'IDEMPOTENCY_CONFLICT'],
       },

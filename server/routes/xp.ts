@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { administrator, endUser, endUserOrServer } from '#server/http/callers.ts'
+import { administrator, endUser, serverAlone } from '#server/http/callers.ts'
 import { area, route } from '#server/http/route.ts'
 import {
   cursorPage,
@@ -168,7 +168,7 @@ export const xp = area({
       failure: 'FETCH_FAILED',
     }),
     route('POST /client/xp/award', {
-      caller: endUserOrServer,
+      caller: serverAlone,
       summary: 'Give or take XP, with a server key only',
       description:
         'To the user of `X-On-Behalf-Of`, or without it to `app_user_id`. `Idempotency-Key` holds for ever: the same ' +
@@ -180,7 +180,6 @@ export const xp = area({
       replies: { 200: data(Transaction), 201: data(Transaction) },
       refusals: {
         ...invalidBody,
-        403: ['SERVER_KEY_REQUIRED'],
         404: ['USER_NOT_FOUND'],
         409: ['IDEMPOTENCY_CONFLICT'],
       },

@@ -26,6 +26,7 @@ export const pathOf = (route: Route, projectId: string) =>
 export const clientOf = (route: Route, { harness, project, user, developer }: Cast): Client => {
   if (route.path.startsWith('/admin/projects/:projectId')) return project.developer
   if (route.caller.name === 'developer') return developer
+  if (['serverForUser', 'serverAlone'].includes(route.caller.name)) return project.onBehalfOf(user.id)
   return route.path.startsWith('/client') ? user : harness.anyone
 }
 

@@ -218,13 +218,20 @@ begin
   select array_agg(a.id order by a.id) into touched
     from app.achievements a
    cross join lateral (select string_to_array(a.criteria ->> 'property_key', '.') as path) p
-   where a.is_active and a.criteria ->> 'type' = 'property_value' and new.properties #> p.path is distinct from old.properties #> p.path;
+   where a.is_active and a.criteria ->> 'type' = 'property_value'
+     and case when tg_op = 'INSERT' then new.properties #> p.path is not null else new.properties #> p.path is distinct from old.properties #> p.path end;
   if touched is not null then
     perform internal.achievements_measure(array(select new.id from unnest(touched)), touched, 'criteria');
   end if;
   return null;
 end $$;
-comment on function internal.tg_users__achievements is 'Measures the achievements of a property that changed. The user''s row is locked by the change.';
+comment on function internal.tg_users__achievements is
+  'Measures the achievements of a property that changed, or that a user is made with. The user''s row is locked by the change.';
+
+create or replace trigger tg_users__achievements_of_new
+  after insert on app.users
+  for each row when (new.properties <> '{}')
+  execute function internal.tg_users__achievements();
 
 create or replace trigger tg_users__achievements
   after update of properties on app.users

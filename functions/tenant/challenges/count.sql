@@ -96,7 +96,8 @@ begin
     -- one grant, so that it is given once: the XP of both fields together
     perform internal.grant_reward(completer.app_user_id, coalesce(completer.reward, '{}') || case
       when completer.reward_xp > 0 and jsonb_typeof(completer.reward -> 'xp') = 'number'
-        then jsonb_build_object('xp', (completer.reward ->> 'xp')::numeric + completer.reward_xp)
+        -- no more than one reward may hold, rather than none
+        then jsonb_build_object('xp', least(1000000000, (completer.reward ->> 'xp')::numeric + completer.reward_xp))
       when completer.reward_xp > 0 then jsonb_build_object('xp', completer.reward_xp)
       else '{}' end, 'challenge', completer.id::text);
     if completer.reward_achievement_id is not null then
@@ -228,6 +229,20 @@ end $$;
 comment on function internal.challenges_measure is
   'Counts pairs of users and challenges anew, joins whom a first activity joins, completes who reaches, rewards and tells. Who left is left alone; completed is
    final. Of a team it queues a look. Answers what changed. The users must be locked. Granted to nobody.';
+
+create or replace function internal.challenges_of_xp(app_user_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  touched constant uuid[] := array(
+    select c.id
+      from app.challenges c
+      join app.challenge_participants p on (p.app_user_id, p.challenge_id) = (challenges_of_xp.app_user_id, c.id)
+     where c.goal_type = 'xp_earned' and c.is_active and c.start_at <= internal.now() and c.end_at > internal.now() - interval '24 hours');
+begin
+  perform internal.challenges_measure(array(select challenges_of_xp.app_user_id from unnest(touched)), touched);
+end $$;
+comment on function internal.challenges_of_xp is
+  'Counts a user''s challenges of XP anew, where XP was taken: that is no event which would. The user must be locked. Granted to nobody.';
 
 create or replace function internal.tg_engagement_events__40_challenges() returns trigger
 language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$

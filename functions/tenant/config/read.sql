@@ -17,7 +17,8 @@ begin
     when config_coerced.value_type = 'json' and kind = 'string' then
       begin
         return bare::json;
-      exception when invalid_text_representation then
+      -- what nests more deeply than the stack is none either
+      exception when invalid_text_representation or statement_too_complex then
         return config_coerced.value::json;
       end;
     else

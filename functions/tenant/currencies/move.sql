@@ -221,6 +221,7 @@ create or replace function internal.reward__currencies(app_user_id uuid, part js
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   item record;
+  place text;
   given json;
   outcome jsonb := '[]';
 begin
@@ -234,13 +235,18 @@ begin
       if not coalesce(jsonb_typeof(item.amount) = 'number' and item.amount #>> '{}' ~ '^[1-9][0-9]{0,9}$' and (item.amount)::bigint <= 2000000000, false) then
         raise exception 'the amount must be a whole number of 1 to 2000000000';
       end if;
+      place := reward__currencies.source_type || ':' || reward__currencies.source_id || case when item.nth > 1 then ':' || item.nth else '' end;
+      -- once is the grant's to say: a reset user earns anew, and the row of the first time stays
+      if exists (select from app.currency_transactions t
+                  where (t.app_user_id, t.source_type, t.source_id, t.currency_code) = (reward__currencies.app_user_id, 'reward', place, item.code)) then
+        place := place || ' again ' || internal.new_id();
+      end if;
       given := internal.currency_move(
         reward__currencies.app_user_id, jsonb_build_array(jsonb_build_object('currency_code', item.code, 'amount', item.amount)),
-        left(reward__currencies.source_type, 200), 'reward',
-        reward__currencies.source_type || ':' || reward__currencies.source_id || case when item.nth > 1 then ':' || item.nth else '' end);
+        left(reward__currencies.source_type, 200), 'reward', place);
       outcome := outcome || jsonb_build_object('currency_code', item.code, 'given', item.amount, 'balance', given -> 'balances' -> item.code);
     exception when others then
-      if sqlstate in ('40001', '40P01', '55P03', '57014') then
+      if internal.is_passing(sqlstate) then
         raise;
       end if;
       outcome := outcome || jsonb_build_object('currency_code', item.code, 'given', 0, 'reason', sqlerrm);
@@ -260,6 +266,7 @@ declare
   mine app.currency_balances;
   lot app.currency_lots;
   start_amount bigint;
+  twice bigint;
   earned bigint;
   part bigint;
   rest bigint;
@@ -278,7 +285,26 @@ begin
       from app.currency_transactions t
      where t.app_user_id = merge__currency_balances.other and t.currency_code = c.code
        and (t.source_type = 'regen' or (t.source_type, t.source_id) = ('reward', 'initial_grant'));
-    earned := theirs.balance - start_amount;
+    -- and what both were rewarded with by one source, unless it has expired
+    select coalesce(sum((part.value ->> 'given')::bigint), 0) into twice
+      from internal.rewards_in_both(merge__currency_balances.survivor, merge__currency_balances.other) g
+     cross join jsonb_array_elements(g.outcome #> '{currencies,currencies}') as part (value)
+     where part.value ->> 'currency_code' = c.code
+       and (c.expiry_days is null or g.granted_at + make_interval(days => c.expiry_days) > internal.now());
+    -- also in the form of items that were used up since
+    twice := twice + coalesce((
+      select sum((part.value -> 'amount')::bigint * e.times)
+        from internal.effects_in_both(merge__currency_balances.survivor, merge__currency_balances.other) e
+       cross join jsonb_array_elements(case when jsonb_typeof(e.effect -> 'currencies') = 'array' then e.effect -> 'currencies' else '[]' end) as part (value)
+       where part.value ->> 'currency_code' = c.code and jsonb_typeof(part.value -> 'amount') = 'number'), 0);
+    -- but for what an administrator has taken back already
+    twice := greatest(0, twice + coalesce((
+      select sum(r.amount)
+        from app.currency_transactions r
+        join app.currency_transactions t on t.id = internal.as_uuid(r.source_id)
+       where r.app_user_id = merge__currency_balances.other and r.currency_code = c.code and r.source_type = 'refund'
+         and t.source_type = 'reward' and t.source_id <> 'initial_grant'), 0));
+    earned := theirs.balance - start_amount - twice;
     if earned < 0 and c.regen_amount is not null then
       earned := 0;
     end if;
@@ -303,5 +329,5 @@ begin
   return moved;
 end $$;
 comment on function internal.merge__currency_balances is
-  'Adds what one user earned to another''s balances, as rows of source merge: the balance without the initial grant and what regenerated, which are
-   there once. Start money that was spent is owed, up to what the survivor has. What expires goes on expiring. Granted to nobody.';
+  'Adds what one user earned to another''s balances, as rows of source merge: the balance without the initial grant, what regenerated, and rewards that both
+   hold, which are there once. Of these what was spent is owed, up to what the survivor has. What expires goes on expiring. Granted to nobody.';

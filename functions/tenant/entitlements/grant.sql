@@ -143,7 +143,7 @@ begin
         internal.now() + make_interval(days => (nullif(item.days, 'null'))::int));
       outcome := outcome || jsonb_build_object('entitlement_id', item.id, 'given', true, 'expiration_date', internal.iso(given.expiration_date));
     exception when others then
-      if sqlstate in ('40001', '40P01', '55P03', '57014') then
+      if internal.is_passing(sqlstate) then
         raise;
       end if;
       outcome := outcome || jsonb_build_object('entitlement_id', item.id, 'given', false, 'reason', sqlerrm);

@@ -124,7 +124,12 @@ begin
     raise exception 'users mark their own items, not %', internal.caller();
   end if;
   update app.inventory_stacks s
-     set metadata = s.metadata || jsonb_build_object('user', jsonb_strip_nulls(coalesce(s.metadata -> 'user', '{}') || inventory_mark.marks)), updated_at = internal.now()
+     set metadata = s.metadata || jsonb_build_object('user', (
+           -- a null further in is a value like any other
+           select coalesce(jsonb_object_agg(m.key, m.value), '{}')
+             from jsonb_each(coalesce(s.metadata -> 'user', '{}') || inventory_mark.marks) m
+            where m.value <> 'null')),
+         updated_at = internal.now()
    where s.id = inventory_mark.stack_id and s.app_user_id = internal.user_id() and s.quantity > 0
      and (s.expires_at is null or s.expires_at > internal.now())
   returning s.* into stack;

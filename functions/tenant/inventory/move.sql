@@ -142,7 +142,7 @@ begin
                                       reward__items.source_type || ':' || reward__items.source_id);
       outcome := outcome || jsonb_build_object('catalog_item_key', wanted.key, 'given', wanted.quantity);
     exception when others then
-      if sqlstate in ('40001', '40P01', '55P03', '57014') then
+      if internal.is_passing(sqlstate) then
         raise;
       end if;
       outcome := outcome || jsonb_build_object('catalog_item_key', wanted.key, 'given', 0, 'reason', sqlerrm);
@@ -153,6 +153,39 @@ end $$;
 comment on function internal.reward__items is
   'The items of a reward, [{catalog_item_key, quantity}], each by itself; one that cannot be given is recorded with its reason. Granted to nobody.';
 
+create or replace function internal.inventory_in_both(survivor uuid, other uuid) returns table (catalog_item_id uuid, quantity numeric)
+language sql stable security definer set search_path = '' as $$
+  with recursive given as (
+    select i.id, (part.value ->> 'given')::numeric as quantity, g.granted_at, 1 as depth
+      from internal.rewards_in_both(inventory_in_both.survivor, inventory_in_both.other) g
+     cross join jsonb_array_elements(g.outcome #> '{items,items}') as part (value)
+      join app.catalog_items i on i.key = part.value ->> 'catalog_item_key'
+    union all
+    select b.content_item_id, g.quantity * b.quantity, g.granted_at, g.depth + 1
+      from given g
+      join app.bundle_contents b on b.bundle_id = g.id
+     where g.depth <= 3
+  )
+  select g.id, sum(g.quantity)
+    from given g
+    join app.catalog_items i on i.id = g.id
+   -- what has expired is gone already
+   where i.duration_seconds is null or g.granted_at + make_interval(secs => i.duration_seconds) > internal.now()
+   group by g.id
+$$;
+comment on function internal.inventory_in_both is
+  'How many of each item a user was rewarded with whom another becomes that was rewarded by the same source; of a bundle what is in it. Granted to nobody.';
+
+create or replace function internal.effects_in_both(survivor uuid, other uuid) returns table (effect jsonb, times numeric)
+language sql stable security definer set search_path = '' as $$
+  select i.use_effect, t.quantity - internal.inventory_held(effects_in_both.other, i.id)
+    from internal.inventory_in_both(effects_in_both.survivor, effects_in_both.other) t
+    join app.catalog_items i on i.id = t.catalog_item_id and i.item_type = 'consumable' and jsonb_typeof(i.use_effect) = 'object'
+   where t.quantity > internal.inventory_held(effects_in_both.other, i.id)
+$$;
+comment on function internal.effects_in_both is
+  'What somebody made of such items by using them up, and how often: a reward that both hold is there once in this form, too. Granted to nobody.';
+
 create or replace function internal.merge__inventory(survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -161,10 +194,17 @@ declare
   moved int := 0;
 begin
   for theirs in
-    select s.quantity, s.expires_at, i as item
-      from app.inventory_stacks s join app.catalog_items i on i.id = s.catalog_item_id
-     where s.app_user_id = merge__inventory.other and s.quantity > 0 and (s.expires_at is null or s.expires_at > internal.now())
-     order by s.id
+    with held as (
+      select s.id, s.quantity, s.expires_at, i as item,
+             coalesce(sum(s.quantity) over (partition by i.id order by s.id rows between unbounded preceding and 1 preceding), 0) as before,
+             coalesce(t.quantity, 0) as twice
+        from app.inventory_stacks s
+        join app.catalog_items i on i.id = s.catalog_item_id
+        left join internal.inventory_in_both(merge__inventory.survivor, merge__inventory.other) t on t.catalog_item_id = i.id
+       where s.app_user_id = merge__inventory.other and s.quantity > 0 and (s.expires_at is null or s.expires_at > internal.now())
+    )
+    -- what both were rewarded with by one source is there once
+    select h.expires_at, h.item, least(h.quantity, h.before + h.quantity - h.twice)::bigint as quantity from held h order by h.id
   loop
     room := least(theirs.quantity, coalesce((theirs.item).max_owned - internal.inventory_held(merge__inventory.survivor, (theirs.item).id), theirs.quantity));
     continue when room <= 0;
@@ -173,7 +213,8 @@ begin
   end loop;
   return moved;
 end $$;
-comment on function internal.merge__inventory is 'Adds one user''s stacks to another''s, as far as max_owned has room. Granted to nobody.';
+comment on function internal.merge__inventory is
+  'Adds one user''s stacks to another''s, without rewards that both hold, and as far as max_owned has room. Granted to nobody.';
 
 create or replace function internal.tg_inventory_ledger_rows__frozen() returns trigger
 language plpgsql volatile as $$

@@ -59,7 +59,7 @@ begin
 end $$;
 comment on function internal.leaderboard_source_problem is 'What is wrong with a source, or null.';
 
-create or replace function internal.leaderboard_check(b app.leaderboards) returns void
+create or replace function internal.leaderboard_check(b app.leaderboards, was app.leaderboards default null) returns void
 language plpgsql volatile as $$
 declare
   w constant app.leaderboards := leaderboard_check.b;
@@ -75,6 +75,10 @@ begin
     perform internal.invalid(missing, 'must not be null');
   elsif problem is not null then
     perform internal.invalid('source', problem);
+  -- one that was right when it was written stays, so that a board whose currency is gone may still be changed
+  elsif w.source ->> 'type' = 'currency' and w.source is distinct from (leaderboard_check.was).source
+        and not exists (select from app.currencies c where c.code = w.source ->> 'currency_code') then
+    perform internal.invalid('source', 'currency_code must be a currency of this project');
   elsif not exists (select from app.timezones t where t.name = w.timezone) then
     perform internal.invalid('timezone', 'must be the name of a time zone');
   elsif exists (select from jsonb_array_elements(w.rewards) r where (r.value ->> 'to_rank')::bigint < (r.value ->> 'from_rank')::bigint) then
@@ -186,7 +190,7 @@ begin
   exception when data_exception then
     perform internal.invalid('body', 'has a value of the wrong type');
   end;
-  perform internal.leaderboard_check(wished);
+  perform internal.leaderboard_check(wished, was);
   if (wished.scoring, wished.sort, wished.period) is distinct from (was.scoring, was.sort, was.period) then
     if exists (select from app.leaderboard_entries e join app.leaderboard_runs r on r.id = e.run_id where r.leaderboard_id = was.id) then
       perform internal.fail(409, 'LEADERBOARD_IMMUTABLE', 'scoring, sort and period are fixed once there are entries.');

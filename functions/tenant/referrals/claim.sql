@@ -46,6 +46,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant uuid := internal.user_id();
   c app.referral_codes;
+  owner_id uuid;
   d app.referral_defaults;
   claim app.referral_claims;
   wait int;
@@ -80,9 +81,15 @@ begin
   if me <> all (coalesce(internal.lock_users(array[me, c.app_user_id]), '{}')) then
     perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
   end if;
+  owner_id := c.app_user_id;
   select k.* into c from app.referral_codes k where k.id = c.id for no key update;
   if c.id is null then
     return internal.refuse(404, 'REFERRAL_NOT_FOUND', 'There is no such code.');
+  elsif c.app_user_id = me then
+    return internal.refuse(400, 'SELF_REFERRAL', 'This is your own code.', '{"field": "code", "reason": "same_user"}');
+  elsif c.app_user_id is distinct from owner_id then
+    -- its owner became somebody else meanwhile, who is not locked
+    raise exception 'the owner of the code has changed' using errcode = 'serialization_failure';
   end if;
   -- the same user twice at once: the second waited here
   select l.* into claim from app.referral_claims l where (l.claimer_id, l.code_id) = (me, c.id);

@@ -199,9 +199,11 @@ begin
     perform internal.invalid(segment_event_check.place || '.within_days', 'must not stand beside since or until');
   end if;
   foreach field in array array['since', 'until'] loop
-    if segment_event_check.leaf ? field and not coalesce(jsonb_typeof(segment_event_check.leaf -> field) = 'string'
-                                                         and internal.segment_is_time(segment_event_check.leaf ->> field), false) then
-      perform internal.invalid(segment_event_check.place || '.' || field, 'must be a time such as 2026-10-03T09:00:00Z');
+    if segment_event_check.leaf ? field and not coalesce(case jsonb_typeof(segment_event_check.leaf -> field)
+         when 'string' then internal.segment_is_time(segment_event_check.leaf ->> field)
+         when 'object' then jsonb_typeof(segment_event_check.leaf #> array[field, 'days_ago']) = 'number'
+                            and (segment_event_check.leaf #> array[field, 'days_ago'])::numeric between 0 and 36500 end, false) then
+      perform internal.invalid(segment_event_check.place || '.' || field, 'must be a time such as 2026-10-03T09:00:00Z, or {"days_ago": 7}');
     end if;
   end loop;
   problem := case when segment_event_check.leaf ? 'where' then internal.filter_problem((segment_event_check.leaf -> 'where')::json) end;

@@ -412,7 +412,9 @@ begin
     -- the longer one that lives, else the longer one that ever was
     continue when mine.app_user_id is not null
               and (internal.streak_length(d, theirs), theirs.longest_count) <= (internal.streak_length(d, mine), mine.longest_count);
+    perform set_config('app.merges_streaks', 'true', true);
     delete from app.user_streaks s where (s.app_user_id, s.streak_definition_id) = (streaks_merge.survivor, d.id);
+    perform set_config('app.merges_streaks', '', true);
     update app.user_streaks s
        set app_user_id = streaks_merge.survivor
      where (s.app_user_id, s.streak_definition_id) = (streaks_merge.other, d.id)

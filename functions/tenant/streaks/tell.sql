@@ -27,7 +27,9 @@ begin
                           and m.reached_on between s.started_on and s.last_period)
     returning id into reached;
     continue when reached is null;
-    perform internal.grant_reward(s.app_user_id, milestone.reward, 'streak_milestone', reached::text);
+    -- a chain of so many periods fits once into as many: so the same days are not paid twice to users who become one
+    perform internal.grant_reward(s.app_user_id, milestone.reward, 'streak_milestone', concat_ws(
+      ' ', d.id, milestone.count, internal.period_number(d.period, d.week_starts_on, s.last_period) / milestone.count));
     if not streak_milestones_reached.is_historical then
       perform internal.emit(s.app_user_id, 'svc.streak.milestone', jsonb_build_object(
         'streak_definition_id', d.id, 'key', d.key, 'name', d.name, 'count', milestone.count, 'reward', milestone.reward));
@@ -36,6 +38,29 @@ begin
 end $$;
 comment on function internal.streak_milestones_reached is
   'Rewards the milestones that a chain passed between two states of its row, each once per chain. Granted to nobody.';
+
+create or replace function internal.tg_user_streaks__forget_rewards() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  -- in a merge one of two streaks goes, and what it paid stays paid; with its definition it does not come again
+  if coalesce(current_setting('app.merges_streaks', true), '') = 'true'
+     or not exists (select from app.streak_definitions d where d.id = old.streak_definition_id) then
+    return null;
+  end if;
+  delete from app.reward_grants g
+   where g.app_user_id = old.app_user_id and g.source_type = 'streak_milestone' and g.source_id like old.streak_definition_id || ' %';
+  update app.xp_transactions t
+     set source_id = t.source_id || ' until ' || internal.new_id()
+   where t.app_user_id = old.app_user_id and t.source = 'reward' and t.source_id like 'streak_milestone ' || old.streak_definition_id || ' %'
+     and t.source_id not like '% until %';
+  return null;
+end $$;
+comment on function internal.tg_user_streaks__forget_rewards is
+  'A streak that is taken back whole, of a reset user, may be earned and its milestones paid again: rows of the ledger stay under another source_id.';
+
+create or replace trigger tg_user_streaks__forget_rewards
+  after delete on app.user_streaks
+  for each row execute function internal.tg_user_streaks__forget_rewards();
 
 create or replace function internal.streak_moved(definition app.streak_definitions, before app.user_streaks, after app.user_streaks,
                                                  is_historical boolean)

@@ -46,6 +46,9 @@ begin
   select t.* into booked
     from app.xp_transactions t
    where (t.app_user_id, t.source, t.source_id) = (xp_by_hand.app_user_id, 'admin', entry);
+  if booked.amount < 0 then
+    perform internal.challenges_of_xp(xp_by_hand.app_user_id);
+  end if;
   if internal.caller() = 'developer' then
     perform internal.audit('xp.grant', 'users', xp_by_hand.app_user_id::text, json_build_object(
       'amount', json_build_array(null, booked.amount), 'reason', json_build_array(null, booked.reason)), 201);

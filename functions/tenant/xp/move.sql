@@ -209,11 +209,16 @@ begin
     return 0;
   end if;
   -- what both were given by one source counts once
-  select coalesce(sum(t.amount), 0) into twice
+  select coalesce(sum(case when t.reason = 'merged' and t.amount = 0 then t.wished else t.amount end), 0) into twice
     from app.xp_transactions t
    where t.app_user_id = merge__xp.other and t.source in ('achievement', 'challenge', 'league', 'reward')
      and exists (select from app.xp_transactions mine
                   where (mine.app_user_id, mine.source, mine.source_id) = (merge__xp.survivor, t.source, t.source_id));
+  -- also in the form of items that were used up since
+  twice := twice + coalesce((
+    select sum((e.effect -> 'xp')::numeric * e.times)
+      from internal.effects_in_both(merge__xp.survivor, merge__xp.other) e
+     where jsonb_typeof(e.effect -> 'xp') = 'number'), 0);
   -- and together they have no more of a rule than its caps let one user have
   with days as (
     select o.rule_key, o.day, o.amount,
@@ -247,7 +252,9 @@ begin
    where t.app_user_id = merge__xp.survivor;
   -- so that a source that paid the other does not pay the survivor once more
   insert into app.xp_transactions (app_user_id, amount, total_after, source, source_id, rule_key, reason, wished, occurred_at, counted_at)
-  select merge__xp.survivor, 0, m.total, t.source, t.source_id, t.rule_key, 'merged', t.wished, t.occurred_at, t.counted_at
+  select merge__xp.survivor, 0, m.total, t.source, t.source_id, t.rule_key, 'merged',
+         -- what it paid: the survivor may be merged in turn
+         case when t.reason = 'merged' and t.amount = 0 then t.wished else t.amount end, t.occurred_at, t.counted_at
     from app.xp_transactions t
    cross join (select x.total from app.xp_totals x where x.app_user_id = merge__xp.survivor) m
    where t.app_user_id = merge__xp.other and t.source in ('achievement', 'challenge', 'league', 'reward')
