@@ -184,6 +184,25 @@ test('policies may name functions of files to come, of the area or of another, w
   expect(await query(`select from pg_proc where proname like 'loader_part%' or proname = 'loader_other'`)).toEqual([])
 })
 
+test('a file that became a folder takes its functions along, also with other arguments', async () => {
+  const made = (parameters: string) =>
+    `create or replace function internal.loader_split(${parameters}) returns int language sql stable as 'select 1';
+     comment on function internal.loader_split is 'named without arguments';\n`
+  await edit('functions/tenant/loader_split.sql', () => made('a int'))
+  await edit('policies/tenant/loader_split.sql', () => 'grant execute on function internal.loader_split to app_user;\n')
+  await load()
+  await rm(join(base, 'functions/tenant/loader_split.sql'))
+  await edit('functions/tenant/loader_split/part.sql', () => made('a int, b int default 0'))
+  await load()
+  expect(await query(`select pronargs from pg_proc where proname = 'loader_split'`)).toEqual([{ pronargs: 2 }])
+  expect(
+    await query(`select from ops.acl where identity like 'internal.loader_split(%' and grantee = 'app_user'`),
+  ).toHaveLength(1)
+  for (const path of ['functions/tenant/loader_split/part.sql', 'policies/tenant/loader_split.sql'])
+    await rm(join(base, path))
+  await load()
+})
+
 const probe = (type: string, body: string) =>
   `create or replace function internal.loader_probe(a int) returns ${type} language sql stable as '${body}';\n`
 

@@ -15,8 +15,9 @@ export const loadProgram = async (client: Client, program: Program): Promise<str
   const refreshed = new Set<string>()
 
   const todo = new Set(program.functions.filter(isChanged))
+  const absent = absentFiles(program, known)
   for (const file of todo) {
-    const { files, result } = await applyFirst(client, file, [...todo], program.policies)
+    const { files, result } = await applyFirst(client, file, [...todo], program.policies, absent)
     for (const path of result.refreshed) refreshed.add(path)
     for (const path of result.outdated) known.delete(path)
     for (const done of files) {
@@ -117,11 +118,14 @@ const applyFirst = async (
   file: SqlFile,
   todo: readonly SqlFile[],
   policies: readonly SqlFile[],
+  absent: readonly string[],
 ): Promise<{ files: readonly SqlFile[]; result: FunctionsApplied }> => {
   const area = todo.filter((other) => stem(other.path) === stem(file.path))
   const apply = async (files: readonly SqlFile[], anew: boolean) => {
     const theirs = [...new Set(files.flatMap((one) => policiesFor(one, policies)))]
-    return { files, result: await inTransaction(client, () => applyFunctions(client, files, theirs, anew)) }
+    // what stood in a file that is gone may stand in one of these, under other arguments
+    const gone = anew ? absent.filter((path) => files.some((one) => stem(one.path) === stem(path))) : []
+    return { files, result: await inTransaction(client, () => applyFunctions(client, files, theirs, anew, gone)) }
   }
   return apply([file], false)
     .catch((error) => {
@@ -146,9 +150,10 @@ const applyFunctions = async (
   files: readonly SqlFile[],
   policies: readonly SqlFile[],
   anew: boolean,
+  absent: readonly string[],
 ): Promise<FunctionsApplied> => {
   const before = new Map<string, MadeObject[]>()
-  for (const file of files) before.set(file.path, await objectsOf(client, file.path))
+  for (const path of [...files.map((file) => file.path), ...absent]) before.set(path, await objectsOf(client, path))
   const leaning = anew ? await setAside(client, [...before.values()].flat()) : []
   let isNew = false
   let isLess = anew
@@ -327,12 +332,16 @@ const withdraw = async (client: Client, path: string): Promise<void> => {
 
 const literal = (text: string) => `'${text.replaceAll("'", "''")}'`
 
-/** Files that are gone take what they made with them. */
-const dropAbsent = async (client: Client, program: Program, known: Map<string, string>): Promise<string[]> => {
+const absentFiles = (program: Program, known: ReadonlyMap<string, string>): string[] => {
   const present = new Set(
     [...program.base, ...program.functions, ...program.policies, ...program.seeds].map((f) => f.path),
   )
-  const absent = [...known.keys()].filter((path) => !present.has(path))
+  return [...known.keys()].filter((path) => !present.has(path))
+}
+
+/** Files that are gone take what they made with them. */
+const dropAbsent = async (client: Client, program: Program, known: Map<string, string>): Promise<string[]> => {
+  const absent = absentFiles(program, known)
   for (const path of absent) {
     await inTransaction(client, async () => {
       await withdraw(client, path)
