@@ -164,8 +164,9 @@ const peerAims = (peers: readonly Peer[], figures: Figures): Aim[] =>
 const leaf = (column: string, op: string, value: unknown) => ({ column, op, value })
 const filters: readonly (readonly [string, object])[] = [
   ['eq', leaf('rank', 'eq', 17)],
-  ['in', leaf('rank', 'in', [17, 18])],
-  ['gt', leaf('due', 'gt', '2026-04-26T17:00:00.000Z')],
+  // few of all, so that walking the newest would not be the better plan
+  ['in', leaf('title', 'in', ['note 4711', 'note 17'])],
+  ['gt', leaf('due', 'gt', '2026-04-27T17:40:00.000Z')],
   ['lt', leaf('due', 'lt', '2026-01-02T00:10:00.000Z')],
   ['eq of text', leaf('title', 'eq', 'note 4711')],
   ['like', leaf('body', 'like', '%c4ca4238a0b92%')],
