@@ -45,7 +45,8 @@ export const drainTenant = async (
       return
     }
     waitedFor = due_at
-    await sleep(wait)
+    // a moment more: the row's time is cut to milliseconds, and a timer may ring one early
+    await sleep(wait + 2)
   }
 }
 
