@@ -331,4 +331,16 @@ describe('the audit trail', () => {
     })
     expect(JSON.stringify(rows)).not.toContain('argon2')
   })
+
+  test('is a chain of each account, so that developers who sign in do not wait for one another', async () => {
+    const [one, other] = [await harness.developer(), await harness.developer()]
+    await harness.control('select internal.operator_developer_set($1, $2)', [one.email, 'off'])
+    const rows = await harness.control(
+      `select scope, position::int, action from app.audit_events where target_type = 'developers' and target_id in ($1, $2) order by scope, position`,
+      [one.id, other.id],
+    )
+    const chain = (id: string, actions: string[]) =>
+      actions.map((action, index) => ({ scope: id, position: index + 1, action: `developer.${action}` }))
+    expect(rows).toEqual([...chain(one.id, ['created', 'login', 'updated']), ...chain(other.id, ['created', 'login'])])
+  })
 })

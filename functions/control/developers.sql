@@ -255,9 +255,11 @@ begin
     perform set_config('app.actor', (coalesce(internal.actor()::jsonb, '{}')
                                      || jsonb_build_object('type', 'developer', 'id', audit_developer.developer_id))::text, true);
   end if;
-  perform internal.audit(audit_developer.action, 'developers', audit_developer.developer_id::text, audit_developer.changes);
+  perform internal.audit(audit_developer.action, 'developers', audit_developer.developer_id::text, audit_developer.changes,
+                         scope => audit_developer.developer_id);
 end $$;
-comment on function internal.audit_developer is 'An audit row about an account, by its owner where that is who signs in. Granted to nobody.';
+comment on function internal.audit_developer is
+  'An audit row in the trail of an account, by its owner where that is who signs in. Granted to nobody.';
 
 create or replace function internal.tg_developers__audit() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
