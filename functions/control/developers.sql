@@ -294,26 +294,48 @@ create or replace trigger tg_developer_sessions__audit
   after insert on app.developer_sessions
   for each row execute function internal.tg_developer_sessions__audit();
 
-create or replace function internal.tg_projects__account_state() returns trigger
+create or replace function internal.account_state(d app.developers) returns text
+language sql stable as $$
+  select case when exists (select from app.projects p
+                            where p.developer_id = (account_state.d).id and p.deleted_at is null and p.tier <> 'free') then 'paid'
+              when (account_state.d).email_verified then 'verified_free'
+              else 'sandbox' end
+$$;
+comment on function internal.account_state is
+  'paid with a paid project, else verified_free or sandbox by the address. A comped project pays nothing. Granted to nobody.';
+
+create or replace function internal.tg_developers__account_state() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
+  new.account_state := internal.account_state(new);
+  return new;
+end $$;
+comment on function internal.tg_developers__account_state is 'Keeps account_state true when an address is verified.';
+create or replace trigger tg_developers__account_state
+  before update of email_verified on app.developers
+  for each row execute function internal.tg_developers__account_state();
+
+create or replace function internal.tg_projects__account_state() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  owner_id constant uuid := case when tg_op = 'DELETE' then old.developer_id else new.developer_id end;
+begin
   -- two projects that change at once: the later one sees what the earlier did
-  perform from app.developers d where d.id = new.developer_id for no key update;
+  perform from app.developers d where d.id = owner_id for no key update;
   update app.developers d
-     set account_state = w.account_state, updated_at = internal.now()
-    from (select case when exists (select from app.projects p
-                                    where p.developer_id = new.developer_id and p.deleted_at is null and p.tier <> 'free') then 'paid'
-                      when x.email_verified then 'verified_free'
-                      else 'sandbox' end as account_state
-            from app.developers x where x.id = new.developer_id) w
-   where d.id = new.developer_id and d.account_state <> w.account_state;
+     set account_state = internal.account_state(d), updated_at = internal.now()
+   where d.id = owner_id and d.account_state <> internal.account_state(d);
   return null;
 end $$;
-comment on function internal.tg_projects__account_state is
-  'Keeps account_state true when a project changes its tier: paid with a paid project, else verified_free or sandbox by the address. A comped project pays nothing.';
+comment on function internal.tg_projects__account_state is 'Keeps account_state true when a project changes its tier, or goes. Locks the account.';
 create or replace trigger tg_projects__account_state
-  after update of tier on app.projects
-  for each row execute function internal.tg_projects__account_state();
+  after update of tier, deleted_at on app.projects
+  for each row when (old.tier <> new.tier or old.deleted_at is distinct from new.deleted_at)
+  execute function internal.tg_projects__account_state();
+create or replace trigger tg_projects__account_state_gone
+  after delete on app.projects
+  for each row when (old.tier <> 'free' and old.deleted_at is null)
+  execute function internal.tg_projects__account_state();
 
 create or replace function internal.forget_accounts() returns void
 language plpgsql volatile security definer set search_path = '' as $$
