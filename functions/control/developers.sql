@@ -179,9 +179,32 @@ end $$;
 comment on function api.developer_me is
   'The current developer with what token is held: {type, scopes, expires_at}. organizations is empty until organizations come. Refuses 401 INVALID_DEVELOPER_TOKEN.';
 
+create or replace function internal.lock_own_account() returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  actor constant json := internal.actor();
+begin
+  perform from app.developers d where d.id = internal.developer_id() for no key update;
+  -- behind the lock: a sign-in or a token that ended while this waited, or that a server still believes in, adds no way in
+  if not exists (
+    select from app.developer_sessions s
+     where s.id = internal.session_id() and s.developer_id = internal.developer_id()
+       and s.ended_at is null and s.expires_at > internal.now()
+    union all
+    select from app.developer_tokens t
+     where actor ->> 'type' = 'pat' and t.id = internal.as_uuid(actor ->> 'id') and t.developer_id = internal.developer_id()
+       and t.revoked_at is null)
+  then
+    perform internal.fail(401, 'INVALID_DEVELOPER_TOKEN', 'The developer token is missing, expired or not valid.');
+  end if;
+end $$;
+comment on function internal.lock_own_account is
+  'Asked by whatever gives another way in: a password, a token, a key. Locks the caller''s account, which a take-over locks as well, and refuses 401 INVALID_DEVELOPER_TOKEN when the credential of the call has ended.';
+
 create or replace function internal.change_own_password(checked_hash text, password_hash text) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
+  perform internal.lock_own_account();
   update app.developers d
      set password_hash = change_own_password.password_hash, updated_at = internal.now()
    where d.id = internal.developer_id()
@@ -196,7 +219,7 @@ begin
   perform internal.changed('developer:' || internal.developer_id());
 end $$;
 comment on function internal.change_own_password is
-  'Sets the caller''s password when the hash that was checked (null: none was set) is still the stored one, and ends all other sign-ins. Refuses 401 INVALID_CREDENTIALS. Locks the account, then its sessions.';
+  'Sets the caller''s password when the hash that was checked (null: none was set) is still the stored one, and ends all other sign-ins. Refuses 401 INVALID_CREDENTIALS, INVALID_DEVELOPER_TOKEN. Locks the account, then its sessions.';
 
 create or replace function api.developer_patch(patch jsonb, token json, checked_hash text default null, password_hash text default null)
 returns api.reply
