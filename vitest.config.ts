@@ -9,6 +9,8 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 120_000,
+    // a second, the usual one, is little on a machine that others use
+    expect: { poll: { timeout: 30_000 } },
     reporters: ['default'],
   },
 })
