@@ -77,7 +77,8 @@ describe('POST integrations', () => {
     refused(await put(provider, blank), 400, 'INVALID_CONFIG', { missing: fields })
   })
 
-  test.each([
+  type Wrong = [provider: string, config: object, field: string]
+  test.each<Wrong>([
     ['revenuecat', { secret_api_key: 5 }, 'config.secret_api_key'],
     ['revenuecat', { secret_api_key: 'a', webhook_secret: {} }, 'config.webhook_secret'],
     ['revenuecat', { secret_api_key: 'a', secret_api_key_write: 1 }, 'config.secret_api_key_write'],
@@ -87,6 +88,7 @@ describe('POST integrations', () => {
     ['google_play', { service_account_json: [] }, 'config.service_account_json'],
     ['smtp', { host: 'a', port: 'x' }, 'config.port'],
     ['smtp', { host: 'a', port: 70_000 }, 'config.port'],
+    ...[[587], true, '0x10', '587 ', 1.5, 0].map((port): Wrong => ['smtp', { host: 'a', port }, 'config.port']),
   ])('refuses %s with %j', async (provider, config, field) => {
     refused(await put(provider, config), 400, 'INVALID_CONFIG', { field, reason: expect.any(String) })
   })

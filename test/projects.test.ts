@@ -223,6 +223,7 @@ describe('changing a project', () => {
     [{ default_reply_to: 'a@example.org, b@example.org' }, 'default_reply_to'],
     [{ magic_link_redirect_url: 'no url' }, 'magic_link_redirect_url'],
     [{ magic_link_redirect_url: 'javascript:alert(1)' }, 'magic_link_redirect_url'],
+    [{ magic_link_redirect_url: 'https://example.org/\r\nhttps://example.com/' }, 'magic_link_redirect_url'],
     [{ magic_link_redirect_url: ' DATA:text/html,x' }, 'magic_link_redirect_url'],
   ])('refuses %j and changes nothing', async (body, field) => {
     const developer = await harness.developer()

@@ -41,10 +41,17 @@ const isJsonObject = (value: unknown) => {
   }
 }
 
+/** A number, or its digits as text: forms send those. */
+const isPort = (value: unknown) =>
+  (typeof value === 'number' || (typeof value === 'string' && /^\d{1,5}$/.test(value))) &&
+  Number.isInteger(Number(value)) &&
+  Number(value) > 0 &&
+  Number(value) < 65_536
+
 /** Fields that are not texts; every other one that a provider needs is, and the contract's two optional ones are. */
 const kinds: Readonly<Record<string, readonly [is: (value: unknown) => boolean, reason: string]>> = {
   service_account_json: [isJsonObject, 'must be a JSON object, or a text of one'],
-  port: [(value) => Number.isInteger(Number(value)) && Number(value) > 0 && Number(value) < 65_536, 'must be a port'],
+  port: [isPort, 'must be a port'],
 }
 const text = [(value: unknown) => typeof value === 'string', 'must be a string'] as const
 const optional = ['webhook_secret', 'secret_api_key_write']

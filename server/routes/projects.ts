@@ -74,8 +74,8 @@ const Provisioning = z.strictObject({
 
 /** Stands in the header of a mail: a line break would begin another header. */
 const HeaderText = (most: number) => Text(most).refine((value) => !/\p{Cc}/u.test(value), 'must be one line of text')
-/** A web page or an app's own scheme; never one that a browser would run or read files with. */
-const RedirectUrl = Text(2048).refine(
+/** A web page or an app's own scheme; never one that a browser would run or read files with. It is mailed as it is written. */
+const RedirectUrl = HeaderText(2048).refine(
   (value) => URL.canParse(value) && !/^(javascript|data|vbscript|file|blob):$/.test(new URL(value).protocol),
   'must be a URL',
 )
