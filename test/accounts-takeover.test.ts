@@ -44,7 +44,7 @@ describe('the first proof of an address', () => {
     for (const way of ways) expect(told(await way.get(me))).toEqual([401, 'INVALID_DEVELOPER_TOKEN'])
     for (const way of ways)
       await expect
-        .poll(async () => told(await second.as(way.headers).get(me)))
+        .poll(async () => told(await second.as(way.headers).get(me)), { timeout: 10_000 })
         .toEqual([401, 'INVALID_DEVELOPER_TOKEN'])
     for (const { refreshToken } of [stranger, elsewhere])
       expect(told(await refreshed(refreshToken))).toEqual([401, 'INVALID_TOKEN'])
@@ -155,7 +155,7 @@ describe('whoever meets the proof', () => {
           refreshed(stranger.refreshToken),
           project.admin.post('/api-keys', { key_type: 'server', environment: 'production' }),
         ],
-        0.3,
+        300,
       )
       expect(proved?.status, proved?.text).toBe(200)
       for (const { status, text } of answers) expect([200, 201, 401, 404], text).toContain(status)

@@ -210,12 +210,12 @@ describe('nothing is revealed', () => {
     const median = (values: number[]) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
     const developers = await Promise.all(Array.from({ length: 15 }, () => harness.developer()))
     await took(freshEmail())
-    // other programs share this machine: what counts is that it can be so, in one round of three
+    // other programs share this machine: what counts is that it can be so, in one round of nine
     const ratios: number[] = []
-    while (ratios.length < 3 && !ratios.some((ratio) => ratio > 0.6 && ratio < 1.7)) {
+    while (ratios.length < 9 && !ratios.some((ratio) => ratio > 0.6 && ratio < 1.7)) {
       const known: number[] = []
       const unknown: number[] = []
-      for (const { email } of developers.slice(ratios.length * 5, ratios.length * 5 + 5)) {
+      for (const { email } of developers.slice((ratios.length % 3) * 5, (ratios.length % 3) * 5 + 5)) {
         known.push(await took(email))
         unknown.push(await took(freshEmail()))
       }

@@ -266,12 +266,13 @@ describe('general ceilings', () => {
   test('refuse a flood from one address, and from nowhere else', async () => {
     const limited = await startHarness({ env: { GENERAL_RATE_LIMITS: 'on' } })
     const ip = freshIp()
+    // time stands still meanwhile: a slow machine would be given back what it takes
+    vi.useFakeTimers({ toFake: ['performance'] })
     const flood = await Promise.all(
       Array.from({ length: 400 }, () => limited.anyone.get('/auth/developer/me', from(ip))),
-    )
+    ).finally(() => vi.useRealTimers())
     const refused = flood.filter(({ status }) => status === 429)
-    expect(refused.length).toBeGreaterThan(0)
-    expect(flood.length - refused.length).toBeGreaterThanOrEqual(200)
+    expect(refused).toHaveLength(200)
     for (const { error, headers } of refused) {
       expect(error?.code).toBe('RATE_LIMITED')
       expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1)

@@ -82,7 +82,7 @@ test('idle connections close, and a connection is replaced after many calls', as
     lease.release()
   }
   expect(ids.size).toBe(3)
-  await expect.poll(() => pool.open, { timeout: 3000 }).toBe(0)
+  await expect.poll(() => pool.open, { timeout: 10_000 }).toBe(0)
 })
 
 test('forgetting a database closes what is idle now and what is busy later', async () => {

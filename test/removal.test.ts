@@ -57,7 +57,7 @@ const asAdmin = async (sql: string) => {
   const { cluster } = services.control
   const client = await connectAdmin(cluster, maintenanceDatabase(cluster), false)
   try {
-    await client.query(sql)
+    return (await client.query(sql)).rowCount
   } finally {
     await client.end()
   }
@@ -86,7 +86,11 @@ describe('the database of a deleted project', () => {
     const user = await project.user()
     await remove(project)
     const reading = project.sql('select pg_sleep(30)').catch((error: { code: string }) => error.code)
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    const reads = () =>
+      asAdmin(
+        `select from pg_stat_activity where datname = '${project.database}' and state = 'active' and query ~ 'pg_sleep'`,
+      )
+    await expect.poll(reads).toBe(1)
     await task('tenant__remove', { project_id: project.id })
     expect(await reading).toBe('57P01')
     expect((await user.get('/client/users/me')).status).toBe(401)

@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
+import { connectAdmin } from '#server/database/cluster.ts'
 import { createInvite } from '#server/http/invites.ts'
 import type { Services } from '#server/services.ts'
 import type { Answer, Client, Developer, Harness } from '#test/support/harness.ts'
@@ -75,13 +77,17 @@ export const meetingAt = async <T>(
   harness: Harness,
   table: string,
   calls: () => readonly Promise<T>[],
-  seconds = 0.7,
+  milliseconds = 700,
 ): Promise<T[]> => {
-  const held = harness.control(`begin; lock table ${table} in share mode; select pg_sleep(${seconds}); commit`)
-  const locked = () =>
-    harness.control(`select 1 from pg_locks where mode = 'ShareLock' and relation = '${table}'::regclass and granted`)
-  await expect.poll(async () => (await locked()).length, { interval: 5 }).toBe(1)
-  const answers = await Promise.all(calls())
-  await held
-  return answers
+  const { cluster, database } = harness.running.services.control
+  const holder = await connectAdmin(cluster, database)
+  try {
+    await holder.query(`begin; lock table ${table} in share mode`)
+    const answers = Promise.all(calls())
+    await sleep(milliseconds)
+    await holder.query('commit')
+    return await answers
+  } finally {
+    await holder.end()
+  }
 }
