@@ -54,10 +54,14 @@ export const Limit = (most = 200, usual = 50) =>
     .default(usual)
     .meta({ type: 'integer', minimum: 1, maximum: most, default: usual })
 
+/** Nothing is behind it, and with the size of a page it is still an int of Postgres. */
+const furthest = 2_000_000_000
+
+/** How many rows to pass over: too many are clamped, as page sizes are. */
 export const Offset = z
   .string()
   .regex(whole, 'must be a whole number of at least 0')
-  .transform(Number)
+  .transform((text) => Math.min(Number(text), furthest))
   .default(0)
   .meta({ type: 'integer', minimum: 0, default: 0 })
 
