@@ -24,6 +24,25 @@ describe('the envelope', () => {
     expect(several.headers.get('allow')).toBe('GET, HEAD, PATCH, DELETE')
   })
 
+  test('U+0000 in a path names nothing, in a query it is no text', async () => {
+    for (const path of ['/client/streaks/a%00b', '/client/%00', '/client/streaks/%00?include=all'])
+      expect(await user.get(path), path).toMatchObject({ status: 404, error: { code: 'NOT_FOUND' } })
+    expect(await project.admin.put('/events/definitions/%00')).toMatchObject({
+      status: 404,
+      error: { code: 'NOT_FOUND' },
+    })
+    for (const [path, field] of [
+      ['/events?event_name=a%00', 'event_name'],
+      ['/events?where=%00', 'where'],
+      ['/events?cursor=%00', 'cursor'],
+      ['/operations?type=%00', 'type'],
+    ])
+      expect(await project.admin.get(path!), path).toMatchObject({
+        status: 400,
+        error: { code: 'INVALID_INPUT', details: { field, reason: 'must be text' } },
+      })
+  })
+
   test('a body over 1 MB is 413, one of 1 MB is not', async () => {
     const body = (bytes: number) => {
       const frame = JSON.stringify({ event_name: 'x', properties: { text: '' } })

@@ -77,6 +77,11 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
   void app.register(cors, { delegator: corsFor(config.CORS_ORIGINS) })
   void app.register(reference)
   closeInTime(app)
+  // what decodes to U+0000, which no text of Postgres can hold, names nothing either
+  app.addHook('onRequest', (request, reply, done) => {
+    if (/^[^?]*%00/.test(request.url)) send(reply, { status: 404, body: envelopeOf(nothingHere) })
+    else done()
+  })
   app.addHook('onSend', (request, reply, payload, done) => {
     reply.header('x-request-id', request.id)
     reply.header('x-content-type-options', 'nosniff')

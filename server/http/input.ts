@@ -58,17 +58,21 @@ export const readInput = (area: Area, route: Route, request: FastifyRequest): In
   const params = route.params
     ? { ...sentParams, ...check(objectOf(route.params), sentParams, '', area, route, 'params') }
     : sentParams
-  const query = route.query
-    ? check(
-        objectOf(route.query),
-        plainQuery(request.query, route.query),
-        invalidCode(area, route, 'query'),
-        area,
-        route,
-        'query',
-      )
-    : {}
+  const query = route.query ? readQuery(area, route, request, route.query) : {}
   return { params, query, body: readBody(area, route, request) }
+}
+
+const readQuery = (
+  area: Area,
+  route: Route,
+  request: FastifyRequest,
+  shape: Readonly<Record<string, z.ZodType>>,
+): Record<string, unknown> => {
+  const code = invalidCode(area, route, 'query')
+  const sent = plainQuery(request.query, shape)
+  const unstorable = Object.entries(sent).find(([, text]) => String(text).includes('\0'))
+  if (unstorable) throw invalid(code, unstorable[0], 'must be text')
+  return check(objectOf(shape), sent, code, area, route, 'query')
 }
 
 /** A parameter that was sent twice is a list; where one value is wanted, that is a mistake worth naming. */
