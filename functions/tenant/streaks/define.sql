@@ -61,6 +61,12 @@ begin
   if (streak_definition_check.d).timezone is not null and not internal.is_timezone((streak_definition_check.d).timezone) then
     perform internal.invalid('timezone', 'must be the name of an IANA time zone');
   end if;
+  -- as the table says them; a simulation stores nothing that it could check
+  if ((streak_definition_check.d).timezone_mode = 'fixed') <> ((streak_definition_check.d).timezone is not null) then
+    perform internal.invalid('timezone', 'is required when timezone_mode is fixed, and must be left out otherwise');
+  elsif (streak_definition_check.d).freezes_initial > (streak_definition_check.d).freezes_max then
+    perform internal.invalid('freezes_initial', 'must be at most freezes_max');
+  end if;
   if jsonb_typeof((streak_definition_check.d).milestones) <> 'array' or jsonb_array_length((streak_definition_check.d).milestones) > 100 then
     perform internal.invalid('milestones', 'must be a list of at most 100');
   end if;
@@ -81,7 +87,8 @@ begin
   end if;
 end $$;
 comment on function internal.streak_definition_check is
-  'What the checks of app.streak_definitions cannot say: the filter''s form, the zone''s name, the milestones. Refuses 400 VALIDATION_ERROR.';
+  'What the checks of app.streak_definitions cannot say: the filter''s form, the zone''s name, the milestones; and what they say of two fields
+   at once, for simulations. Refuses 400 VALIDATION_ERROR.';
 
 create or replace function internal.streak_definition_with(d app.streak_definitions, changes jsonb) returns app.streak_definitions
 language plpgsql stable as $$
@@ -126,7 +133,7 @@ begin
            streak_define.milestones, streak_define.allow_client_qualify, streak_define.is_active, internal.now(), internal.now());
   perform internal.streak_definition_check(made);
   -- taken before the count, so that two at once cannot pass the limit together
-  perform pg_advisory_xact_lock(7305441006);
+  perform pg_advisory_xact_lock(7305441008);
   if (select count(*) from app.streak_definitions) >= 50 then
     perform internal.fail(409, 'LIMIT_REACHED', 'A project has at most 50 streaks.', '{"limit": 50}');
   end if;
