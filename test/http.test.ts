@@ -85,8 +85,16 @@ test('U+0000 in a path names nothing, in the words of the route, and in a query 
     }
   const malformed = await project.admin.get('/webhooks/%00')
   expect(malformed).toMatchObject({ status: 400, error: { code: 'INVALID_ID' } })
-  const query = await project.admin.get('/catalog?category=a%00b')
-  expect(query).toMatchObject({ status: 400, error: { code: 'INVALID_INPUT', details: { field: 'category' } } })
+  for (const [path, field] of [
+    ['/catalog?category=a%00b', 'category'],
+    ['/events?where=%00', 'where'],
+    ['/events?cursor=%00', 'cursor'],
+    ['/operations?type=%00', 'type'],
+  ])
+    expect(await project.admin.get(path!), path).toMatchObject({
+      status: 400,
+      error: { code: 'INVALID_INPUT', details: { field, reason: 'must be text without U+0000' } },
+    })
 })
 
 describe('X-Request-Id', () => {
