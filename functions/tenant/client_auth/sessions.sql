@@ -2,7 +2,7 @@
 -- by the server; only the hash of a refresh token comes here.
 --
 -- Whoever changes how a user signs in locks in this order, so that two of them never wait for each other: an identity of a
--- provider, an address, a code, the user's row, the rest.
+-- provider, an address, a code or link to sign in with, the user's row, the codes that their session asked for, the rest.
 
 create or replace function internal.lock_address(channel text, address text) returns void
 language sql volatile as $$
