@@ -99,6 +99,12 @@ describe('deleting a user', () => {
     const user = await project.user()
     const answers = await Promise.all(Array.from({ length: 10 }, () => project.admin.delete(`/users/${user.id}`)))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(9).fill(404)].sort())
+    // and when both have seen the user before either holds the row
+    const other = await stage.anonymous()
+    const remove = () => stage.project.admin.delete(`/users/${other.id}`)
+    const [first, second] = await stage.queued(other.id, [remove, remove])
+    expect(first?.status).toBe(200)
+    expectRefusal(second as Answer, 404, 'NOT_FOUND')
   })
 
   test('is refused by name where there is nobody', async () => {

@@ -36,7 +36,7 @@ declare
   normal constant text := internal.email_normal(auth_code_request.address);
   me app.users;
 begin
-  if auth_code_request.channel = 'email' and not internal.is_email(normal) then
+  if auth_code_request.channel = 'email' and not internal.is_email(btrim(auth_code_request.address)) then
     perform internal.invalid('email', 'must be a mail address', 'INVALID_INPUT');
   end if;
   if auth_code_request.channel = 'phone' and not internal.has_provider('sms') then
@@ -206,7 +206,7 @@ language plpgsql volatile as $$
 declare
   normal constant text := internal.email_normal(auth_magic_link_request.email);
 begin
-  if not internal.is_email(normal) then
+  if not internal.is_email(btrim(auth_magic_link_request.email)) then
     perform internal.invalid('email', 'must be a mail address', 'INVALID_INPUT');
   end if;
   if internal.may_send('magic link', normal, 5, 20) then
