@@ -523,6 +523,32 @@ describe('sessions', () => {
   })
 })
 
+test('however many sessions end at once, the servers are told once: of their user', async () => {
+  const me = await stage.signup(newEmail())
+  await project.sql(
+    `insert into app.user_sessions (app_user_id, refresh_hash, expires_at)
+     select $1, 'x', now() + interval '90 days' from generate_series(1, 500)`,
+    [me.id],
+  )
+  const { sessions } = harness.running.services
+  const drop = sessions.drop
+  const told: string[] = []
+  sessions.drop = (changed) => {
+    told.push(changed)
+    drop(changed)
+  }
+  try {
+    expect((await me.post('/client/auth/logout', { refresh_token: me.refresh, all: true })).status).toBe(200)
+  } finally {
+    sessions.drop = drop
+  }
+  expect(new Set(told)).toEqual(new Set([`user:${me.id}`]))
+  expect(
+    await project.sql('select 1 from app.user_sessions where app_user_id = $1 and ended_at is null', [me.id]),
+  ).toEqual([])
+  expectRefusal(await stage.me(me), 401, 'UNAUTHORIZED')
+})
+
 describe('a server key', () => {
   test('does nothing of this for a user, and with a Bearer beside it is told to choose', async () => {
     const me = await stage.signup(newEmail())

@@ -51,27 +51,30 @@ comment on function internal.sign_in is
 create or replace function internal.end_sessions(app_user_id uuid, reason text, except_sid uuid default null) returns int
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  ended uuid;
-  ended_count int := 0;
+  ended_count int;
 begin
   if internal.caller() not in ('sign_in', 'user', 'developer', 'worker')
      or internal.caller() = 'user' and internal.user_id() <> end_sessions.app_user_id then
     raise exception 'these sessions are not to be ended by %', internal.caller();
   end if;
-  for ended in
+  with live as materialized (
     select s.id
       from app.user_sessions s
      where s.app_user_id = end_sessions.app_user_id and s.ended_at is null and s.id is distinct from end_sessions.except_sid
      order by s.id
        for update
-  loop
-    update app.user_sessions s set ended_at = internal.now(), end_reason = end_sessions.reason where s.id = ended;
-    perform internal.changed('session:' || ended);
-    ended_count := ended_count + 1;
-  end loop;
+  )
+  update app.user_sessions s
+     set ended_at = internal.now(), end_reason = end_sessions.reason
+    from live
+   where s.id = live.id;
+  get diagnostics ended_count = row_count;
+  -- the user once, not thousands of sessions: servers search all that they remember for each word
+  perform internal.changed('user:' || end_sessions.app_user_id);
   return ended_count;
 end $$;
-comment on function internal.end_sessions is 'Ends the sessions of a user, all but one if it is named, and tells the servers. Locks them in the order of their ids.';
+comment on function internal.end_sessions is 'Ends the sessions of a user, all but one if it is named, and has the servers forget the user. Locks the sessions
+   in the order of their ids.';
 
 create or replace function internal.session_lives() returns boolean
 language sql stable security definer set search_path = '' as $$
