@@ -26,7 +26,7 @@ const isBetween = (count: number, least: number, most: number) => count >= least
 
 // internal.is_email has the last word; this one spares a budget and a password hash for what it would refuse
 const mailAddress =
-  /^[^\s\p{Cc}@,;<>()"\\]{1,64}@(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/iu
+  /^[^\s\p{Cc}@,;<>()"\\\u0130\u212a]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])$/u
 
 /** A mail address, trimmed. */
 export const Email = z
