@@ -43,9 +43,6 @@ declare
   wished text;
 begin
   select u.* into me from app.users u where u.id = internal.user_id();
-  if me.id is null then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
-  end if;
   if me.timezone is null and me_get.time_zones is not null then
     select z.name into wished
       from json_array_elements_text(me_get.time_zones) with ordinality as z (name, n)
@@ -57,6 +54,10 @@ begin
       update app.users u set timezone = wished where u.id = internal.user_id() and u.timezone is null;
       select u.* into me from app.users u where u.id = internal.user_id();
     end if;
+  end if;
+  -- asked last: a user may have gone while the zone waited for the row
+  if me.id is null then
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
   end if;
   return internal.reply(200, internal.user_json(me));
 end $$;
