@@ -159,7 +159,7 @@ export const usersAdmin = area({
       example: { count: 2, properties: { name: 'Tester {{index}}' }, label: 'smoke' },
       handle: cohort,
       replies: { 200: data(Cohort), 201: data(Cohort) },
-      refusals: { 400: ['VALIDATION_ERROR', 'SEGMENT_NOT_STATIC'], 409: ['IDEMPOTENCY_CONFLICT'] },
+      refusals: { 400: ['SEGMENT_NOT_STATIC'], 409: ['IDEMPOTENCY_CONFLICT'] },
       failure: 'CREATE_FAILED',
     }),
     route('GET /admin/projects/:projectId/users/:userId', {
