@@ -106,6 +106,8 @@ describe('changing the own profile', () => {
     ['display_name', null],
     ['display_name', ''],
     ['display_name', ' '],
+    ['display_name', '\t\n'],
+    ['display_name', '\u00a0\u200b\u3000\u2060'],
     ['display_name', 'x'.repeat(101)],
     ['display_name', 5],
     ['avatar_url', 5],
