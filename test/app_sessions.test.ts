@@ -131,6 +131,8 @@ describe('starting a session', () => {
     [{ platform: 'x'.repeat(101) }, 'platform'],
     [{ started_at: 'yesterday' }, 'started_at'],
     [{ started_at: 5 }, 'started_at'],
+    [{ started_at: '2026-11-21T10:00:00+23:00' }, 'started_at'],
+    [{ started_at: '0000-01-01T00:00:00Z' }, 'started_at'],
   ])('refuses %j', async (body, field) => {
     const user = await project.user()
     expectRefusal(await start(user, body), 400, 'VALIDATION_ERROR', field)
