@@ -285,7 +285,7 @@ describe('the search of users for each other', () => {
     ).toEqual([20, 3, 50])
   })
 
-  test.each(['', 'a', ' a ', 'x'.repeat(101)])('refuses %j', async (q) => {
+  test.each(['', 'a', ' a ', 'x'.repeat(101), 'ab\0'])('refuses %j', async (q) => {
     expectRefusal(await search(q), 400, 'INVALID_INPUT', 'q')
   })
 

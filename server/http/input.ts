@@ -61,7 +61,7 @@ export const readInput = (area: Area, route: Route, request: FastifyRequest): In
   const query = route.query
     ? check(
         objectOf(route.query),
-        plainQuery(request.query, route.query),
+        plainQuery(request.query, route.query, invalidCode(area, route, 'query')),
         invalidCode(area, route, 'query'),
         area,
         route,
@@ -72,8 +72,13 @@ export const readInput = (area: Area, route: Route, request: FastifyRequest): In
 }
 
 /** A parameter that was sent twice is a list; where one value is wanted, that is a mistake worth naming. */
-const plainQuery = (query: unknown, shape: Readonly<Record<string, z.ZodType>>) =>
-  Object.fromEntries(Object.entries(query as Record<string, unknown>).filter(([name]) => name in shape))
+const plainQuery = (query: unknown, shape: Readonly<Record<string, z.ZodType>>, code: string) => {
+  const wanted = Object.entries(query as Record<string, unknown>).filter(([name]) => name in shape)
+  // the one character that Postgres has no place for; a body with it is refused where JSON is read
+  const unstorable = wanted.find(([, value]) => typeof value === 'string' && value.includes('\0'))
+  if (unstorable) throw invalid(code, unstorable[0], 'must not have U+0000 in it')
+  return Object.fromEntries(wanted)
+}
 
 const readBody = (area: Area, route: Route, request: FastifyRequest): Record<string, unknown> => {
   if (!route.body) return {}
