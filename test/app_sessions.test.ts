@@ -303,6 +303,17 @@ describe('the end of a session', () => {
     expect([(await rowOf(id)).end_reason, await queued()]).toEqual(['timeout', []])
   })
 
+  test('is looked for also where a merge brought the session', async () => {
+    const [survivor, guest] = [await project.user(), await project.user()]
+    const { id } = (await start(guest)).data
+    const merged = await survivor.post('/client/auth/merge', { from_session_token: guest.sessionToken })
+    expect([merged.status, merged.data.merged.app_sessions]).toEqual([200, 1])
+    harness.advance(1800)
+    await project.drain()
+    expect(await rowOf(id)).toMatchObject({ app_user_id: survivor.id, end_reason: 'timeout' })
+    expect(await told(survivor)).toContainEqual(['svc.session.ended', id, 'timeout'])
+  })
+
   test('is refused by name', async () => {
     const [user, other] = [await project.user(), await project.user()]
     const { id } = (await start(user)).data
