@@ -355,6 +355,28 @@ describe('a reset', () => {
     expect(await project.sql('select from app.engagement_events where app_user_id = $1', [user.id])).toHaveLength(0)
   })
 
+  test('of collections leaves what the user wrote in groups, which is the groups’', async () => {
+    const own = await harness.project()
+    const [user, owner] = [await own.user(), await own.user()]
+    const columns = [{ name: 'body', type: 'text' }]
+    for (const [name, owner_scope] of [
+      ['diaries', 'user'],
+      ['boards', 'group'],
+    ])
+      expect((await own.admin.post('/collections', { name, owner_scope, columns })).status).toBe(201)
+    const group = (await owner.post('/client/groups', { name: 'g', is_public: false })).data.id
+    await own.admin.post(`/groups/${group}/members`, { app_user_id: user.id, role: 'member' })
+    expect((await user.post('/client/collections/diaries', { body: 'mine' })).status).toBe(201)
+    const posted = await user.post('/client/collections/boards', { body: 'ours' }, { 'x-group-context': group })
+    expect(posted.status).toBe(201)
+    const { data } = await own.admin.delete(`/users/${user.id}/reset?delete_user=false`)
+    expect(data.rows_deleted).toMatchObject({ collections: 1, groups: 1 })
+    expect(await own.sql('select user_id from collections.boards')).toEqual([{ user_id: user.id }])
+    expect(await own.sql('select from collections.diaries')).toEqual([])
+    await own.admin.delete(`/users/${user.id}`)
+    expect(await own.sql('select user_id from collections.boards')).toEqual([{ user_id: null }])
+  })
+
   test('of sessions signs the user out at once', async () => {
     const user = await project.user()
     expect((await user.get('/client/users/me')).status).toBe(200)
