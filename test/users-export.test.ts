@@ -342,6 +342,18 @@ describe('the own bundle', () => {
     expect((await user.get('/client/users/me/export')).status).toBe(200)
   })
 
+  test('is not counted when only its headers were asked for', async () => {
+    const user = await project.user()
+    const head = await user.request('HEAD', '/client/users/me/export')
+    expect([head.status, head.text, head.headers.get('content-disposition')]).toEqual([
+      200,
+      '',
+      `attachment; filename="user-${user.id}-export.ndjson"`,
+    ])
+    expect((await user.get('/client/users/me/export')).text).toContain('export_complete')
+    expect((await user.request('HEAD', '/client/users/me/export')).status).toBe(429)
+  })
+
   test('of a user who has just gone is 404', async () => {
     const user = await project.user()
     await user.get('/client/users/me')
