@@ -1,10 +1,9 @@
 import { z } from 'zod'
-import { refusal } from '#server/errors.ts'
 import { administrator } from '#server/http/callers.ts'
+import { idempotency } from '#server/http/idempotency.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { Deleted, data, Flag, JsonObject, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { AuthResult, edgeOf, signIn, User } from '#server/routes/client_auth/result.ts'
-import { sha256 } from '#server/secrets.ts'
 
 const AdminUser = z.strictObject({
   ...User.shape,
@@ -74,20 +73,8 @@ const Cohort = z.strictObject({
 
 const longest = { timeoutMs: 60_000 }
 
-/** Supplement 0.6: 1 to 255 printable ASCII characters. */
-const idempotencyKey = ({ request }: HandlerContext): string | undefined => {
-  const key = request.headers['idempotency-key']
-  if (key === undefined) return undefined
-  if (typeof key === 'string' && /^[ -~]{1,255}$/.test(key)) return key
-  const reason = 'must be 1 to 255 printable ASCII characters'
-  throw refusal(400, 'INVALID_BODY', `Idempotency-Key: ${reason}`, { field: 'Idempotency-Key', reason })
-}
-
-const cohort = (context: HandlerContext) => {
-  const key = idempotencyKey(context)
-  const body_hash = key === undefined ? undefined : sha256(JSON.stringify(context.body))
-  return context.call('users_cohort', { ...context.body, idempotency_key: key, body_hash }, longest)
-}
+const cohort = (context: HandlerContext) =>
+  context.call('users_cohort', { ...context.body, ...idempotency(context, 'INVALID_BODY') }, longest)
 
 /** Supplement B4. The function refuses it for projects in production, which only control can tell. */
 const testSession = (context: HandlerContext) =>
