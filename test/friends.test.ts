@@ -168,6 +168,28 @@ test('merging gives friendships to the survivor, the stronger of two, the notes 
   expect([notes(of(both))[0], ...notes(of(alone))]).toEqual([{ note: 'kept' }, { note: 'mine' }, { note: 'theirs' }])
 })
 
+test('merging leaves no friendship beside a block, whichever of the two had which', async () => {
+  const [survivor, guest, one, two, three] = [
+    await project.user(),
+    await project.user(),
+    await project.user(),
+    await project.user(),
+    await project.user(),
+  ]
+  await befriend(guest, one)
+  await block(survivor, one)
+  await befriend(survivor, two)
+  await block(two, guest)
+  await befriend(guest, three)
+  await block(guest, survivor)
+  const merged = await survivor.post('/client/auth/merge', { from_session_token: guest.sessionToken })
+  expect(merged.status).toBe(200)
+  expect(await as(survivor, 'select internal.friend_ids() as id')).toEqual([{ id: three.id }])
+  expect((await as(survivor, 'select internal.blocked_ids() as id')).map(({ id }) => id).sort()).toEqual(
+    [one.id, two.id].sort(),
+  )
+})
+
 test('the end of a user ends friendships and blocks', async () => {
   const [one, two] = [await project.user(), await project.user()]
   await befriend(one, two)
