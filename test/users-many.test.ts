@@ -142,6 +142,22 @@ describe('a bulk update', () => {
     for (const wrong of [[], undefined, 'x', {}]) expectRefusal(await update(wrong), 400, 'INVALID_BODY', 'updates')
   })
 
+  test('of two that want each other’s addresses fails an item, never a request', { timeout: 30_000 }, async () => {
+    const [a, b, c, d] = [await make(), await make(), await make(), await make()]
+    const filler = (id: string) => Array.from({ length: 50 }, (_, n) => ({ user_id: id, properties: { n } }))
+    for (let round = 0; round < 3; round += 1) {
+      const [x, y] = [`x${round}-${unique()}@example.org`, `y${round}-${unique()}@example.org`]
+      const crossed = (one: string, first: string, two: string, second: string) =>
+        update([{ user_id: one, set: { email: first } }, ...filler(one), { user_id: two, set: { email: second } }])
+      const answers = await Promise.all([crossed(a.id, x, b.id, y), crossed(c.id, y, d.id, x)])
+      expect(answers.map(({ status }) => status)).toEqual([200, 200])
+      const owners = await project.sql('select email from app.users where email = any ($1) order by email', [[x, y]])
+      expect(owners.map(({ email }) => email)).toEqual([x, y])
+      const failed = answers.flatMap(({ data }) => data.results).filter(({ status }) => status === 'failed')
+      expect(failed.map(({ code }) => code)).toEqual(['USER_ALREADY_EXISTS', 'USER_ALREADY_EXISTS'])
+    }
+  })
+
   test('puts users into static segments and takes them out; any other segment fails its item alone', async () => {
     const [one, two] = [await make(), await make()]
     const list = await segment({ kind: 'static' })

@@ -106,7 +106,9 @@ begin
     perform internal.fail(400, 'BATCH_TOO_LARGE', 'A bulk update holds at most 1000 users.',
                           '{"field": "updates", "reason": "must have 1 to 1000 items"}');
   end if;
-  -- all in one order, so that two bulk updates of the same users wait for each other and never in a circle
+  -- one at a time: the trail lets only one write anyway, and two that want each other's addresses would wait in a circle
+  perform pg_advisory_xact_lock(hashtextextended('users bulk update', 0));
+  -- all in one order, as whoever locks several users
   perform u.id
      from app.users u
     where u.id in (select internal.as_uuid(internal.naming_part(e, 'user_id')) from jsonb_array_elements(items) e)
@@ -164,7 +166,7 @@ begin
 end $$;
 comment on function api.users_bulk_update is
   'Updates up to 1000 users: {updated, failed, results}. Each item is a savepoint of its own: what is wrong with one is said under it, and stops no other.
-   Refuses 400 BATCH_TOO_LARGE. Locks the users in the order of their ids, then the segments in that of theirs. Supplement B4.';
+   Refuses 400 BATCH_TOO_LARGE. Runs one at a time. Locks the users in the order of their ids, then the segments in that of theirs. Supplement B4.';
 
 create or replace function internal.with_index(value jsonb, index int) returns jsonb
 language plpgsql immutable parallel safe as $$
