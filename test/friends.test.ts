@@ -132,7 +132,7 @@ describe('a bundle', () => {
 })
 
 test('a block hides profiles and search, both ways', async () => {
-  await project.sql(`select internal.set_setting('user_search_enabled', 'true')`)
+  expect((await project.admin.patch('', { user_search_enabled: true })).status).toBe(200)
   for (const name of names) await users[name].patch('/client/users/me', { display_name: `Finder ${name}` })
   const found = async (user: User) =>
     (await user.get('/client/users/search?q=finder')).data.map(({ id }: { id: string }) => id)

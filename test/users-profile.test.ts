@@ -245,10 +245,13 @@ describe('the search of users for each other', () => {
 
   test('is off until the project allows it', async () => {
     expectRefusal(await search('ada'), 403, 'FORBIDDEN')
-    await own.sql(`select internal.set_setting('user_search_enabled', 'false')`)
-    expectRefusal(await search('ada'), 403, 'FORBIDDEN')
-    await own.sql(`select internal.set_setting('user_search_enabled', 'true')`)
-    expect((await search('ada')).status).toBe(200)
+    for (const user_search_enabled of [true, false, true]) {
+      expect((await own.admin.patch('', { user_search_enabled })).status).toBe(200)
+      expect((await own.developer.get(`/admin/projects/${own.id}`)).data).toMatchObject({ user_search_enabled })
+      const answer = await search('ada')
+      if (user_search_enabled) expect(answer.status).toBe(200)
+      else expectRefusal(answer, 403, 'FORBIDDEN')
+    }
   })
 
   test.each([
