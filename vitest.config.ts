@@ -9,6 +9,8 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 120_000,
+    // what is waited for may take long on a busy machine; what never comes fails all the same
+    expect: { poll: { timeout: 10_000 } },
     reporters: ['default'],
   },
 })

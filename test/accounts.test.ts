@@ -82,7 +82,7 @@ describe('PATCH me', () => {
       expect(told(refreshed)).toEqual([401, 'INVALID_TOKEN'])
     }
     // another server's memory too, and long before its 30 seconds are over
-    await expect.poll(async () => (await there.get(me)).status, { timeout: 2000 }).toBe(401)
+    await expect.poll(async () => (await there.get(me)).status).toBe(401)
     for (const client of [developer, here, stranger]) expect((await client.get(me)).status).toBe(200)
     expect((await anyone.post('/auth/developer/refresh', { refresh_token: developer.refreshToken })).status).toBe(200)
     expect(told(await login(developer.email))).toEqual([401, 'INVALID_CREDENTIALS'])
@@ -242,7 +242,7 @@ describe('sign-ins', () => {
     const path = `/auth/developer/sessions/${id}`
     expect(await developer.delete(path)).toMatchObject({ status: 200, data: { deleted: true } })
     expect((await withBearer(anyone, other.access_token).get(me)).status).toBe(401)
-    await expect.poll(async () => (await there.get(me)).status, { timeout: 2000 }).toBe(401)
+    await expect.poll(async () => (await there.get(me)).status).toBe(401)
     const refreshed = await anyone.post('/auth/developer/refresh', { refresh_token: other.refresh_token })
     expect(told(refreshed)).toEqual([401, 'INVALID_TOKEN'])
     expect((await developer.get(me)).status).toBe(200)

@@ -160,7 +160,7 @@ describe('projects', () => {
     )
     expect(row).toEqual({ actor: { type: 'system', id: null, label: null }, changes: { tier: ['free', 'pro'] } })
     // long before the 30 seconds that it is remembered for
-    await expect.poll(async () => (await edge())?.effectiveTier, { timeout: 3000 }).toBe('pro')
+    await expect.poll(async () => (await edge())?.effectiveTier).toBe('pro')
     expect((await developer.get(`/admin/projects/${id}`)).data).toMatchObject({
       tier: 'pro',
       effective_tier: 'pro',
@@ -168,7 +168,7 @@ describe('projects', () => {
     })
 
     expect(await ok('project', 'comp', id, 'on')).toBe('Garden: tier pro, comped, effective tier enterprise\n')
-    await expect.poll(async () => (await edge())?.effectiveTier, { timeout: 3000 }).toBe('enterprise')
+    await expect.poll(async () => (await edge())?.effectiveTier).toBe('enterprise')
     await ok('project', 'tier', id, 'free')
     expect((await developer.get(`/admin/projects/${id}`)).data).toMatchObject({
       tier: 'free',
@@ -176,7 +176,7 @@ describe('projects', () => {
       comped: true,
     })
     expect(await ok('project', 'comp', id, 'off')).toBe('Garden: tier free, effective tier free\n')
-    await expect.poll(async () => (await edge())?.effectiveTier, { timeout: 3000 }).toBe('free')
+    await expect.poll(async () => (await edge())?.effectiveTier).toBe('free')
     expect((await developer.get('/auth/developer/me')).data.account_state).toBe('sandbox')
   })
 })

@@ -112,7 +112,7 @@ describe.each(proofs)('the victim proves the address by %s', (_name, prove) => {
     // the sessions: this server at once, another in a moment
     for (const { token, refresh } of [attacker.device, attacker.elsewhere]) {
       expectRefusal(await stage.me({ token }), 401, 'UNAUTHORIZED')
-      await expect.poll(async () => (await there(token)).status, { timeout: 2000 }).toBe(401)
+      await expect.poll(async () => (await there(token)).status).toBe(401)
       expectRefusal(await app.post('/client/auth/refresh', { refresh_token: refresh }), 401, 'INVALID_TOKEN')
     }
     // the anonymous id: somebody new, if anybody

@@ -380,6 +380,6 @@ describe('logout', () => {
     const there = second.as({ authorization: `Bearer ${accessToken}` })
     expect((await there.get('/auth/developer/me')).status).toBe(200)
     await logout(refreshToken)
-    await expect.poll(async () => (await there.get('/auth/developer/me')).status, { timeout: 2000 }).toBe(401)
+    await expect.poll(async () => (await there.get('/auth/developer/me')).status).toBe(401)
   })
 })

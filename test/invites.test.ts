@@ -357,7 +357,7 @@ describe('the waitlist', () => {
   })
 
   test('that cannot be written to is 503 WAITLIST_UNAVAILABLE, and says when to come back', async () => {
-    const impatient = await startHarness({ env: { STATEMENT_TIMEOUT_MS: '300', LOG_LEVEL: 'silent' } })
+    const impatient = await startHarness({ env: { STATEMENT_TIMEOUT_MS: '1000', LOG_LEVEL: 'silent' } })
     const ask = () => impatient.anyone.post('/auth/developer/waitlist', { email: freshEmail() })
     expect((await ask()).status).toBe(200)
     const unavailable = async () => {
@@ -366,7 +366,7 @@ describe('the waitlist', () => {
       expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
     }
     // somebody holds the table
-    const held = impatient.control('begin; lock table app.waitlist_entries; select pg_sleep(1); commit')
+    const held = impatient.control('begin; lock table app.waitlist_entries; select pg_sleep(4); commit')
     await expect
       .poll(
         async () =>

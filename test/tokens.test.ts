@@ -202,7 +202,7 @@ describe('revoking', () => {
     const signed = await developer.delete(`/admin/tokens/${id}`)
     expect([signed.status, signed.data]).toEqual([200, { deleted: true }])
     await dead(withBearer(anyone, token))
-    await expect.poll(async () => (await there.get(me)).status, { timeout: 2000 }).toBe(401)
+    await expect.poll(async () => (await there.get(me)).status).toBe(401)
     await live(withBearer(anyone, kept.token))
     await live(fresh)
     const rows = (await list(developer)).data
