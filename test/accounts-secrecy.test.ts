@@ -49,7 +49,7 @@ test('no sign-in code, invite code or personal access token reaches the log, an 
   // codes by mail, by real workers of the logging server
   await server.running.work(2)
   await anyone.post(`${auth}/otp/request`, { email })
-  await expect.poll(() => mail.to(email).length, { timeout: 10_000 }).toBe(1)
+  await expect.poll(() => mail.to(email).length).toBe(1)
   const digits = /\d{6}/.exec(mail.to(email)[0]?.text ?? '')?.[0] ?? ''
   await fail(anyone.post(`${auth}/otp/verify`, { email, code: otherThan(digits) }))
   await fail(anyone.post(`${auth}/otp/verify`, { email, code: `${digits}0` }))
@@ -61,7 +61,7 @@ test('no sign-in code, invite code or personal access token reaches the log, an 
   const late = (await harness.developer()).email
   await anyone.post(`${auth}/otp/request`, { email: late })
   const queue = async () => JSON.stringify(await harness.control('select * from graphile_worker._private_jobs'))
-  await expect.poll(queue, { timeout: 10_000 }).toContain('451')
+  await expect.poll(queue).toContain('451')
   const jobs = await queue()
   mail.refuse(null)
   await expect.poll(() => mail.to(late).length, { timeout: 20_000 }).toBe(1)

@@ -208,14 +208,13 @@ describe('nothing is revealed', () => {
       return performance.now() - began
     }
     const median = (values: number[]) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
-    const developers = await Promise.all(Array.from({ length: 15 }, () => harness.developer()))
     await took(freshEmail())
-    // other programs share this machine: what counts is that it can be so, in one round of nine
+    // other programs share this machine: what counts is that it can be so, in one round of eight
     const ratios: number[] = []
-    while (ratios.length < 9 && !ratios.some((ratio) => ratio > 0.6 && ratio < 1.7)) {
+    while (ratios.length < 8 && !ratios.some((ratio) => ratio > 0.6 && ratio < 1.7)) {
       const known: number[] = []
       const unknown: number[] = []
-      for (const { email } of developers.slice((ratios.length % 3) * 5, (ratios.length % 3) * 5 + 5)) {
+      for (const { email } of await Promise.all(Array.from({ length: 5 }, () => harness.developer()))) {
         known.push(await took(email))
         unknown.push(await took(freshEmail()))
       }
@@ -284,7 +283,7 @@ describe('the mail job', () => {
     const working = await startHarness({ env: { SMTP_URL: mail.url }, work: true })
     const { email } = await working.developer()
     expect((await working.anyone.post('/auth/developer/otp/request', { email })).status).toBe(200)
-    await expect.poll(() => mail.to(email).length, { timeout: 10_000 }).toBe(1)
+    await expect.poll(() => mail.to(email).length).toBe(1)
     const code = /\d{6}/.exec(mail.to(email)[0]?.text ?? '')?.[0]
     expect((await working.anyone.post('/auth/developer/otp/verify', { email, code })).status).toBe(200)
     expect(await queuedJobs(working, 'codes__mail')).toEqual([])

@@ -109,3 +109,36 @@ test('a trigger of a DBA refuses in its own words', async () => {
     })
   }
 })
+
+test('a trigger of a DBA that keeps a row from being written without a word is 403, never a request to try again', async () => {
+  const { path, rows } = await made('silent', {
+    columns: [...columns, { name: 'code', type: 'text', unique: true }],
+  })
+  const coded = (await user.post(path, { body: 'coded', code: 'a' })).data
+  await project.sql(`create function public.silent() returns trigger language plpgsql as $$ begin return null; end $$;
+    create trigger silent before insert or update or delete on collections.silent for each row execute function public.silent()`)
+  const admin = `/collections/silent/rows`
+  const before = await project.sql('select * from collections.silent order by id')
+  const refused = [
+    ...(await Promise.all(
+      writes('silent', path, rows).map(
+        async ([what, method, at, body]) => [what, await user.request(method, at, body)] as const,
+      ),
+    )),
+    ['upsert', await user.post(`${path}?on_conflict=update&conflict_target=code`, { code: 'a', body: 'met' })],
+    ['patch with a condition', await user.patch(`${path}/${coded.id}`, { body: 'x', $if: { code: 'a' } })],
+    ['by an administrator', await project.admin.post(admin, { user_id: user.id, body: 'x' })],
+    ['for good', await project.admin.delete(`${admin}/${coded.id}?hard=true`)],
+  ] as const
+  for (const [what, answer] of refused)
+    expect(answer, what).toMatchObject({
+      status: 403,
+      error: { code: 'FORBIDDEN', message: 'A trigger of the project does not allow this.' },
+    })
+  expect(await project.sql('select * from collections.silent order by id')).toEqual(before)
+  // one of another command is not blamed
+  await project.sql(`drop trigger silent on collections.silent;
+    create trigger silent before delete on collections.silent for each row execute function public.silent()`)
+  expect((await user.patch(`${path}/${coded.id}`, { body: 'y', $if: { code: 'b' } })).error?.code).toBe('CONFLICT')
+  expect((await user.patch(`${path}/${coded.id}`, { body: 'y' })).status).toBe(200)
+})

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { startCollections } from '#test/support/definitions.ts'
+import { openTransaction, untilBlocked } from '#test/support/transaction.ts'
 
 const { project, define, definition, columns, insert } = await startCollections()
 const user = await project.user()
@@ -456,26 +457,28 @@ describe('many at once', () => {
 
   test('a table that is held: the change gives way to readers and writers, and says 503 at last', async () => {
     const name = await filled('integer', [1])
-    const held = project.sql(`begin; lock table collections.${name} in row exclusive mode; select pg_sleep(1); commit`)
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    const hold = async () => {
+      const held = await openTransaction(project, 'app_admin', {})
+      await held.query(`update collections.${name} set a = a where false`)
+      return held
+    }
+    const held = await hold()
     const changing = patch(name, { type: 'bigint' })
-    const began = performance.now()
+    await untilBlocked(project)
+    // whoever writes meanwhile waits for one attempt at most, not for the one who holds it
     await insert(name, { a: 2 }, user)
-    // whoever writes meanwhile waits for one attempt at most
-    expect(performance.now() - began).toBeLessThan(600)
+    await held.commit()
     expect((await changing).status).toBe(200)
-    await held
     expect(await typeOf(name)).toBe('bigint')
 
-    const stuck = project.sql(`begin; lock table collections.${name} in row exclusive mode; select pg_sleep(6); commit`)
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    const stuck = await hold()
     const gaveUp = await patch(name, { type: 'numeric' })
     expect([gaveUp.status, gaveUp.error?.code, gaveUp.headers.get('retry-after')]).toEqual([
       503,
       'TENANT_UNAVAILABLE',
       '2',
     ])
-    await stuck
+    await stuck.commit()
     expect(await typeOf(name)).toBe('bigint')
   })
 })

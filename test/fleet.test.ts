@@ -80,7 +80,7 @@ describe('a new version', () => {
       .poll(async () => (await rows()).filter((row) => row.content_hash === contentHash).length, { timeout: 20_000 })
       .toBe(count - 1)
     await expect
-      .poll(async () => (await rows()).find((row) => row.project_id === projects[0]?.id), { timeout: 10_000 })
+      .poll(async () => (await rows()).find((row) => row.project_id === projects[0]?.id))
       .toMatchObject({ migration_status: 'failed', migration_error: expect.stringContaining('newest') })
     for (let n = 1; n < count; n += 1) expect((await me(port, projects[n]!, users[n]!)).status).toBe(200)
     expect((await me(port, projects[0]!, users[0]!)).status).toBe(503)
@@ -104,7 +104,6 @@ describe('a new version', () => {
   test('reloading functions and policies while requests run refuses none of them', { timeout: 60_000 }, async () => {
     const port = new URL(`http://127.0.0.1:${await listening()}`).port
     const statuses = new Map<number, number>()
-    const began = performance.now()
     let running = true
     const callers = projects.slice(0, 3).map(async (project, n) => {
       while (running) {
@@ -129,7 +128,6 @@ describe('a new version', () => {
       await Promise.all(callers)
     }
     expect(Object.fromEntries(statuses)).toEqual({ 200: expect.any(Number) })
-    expect(performance.now() - began).toBeLessThan(30_000)
     expect(statuses.get(200)).toBeGreaterThan(20)
   })
 })
@@ -145,7 +143,7 @@ describe('what a crash loses is found again', () => {
     await jobs.find(({ name }) => name === 'fleet__sweep')?.run(next!.services, {})
     await next!.services.waker.flush()
     await expect
-      .poll(async () => (await project.sql('select attempts, last_error from app.outbox'))[0], { timeout: 10_000 })
+      .poll(async () => (await project.sql('select attempts, last_error from app.outbox'))[0])
       .toMatchObject({ attempts: 1, last_error: expect.stringContaining('no task') })
   })
 

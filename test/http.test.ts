@@ -85,8 +85,16 @@ test('U+0000 in a path names nothing, in the words of the route, and in a query 
     }
   const malformed = await project.admin.get('/webhooks/%00')
   expect(malformed).toMatchObject({ status: 400, error: { code: 'INVALID_ID' } })
-  const query = await project.admin.get('/catalog?category=a%00b')
-  expect(query).toMatchObject({ status: 400, error: { code: 'INVALID_INPUT', details: { field: 'category' } } })
+  for (const [path, field] of [
+    ['/catalog?category=a%00b', 'category'],
+    ['/events?where=%00', 'where'],
+    ['/events?cursor=%00', 'cursor'],
+    ['/operations?type=%00', 'type'],
+  ])
+    expect(await project.admin.get(path!), path).toMatchObject({
+      status: 400,
+      error: { code: 'INVALID_INPUT', details: { field, reason: 'must be text without U+0000' } },
+    })
 })
 
 describe('X-Request-Id', () => {
@@ -136,6 +144,9 @@ test('a page: defaults, the clamp, and what is refused', async () => {
   const list = await project.admin.get('/webhooks')
   expect(list.body).toMatchObject({ data: [], total: 0, offset: 0, limit: 50 })
   expect((await project.admin.get('/webhooks?limit=9999')).body.limit).toBe(200)
+  // further than Postgres counts there is nothing, as everywhere beyond the end
+  const beyond = await project.admin.get('/webhooks?offset=999999999999999')
+  expect([beyond.status, beyond.data]).toEqual([200, []])
   for (const query of [
     'limit=0',
     'limit=-1',

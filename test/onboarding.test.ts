@@ -270,11 +270,20 @@ describe('the way through a flow', () => {
     },
   )
 
-  test('each move is told once', async () => {
+  test('each move is told once, however often a user goes through the flow', async () => {
+    const rule = { key: 'welcome', name: 'Welcome', event_name: 'svc.onboarding.completed', amount: 100 }
+    expect((await project.admin.post('/xp/rules', rule)).status).toBe(201)
     const flow = await flowOf()
     const user = await project.user()
-    for (const move of ['start', 'skip', 'skip', 'complete', 'start']) await user.post(`${flow.path}/${move}`)
-    expect(await told(user.id)).toEqual(['started', 'skipped', 'completed', 'started'])
+    for (const move of ['start', 'skip', 'skip', 'complete', 'start', 'complete', 'skip', 'complete', 'start'])
+      await user.post(`${flow.path}/${move}`)
+    for (const _ of steps) await user.post(`${flow.path}/advance`)
+    expect(await told(user.id)).toEqual(['started', 'skipped', 'completed'])
+    expect((await user.get('/client/xp')).data.total).toBe(100)
+    // of another flow they are told anew
+    const other = await flowOf()
+    for (const move of ['start', 'complete']) await user.post(`${other.path}/${move}`)
+    expect(await told(user.id)).toEqual(['started', 'skipped', 'completed', 'started', 'completed'])
     const [row] = await project.sql(
       `select properties from app.engagement_events where app_user_id = $1 and event_name = 'svc.onboarding.started' limit 1`,
       [user.id],

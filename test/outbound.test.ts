@@ -361,14 +361,14 @@ describe('what a receiver sees and answers', () => {
     expect((await out.post(request(hook.url))).responseExcerpt).toBe('€'.repeat(341))
   })
 
-  test('an answer of 1 MB is cut at 64 KB and its connection ended', async () => {
+  test('an answer of 8 MB is cut at 64 KB and its connection ended', async () => {
     const sent = { bytes: 0, isCut: false }
     const hook = await answering(async (response) => {
       response.on('close', () => {
         sent.isCut = !response.writableFinished
       })
       // slower than the network, so that what the receiver has sent is about what was read
-      while (!response.destroyed && sent.bytes < 1024 * 1024) {
+      while (!response.destroyed && sent.bytes < 8 * 1024 * 1024) {
         response.write(Buffer.alloc(16 * 1024, 'x'))
         sent.bytes += 16 * 1024
         await wait(5)
@@ -379,7 +379,7 @@ describe('what a receiver sees and answers', () => {
     expect(outcome).toMatchObject({ statusCode: 200, error: null, responseExcerpt: 'x'.repeat(1024) })
     await expect.poll(() => sent.isCut).toBe(true)
     expect(sent.bytes).toBeGreaterThanOrEqual(64 * 1024)
-    expect(sent.bytes).toBeLessThan(512 * 1024)
+    expect(sent.bytes).toBeLessThan(4 * 1024 * 1024)
   })
 
   test('300 posts at once leave no socket behind', async () => {
@@ -399,7 +399,7 @@ describe('a receiver that does not play by the rules', () => {
   const timed = async (port: number) => {
     const began = performance.now()
     const outcome = await outbound({ timeoutMs: 200 }).post(request(`https://127.0.0.1:${port}/`))
-    expect(performance.now() - began).toBeLessThan(1500)
+    expect(performance.now() - began).toBeLessThan(5000)
     return outcome
   }
 
@@ -414,7 +414,7 @@ describe('a receiver that does not play by the rules', () => {
     const outcome = await outbound({ caFile: hook.caFile, timeoutMs: 300 }).post(request(hook.url))
     expect(outcome).toMatchObject({ statusCode: 200, error: 'timeout', refused: false })
     expect(outcome.durationMs).toBeGreaterThanOrEqual(290)
-    expect(outcome.durationMs).toBeLessThan(1500)
+    expect(outcome.durationMs).toBeLessThan(5000)
     expect(outcome.responseExcerpt).toMatch(/^\.+$/)
     await expect.poll(() => hook.connections().open).toBe(0)
   })

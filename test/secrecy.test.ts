@@ -106,10 +106,13 @@ test('an unknown address takes as long as a wrong password', async () => {
     expect((await call()).status).toBe(401)
     return performance.now() - began
   }
-  const emails = Array.from({ length: 15 }, freshEmail)
-  for (const email of emails) {
-    await harness.anyone.post('/auth/developer/signup', { email, password: 'a long passphrase' })
-    await project.app.post('/client/auth/email/signup', { email, password: 'a long passphrase' })
+  const signedUp = async () => {
+    const emails = Array.from({ length: 5 }, freshEmail)
+    for (const email of emails) {
+      await harness.anyone.post('/auth/developer/signup', { email, password: 'a long passphrase' })
+      await project.app.post('/client/auth/email/signup', { email, password: 'a long passphrase' })
+    }
+    return emails
   }
   const body = (email: string) => ({ email, password: 'not the passphrase' })
   for (const login of [
@@ -117,12 +120,12 @@ test('an unknown address takes as long as a wrong password', async () => {
     (email: string) => project.app.post('/client/auth/email/login', body(email)),
   ]) {
     await login(freshEmail())
-    // other programs share this machine: what counts is that it can be so, in one round of five
+    // other programs share this machine: what counts is that it can be so, in one round of five: a sixth would meet the ceiling
     const ratios: number[] = []
     while (ratios.length < 5 && !ratios.some((ratio) => ratio > 0.6 && ratio < 1.7)) {
       const known: number[] = []
       const unknown: number[] = []
-      for (const email of emails.slice((ratios.length % 3) * 5, (ratios.length % 3) * 5 + 5)) {
+      for (const email of await signedUp()) {
         known.push(await took(() => login(email)))
         unknown.push(await took(() => login(freshEmail())))
       }

@@ -26,5 +26,5 @@ insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
 values
   ('app.onboarding_progress', 'app_user_id', 'onboarding_progress',
-   array['app_user_id', 'flow_id', 'current_step', 'completed_steps', 'answers', 'status', 'started_at', 'completed_at', 'updated_at'],
+   array['app_user_id', 'flow_id', 'current_step', 'completed_steps', 'answers', 'status', 'started_at', 'completed_at', 'updated_at', 'told'],
    'onboarding', 'move', 'cascade', null, current_setting('trellis.file'));

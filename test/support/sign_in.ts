@@ -159,7 +159,7 @@ export const startStage = async (options: HarnessOptions = {}): Promise<Stage> =
         const answers: Promise<Answer>[] = []
         for (const call of calls) {
           answers.push(call())
-          await expect.poll(waiting, { interval: 5, timeout: 5000 }).toBe(answers.length)
+          await expect.poll(waiting, { interval: 5 }).toBe(answers.length)
         }
         await holder.query('commit')
         return await Promise.all(answers)

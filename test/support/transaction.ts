@@ -62,7 +62,7 @@ export const untilBlocked = async (project: Project): Promise<void> => {
       )
       return rows[0].count
     }
-    await expect.poll(waiting, { timeout: 5000, interval: 10 }).toBeGreaterThan(0)
+    await expect.poll(waiting, { interval: 10 }).toBeGreaterThan(0)
   } finally {
     await admin.end()
   }

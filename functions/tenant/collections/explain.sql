@@ -187,6 +187,24 @@ comment on function internal.collection_policy_refusal is
   'Refuses what row-level security let nobody do (is_certain: it said so): 403 GROUP_ROLE_FORBIDDEN in a group, 403 FORBIDDEN where a DBA''s own
    policies stand beside ours. Returns when neither can be.';
 
+create or replace function internal.collection_trigger_refusal(definition jsonb, command text) returns void
+language plpgsql volatile as $$
+begin
+  if exists (
+    select
+      from pg_catalog.pg_trigger t
+      join pg_catalog.pg_proc f on f.oid = t.tgfoid and f.pronamespace <> 'internal'::regnamespace
+     where t.tgrelid = to_regclass(format('collections.%I', collection_trigger_refusal.definition ->> 'name'))
+       and not t.tgisinternal and t.tgenabled <> 'D'
+       -- before each row: what returns null there keeps the row from being written
+       and t.tgtype & 3 = 3
+       and t.tgtype & case collection_trigger_refusal.command when 'insert' then 4 when 'delete' then 8 else 16 end <> 0) then
+    perform internal.fail(403, 'FORBIDDEN', 'A trigger of the project does not allow this.');
+  end if;
+end $$;
+comment on function internal.collection_trigger_refusal is
+  'Refuses what a DBA''s own trigger kept from being written without a word: 403 FORBIDDEN. Returns when there is none that could.';
+
 create or replace function internal.collection_explain_error(kind text, definition jsonb, request json, error json) returns api.reply
 language plpgsql volatile as $$
 declare
@@ -234,12 +252,16 @@ begin
                      met ->> 'same')
         into is_mine using collection_explain_nothing.request -> 'data';
       if is_mine then
+        if collection_explain_nothing.request ->> 'on_conflict' = 'update' then
+          perform internal.collection_trigger_refusal(d, 'update');
+        end if;
         -- it came while we looked: meet it
         return row(0, '{}', null)::api.reply;
       end if;
       -- whose row it is, is not told
       perform internal.fail(409, 'CONFLICT', 'A row with these values exists.');
     end if;
+    perform internal.collection_trigger_refusal(d, 'insert');
     return row(0, '{}', null)::api.reply;
   end if;
 
@@ -274,10 +296,12 @@ begin
   end if;
   -- ours let it pass
   perform internal.collection_policy_refusal(d, false);
+  perform internal.collection_trigger_refusal(d, case when collection_explain_nothing.kind = 'delete'
+    and coalesce((collection_explain_nothing.request ->> 'hard')::boolean, false) then 'delete' else 'update' end);
   return row(0, '{}', null)::api.reply;
 end $$;
 comment on function internal.collection_explain_nothing is
-  'Why nothing was written: refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN, 409 CONFLICT with details.current; or status 0, which means: try again.';
+  'Why nothing was written: refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN or FORBIDDEN, 409 CONFLICT with details.current; or status 0, which means: try again.';
 
 create or replace function internal.collection_explain(kind text, collection text, request json, version bigint, error json) returns api.reply
 language plpgsql volatile as $$

@@ -16,7 +16,11 @@ begin
   perform set_config('lock_timeout', '500ms', true);
   lock table app.users in share row exclusive mode;
   lock table app.engagement_events_default in access exclusive mode;
-  execute format('create table if not exists app.%I (like app.engagement_events including all)', partition);
+  -- another may have made it while this one waited
+  if to_regclass('app.' || partition) is not null then
+    return;
+  end if;
+  execute format('create table app.%I (like app.engagement_events including all)', partition);
   execute format('alter table app.%I enable row level security', partition);
   execute format('with moved as (delete from app.engagement_events_default e where e.received_at >= $1 and e.received_at < $2 returning e.*)
                   insert into app.%I select m.* from moved m', partition) using first, next;

@@ -56,6 +56,21 @@ end $$;
 comment on function internal.onboarding_mine is
   'The caller''s progress, locked with its user; where there is none, 404 with this code, or null when there is no code. Granted to nobody.';
 
+create or replace function internal.onboarding_tell(progress app.onboarding_progress, event text, properties jsonb) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  update app.onboarding_progress p
+     set told = p.told || onboarding_tell.event
+   where (p.app_user_id, p.flow_id) = ((onboarding_tell.progress).app_user_id, (onboarding_tell.progress).flow_id)
+     and not onboarding_tell.event = any (p.told);
+  if found then
+    perform internal.emit((onboarding_tell.progress).app_user_id, 'svc.onboarding.' || onboarding_tell.event,
+                          jsonb_build_object('flow_id', (onboarding_tell.progress).flow_id) || onboarding_tell.properties);
+  end if;
+end $$;
+comment on function internal.onboarding_tell is
+  'Emits svc.onboarding.started, completed or skipped, each once for a user and a flow: who goes through it again earns nothing again. Granted to nobody.';
+
 create or replace function internal.onboarding_start(flow_id uuid) returns app.onboarding_progress
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -75,10 +90,10 @@ begin
      set current_step = excluded.current_step, completed_steps = '{}', answers = '{}', status = 'in_progress',
          started_at = excluded.started_at, completed_at = null, updated_at = internal.now()
   returning p.* into progress;
-  perform internal.emit(me, 'svc.onboarding.started', jsonb_build_object('flow_id', flow.id, 'flow_name', flow.name));
+  perform internal.onboarding_tell(progress, 'started', jsonb_build_object('flow_name', flow.name));
   return progress;
 end $$;
-comment on function internal.onboarding_start is 'Puts the caller at the first step that is for them, also when they were elsewhere. Refuses 404 NOT_FOUND. Emits svc.onboarding.started.';
+comment on function internal.onboarding_start is 'Puts the caller at the first step that is for them, also when they were elsewhere. Refuses 404 NOT_FOUND. Emits svc.onboarding.started, the first time.';
 
 create or replace function internal.onboarding_finish(flow_id uuid, status text) returns app.onboarding_progress
 language plpgsql volatile security definer set search_path = '' as $$
@@ -92,13 +107,12 @@ begin
      set status = onboarding_finish.status, completed_at = internal.now(), updated_at = internal.now()
    where (p.app_user_id, p.flow_id) = (progress.app_user_id, progress.flow_id)
   returning p.* into progress;
-  perform internal.emit(progress.app_user_id, 'svc.onboarding.' || onboarding_finish.status,
-                        jsonb_build_object('flow_id', progress.flow_id, 'completed_steps', to_jsonb(progress.completed_steps)));
+  perform internal.onboarding_tell(progress, progress.status, jsonb_build_object('completed_steps', to_jsonb(progress.completed_steps)));
   return progress;
 end $$;
 comment on function internal.onboarding_finish is
   'Makes the caller''s progress completed or skipped, whatever it was; what is so already stays as it is. Refuses 404 UPDATE_FAILED before the start.
-   Emits svc.onboarding.completed or skipped.';
+   Emits svc.onboarding.completed or skipped, each the first time.';
 
 create or replace function internal.onboarding_advance(flow_id uuid, step_id text, answers json) returns app.onboarding_progress
 language plpgsql volatile security definer set search_path = '' as $$
@@ -133,14 +147,13 @@ begin
    where (p.app_user_id, p.flow_id) = (progress.app_user_id, progress.flow_id)
   returning p.* into progress;
   if next_step is null then
-    perform internal.emit(progress.app_user_id, 'svc.onboarding.completed',
-                          jsonb_build_object('flow_id', progress.flow_id, 'completed_steps', to_jsonb(progress.completed_steps)));
+    perform internal.onboarding_tell(progress, 'completed', jsonb_build_object('completed_steps', to_jsonb(progress.completed_steps)));
   end if;
   return progress;
 end $$;
 comment on function internal.onboarding_advance is
   'Does the caller''s current step and goes to the next that is for them, or completes the flow. A step_id that is not the current one, and a flow that is
-   over, change nothing. Refuses 404 NOT_FOUND before the start, 400 INVALID_INPUT. Emits svc.onboarding.completed.';
+   over, change nothing. Refuses 404 NOT_FOUND before the start, 400 INVALID_INPUT. Emits svc.onboarding.completed, the first time.';
 
 create or replace function api.onboarding_get() returns api.reply
 language sql stable as $$
