@@ -152,6 +152,7 @@ describe('the list', () => {
     ['since=yesterday', 'since'],
     ['until=2026-02-30T00:00:00Z', 'until'],
     ['since=0000-01-01T00:00:00Z', 'since'],
+    ['until=2026-10-03T00:00:00%2B23:00', 'until'],
     ['action=%00', 'action'],
     [`actor_id=${'x'.repeat(201)}`, 'actor_id'],
     [`target_id=${'x'.repeat(201)}`, 'target_id'],

@@ -4,7 +4,7 @@ import { refusal } from '#server/errors.ts'
 import { projectOwner } from '#server/http/callers.ts'
 import type { Column } from '#server/http/csv.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { cursorPage, data, Limit, Text, Time, Uuid, uuidPattern } from '#server/http/schemas.ts'
+import { cursorPage, data, Limit, Moment, Text, Time, Uuid, uuidPattern } from '#server/http/schemas.ts'
 import { batchSize, streamed, streamRows } from '#server/http/stream.ts'
 
 const AuditEvent = z.strictObject({
@@ -41,9 +41,6 @@ const Cursor = z
   .refine(isKey, 'is not a cursor of this list')
 const cursorOf = (key: string) => Buffer.from(key).toString('base64url')
 
-const Moment = z.iso
-  .datetime({ offset: true, error: 'must be a time such as 2026-10-03T00:00:00Z' })
-  .refine((text) => !text.startsWith('0000'), 'must be a time such as 2026-10-03T00:00:00Z')
 const range = { since: Moment.optional(), until: Moment.optional() }
 
 type Row = { readonly key: string; readonly event: string }
