@@ -174,6 +174,7 @@ describe('email sign-up', () => {
     [{ email: ['a@example.org'], password }, 'email'],
     [{ email: 'a@example.org', password: 'x'.repeat(1001) }, 'password'],
     [{ email: 'a@example.org', password, display_name: '' }, 'display_name'],
+    [{ email: 'a@example.org', password, display_name: '\u00a0 \t' }, 'display_name'],
     [{ email: 'a@example.org', password, display_name: '🌱'.repeat(101) }, 'display_name'],
     [{ email: 'a@example.org', password, display_name: null }, 'display_name'],
   ])('refuses %j', async (body, field) => {

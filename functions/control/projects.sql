@@ -27,7 +27,7 @@ language sql stable as $$
     'effective_tier', internal.effective_tier((project_json.p).tier, (project_json.p).comped), 'comped', (project_json.p).comped,
     'default_from_email', (project_json.p).default_from_email, 'default_from_name', (project_json.p).default_from_name,
     'default_reply_to', (project_json.p).default_reply_to, 'magic_link_redirect_url', (project_json.p).magic_link_redirect_url,
-    'auth_email_brand_name', (project_json.p).auth_email_brand_name,
+    'auth_email_brand_name', (project_json.p).auth_email_brand_name, 'user_search_enabled', (project_json.p).user_search_enabled,
     'created_at', internal.iso((project_json.p).created_at), 'updated_at', internal.iso((project_json.p).updated_at))
 $$;
 comment on function internal.project_json is 'A project as the contract shows it.';
@@ -45,6 +45,15 @@ begin
   return found_project;
 end $$;
 comment on function internal.own_project is 'A project of the caller. Refuses 404 NOT_FOUND.';
+
+create or replace function internal.keep_own_project(project_id uuid) returns app.projects
+language plpgsql volatile as $$
+begin
+  -- a deletion that is under way is over when this has the row
+  perform from app.projects p where p.id = keep_own_project.project_id and p.deleted_at is null for key share;
+  return internal.own_project(keep_own_project.project_id);
+end $$;
+comment on function internal.keep_own_project is 'A project of the caller that is not deleted before the transaction ends. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.choose_cluster() returns uuid
 language sql stable security definer set search_path = '' as $$
@@ -146,7 +155,7 @@ comment on function api.project_get is 'A project with its API keys; the server 
 create or replace function api.project_patch(project_id uuid, patch jsonb) returns api.reply
 language plpgsql volatile as $$
 declare
-  project app.projects := internal.own_project(project_patch.project_id);
+  project app.projects := internal.keep_own_project(project_patch.project_id);
 begin
   if project_patch.patch ->> 'default_from_email' is not null
      and not internal.domain_sends(project.id, project_patch.patch ->> 'default_from_email') then
@@ -165,6 +174,7 @@ begin
            default_reply_to = case when project_patch.patch ? 'default_reply_to' then project_patch.patch ->> 'default_reply_to' else p.default_reply_to end,
            magic_link_redirect_url = case when project_patch.patch ? 'magic_link_redirect_url' then project_patch.patch ->> 'magic_link_redirect_url' else p.magic_link_redirect_url end,
            auth_email_brand_name = case when project_patch.patch ? 'auth_email_brand_name' then project_patch.patch ->> 'auth_email_brand_name' else p.auth_email_brand_name end,
+           user_search_enabled = case when project_patch.patch ? 'user_search_enabled' then (project_patch.patch ->> 'user_search_enabled')::boolean else p.user_search_enabled end,
            updated_at = internal.now()
      where p.id = project.id
     returning p.* into project;
@@ -179,14 +189,15 @@ create or replace function api.api_key_create(project_id uuid, key_prefix text, 
 returns api.reply
 language plpgsql volatile as $$
 declare
-  project constant app.projects := internal.own_project(api_key_create.project_id);
+  project constant app.projects := internal.keep_own_project(api_key_create.project_id);
 begin
+  perform internal.lock_own_account();
   insert into app.api_keys (project_id, key_prefix, key_hash, key_type, environment)
   values (project.id, api_key_create.key_prefix, api_key_create.key_hash, api_key_create.key_type, api_key_create.environment);
   return internal.reply(201, json_build_object('prefix', api_key_create.key_prefix, 'type', api_key_create.key_type,
                                                'environment', api_key_create.environment));
 end $$;
-comment on function api.api_key_create is 'Another key of a project; the server adds its text, once. Refuses 404 NOT_FOUND.';
+comment on function api.api_key_create is 'Another key of a project; the server adds its text, once. Refuses 404 NOT_FOUND, 401 INVALID_DEVELOPER_TOKEN. Locks the project, then the account.';
 
 create or replace function api.api_key_deactivate(project_id uuid, key_id uuid) returns api.reply
 language plpgsql volatile as $$

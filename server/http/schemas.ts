@@ -11,6 +11,11 @@ export const Time = z
   .regex(/^\d{4,}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/)
   .meta({ format: 'date-time' })
 
+/** Times in requests, with a zone: ISO 8601 within what Postgres takes, no year 0 and no offset of 16 hours. */
+export const Moment = z.iso
+  .datetime({ offset: true, error: 'must be an ISO 8601 time' })
+  .refine((text) => !/^0000|[+-](1[6-9]|2\d):\d\d$/.test(text), 'must be an ISO 8601 time')
+
 /** Text of `least` to `most` characters, counted as Postgres and JSON Schema count them: code points, not UTF-16 units. */
 export const Text = (
   most: number,
@@ -54,11 +59,14 @@ export const Limit = (most = 200, usual = 50) =>
     .default(usual)
     .meta({ type: 'integer', minimum: 1, maximum: most, default: usual })
 
-/** Beyond every list as it is, one that Postgres's int does not hold is clamped. */
+/** Nothing is behind it, and with the size of a page it is still an int of Postgres. */
+const furthest = 2_000_000_000
+
+/** How many rows to pass over: too many are clamped, as page sizes are. */
 export const Offset = z
   .string()
   .regex(whole, 'must be a whole number of at least 0')
-  .transform((text) => Math.min(Number(text), 2_000_000_000))
+  .transform((text) => Math.min(Number(text), furthest))
   .default(0)
   .meta({ type: 'integer', minimum: 0, default: 0 })
 

@@ -10,6 +10,17 @@ begin
   if not found then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
   end if;
+  -- codes and links that are out for the user's addresses, and name nobody. One that signs somebody in at this moment waits for the
+  -- user's row behind its own: passed over, it finds nobody there
+  delete from app.user_codes c
+   where c.id in (select o.id
+                    from app.users u
+                    join app.user_codes o on (o.channel, o.address) in (('email', u.email), ('phone', u.phone))
+                   where u.id = user_delete.user_id and o.app_user_id is null
+                     for update of o skip locked);
+  -- answers that are kept for a repeated request name their caller as a text
+  delete from app.idempotency_keys k where k.caller = 'user ' || user_delete.user_id;
+  delete from app.collection_keys k using app.collections c where k.collection_id = c.id and k.caller = 'user ' || user_delete.user_id;
   for place in
     select d.table_name, d.user_column
       from internal.user_data d
@@ -21,8 +32,9 @@ begin
   delete from app.users u where u.id = user_delete.user_id;
 end $$;
 comment on function internal.user_delete is
-  'Deletes a user with every row of theirs: foreign keys cascade, and tables without one are registered with on_delete delete. The one way in which users
-   end, for administrators and for themselves. Refuses 404 NOT_FOUND. Locks the user. Granted to nobody.';
+  'Deletes a user with every row of theirs: foreign keys cascade, tables without one are registered with on_delete delete, and what no column of a
+   user names is done here. The one way in which users end, for administrators and for themselves. Refuses 404 NOT_FOUND. Locks the user. Granted to
+   nobody.';
 
 create or replace function internal.user_delete_by_administrator(user_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
