@@ -77,7 +77,7 @@ test('the name is the claim, else what was sent, else generated; too long ones a
     (await social('google', { name }, sent === undefined ? {} : { name: sent })).data.user.display_name
   expect(await named('Claim', 'Sent')).toBe('Claim')
   expect(await named(undefined, 'Sent')).toBe('Sent')
-  for (const nothing of [undefined, '', '  ', '\u0000\u0007', 7, null])
+  for (const nothing of [undefined, '', '  ', '\u0000\u0007', '\u200b\u200d', '\u3000', 7, null])
     expect(await named(nothing)).toMatch(/^[A-Z][a-z]+ [A-Z][a-z]+$/)
   expect(await named('🌱'.repeat(150))).toBe('🌱'.repeat(100))
   expect(await named('a\u0000b\ud800c')).toBe('a b c')
