@@ -277,6 +277,14 @@ describe('bad tokens', () => {
   })
 })
 
+test('of a project that has just been deleted the key is no good, though a server still knows it', async () => {
+  const gone = await stage.newProject()
+  expect((await gone.app.post('/client/auth/anonymous')).status).toBe(201)
+  await harness.control('update app.projects set deleted_at = now() where id = $1', [gone.id])
+  const id_token = await stage.socialToken('google', {})
+  expectRefusal(await gone.app.post('/client/auth/social', { provider: 'google', id_token }), 401, 'UNAUTHORIZED')
+})
+
 test('a banned user is told so, once the token has proved who it is', async () => {
   const sub = randomUUID()
   const { data } = await social('google', { sub })
