@@ -5,16 +5,16 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   place record;
 begin
-  -- codes and links that are out for the user's addresses, and name nobody. One that signs somebody in at this moment waits for the
-  -- user's row behind its own: passed over, it finds nobody there
+  -- from here on nothing new can refer to the user
+  perform from app.users u where u.id = user_delete.user_id for update;
+  -- codes and links that are out for the user's addresses, and name nobody. Sign-in locks a code before the user: one that is being
+  -- used at this moment is passed over, and finds nobody
   delete from app.user_codes c
    where c.id in (select o.id
                     from app.users u
                     join app.user_codes o on (o.channel, o.address) in (('email', u.email), ('phone', u.phone))
                    where u.id = user_delete.user_id and o.app_user_id is null
                      for update of o skip locked);
-  -- from here on nothing new can refer to the user
-  perform from app.users u where u.id = user_delete.user_id for update;
   -- answers that are kept for a repeated request name their caller as a text
   delete from app.idempotency_keys k where k.caller = 'user ' || user_delete.user_id;
   delete from app.collection_keys k using app.collections c where k.collection_id = c.id and k.caller = 'user ' || user_delete.user_id;
