@@ -285,13 +285,36 @@ describe('account_state', () => {
     await harness.control('select internal.operator_project_set($1, null, true)', [project.id])
     expect(await state(project.developer)).toBe('verified_free')
   })
+
+  test('is paid no more when the last paid project is deleted, by its developer or by hand', async () => {
+    const [first, second] = [await harness.project(), await harness.project()]
+    for (const { id, developer } of [first, second]) {
+      await harness.control('select internal.operator_project_set($1, $2)', [id, 'pro'])
+      expect(await state(developer)).toBe('paid')
+    }
+    const left = await harness.project({ developer: first.developer })
+    await harness.control('select internal.operator_project_set($1, $2)', [left.id, 'enterprise'])
+    expect((await first.developer.delete(`/admin/projects/${first.id}`)).status).toBe(200)
+    expect(await state(first.developer)).toBe('paid')
+    expect((await first.developer.delete(`/admin/projects/${left.id}`)).status).toBe(200)
+    expect(await state(first.developer)).toBe('sandbox')
+    await harness.control('delete from app.projects where id = $1', [second.id])
+    expect(await state(second.developer)).toBe('sandbox')
+    // verified while it is paid: what it goes back to follows
+    const third = await harness.project()
+    await harness.control('select internal.operator_project_set($1, $2)', [third.id, 'pro'])
+    await harness.control('select internal.operator_developer_set($1, null, true)', [third.developer.email])
+    expect(await state(third.developer)).toBe('paid')
+    expect((await third.developer.delete(`/admin/projects/${third.id}`)).status).toBe(200)
+    expect(await state(third.developer)).toBe('verified_free')
+  })
 })
 
 describe('the audit trail', () => {
   const trail = (id: string) =>
     harness.control(
       `select actor, action, changes, ip, user_agent, request_id from app.audit_events
-        where target_type = 'developers' and target_id = $1 order by left(id::text, 13), position`,
+        where scope = $1::uuid and target_type = 'developers' and target_id = $1::text order by position`,
       [id],
     )
 
@@ -330,5 +353,17 @@ describe('the audit trail', () => {
       changes: { email_verified: [false, true], account_state: ['sandbox', 'verified_free'] },
     })
     expect(JSON.stringify(rows)).not.toContain('argon2')
+  })
+
+  test('is a chain of each account, so that developers who sign in do not wait for one another', async () => {
+    const [one, other] = [await harness.developer(), await harness.developer()]
+    await harness.control('select internal.operator_developer_set($1, $2)', [one.email, 'off'])
+    const rows = await harness.control(
+      `select scope, position::int, action from app.audit_events where target_type = 'developers' and target_id in ($1, $2) order by scope, position`,
+      [one.id, other.id],
+    )
+    const chain = (id: string, actions: string[]) =>
+      actions.map((action, index) => ({ scope: id, position: index + 1, action: `developer.${action}` }))
+    expect(rows).toEqual([...chain(one.id, ['created', 'login', 'updated']), ...chain(other.id, ['created', 'login'])])
   })
 })

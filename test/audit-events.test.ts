@@ -138,11 +138,17 @@ describe('the list', () => {
     expect(await actions(`since=${hour(3)}&until=${hour(2)}`)).toEqual([])
   })
 
-  test.each([
+  test.each<[query: string, field: string]>([
     ['limit=0', 'limit'],
     ['limit=x', 'limit'],
     ['cursor=x', 'cursor'],
-    [`cursor=${Buffer.from('2026-13-45T99:99:99.000000Z 0000000000000000001 a').toString('base64url')}`, 'cursor'],
+    ...[
+      '2026-13-45T99:99:99.000000Z 0000000000000000001 00000000-0000-4000-8000-000000000000',
+      '2026-02-30T00:00:00.000000Z 0000000000000000001 00000000-0000-4000-8000-000000000000',
+      '0000-01-01T00:00:00.000000Z 0000000000000000001 00000000-0000-4000-8000-000000000000',
+      '2026-10-10T00:00:00.000000Z 9223372036854775808 00000000-0000-4000-8000-000000000000',
+      `2026-10-10T00:00:00.000000Z 0000000000000000001 ${'-'.repeat(36)}`,
+    ].map((key) => [`cursor=${Buffer.from(key).toString('base64url')}`, 'cursor'] as [string, string]),
     ['since=yesterday', 'since'],
     ['until=2026-02-30T00:00:00Z', 'until'],
     ['since=0000-01-01T00:00:00Z', 'since'],

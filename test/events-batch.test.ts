@@ -189,6 +189,24 @@ describe('a batch', () => {
       ]),
     ).toEqual([{ is_historical: true }, { is_historical: true }])
   })
+
+  test('history begins in the year 2: an older item alone is refused, wherever the user is', async () => {
+    const user = await project.user()
+    const server = project.onBehalfOf(user.id)
+    await user.patch('/client/users/me', { timezone: 'America/Los_Angeles' })
+    for (const period of ['day', 'week', 'month'])
+      await project.admin.post('/streaks', { key: `old_${period}`, name: 'Old', qualifying_event: 'dug up', period })
+    const items = ['0001-01-01', '0001-12-31T23:59:59Z', '0002-01-01'].map((occurred_at) => ({
+      event_name: 'dug up',
+      occurred_at,
+    }))
+    const { status, data } = await batch(server, items, { historical: true })
+    expect([status, data.results.map((result: any) => result.code)]).toEqual([
+      201,
+      ['VALIDATION_ERROR', 'VALIDATION_ERROR', undefined],
+    ])
+    expect(await stored(user.id)).toEqual(['dug up'])
+  })
 })
 
 describe('effects', () => {

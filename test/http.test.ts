@@ -70,6 +70,33 @@ describe('the envelope', () => {
   })
 })
 
+test('U+0000 in a path names nothing, in the words of the route, and in a query is no text', async () => {
+  const paths: [path: string, code: string][] = [
+    ['/streaks/a%00b', 'STREAK_NOT_FOUND'],
+    ['/catalog/%00', 'NOT_FOUND'],
+    ['/config/%00', 'NOT_FOUND'],
+    ['/collections/a%00', 'COLLECTION_NOT_FOUND'],
+    ['/events/definitions/%00', 'NOT_FOUND'],
+  ]
+  for (const [path, code] of paths)
+    for (const method of ['DELETE', 'PATCH', 'GET']) {
+      const answer = await project.admin.request(method, path, method === 'PATCH' ? {} : undefined)
+      if (answer.status !== 405) expect(answer, `${method} ${path}`).toMatchObject({ status: 404, error: { code } })
+    }
+  const malformed = await project.admin.get('/webhooks/%00')
+  expect(malformed).toMatchObject({ status: 400, error: { code: 'INVALID_ID' } })
+  for (const [path, field] of [
+    ['/catalog?category=a%00b', 'category'],
+    ['/events?where=%00', 'where'],
+    ['/events?cursor=%00', 'cursor'],
+    ['/operations?type=%00', 'type'],
+  ])
+    expect(await project.admin.get(path!), path).toMatchObject({
+      status: 400,
+      error: { code: 'INVALID_INPUT', details: { field, reason: 'must be text without U+0000' } },
+    })
+})
+
 describe('X-Request-Id', () => {
   test('a good one is kept, any other is replaced', async () => {
     for (const id of ['abc-1.2_3', 'x'.repeat(128)]) {
@@ -117,6 +144,9 @@ test('a page: defaults, the clamp, and what is refused', async () => {
   const list = await project.admin.get('/webhooks')
   expect(list.body).toMatchObject({ data: [], total: 0, offset: 0, limit: 50 })
   expect((await project.admin.get('/webhooks?limit=9999')).body.limit).toBe(200)
+  // further than Postgres counts there is nothing, as everywhere beyond the end
+  const beyond = await project.admin.get('/webhooks?offset=999999999999999')
+  expect([beyond.status, beyond.data]).toEqual([200, []])
   for (const query of [
     'limit=0',
     'limit=-1',

@@ -178,6 +178,8 @@ describe('the list', () => {
     expect(ids(await list('type=a.one&status=waiting'))).toEqual([made[0]])
     expect(await list('type=a')).toEqual({ data: [], total: 0, offset: 0, limit: 50 })
     expect(await list('status=failed')).toMatchObject({ data: [], total: 0 })
+    // far beyond what Postgres counts in: nothing is there
+    expect(await list('offset=999999999999999')).toMatchObject({ data: [], total: 4, offset: 2_000_000_000 })
   })
 
   test.each([

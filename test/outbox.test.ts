@@ -218,6 +218,18 @@ describe('settling', () => {
     expect(names((await rows()) as Leased[])).toEqual(['later'])
   })
 
+  test('keeps it also when the run outlived its lease, and nobody took it over', async () => {
+    await enqueue('t', 'a')
+    const [late] = await lease()
+    harness.advance(31)
+    await enqueue('t', 'a', { payload: { n: 2 } })
+    await settle(late!)
+    const [again] = await lease()
+    expect(again).toMatchObject({ key: 'a', payload: { n: 2 } })
+    await settle(again!)
+    expect(await rows()).toEqual([])
+  })
+
   test('keeps it also when the run was given up, with new attempts', async () => {
     await enqueue('t', 'a')
     const [row] = await lease()

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { connectAdmin } from '#server/database/cluster.ts'
 import { refusal } from '#server/errors.ts'
 import type { BilledProject } from '#server/providers/billing.ts'
 import type { FileLocation } from '#server/providers/project_files.ts'
+import { meetingAt } from '#test/support/accounts.ts'
 import { type Project, startHarness } from '#test/support/harness.ts'
 import { pathOf } from '#test/support/routes.ts'
 import { startSecond } from '#test/support/second.ts'
@@ -268,5 +270,48 @@ describe('deletions that meet', () => {
       expect(tenant.status).toBe(outcome === '200 404' ? 'failed' : 'provisioning')
     }
     expect(seen.size).toBeGreaterThan(0)
+  })
+
+  test('what its developer does to the project: done before it, or 404, never half', async () => {
+    for (let n = 0; n < 2; n += 1) {
+      const project = await harness.project()
+      const [removed, key, patched] = await meetingAt(
+        harness,
+        'app.api_keys',
+        () => [
+          remove(project),
+          project.admin.post('/api-keys', { key_type: 'server', environment: 'production' }),
+          project.admin.patch('', { name: 'late' }),
+        ],
+        0.2,
+      )
+      expect(removed?.status).toBe(200)
+      for (const answer of [key, patched]) expect([200, 201, 404], answer?.text).toContain(answer?.status)
+      const [left] = await harness.control(
+        `select p.name, (select count(*)::int from app.api_keys k where k.project_id = p.id and k.is_active) as live from app.projects p where p.id = $1`,
+        [project.id],
+      )
+      expect(left).toEqual({ name: patched?.status === 200 ? 'late' : 'test', live: 0 })
+    }
+  })
+
+  test('a key or a change that waited for the deletion is 404, and makes nothing', async () => {
+    const project = await harness.project()
+    const { cluster, database } = services.control
+    const deletion = await connectAdmin(cluster, database, false)
+    await deletion.query(`begin; select from app.projects where id = '${project.id}' for update;
+      update app.projects set deleted_at = now() where id = '${project.id}'`)
+    const requests = Promise.all([
+      project.admin.post('/api-keys', { key_type: 'client', environment: 'production' }),
+      project.admin.patch('', { name: 'late' }),
+    ])
+    const waiting = () =>
+      deletion.query(`select from pg_stat_activity where datname = $1 and wait_event_type = 'Lock'`, [database])
+    await expect.poll(async () => (await waiting()).rowCount).toBe(2)
+    await deletion.query('commit')
+    await deletion.end()
+    const answers = await requests
+    for (const answer of answers) expect(answer).toMatchObject({ status: 404, error: { code: 'NOT_FOUND' } })
+    expect(await harness.control('select from app.api_keys where project_id = $1', [project.id])).toHaveLength(2)
   })
 })

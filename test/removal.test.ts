@@ -147,7 +147,11 @@ describe('the database of a deleted project', () => {
     expect(await queued(`remove ${project.id}`)).toBe(1)
   })
 
-  test('that is made by a job which had stalled, after the deletion, is dropped by that job', async () => {
+  const named = (id: string) => `${harness.prefix}_${id.replaceAll('-', '')}`
+  const exists = async (id: string) =>
+    (await harness.control('select from pg_database where datname = $1', [named(id)])).length === 1
+
+  test('is not made by a job which had stalled and comes after the deletion', async () => {
     const developer = await harness.developer()
     const { id } = (await developer.post('/admin/projects', { name: 'x' })).data.project
     // the project is deleted while its first step runs
@@ -157,8 +161,48 @@ describe('the database of a deleted project', () => {
       create trigger test_delete after update of steps on app.tenants for each row when (new.project_id = '${id}') execute function app.test_delete()`)
     await fleet.provision(id)
     await harness.control('drop function app.test_delete() cascade')
-    const name = `${harness.prefix}_${id.replaceAll('-', '')}`
-    expect(await harness.control('select from pg_database where datname = $1', [name])).toEqual([])
+    expect(await exists(id)).toBe(false)
+  })
+
+  test('that is being made when its project goes is waited for, though the worker that makes it is dead', async () => {
+    const developer = await harness.developer()
+    const { id } = (await developer.post('/admin/projects', { name: 'x' })).data.project
+    await harness.control(`update app.tenants set moved_at = now() - interval '6 minutes' where project_id = $1`, [id])
+    expect((await developer.delete(`/admin/projects/${id}`)).status).toBe(200)
+    // the backend of the dead worker's connection, which still copies the template
+    const { cluster } = services.control
+    const dead = await connectAdmin(cluster, maintenanceDatabase(cluster), false)
+    await dead.query('select pg_advisory_lock(73054411, hashtext($1))', [named(id)])
+    const removal = task('tenant__remove', { project_id: id })
+    const waits = () =>
+      dead.query(
+        `select from pg_locks where locktype = 'advisory' and classid = 73054411 and objid = (hashtext($1)::bigint & 4294967295)::oid and not granted`,
+        [named(id)],
+      )
+    await expect.poll(async () => (await waits()).rowCount).toBe(1)
+    await dead.query(`create database "${named(id)}" template template0`)
+    await dead.end()
+    await removal
+    expect(await exists(id)).toBe(false)
+    expect(await harness.control('select from app.projects where id = $1', [id])).toEqual([])
+  })
+
+  test('that is made while its project goes is removed, whichever of the two is first', async () => {
+    for (let n = 0; n < 4; n += 1) {
+      const developer = await harness.developer()
+      const { id } = (await developer.post('/admin/projects', { name: 'x' })).data.project
+      await harness.control(`update app.tenants set moved_at = now() - interval '6 minutes' where project_id = $1`, [
+        id,
+      ])
+      expect((await developer.delete(`/admin/projects/${id}`)).status).toBe(200)
+      const both = [() => fleet.provision(id), () => task('tenant__remove', { project_id: id })]
+      if (n % 2) both.reverse()
+      await Promise.all(both.map((work) => work()))
+      expect([await exists(id), await harness.control('select from app.projects where id = $1', [id])]).toEqual([
+        false,
+        [],
+      ])
+    }
   })
 
   test('work that was started for the project is not begun any more', async () => {

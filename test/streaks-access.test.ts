@@ -93,6 +93,15 @@ describe('lists', () => {
     expect((await simulate({})).data).toMatchObject({ users: 2, broken_before: 1, broken_after: 1 })
     expect((await simulate({ since: '2020-01-01T00:00:00Z' })).error?.code).toBe('VALIDATION_ERROR')
     expect((await simulate({ definition: { grace_hours: 99 } })).error?.code).toBe('VALIDATION_ERROR')
+    for (const [definition, field] of [
+      [{ timezone_mode: 'fixed' }, 'timezone'],
+      [{ timezone: 'Europe/Berlin' }, 'timezone'],
+      [{ freezes_initial: 3 }, 'freezes_initial'],
+    ] as const)
+      expect(await simulate({ definition }), JSON.stringify(definition)).toMatchObject({
+        status: 400,
+        error: { code: 'VALIDATION_ERROR', details: { field } },
+      })
     expect(await project.sql('select * from app.streak_periods order by 1, 3')).toEqual(before)
   })
 })

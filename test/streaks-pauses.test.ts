@@ -33,6 +33,7 @@ describe('pauses', () => {
     [{ start: '2026-10-05', end: '2026-11-04' }, 'end'],
     [{ start: '2026-10-05' }, 'end'],
     [{ start: 'soon', end: '2026-10-05' }, 'start'],
+    [{ start: '0000-01-01', end: '2026-10-05' }, 'start'],
     [{ start: '2028-10-05', end: '2028-10-05' }, 'start'],
   ])('%j is refused', async (pause, field) => {
     const streak = await define()

@@ -99,6 +99,12 @@ describe('deleting a user', () => {
     const user = await project.user()
     const answers = await Promise.all(Array.from({ length: 10 }, () => project.admin.delete(`/users/${user.id}`)))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(9).fill(404)].sort())
+    // and when both have seen the user before either holds the row
+    const other = await stage.anonymous()
+    const remove = () => stage.project.admin.delete(`/users/${other.id}`)
+    const [first, second] = await stage.queued(other.id, [remove, remove])
+    expect(first?.status).toBe(200)
+    expectRefusal(second as Answer, 404, 'NOT_FOUND')
   })
 
   test('while codes and links of the address are used never waits in a circle, and takes them along', {
@@ -295,6 +301,37 @@ describe('deleting the own account', () => {
       expectRefusal(await user.delete('/client/users/me', { ...word, code: wrong }), 401, 'REAUTH_REQUIRED')
     expectRefusal(await user.delete('/client/users/me', { ...word, code }), 401, 'REAUTH_REQUIRED')
     expect(await remains(user.id)).toBe(true)
+  })
+
+  test('takes no code that went to an address which is not theirs any more', async () => {
+    const { user, code } = await coded()
+    const next = newEmail()
+    const link = { provider: 'email', email: next, code: await stage.code(next, 'link', user) }
+    expect((await user.post('/client/auth/link', link)).status).toBe(200)
+    expectRefusal(await user.delete('/client/users/me', { ...word, code }), 401, 'REAUTH_REQUIRED')
+    const fresh = await stage.code(next, 'delete', user)
+    expect((await user.delete('/client/users/me', { ...word, code: fresh })).status).toBe(200)
+  })
+
+  test('waits for whatever else uses the account’s codes, in no circle', async () => {
+    const { user, code } = await coded()
+    const again = { email: user.user.email, purpose: 'delete' }
+    const [asked, gone] = await stage.queued(user.id, [
+      () => user.post('/client/auth/email/otp/request', again),
+      () => user.delete('/client/users/me', { ...word, code }),
+    ])
+    expect(asked?.status).toBe(200)
+    // the code was replaced while the deletion waited
+    expectRefusal(gone as Answer, 401, 'REAUTH_REQUIRED')
+    // and by a take-over, which closes the codes that the claimant asked for
+    const claimed = await coded()
+    const proof = await stage.code(claimed.user.user.email)
+    const [proved, refused] = await stage.queued(claimed.user.id, [
+      () => stage.verifyCode(claimed.user.user.email, proof),
+      () => claimed.user.delete('/client/users/me', { ...word, code: claimed.code }),
+    ])
+    expect(proved?.status).toBe(200)
+    expectRefusal(refused as Answer, 401, 'UNAUTHORIZED')
   })
 
   test('takes no code for another purpose, nor of another user', async () => {

@@ -238,6 +238,25 @@ describe('a delivery that is over at once', () => {
     expect(await project.sql('select from app.webhook_deliveries')).toHaveLength(2)
   })
 
+  test('410 of an address that was changed meanwhile: tried again at the new one, which nobody counts it against', async () => {
+    harness.setTime(start)
+    const hook = await watch(`${receiver.url}former`)
+    await fire()
+    handle = async (response) => {
+      await project.sql('update app.webhooks set target_url = $1 where id = $2', [`${receiver.url}present`, hook.id])
+      response.writeHead(410).end()
+    }
+    await project.drain()
+    expect(await project.sql('select status from app.webhooks')).toEqual([{ status: 'active' }])
+    expect(await project.sql('select * from app.webhook_breakers')).toEqual([])
+    expect(await delivery()).toMatchObject({ status: 'pending', attempts: 1, series_attempts: 1, failed_reason: null })
+    handle = ok
+    harness.advance(6)
+    await project.drain()
+    expect(await delivery()).toMatchObject({ status: 'delivered', attempts: 2 })
+    expect(receiver.requests.map(({ path }) => path)).toEqual(['/former', '/present'])
+  })
+
   test.each([
     ['https://10.0.0.1/', 'TARGET_URL_NOT_ALLOWED'],
     ['https://[fd00::1]/', 'TARGET_URL_NOT_ALLOWED'],

@@ -44,8 +44,32 @@ $$;
 comment on function api.code_mail is
   'For the job: where a code goes, always the address that the account was opened with. null when there is no account, or the code is used, replaced or expired.';
 
-create or replace function api.code_verify(sid uuid, refresh_hash text, mailbox text, code_mac text, ip text default null,
-                                           user_agent text default null)
+create or replace function internal.take_back_account(developer_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  sessions int;
+  tokens int;
+begin
+  if internal.caller() <> 'sign_in' then
+    raise exception 'accounts are taken back by proof of their address, not by %', internal.caller();
+  end if;
+  update app.developers d set password_hash = null, oauth_providers = '{}', updated_at = internal.now()
+   where d.id = take_back_account.developer_id;
+  update app.developer_sessions s set ended_at = internal.now(), end_reason = 'taken_back'
+   where s.developer_id = take_back_account.developer_id and s.ended_at is null;
+  get diagnostics sessions = row_count;
+  update app.developer_tokens t set revoked_at = internal.now(), updated_at = internal.now()
+   where t.developer_id = take_back_account.developer_id and t.revoked_at is null;
+  get diagnostics tokens = row_count;
+  perform internal.audit_developer('developer.taken_back', take_back_account.developer_id,
+                                   json_build_object('sessions', json_build_array(sessions, 0), 'tokens', json_build_array(tokens, 0)));
+  perform internal.changed('developer:' || take_back_account.developer_id);
+end $$;
+comment on function internal.take_back_account is
+  'Removes every way into an account that was there before its address was proved: password, providers, sign-ins, personal access tokens. The account''s row must be locked.';
+
+create or replace function api.code_verify(sid uuid, refresh_hash text, mailbox text, code_mac text, own_sid uuid default null,
+                                           ip text default null, user_agent text default null)
 returns api.reply
 language plpgsql volatile as $$
 declare
@@ -62,16 +86,20 @@ begin
     return internal.refuse(401, 'OTP_INVALID', 'This code is wrong, expired, used or locked.');
   end if;
   delete from app.developer_codes c where c.mailbox = code.mailbox;
-  update app.developers d
-     set email_verified = true,
-         account_state = case when d.account_state = 'sandbox' then 'verified_free' else d.account_state end,
-         updated_at = case when d.email_verified then d.updated_at else internal.now() end
-   where d.mailbox = code.mailbox
-  returning d.* into them;
+  select d.* into them from app.developers d where d.mailbox = code.mailbox for no key update;
   if them.id is null then
     return internal.refuse(401, 'OTP_INVALID', 'This code is wrong, expired, used or locked.');
+  end if;
+  if not them.email_verified then
+    -- anybody can sign up with anybody's address: unless the proof comes from the account's own sign-in, whoever opened it is somebody else
+    if not exists (select from app.developer_sessions s
+                    where s.id = code_verify.own_sid and s.developer_id = them.id
+                      and s.ended_at is null and s.expires_at > internal.now()) then
+      perform internal.take_back_account(them.id);
+    end if;
+    update app.developers d set email_verified = true, updated_at = internal.now() where d.id = them.id returning d.* into them;
   end if;
   return internal.developer_session(them, 200, code_verify.sid, code_verify.refresh_hash, code_verify.ip, code_verify.user_agent);
 end $$;
 comment on function api.code_verify is
-  'Signs in by a code, once, and marks the address verified: 200 {developer}. Refuses 401 OTP_INVALID, the same for every reason; the fifth wrong attempt locks the code. Locks the code, then the account.';
+  'Signs in by a code, once, and marks the address verified: 200 {developer}. The first proof of an address takes the account back, unless it comes with the account''s own sign-in, own_sid. Refuses 401 OTP_INVALID, the same for every reason; the fifth wrong attempt locks the code. Locks the code, then the account.';

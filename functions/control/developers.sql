@@ -179,9 +179,32 @@ end $$;
 comment on function api.developer_me is
   'The current developer with what token is held: {type, scopes, expires_at}. organizations is empty until organizations come. Refuses 401 INVALID_DEVELOPER_TOKEN.';
 
+create or replace function internal.lock_own_account() returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  actor constant json := internal.actor();
+begin
+  perform from app.developers d where d.id = internal.developer_id() for no key update;
+  -- behind the lock: a sign-in or a token that ended while this waited, or that a server still believes in, adds no way in
+  if not exists (
+    select from app.developer_sessions s
+     where s.id = internal.session_id() and s.developer_id = internal.developer_id()
+       and s.ended_at is null and s.expires_at > internal.now()
+    union all
+    select from app.developer_tokens t
+     where actor ->> 'type' = 'pat' and t.id = internal.as_uuid(actor ->> 'id') and t.developer_id = internal.developer_id()
+       and t.revoked_at is null)
+  then
+    perform internal.fail(401, 'INVALID_DEVELOPER_TOKEN', 'The developer token is missing, expired or not valid.');
+  end if;
+end $$;
+comment on function internal.lock_own_account is
+  'Asked by whatever gives another way in: a password, a token, a key. Locks the caller''s account, which a take-over locks as well, and refuses 401 INVALID_DEVELOPER_TOKEN when the credential of the call has ended.';
+
 create or replace function internal.change_own_password(checked_hash text, password_hash text) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
+  perform internal.lock_own_account();
   update app.developers d
      set password_hash = change_own_password.password_hash, updated_at = internal.now()
    where d.id = internal.developer_id()
@@ -196,7 +219,7 @@ begin
   perform internal.changed('developer:' || internal.developer_id());
 end $$;
 comment on function internal.change_own_password is
-  'Sets the caller''s password when the hash that was checked (null: none was set) is still the stored one, and ends all other sign-ins. Refuses 401 INVALID_CREDENTIALS. Locks the account, then its sessions.';
+  'Sets the caller''s password when the hash that was checked (null: none was set) is still the stored one, and ends all other sign-ins. Refuses 401 INVALID_CREDENTIALS, INVALID_DEVELOPER_TOKEN. Locks the account, then its sessions.';
 
 create or replace function api.developer_patch(patch jsonb, token json, checked_hash text default null, password_hash text default null)
 returns api.reply
@@ -255,9 +278,11 @@ begin
     perform set_config('app.actor', (coalesce(internal.actor()::jsonb, '{}')
                                      || jsonb_build_object('type', 'developer', 'id', audit_developer.developer_id))::text, true);
   end if;
-  perform internal.audit(audit_developer.action, 'developers', audit_developer.developer_id::text, audit_developer.changes);
+  perform internal.audit(audit_developer.action, 'developers', audit_developer.developer_id::text, audit_developer.changes,
+                         scope => audit_developer.developer_id);
 end $$;
-comment on function internal.audit_developer is 'An audit row about an account, by its owner where that is who signs in. Granted to nobody.';
+comment on function internal.audit_developer is
+  'An audit row in the trail of an account, by its owner where that is who signs in. Granted to nobody.';
 
 create or replace function internal.tg_developers__audit() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -292,26 +317,48 @@ create or replace trigger tg_developer_sessions__audit
   after insert on app.developer_sessions
   for each row execute function internal.tg_developer_sessions__audit();
 
-create or replace function internal.tg_projects__account_state() returns trigger
+create or replace function internal.account_state(d app.developers) returns text
+language sql stable as $$
+  select case when exists (select from app.projects p
+                            where p.developer_id = (account_state.d).id and p.deleted_at is null and p.tier <> 'free') then 'paid'
+              when (account_state.d).email_verified then 'verified_free'
+              else 'sandbox' end
+$$;
+comment on function internal.account_state is
+  'paid with a paid project, else verified_free or sandbox by the address. A comped project pays nothing. Granted to nobody.';
+
+create or replace function internal.tg_developers__account_state() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
+  new.account_state := internal.account_state(new);
+  return new;
+end $$;
+comment on function internal.tg_developers__account_state is 'Keeps account_state true when an address is verified.';
+create or replace trigger tg_developers__account_state
+  before update of email_verified on app.developers
+  for each row execute function internal.tg_developers__account_state();
+
+create or replace function internal.tg_projects__account_state() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  owner_id constant uuid := case when tg_op = 'DELETE' then old.developer_id else new.developer_id end;
+begin
   -- two projects that change at once: the later one sees what the earlier did
-  perform from app.developers d where d.id = new.developer_id for no key update;
+  perform from app.developers d where d.id = owner_id for no key update;
   update app.developers d
-     set account_state = w.account_state, updated_at = internal.now()
-    from (select case when exists (select from app.projects p
-                                    where p.developer_id = new.developer_id and p.deleted_at is null and p.tier <> 'free') then 'paid'
-                      when x.email_verified then 'verified_free'
-                      else 'sandbox' end as account_state
-            from app.developers x where x.id = new.developer_id) w
-   where d.id = new.developer_id and d.account_state <> w.account_state;
+     set account_state = internal.account_state(d), updated_at = internal.now()
+   where d.id = owner_id and d.account_state <> internal.account_state(d);
   return null;
 end $$;
-comment on function internal.tg_projects__account_state is
-  'Keeps account_state true when a project changes its tier: paid with a paid project, else verified_free or sandbox by the address. A comped project pays nothing.';
+comment on function internal.tg_projects__account_state is 'Keeps account_state true when a project changes its tier, or goes. Locks the account.';
 create or replace trigger tg_projects__account_state
-  after update of tier on app.projects
-  for each row execute function internal.tg_projects__account_state();
+  after update of tier, deleted_at on app.projects
+  for each row when (old.tier <> new.tier or old.deleted_at is distinct from new.deleted_at)
+  execute function internal.tg_projects__account_state();
+create or replace trigger tg_projects__account_state_gone
+  after delete on app.projects
+  for each row when (old.tier <> 'free' and old.deleted_at is null)
+  execute function internal.tg_projects__account_state();
 
 create or replace function internal.forget_accounts() returns void
 language plpgsql volatile security definer set search_path = '' as $$

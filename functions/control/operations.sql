@@ -21,7 +21,8 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   operation_id uuid;
 begin
-  if not exists (select from app.projects p where p.id = operation_start.project_id and p.developer_id = internal.developer_id()) then
+  perform from app.projects p where p.id = operation_start.project_id and p.developer_id = internal.developer_id() for key share;
+  if not found then
     raise exception 'operations are started on the caller''s own projects only';
   end if;
   insert into app.operations (project_id, type, input)

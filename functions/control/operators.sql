@@ -141,7 +141,6 @@ begin
   update app.developers d
      set provisioning = coalesce(operator_developer_set.provisioning, d.provisioning),
          email_verified = d.email_verified or operator_developer_set.verified,
-         account_state = case when operator_developer_set.verified and d.account_state = 'sandbox' then 'verified_free' else d.account_state end,
          updated_at = internal.now()
    where d.id = them.id
   returning d.* into them;

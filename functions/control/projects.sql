@@ -46,6 +46,15 @@ begin
 end $$;
 comment on function internal.own_project is 'A project of the caller. Refuses 404 NOT_FOUND.';
 
+create or replace function internal.keep_own_project(project_id uuid) returns app.projects
+language plpgsql volatile as $$
+begin
+  -- a deletion that is under way is over when this has the row
+  perform from app.projects p where p.id = keep_own_project.project_id and p.deleted_at is null for key share;
+  return internal.own_project(keep_own_project.project_id);
+end $$;
+comment on function internal.keep_own_project is 'A project of the caller that is not deleted before the transaction ends. Refuses 404 NOT_FOUND.';
+
 create or replace function internal.choose_cluster() returns uuid
 language sql stable security definer set search_path = '' as $$
   select c.id
@@ -146,7 +155,7 @@ comment on function api.project_get is 'A project with its API keys; the server 
 create or replace function api.project_patch(project_id uuid, patch jsonb) returns api.reply
 language plpgsql volatile as $$
 declare
-  project app.projects := internal.own_project(project_patch.project_id);
+  project app.projects := internal.keep_own_project(project_patch.project_id);
 begin
   if project_patch.patch ->> 'default_from_email' is not null
      and not internal.domain_sends(project.id, project_patch.patch ->> 'default_from_email') then
@@ -180,14 +189,15 @@ create or replace function api.api_key_create(project_id uuid, key_prefix text, 
 returns api.reply
 language plpgsql volatile as $$
 declare
-  project constant app.projects := internal.own_project(api_key_create.project_id);
+  project constant app.projects := internal.keep_own_project(api_key_create.project_id);
 begin
+  perform internal.lock_own_account();
   insert into app.api_keys (project_id, key_prefix, key_hash, key_type, environment)
   values (project.id, api_key_create.key_prefix, api_key_create.key_hash, api_key_create.key_type, api_key_create.environment);
   return internal.reply(201, json_build_object('prefix', api_key_create.key_prefix, 'type', api_key_create.key_type,
                                                'environment', api_key_create.environment));
 end $$;
-comment on function api.api_key_create is 'Another key of a project; the server adds its text, once. Refuses 404 NOT_FOUND.';
+comment on function api.api_key_create is 'Another key of a project; the server adds its text, once. Refuses 404 NOT_FOUND, 401 INVALID_DEVELOPER_TOKEN. Locks the project, then the account.';
 
 create or replace function api.api_key_deactivate(project_id uuid, key_id uuid) returns api.reply
 language plpgsql volatile as $$

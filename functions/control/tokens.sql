@@ -21,15 +21,15 @@ comment on function internal.developer_token_json is 'A personal access token as
 create or replace function internal.check_token_room() returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  -- the account's row, so that two of one developer's requests never count the same room
-  perform from app.developers d where d.id = internal.developer_id() for no key update;
+  -- so two of one developer's requests never count the same room
+  perform internal.lock_own_account();
   if (select count(*) from app.developer_tokens t
        where t.developer_id = internal.developer_id() and t.revoked_at is null
          and (t.expires_at is null or t.expires_at > internal.now())) >= 50 then
     perform internal.fail(409, 'TOKEN_LIMIT_REACHED', 'There are 50 live tokens already: revoke one first.', '{"limit": 50}');
   end if;
 end $$;
-comment on function internal.check_token_room is 'Refuses 409 TOKEN_LIMIT_REACHED when the caller has 50 live tokens. Locks the account until the transaction ends.';
+comment on function internal.check_token_room is 'Refuses 409 TOKEN_LIMIT_REACHED when the caller has 50 live tokens, 401 INVALID_DEVELOPER_TOKEN. Locks the account until the transaction ends.';
 
 create or replace function api.token_create(name text, scopes json, token_prefix text, token_hash text, project_ids json default null,
                                             expires_in_days int default null)
@@ -54,7 +54,7 @@ begin
   return internal.reply(201, internal.developer_token_json(made));
 end $$;
 comment on function api.token_create is
-  'A new token of the caller: 201; the server adds its text, once. expires_in_days null: never. Refuses 400 VALIDATION_ERROR, 409 TOKEN_LIMIT_REACHED.';
+  'A new token of the caller: 201; the server adds its text, once. expires_in_days null: never. Refuses 400 VALIDATION_ERROR, 401 INVALID_DEVELOPER_TOKEN, 409 TOKEN_LIMIT_REACHED.';
 
 create or replace function api.token_list(page_limit int, page_offset bigint) returns api.reply
 language sql stable as $$
@@ -87,6 +87,7 @@ language plpgsql volatile as $$
 declare
   token app.developer_tokens;
 begin
+  perform internal.lock_own_account();
   select t.* into token from app.developer_tokens t
    where t.id = token_rotate.token_id and t.developer_id = internal.developer_id() and t.revoked_at is null
      for update;
@@ -110,7 +111,7 @@ begin
   return internal.reply(200, internal.developer_token_json(token));
 end $$;
 comment on function api.token_rotate is
-  'Another text for a token, good for its whole lifetime again; the server adds it, once. Refuses 404 NOT_FOUND, 409 TOKEN_LIMIT_REACHED where an expired one comes back. Locks the token.';
+  'Another text for a token, good for its whole lifetime again; the server adds it, once. Refuses 401 INVALID_DEVELOPER_TOKEN, 404 NOT_FOUND, 409 TOKEN_LIMIT_REACHED where an expired one comes back. Locks the account, then the token.';
 
 create or replace function api.token_check(token_hash text) returns api.reply
 language plpgsql volatile as $$

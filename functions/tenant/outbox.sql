@@ -16,9 +16,9 @@ begin
   values (enqueue.task, enqueue.key, enqueue.lane, enqueue.payload, due)
   on conflict on constraint outbox_one_per_task_and_key do update
      set payload = excluded.payload,
-         -- while it runs, due_at belongs to that run, and the newer wish stands beside it
-         wished_at = case when queued.locked_until > internal.now() then least(queued.wished_at, excluded.due_at) else queued.wished_at end,
-         due_at = case when queued.locked_until > internal.now() then queued.due_at
+         -- while it runs, due_at belongs to that run, and the newer wish stands beside it; a lease that ended may have a holder who is only late
+         wished_at = case when queued.locked_until is not null then least(queued.wished_at, excluded.due_at) else queued.wished_at end,
+         due_at = case when queued.locked_until is not null then queued.due_at
                        when queued.failed_at is not null then excluded.due_at
                        else least(queued.due_at, excluded.due_at) end,
          attempts = case when queued.failed_at is null then queued.attempts else 0 end,

@@ -50,6 +50,7 @@ begin
   if push_token_register.platform not in ('ios', 'android') then
     perform internal.invalid('platform', 'must be ios or android', 'INVALID_INPUT');
   end if;
+  perform internal.check_session();
   return internal.reply(200, internal.push_token_json(internal.push_token_take(push_token_register.token, push_token_register.platform)));
 end $$;
 comment on function api.push_token_register is

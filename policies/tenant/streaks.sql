@@ -51,7 +51,7 @@ grant execute on function internal.streak_feed, internal.streak_pause_clear, api
   to app_user;
 grant execute on function internal.streak_definition_json, internal.streak_definition_check, internal.streak_definition_with,
   internal.streak_statuses, internal.count_within, internal.streak_of_user, internal.streak_replay, internal.streak_gift, internal.streak_restore,
-  internal.streak_qualify_for, internal.user_streaks_json, internal.streak_clocks_of,
+  internal.streak_qualify_for, internal.user_streaks_json, internal.streak_clocks_of, internal.streak_users_lock,
   api.streak_define, api.streak_definitions, api.streak_definition_get, api.streak_update, api.streak_delete, api.streak_users,
   api.streak_stats, api.streak_simulate, api.streak_user_freezes, api.streak_user_pause, api.streak_user_restore, api.streak_user_qualify
   to app_admin;

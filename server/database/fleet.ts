@@ -103,10 +103,22 @@ export const createFleet = (options: FleetOptions): Fleet => {
     }
   }
 
+  /**
+   * Alone with one database: a removal waits for a making that is under way, also for one whose worker died, and a making that
+   * comes after finds the project gone. So none is left behind that nobody knows of.
+   */
+  const withDatabaseLock = <T>(cluster: Cluster, name: string, work: (admin: pg.Client) => Promise<T>): Promise<T> =>
+    asAdmin(cluster, async (admin) => {
+      await admin.query('select pg_advisory_lock(73054411, hashtext($1))', [name])
+      return work(admin)
+    })
+
   const steps = (row: TenantRow, cluster: Cluster): Record<string, () => Promise<void>> => ({
     async create_database() {
       await ensureTemplate(cluster)
-      await asAdmin(cluster, (admin) => createTenantDatabase(admin, row.database_name, templateName(prefix)))
+      await withDatabaseLock(cluster, row.database_name, async (admin) => {
+        if (await tenantOf(row.project_id)) await createTenantDatabase(admin, row.database_name, templateName(prefix))
+      })
     },
     async run_migrations() {
       // a template that is not ours was made by a newer version, or by db:reload: what it says is right, not what we read at start
@@ -134,7 +146,7 @@ export const createFleet = (options: FleetOptions): Fleet => {
   const dropDatabase = async (cluster: Cluster, name: string): Promise<void> => {
     await database.pools.forget(`${cluster.id}/${name}`)
     // other servers may have connections open; nothing that comes through them is wanted any more
-    await asAdmin(cluster, (admin) => admin.query(`drop database if exists "${name}" with (force)`))
+    await withDatabaseLock(cluster, name, (admin) => admin.query(`drop database if exists "${name}" with (force)`))
   }
 
   const provision = async (projectId: string): Promise<void> => {
@@ -149,8 +161,8 @@ export const createFleet = (options: FleetOptions): Fleet => {
         const step = work[name]
         if (!step) throw new Error('its cluster is not known to this server')
         await step()
-        // it stalled, and the project was deleted meanwhile: nobody else knows of this database any more
-        if (cluster && !(await tenantOf(projectId))) return await dropDatabase(cluster, row.database_name)
+        // it stalled, and the project was deleted meanwhile: what there is of the database is the removal's
+        if (!(await tenantOf(projectId))) return
       } catch (error) {
         log.error({ project: projectId, step: name, error: (error as Error).message }, 'provisioning failed')
         await asWorker('provision_step', { project_id: projectId, step: name, status: 'failed' })

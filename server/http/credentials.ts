@@ -45,6 +45,14 @@ const sessionOf = async (services: Services, text: string): Promise<DeveloperCre
   return is_live ? { ...verified.claims, token: null } : null
 }
 
+/** The sign-in whose access token a request carries though it needs none; whether that still lives is asked where it matters. */
+export const sessionHeld = async (request: FastifyRequest, services: Services): Promise<string | null> => {
+  const text = bearer(request)
+  if (!text || text.length > 4096) return null
+  const verified = await services.tokens.verifyDeveloperAccess(text)
+  return verified.kind === 'valid' && uuidPattern.test(verified.claims.sid) ? verified.claims.sid : null
+}
+
 type TokenRow = {
   token_id: string
   developer_id: string

@@ -31,7 +31,7 @@ const isBetween = (count: number, least: number, most: number) => count >= least
 
 // internal.is_email has the last word; this one spares a budget and a password hash for what it would refuse
 const mailAddress =
-  /^[^\s\p{Cc}@,;<>()"\\]{1,64}@(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/iu
+  /^[^\s\p{Cc}@,;<>()"\\\u0130\u212a]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])$/u
 
 /** A mail address, trimmed. */
 export const Email = z
@@ -59,10 +59,14 @@ export const Limit = (most = 200, usual = 50) =>
     .default(usual)
     .meta({ type: 'integer', minimum: 1, maximum: most, default: usual })
 
+/** Nothing is behind it, and with the size of a page it is still an int of Postgres. */
+const furthest = 2_000_000_000
+
+/** How many rows to pass over: too many are clamped, as page sizes are. */
 export const Offset = z
   .string()
   .regex(whole, 'must be a whole number of at least 0')
-  .transform(Number)
+  .transform((text) => Math.min(Number(text), furthest))
   .default(0)
   .meta({ type: 'integer', minimum: 0, default: 0 })
 

@@ -45,8 +45,9 @@ export const isAcknowledged = ({ statusCode, error }: Outcome): boolean =>
   error === null && statusCode !== null && statusCode >= 200 && statusCode < 300
 
 /** An outcome as `api.webhook_attempt_record` takes it. */
-export const recordArguments = (deliveryId: string, outcome: Outcome, isProbe = false) => ({
-  delivery_id: deliveryId,
+export const recordArguments = ({ id, target_url }: Sendable, outcome: Outcome, isProbe = false) => ({
+  delivery_id: id,
+  target_url,
   status_code: outcome.statusCode,
   error: outcome.error,
   duration_ms: Math.round(outcome.durationMs),

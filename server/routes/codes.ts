@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { codeMac, codeOf, developerCode } from '#server/codes.ts'
 import { dataOf } from '#server/database/database.ts'
 import { anyone } from '#server/http/callers.ts'
+import { sessionHeld } from '#server/http/credentials.ts'
 import { perIp, perSubject, takeLimits } from '#server/http/limits.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { data, Email } from '#server/http/schemas.ts'
@@ -25,6 +26,10 @@ const request = async (context: HandlerContext) => {
   return context.call('code_request', { mailbox, code_id, code_mac })
 }
 
+/**
+ * The code is the credential. An access token beside it says that whoever opened the account proves its address: so an account that
+ * was not proved before keeps its password, sign-ins and tokens.
+ */
 const verify = async (context: HandlerContext) => {
   const mailbox = await mailboxOf(context)
   await takeLimits(context, perIp('developer code check', context.request.ip, [20, 'minute'], [200, 'day']))
@@ -32,6 +37,7 @@ const verify = async (context: HandlerContext) => {
   const reply = await context.call('code_verify', {
     ...tokens.stored,
     mailbox,
+    own_sid: await sessionHeld(context.request, context.services),
     code_mac: codeMac(context.services.secrets, developerCode, mailbox, context.body['code'] as string),
     ...visitor(context),
   })
@@ -64,6 +70,8 @@ export const codes = area({
     route('POST /auth/developer/otp/verify', {
       caller: anyone,
       summary: 'Sign in with the code of the mail, which marks the address verified',
+      description:
+        'The first proof of an address takes the account from whoever opened it: its password, sign-ins and personal access tokens end. Send the access token of the account along, and they stay.',
       body: z.object({ email: Email, code: Code }),
       example: { email: 'you@example.com', code: '123 456' },
       handle: verify,

@@ -28,9 +28,7 @@ export const operations = area({
       summary: 'Asynchronous operations of a project, newest first; kept 90 days',
       query: {
         ...Page,
-        type: Text(200)
-          .refine((text) => !text.includes('\0'), 'must be text')
-          .optional(),
+        type: Text(200).optional(),
         status: z.enum(statuses, `must be one of ${statuses.join(', ')}`).optional(),
       },
       call: 'operation_list',

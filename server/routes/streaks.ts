@@ -4,7 +4,10 @@ import { area, route } from '#server/http/route.ts'
 import { Deleted, data, JsonObject, Key, Limit, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const Status = z.enum(['active', 'at_risk', 'frozen', 'broken'])
-const CalendarDate = z.iso.date('must be a date such as 2026-10-03')
+const CalendarDate = z.iso
+  .date('must be a date such as 2026-10-03')
+  // the year before 1 has another name in Postgres
+  .refine((text) => !text.startsWith('0000'), 'must be a date such as 2026-10-03')
 const between = (least: number, most: number) =>
   z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
 

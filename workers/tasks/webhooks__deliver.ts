@@ -11,7 +11,7 @@ export const webhooksDeliver = outboxTask('webhooks__deliver', async ({ services
   if (!begun?.delivery) return null
   const outcome = await sendDelivery(services, begun.delivery)
   const { next_attempt_at } = dataOf<{ next_attempt_at: string | null }>(
-    await call('webhook_attempt_record', recordArguments(begun.delivery.id, outcome)),
+    await call('webhook_attempt_record', recordArguments(begun.delivery, outcome)),
   )
   return next_attempt_at ? new Date(next_attempt_at) : null
 })

@@ -10,7 +10,7 @@ export const webhooksProbe = outboxTask('webhooks__probe', async ({ services, ca
   if (!begun) return null
   if (begun.delivery) {
     const outcome = await sendDelivery(services, begun.delivery)
-    await call('webhook_attempt_record', recordArguments(begun.delivery.id, outcome, true))
+    await call('webhook_attempt_record', recordArguments(begun.delivery, outcome, true))
   }
   return new Date(begun.due_at)
 })

@@ -80,6 +80,8 @@ language sql stable as $$
              then 'VALIDATION_ERROR properties: must nest at most 8 deep'
            when v.session_text is not null and v.session_id is null then 'VALIDATION_ERROR session_id: must be a uuid'
            when v.occurred_at is null then 'VALIDATION_ERROR occurred_at: must be an ISO 8601 time'
+           -- where a zone is behind UTC, the first dates of our era are before it
+           when v.occurred_at < '0002-01-01T00:00:00Z' then 'VALIDATION_ERROR occurred_at: must be in the year 2 or later'
            when v.app_user_id is null and v.is_user_named then 'VALIDATION_ERROR app_user_id: must be a uuid'
            when v.app_user_id is null and internal.caller() = 'developer' then 'VALIDATION_ERROR app_user_id: is required'
            when v.app_user_id is null then 'INVALID_INPUT app_user_id: a server key must name a user'

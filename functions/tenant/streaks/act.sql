@@ -70,6 +70,19 @@ begin
 end $$;
 comment on function internal.streak_started is 'A user''s row of a streak, locked. Refuses 404 STREAK_NOT_FOUND before its first qualification.';
 
+create or replace function internal.streak_joined(app_user_id uuid, definition app.streak_definitions) returns app.user_streaks
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  streak constant app.user_streaks := internal.streak_join(streak_joined.app_user_id, streak_joined.definition);
+begin
+  if streak.app_user_id is null then
+    perform internal.streak_not_found('The streak, or its user, was deleted just now.');
+  end if;
+  return streak;
+end $$;
+comment on function internal.streak_joined is
+  'A user''s row of a streak as streak_join answers it. Refuses 404 STREAK_NOT_FOUND when it or the user was deleted meanwhile. Granted to nobody.';
+
 create or replace function internal.streak_feed(definition_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -83,7 +96,7 @@ begin
   if not d.allow_client_qualify and internal.caller() = 'user' then
     perform internal.fail(403, 'QUALIFY_NOT_ALLOWED', 'This streak is qualified by events only.');
   end if;
-  before := internal.streak_join(me, d);
+  before := internal.streak_joined(me, d);
   state := internal.streak_now(d, before);
   -- nothing to count when the period under way is qualified, and the one that ended the chain before cannot be saved any more
   if not state.is_qualified
@@ -225,7 +238,7 @@ declare
   number int;
 begin
   perform internal.streak_may_administer(streak_qualify_for.app_user_id);
-  before := internal.streak_join(streak_qualify_for.app_user_id, d);
+  before := internal.streak_joined(streak_qualify_for.app_user_id, d);
   state := internal.streak_now(d, before);
   number := state.current;
   if streak_qualify_for.period_key is not null then
@@ -339,7 +352,7 @@ begin
   perform internal.streak_may_administer(streak_gift.app_user_id);
   perform internal.streak_give_freezes(streak_gift.app_user_id, d, streak_gift.amount, 'admin', null);
   perform internal.streak_audit('give_freezes', streak_gift.app_user_id, d, json_build_object('freezes', json_build_array(null, streak_gift.amount)));
-  return internal.streak_join(streak_gift.app_user_id, d);
+  return internal.streak_joined(streak_gift.app_user_id, d);
 end $$;
 comment on function internal.streak_gift is
   'An administrator''s gift of freezes; answers the user''s row of the streak, locked. Refuses 404 NOT_FOUND (user).';

@@ -6,11 +6,10 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   streak app.user_streaks;
 begin
-  perform internal.lock_users(array[streak_join.app_user_id]);
-  insert into app.user_streaks (app_user_id, streak_definition_id, freezes_initial, freezes)
-  values (streak_join.app_user_id, (streak_join.definition).id,
-          (streak_join.definition).freezes_initial, (streak_join.definition).freezes_initial)
-  on conflict on constraint user_streaks_pkey do nothing;
+  if internal.lock_users(array[streak_join.app_user_id]) is null then
+    return null;
+  end if;
+  perform internal.streaks_begin(array[streak_join.app_user_id], array[(streak_join.definition).id]);
   select s.* into streak
     from app.user_streaks s
    where (s.app_user_id, s.streak_definition_id) = (streak_join.app_user_id, (streak_join.definition).id)
@@ -18,7 +17,34 @@ begin
   return internal.streak_caught_up(streak);
 end $$;
 comment on function internal.streak_join is
-  'A user''s row of a streak, made if it is missing, and locked, after the user. It shows only once a period has qualified. Granted to nobody.';
+  'A user''s row of a streak, made if it is missing, and locked, after the user; null when one of both was deleted meanwhile. It shows only once a
+   period has qualified. Granted to nobody.';
+
+create or replace function internal.streaks_begin(app_user_ids uuid[], definition_ids uuid[]) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  with missing as materialized (
+    select b.app_user_id, b.definition_id
+      from unnest(streaks_begin.app_user_ids, streaks_begin.definition_ids) as b (app_user_id, definition_id)
+     where not exists (select from app.user_streaks s where (s.app_user_id, s.streak_definition_id) = (b.app_user_id, b.definition_id))
+  ), living as materialized (
+    -- one that is being deleted is waited for, and is not among these then
+    select d.id, d.freezes_initial
+      from app.streak_definitions d
+     where d.id in (select m.definition_id from missing m)
+     order by d.id
+       for key share
+  )
+  insert into app.user_streaks (app_user_id, streak_definition_id, freezes_initial, freezes)
+  select m.app_user_id, l.id, l.freezes_initial, l.freezes_initial
+    from missing m
+    join living l on l.id = m.definition_id
+   order by 1, 2
+  on conflict on constraint user_streaks_pkey do nothing;
+end $$;
+comment on function internal.streaks_begin is
+  'Makes the rows of app.user_streaks that are missing among these, but for streaks that were deleted meanwhile. The users must be locked. Locks
+   those streaks against deletion. Granted to nobody.';
 
 create or replace function internal.streak_caught_up(streak app.user_streaks) returns app.user_streaks
 language plpgsql volatile security definer set search_path = '' as $$
@@ -122,12 +148,7 @@ begin
          array_agg(p.streak_definition_id order by p.app_user_id, p.streak_definition_id)
     into fed_users, fed_definitions
     from (select distinct a.app_user_id, a.streak_definition_id from unnest(streaks_store.acts) a) p;
-  insert into app.user_streaks (app_user_id, streak_definition_id, freezes_initial, freezes)
-  select p.app_user_id, d.id, d.freezes_initial, d.freezes_initial
-    from unnest(fed_users, fed_definitions) as p (app_user_id, streak_definition_id)
-    join app.streak_definitions d on d.id = p.streak_definition_id
-   order by 1, 2
-  on conflict on constraint user_streaks_pkey do nothing;
+  perform internal.streaks_begin(fed_users, fed_definitions);
   select array_agg(l.app_user_id) filter (where l.next_check_at <= internal.now()),
          array_agg(l.streak_definition_id) filter (where l.next_check_at <= internal.now())
     into due_users, due_definitions

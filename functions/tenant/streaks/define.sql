@@ -61,6 +61,12 @@ begin
   if (streak_definition_check.d).timezone is not null and not internal.is_timezone((streak_definition_check.d).timezone) then
     perform internal.invalid('timezone', 'must be the name of an IANA time zone');
   end if;
+  -- as the table says them; a simulation stores nothing that it could check
+  if ((streak_definition_check.d).timezone_mode = 'fixed') <> ((streak_definition_check.d).timezone is not null) then
+    perform internal.invalid('timezone', 'is required when timezone_mode is fixed, and must be left out otherwise');
+  elsif (streak_definition_check.d).freezes_initial > (streak_definition_check.d).freezes_max then
+    perform internal.invalid('freezes_initial', 'must be at most freezes_max');
+  end if;
   if jsonb_typeof((streak_definition_check.d).milestones) <> 'array' or jsonb_array_length((streak_definition_check.d).milestones) > 100 then
     perform internal.invalid('milestones', 'must be a list of at most 100');
   end if;
@@ -81,7 +87,8 @@ begin
   end if;
 end $$;
 comment on function internal.streak_definition_check is
-  'What the checks of app.streak_definitions cannot say: the filter''s form, the zone''s name, the milestones. Refuses 400 VALIDATION_ERROR.';
+  'What the checks of app.streak_definitions cannot say: the filter''s form, the zone''s name, the milestones; and what they say of two fields
+   at once, for simulations. Refuses 400 VALIDATION_ERROR.';
 
 create or replace function internal.streak_definition_with(d app.streak_definitions, changes jsonb) returns app.streak_definitions
 language plpgsql stable as $$
@@ -126,7 +133,7 @@ begin
            streak_define.milestones, streak_define.allow_client_qualify, streak_define.is_active, internal.now(), internal.now());
   perform internal.streak_definition_check(made);
   -- taken before the count, so that two at once cannot pass the limit together
-  perform pg_advisory_xact_lock(7305441006);
+  perform pg_advisory_xact_lock(7305441008);
   if (select count(*) from app.streak_definitions) >= 50 then
     perform internal.fail(409, 'LIMIT_REACHED', 'A project has at most 50 streaks.', '{"limit": 50}');
   end if;
@@ -159,12 +166,18 @@ declare
   wished app.streak_definitions;
 begin
   -- users before definitions, as events lock them
+  if streak_update.patch ?| array['is_active', 'timezone_mode', 'timezone', 'grace_hours', 'at_risk_hours'] then
+    perform internal.streak_users_lock(was.id);
+  end if;
   perform internal.streak_clocks_of(was.id, false);
   if streak_update.patch ?| array['period', 'week_starts_on'] then
     -- a user who starts meanwhile holds the row, so the period cannot change under the first one
     select d.* into was from app.streak_definitions d where d.id = was.id for update;
   else
     select d.* into was from app.streak_definitions d where d.id = was.id for no key update;
+  end if;
+  if not found then
+    perform internal.streak_not_found('The streak was deleted just now.');
   end if;
   wished := internal.streak_definition_with(was, streak_update.patch);
   if (wished.period, case when wished.period = 'week' then wished.week_starts_on end)
@@ -193,7 +206,19 @@ begin
 end $$;
 comment on function api.streak_update is
   'Changes a definition; what has been counted keeps the rules that it was counted under. Refuses 404 STREAK_NOT_FOUND,
-   400 VALIDATION_ERROR, 409 PERIOD_IMMUTABLE once users have it. Locks the definition.';
+   400 VALIDATION_ERROR, 409 PERIOD_IMMUTABLE once users have it. Locks the users whose clocks it moves, then the definition.';
+
+create or replace function internal.streak_users_lock(definition_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.caller() <> 'developer' then
+    raise exception 'only administrators change the rules of streaks, not %', internal.caller();
+  end if;
+  perform internal.lock_users(array(
+    select s.app_user_id from app.user_streaks s where s.streak_definition_id = streak_users_lock.definition_id));
+end $$;
+comment on function internal.streak_users_lock is
+  'Locks everybody who has a streak, before the streak itself: as events do, so that neither waits for the other for ever.';
 
 create or replace function internal.streak_clocks_of(definition_id uuid, is_changed boolean) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -231,10 +256,15 @@ language plpgsql volatile as $$
 declare
   doomed constant app.streak_definitions := internal.streak_find(streak_delete.id_or_key);
 begin
+  perform internal.streak_users_lock(doomed.id);
   delete from app.streak_definitions d where d.id = doomed.id;
+  if not found then
+    perform internal.streak_not_found('The streak was deleted just now.');
+  end if;
   return internal.reply(200, '{"deleted": true}');
 end $$;
-comment on function api.streak_delete is 'Deletes a definition with all that users have of it. Refuses 404 STREAK_NOT_FOUND.';
+comment on function api.streak_delete is
+  'Deletes a definition with all that users have of it. Refuses 404 STREAK_NOT_FOUND. Locks its users, then the definition.';
 
 create or replace trigger tg_streak_definitions__audit
   after insert or update or delete on app.streak_definitions

@@ -19,6 +19,8 @@ begin
      order by a.app_user_id, d.id
   loop
     before := internal.streak_join(one.app_user_id, one.d);
+    -- deleted meanwhile
+    continue when before.app_user_id is null;
     figures := internal.streak_figures(one.d, before);
     after := internal.streak_raise(before, one.d, one.periods);
     continue when after is null;

@@ -160,6 +160,9 @@ declare
   state constant internal.streak_state := internal.streak_now(d, streak);
   given constant int := greatest(0, least(streak_give_freezes.amount, d.freezes_max - state.freezes_remaining));
 begin
+  if streak.app_user_id is null then
+    return 0;
+  end if;
   if given > 0 then
     insert into app.streak_freezes
       (app_user_id, streak_definition_id, applies_from, amount, freezes_max, source_type, source_id, granted_at)
@@ -170,5 +173,5 @@ begin
   return given;
 end $$;
 comment on function internal.streak_give_freezes is
-  'Gives freezes, up to freezes_max, and answers how many. They cover periods from the oldest that is still open. Locks the
+  'Gives freezes, up to freezes_max, and answers how many: none when the streak was deleted meanwhile. They cover periods from the oldest that is still open. Locks the
    user''s row of the streak. Granted to nobody.';

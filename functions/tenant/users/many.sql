@@ -1,8 +1,9 @@
 -- Many users at once: bulk-update judges each item by itself, cohorts are made in one statement.
 
 create or replace function internal.naming_part(item jsonb, field text) returns text
-language sql immutable parallel safe
-return case when jsonb_typeof(naming_part.item -> naming_part.field) = 'string' then naming_part.item ->> naming_part.field end;
+language sql immutable parallel safe as $$
+  select case when jsonb_typeof(naming_part.item -> naming_part.field) = 'string' then naming_part.item ->> naming_part.field end
+$$;
 comment on function internal.naming_part is 'What an item names a user by, or null: the number 5 is not the external id "5".';
 
 create or replace function internal.user_named(item jsonb) returns uuid

@@ -70,7 +70,7 @@ comment on function internal.webhook_retry_at is
 
 create or replace function api.webhook_attempt_record(
   delivery_id uuid, status_code int, error text, duration_ms int, response_excerpt text, retry_after int default null,
-  is_refused boolean default false, is_probe boolean default false)
+  is_refused boolean default false, is_probe boolean default false, target_url text default null)
 returns api.reply
 language plpgsql volatile as $$
 declare
@@ -80,12 +80,16 @@ declare
   is_gone constant boolean := coalesce(webhook_attempt_record.status_code = 410, false);
   watched constant uuid := (select d.webhook_id from app.webhook_deliveries d where d.id = webhook_attempt_record.delivery_id);
   state text;
+  is_former boolean;
 begin
   -- where all goes well there is nothing to count, and nothing to lock; else the subscription comes before its deliveries, everywhere
   if is_delivered and not exists (select from app.webhook_breakers b where b.webhook_id = watched and b.failed_in_row > 0) then
     perform from app.webhooks w where w.id = watched;
   else
-    select w.status into state from app.webhooks w where w.id = watched for no key update;
+    -- sent elsewhere than it would be now: what that address answered says nothing of this one
+    select w.status, w.target_url <> webhook_attempt_record.target_url
+      into state, is_former
+      from app.webhooks w where w.id = watched for no key update;
   end if;
   if not found then
     return internal.reply(200, json_build_object('next_attempt_at', null));
@@ -101,7 +105,7 @@ begin
 
   if is_delivered then
     delivery.status := 'delivered';
-  elsif webhook_attempt_record.is_refused or is_gone then
+  elsif (webhook_attempt_record.is_refused or is_gone) and is_former is not true then
     delivery.status := 'failed';
     delivery.failed_reason := case when webhook_attempt_record.is_refused then 'target_not_allowed' else 'gone' end;
   -- a probe uses none of the series up: what is held stays held
@@ -123,12 +127,15 @@ begin
          failed_reason = delivery.failed_reason, next_attempt_at = delivery.next_attempt_at, held_until = delivery.held_until,
          settled_at = delivery.settled_at
    where d.id = delivery.id;
-  perform internal.webhook_note(delivery.webhook_id, state, is_delivered, is_gone, delivery.status = 'dlq');
+  if is_former is not true then
+    perform internal.webhook_note(delivery.webhook_id, state, is_delivered, is_gone, delivery.status = 'dlq');
+  end if;
   return internal.reply(200, json_build_object('next_attempt_at', internal.iso(delivery.next_attempt_at)));
 end $$;
 comment on function api.webhook_attempt_record is
   'Logs an attempt and decides: delivered on 2xx; failed at once when the address is refused or on 410, which also switches the subscription off;
-   else pending until the schedule is exhausted, then dlq. A probe''s failure leaves its delivery held. Answers when to try again, or null.
+   else pending until the schedule is exhausted, then dlq. A probe''s failure leaves its delivery held. A failure at an address that was changed
+   meanwhile is tried again at the new one, and counts for nothing. Answers when to try again, or null.
    Locks the subscription unless all is well, then the delivery.';
 
 create or replace function api.webhook_test(webhook_id uuid) returns api.reply

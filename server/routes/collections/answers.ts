@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
-import { refusal } from '#server/errors.ts'
 import type { Answer, HandlerContext } from '#server/http/route.ts'
 import { data, JsonObject, Uuid } from '#server/http/schemas.ts'
 import { readCursor, writeCursor } from './cursors.ts'
@@ -37,8 +36,6 @@ export const Batch = z.object({ rows: z.unknown() })
 
 export const ask = (context: HandlerContext, kind: string, request: Request) => {
   const collection = String(context.params['name'])
-  // no name has it, and Postgres takes no text with it
-  if (collection.includes('\0')) throw refusal(404, 'COLLECTION_NOT_FOUND', 'There is no such collection.')
   return context.ask({ kind, collection, shape: shapeOf(request), request })
 }
 

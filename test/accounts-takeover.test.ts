@@ -1,0 +1,224 @@
+import { afterAll, describe, expect, test } from 'vitest'
+import { mailedCode, meetingAt, personalToken, withBearer } from '#test/support/accounts.ts'
+import { type Answer, type Client, type Developer, startHarness } from '#test/support/harness.ts'
+import { startSecond } from '#test/support/second.ts'
+import { startMailServer } from '#test/support/smtp.ts'
+
+/** Anybody can sign up with anybody's address. Whoever opens the account here is a stranger; the code comes to its owner. */
+const mail = await startMailServer()
+afterAll(() => mail.stop())
+const harness = await startHarness({ env: { SMTP_URL: mail.url } })
+const { anyone } = harness
+const second = await startSecond(harness)
+
+const password = 'a long passphrase'
+const me = '/auth/developer/me'
+const told = ({ status, error }: Answer) => [status, error?.code]
+const login = (email: string, word = password) => anyone.post('/auth/developer/login', { email, password: word })
+const prove = async (email: string, by: Client = anyone) =>
+  by.post('/auth/developer/otp/verify', { email, code: await mailedCode(harness, mail, email) })
+const signedIn = ({ data }: Answer) => withBearer(anyone, data.access_token)
+const refreshed = (refresh_token: string) => anyone.post('/auth/developer/refresh', { refresh_token })
+
+/** Every way in that a stranger can have: password, two sign-ins, tokens, one of them rotated. */
+const claim = async () => {
+  const stranger = await harness.developer()
+  const elsewhere = await harness.signIn(stranger)
+  const token = await personalToken(stranger)
+  const rotated = await personalToken(stranger)
+  const after = (await stranger.post(`/admin/tokens/${rotated.id}/rotate`)).data
+  return { stranger, elsewhere, email: stranger.email, texts: [token.token, rotated.token, after.token] as string[] }
+}
+
+describe('the first proof of an address', () => {
+  test('takes the account from whoever opened it: password, sign-ins and tokens end, here and elsewhere', async () => {
+    const { stranger, elsewhere, email, texts } = await claim()
+    const project = await harness.project({ developer: stranger })
+    const ways = [stranger, elsewhere, ...texts.map((text) => withBearer(anyone, text))]
+    // remembered by both servers
+    for (const way of ways) expect((await way.get(me)).status).toBe(200)
+    for (const way of ways) expect((await second.as(way.headers).get(me)).status).toBe(200)
+
+    const answer = await prove(email)
+    expect(answer.data.developer).toMatchObject({ id: stranger.id, email_verified: true, has_password: false })
+    for (const way of ways) expect(told(await way.get(me))).toEqual([401, 'INVALID_DEVELOPER_TOKEN'])
+    for (const way of ways)
+      await expect
+        .poll(async () => told(await second.as(way.headers).get(me)))
+        .toEqual([401, 'INVALID_DEVELOPER_TOKEN'])
+    for (const { refreshToken } of [stranger, elsewhere])
+      expect(told(await refreshed(refreshToken))).toEqual([401, 'INVALID_TOKEN'])
+    expect(told(await login(email))).toEqual([401, 'INVALID_CREDENTIALS'])
+
+    // its owner has what the account has
+    const owner = signedIn(answer)
+    expect((await owner.get('/auth/developer/sessions')).data).toMatchObject([{ current: true }])
+    expect((await owner.get('/admin/projects')).data.map(({ id }: any) => id)).toEqual([project.id])
+    expect((await owner.patch(me, { password: "the owner's passphrase" })).status).toBe(200)
+    expect((await login(email, "the owner's passphrase")).status).toBe(200)
+    const revoked = (await owner.get('/admin/tokens')).data
+    expect(revoked.map(({ revoked_at }: any) => typeof revoked_at)).toEqual(['string', 'string'])
+    for (const { id } of revoked)
+      expect(told(await owner.post(`/admin/tokens/${id}/rotate`))).toEqual([404, 'NOT_FOUND'])
+  })
+
+  test('is in the trail of the account, with how much ended', async () => {
+    const { email, stranger } = await claim()
+    await prove(email)
+    const rows = await harness.control(
+      `select action, actor ->> 'id' as actor, changes from app.audit_events where scope = $1 order by position desc limit 4`,
+      [stranger.id],
+    )
+    expect(rows.map(({ action }) => action)).toEqual([
+      'developer.login',
+      'developer.updated',
+      'developer.taken_back',
+      'developer.updated',
+    ])
+    expect(rows[2]).toMatchObject({ actor: stranger.id, changes: { sessions: [2, 0], tokens: [2, 0] } })
+    expect(rows[3]?.changes).toEqual({ password_hash: ['[redacted]', '[redacted]'] })
+  })
+
+  test("from the account's own sign-in takes nothing away", async () => {
+    const { stranger: developer, elsewhere, email, texts } = await claim()
+    const answer = await prove(email, developer)
+    expect(answer.data.developer).toMatchObject({ email_verified: true, has_password: true })
+    for (const way of [developer, elsewhere, ...texts.map((text) => withBearer(anyone, text)), signedIn(answer)])
+      expect((await way.get(me)).status).toBe(200)
+    expect((await login(email)).status).toBe(200)
+  })
+
+  test.each<[string, (of: Awaited<ReturnType<typeof claim>>) => Promise<Client>]>([
+    ["another account's sign-in", () => harness.developer()],
+    ['a personal access token', async ({ texts }) => withBearer(anyone, texts[0] ?? '')],
+    ['a refresh token', async ({ stranger }) => withBearer(anyone, stranger.refreshToken)],
+    ['no token at all', async () => withBearer(anyone, 'nothing')],
+    [
+      'a sign-in that has ended',
+      async ({ stranger, elsewhere }) => {
+        await anyone.post('/auth/developer/logout', { refresh_token: elsewhere.refreshToken })
+        expect((await stranger.get(me)).status).toBe(200)
+        return elsewhere
+      },
+    ],
+  ])('with %s beside it is a proof from elsewhere', async (_what, of) => {
+    const claimed = await claim()
+    const answer = await prove(claimed.email, await of(claimed))
+    expect([answer.status, answer.data.developer.has_password]).toEqual([200, false])
+    expect(told(await claimed.stranger.get(me))).toEqual([401, 'INVALID_DEVELOPER_TOKEN'])
+  })
+
+  test('is the first alone: a later one signs in and takes nothing', async () => {
+    const { email, stranger } = await claim()
+    const owner = signedIn(await prove(email))
+    await owner.patch(me, { password: 'mine from here on' })
+    const { token } = await personalToken(owner)
+    expect((await prove(email)).data.developer).toMatchObject({ id: stranger.id, has_password: true })
+    for (const way of [owner, withBearer(anyone, token)]) expect((await way.get(me)).status).toBe(200)
+    expect((await login(email, 'mine from here on')).status).toBe(200)
+  })
+
+  test('comes from an address that an operator vouched for as a later one', async () => {
+    const { email, elsewhere } = await claim()
+    await harness.control('select internal.operator_developer_set($1, null, true)', [email])
+    expect((await prove(email)).data.developer.has_password).toBe(true)
+    expect((await elsewhere.get(me)).status).toBe(200)
+  })
+
+  test('by a wrong code takes nothing', async () => {
+    const { email, stranger } = await claim()
+    const code = await mailedCode(harness, mail, email)
+    const wrong = String((Number(code) + 1) % 1_000_000).padStart(6, '0')
+    expect(told(await anyone.post('/auth/developer/otp/verify', { email, code: wrong }))).toEqual([401, 'OTP_INVALID'])
+    expect((await stranger.get(me)).data).toMatchObject({ has_password: true, email_verified: false })
+  })
+})
+
+describe('whoever meets the proof', () => {
+  const words = { password: 'the stranger stays', current_password: password }
+
+  test('by signing in, changing the password, making and rotating tokens and keys keeps no way in', async () => {
+    for (let round = 0; round < 3; round += 1) {
+      const { stranger, email } = await claim()
+      const project = await harness.project({ developer: stranger })
+      const { id } = await personalToken(stranger)
+      const code = await mailedCode(harness, mail, email)
+      const [proved, ...answers] = await meetingAt(
+        harness,
+        'app.developers',
+        () => [
+          anyone.post('/auth/developer/otp/verify', { email, code }),
+          login(email),
+          stranger.patch(me, words),
+          stranger.post('/admin/tokens', { name: 'late' }),
+          stranger.post(`/admin/tokens/${id}/rotate`),
+          refreshed(stranger.refreshToken),
+          project.admin.post('/api-keys', { key_type: 'server', environment: 'production' }),
+        ],
+        0.3,
+      )
+      expect(proved?.status, proved?.text).toBe(200)
+      for (const { status, text } of answers) expect([200, 201, 401, 404], text).toContain(status)
+      const left = await harness.control(
+        `select (select count(*)::int from app.developer_sessions where developer_id = $1 and ended_at is null) as sessions,
+                (select count(*)::int from app.developer_tokens where developer_id = $1 and revoked_at is null) as tokens,
+                (select password_hash is null from app.developers where id = $1) as is_without_password`,
+        [stranger.id],
+      )
+      expect(left).toEqual([{ sessions: 1, tokens: 0, is_without_password: true }])
+      for (const { data } of answers)
+        for (const text of [data?.access_token, data?.token])
+          if (typeof text === 'string') expect((await withBearer(anyone, text).get(me)).status).toBe(401)
+    }
+  })
+
+  /** As a server that has not heard of it yet: the call comes with a credential that it still believes in. */
+  const believed = (
+    developer: Developer,
+    claims: Record<string, string>,
+    name: string,
+    args: Record<string, unknown>,
+  ) => {
+    const { database, control } = harness.running.services
+    return database.call(
+      control,
+      'control_developer',
+      { caller: 'developer', developerId: developer.id, ...claims },
+      name,
+      args,
+    )
+  }
+
+  test('through a server that still believes in an ended sign-in or token adds no way in', async () => {
+    const { stranger, email } = await claim()
+    const project = await harness.project({ developer: stranger })
+    const { id } = await personalToken(stranger)
+    const [session] = (await stranger.get('/auth/developer/sessions')).data
+    await prove(email)
+    const text = { token_prefix: 'svc_dpat_1234567', token_hash: 'x' }
+    const key = {
+      project_id: project.id,
+      key_prefix: 'svc_live_sk_1',
+      key_hash: 'x',
+      key_type: 'server',
+      environment: 'production',
+    }
+    const calls: [string, Record<string, unknown>][] = [
+      ['developer_patch', { patch: {}, token: {}, checked_hash: null, password_hash: 'x' }],
+      ['token_create', { name: 'x', scopes: ['*:write'], ...text }],
+      ['token_rotate', { token_id: id, ...text }],
+      ['api_key_create', key],
+    ]
+    const held = [
+      { sessionId: session.id },
+      { actor: JSON.stringify({ type: 'pat', id }) },
+      { actor: JSON.stringify({ type: 'developer', id: stranger.id }) },
+    ]
+    for (const claims of held)
+      for (const [name, args] of calls)
+        await expect(believed(stranger, claims, name, args), name).rejects.toMatchObject({
+          status: 401,
+          code: 'INVALID_DEVELOPER_TOKEN',
+        })
+  })
+})
