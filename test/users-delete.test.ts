@@ -107,6 +107,25 @@ describe('deleting a user', () => {
     expectRefusal(second as Answer, 404, 'NOT_FOUND')
   })
 
+  test('while codes and links of the address are used never waits in a circle, and takes them along', {
+    timeout: 30_000,
+  }, async () => {
+    for (let round = 0; round < 6; round += 1) {
+      const email = newEmail()
+      const user = await stage.signup(email)
+      const [code, token] = [await stage.code(email), await stage.magicToken(email)]
+      const [removed, byCode, byLink] = await Promise.all([
+        stage.project.admin.delete(`/users/${user.id}`),
+        stage.verifyCode(email, code),
+        stage.verifyLink(token),
+      ])
+      expect(removed.status).toBe(200)
+      // before: the same account; after: nobody, or, where the code was in use already, a new account of who proved the address
+      for (const { status } of [byCode, byLink]) expect([200, 201, 401]).toContain(status)
+      expect(await isThere(user.id, stage.project)).toBe(false)
+    }
+  })
+
   test('is refused by name where there is nobody', async () => {
     expectRefusal(await project.admin.delete(`/users/${randomUUID()}`), 404, 'NOT_FOUND')
     expectRefusal(await project.admin.delete('/users/x'), 400, 'INVALID_USER_ID')

@@ -10,8 +10,8 @@ begin
   if not found then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
   end if;
-  -- codes and links that are out for the user's addresses, and name nobody. One that signs somebody in at this moment waits for the
-  -- user's row behind its own: passed over, it finds nobody there
+  -- codes and links that are out for the user's addresses, and name nobody. Sign-in locks a code before the user: one that is being
+  -- used at this moment is passed over, and finds nobody
   delete from app.user_codes c
    where c.id in (select o.id
                     from app.users u
