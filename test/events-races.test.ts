@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { startHarness } from '#test/support/harness.ts'
+import { type Answer, startHarness, type User } from '#test/support/harness.ts'
 import { openTransaction, untilBlocked } from '#test/support/transaction.ts'
 
 const harness = await startHarness()
@@ -50,4 +50,34 @@ test.each<[string, string, object, string, string]>([
   )
   expect(told).toEqual([])
   expect(await project.sql('select from app.webhook_deliveries')).toEqual([])
+})
+
+test.each<[string, string, object, string, (id: string, user: User) => Promise<Answer>]>([
+  [
+    'a challenge',
+    '/challenges',
+    {
+      ...{ name: 'Joined', event_name: 'nothing', goal_type: 'event_count', goal_value: 1 },
+      ...{ start_at: from(-day), end_at: from(day) },
+    },
+    'challenge_delete',
+    (id, user) => user.post(`/client/challenges/${id}/join`),
+  ],
+  [
+    'an achievement',
+    '/achievements',
+    { key: 'granted', name: 'Granted', criteria: { type: 'event_count', event_name: 'nothing', target_value: 1 } },
+    'achievement_delete',
+    (id, user) => project.admin.post(`/achievements/${id}/grant`, { app_user_id: user.id }),
+  ],
+])('who joins or is granted %s while it is deleted finds nothing', async (_name, path, body, deletes, act) => {
+  const { status, data, text } = await project.admin.post(path, body)
+  expect(status, text).toBe(201)
+  const user = await project.user()
+  const deletion = await openTransaction(project, 'app_admin', { 'app.caller': 'developer' })
+  await deletion.query(`select api.${deletes}($1)`, [data.id])
+  const acting = act(data.id, user)
+  await untilBlocked(project)
+  await deletion.commit()
+  expect(await acting).toMatchObject({ status: 404, error: { code: 'NOT_FOUND' } })
 })
