@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { mailedCode, meetingAt, personalToken, withBearer } from '#test/support/accounts.ts'
-import { type Answer, type Client, type Developer, startHarness } from '#test/support/harness.ts'
+import { type Answer, type Client, type Developer, freshIp, startHarness } from '#test/support/harness.ts'
 import { startSecond } from '#test/support/second.ts'
 import { startMailServer } from '#test/support/smtp.ts'
 
@@ -106,6 +106,24 @@ describe('the first proof of an address', () => {
     const answer = await prove(claimed.email, await of(claimed))
     expect([answer.status, answer.data.developer.has_password]).toEqual([200, false])
     expect(told(await claimed.stranger.get(me))).toEqual([401, 'INVALID_DEVELOPER_TOKEN'])
+  })
+
+  test('from where somebody signed in within the hour takes nothing; later, or after they signed out, it does', async () => {
+    const start = Date.now()
+    const at = { 'x-forwarded-for': freshIp() }
+    const proved = async (after: number, signsOut = false) => {
+      harness.setTime(new Date(start))
+      const { email } = await harness.developer()
+      const { data } = await anyone.post('/auth/developer/login', { email, password }, at)
+      if (signsOut) await anyone.post('/auth/developer/logout', { refresh_token: data.refresh_token })
+      harness.setTime(new Date(start + after * 1000))
+      const code = await mailedCode(harness, mail, email)
+      return (await anyone.post('/auth/developer/otp/verify', { email, code }, at)).data.developer
+    }
+    expect(await proved(3599)).toMatchObject({ email_verified: true, has_password: true })
+    expect(await proved(3600)).toMatchObject({ email_verified: true, has_password: false })
+    expect(await proved(60, true)).toMatchObject({ email_verified: true, has_password: false })
+    harness.setTime(null)
   })
 
   test('is the first alone: a later one signs in and takes nothing', async () => {

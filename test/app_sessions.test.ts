@@ -131,6 +131,8 @@ describe('starting a session', () => {
     [{ platform: 'x'.repeat(101) }, 'platform'],
     [{ started_at: 'yesterday' }, 'started_at'],
     [{ started_at: 5 }, 'started_at'],
+    [{ started_at: '2026-11-21T10:00:00+23:00' }, 'started_at'],
+    [{ started_at: '0000-01-01T00:00:00Z' }, 'started_at'],
   ])('refuses %j', async (body, field) => {
     const user = await project.user()
     expectRefusal(await start(user, body), 400, 'VALIDATION_ERROR', field)
@@ -299,6 +301,17 @@ describe('the end of a session', () => {
     harness.advance(1100)
     await project.drain()
     expect([(await rowOf(id)).end_reason, await queued()]).toEqual(['timeout', []])
+  })
+
+  test('is looked for also where a merge brought the session', async () => {
+    const [survivor, guest] = [await project.user(), await project.user()]
+    const { id } = (await start(guest)).data
+    const merged = await survivor.post('/client/auth/merge', { from_session_token: guest.sessionToken })
+    expect([merged.status, merged.data.merged.app_sessions]).toEqual([200, 1])
+    harness.advance(1800)
+    await project.drain()
+    expect(await rowOf(id)).toMatchObject({ app_user_id: survivor.id, end_reason: 'timeout' })
+    expect(await told(survivor)).toContainEqual(['svc.session.ended', id, 'timeout'])
   })
 
   test('is refused by name', async () => {

@@ -230,6 +230,14 @@ describe('passwords', () => {
     expect(await linkedEvents(me.id)).toEqual(['password'])
   })
 
+  test('one that is too short is no attempt of the ten a minute', async () => {
+    const email = newEmail()
+    const me = device(await stage.verifyCode(email, await stage.code(email)))
+    for (let times = 0; times < 12; times += 1)
+      expectRefusal(await link(me, { provider: 'password', password: 'short' }), 400, 'WEAK_PASSWORD')
+    expect((await link(me, { provider: 'password', password })).status).toBe(200)
+  })
+
   test('linking one where one is set needs the current one, however young the session', async () => {
     const email = newEmail()
     const me = await stage.signup(email)
@@ -459,6 +467,7 @@ describe('sessions', () => {
     const page = await list(me, '?limit=1&offset=1')
     expect([page.data.map((row: any) => row.current), page.body.total, page.body.limit]).toEqual([[true], 2, 1])
     expect((await list(me, '?limit=5000')).body.limit).toBe(200)
+    expect((await list(me, '?offset=2147483648')).body).toMatchObject({ data: [], total: 2 })
     for (const query of ['?limit=0', '?limit=x', '?offset=-1'])
       expectRefusal(await list(me, query), 400, 'INVALID_INPUT')
     // what is odd is cut or left out, never an error
@@ -512,6 +521,32 @@ describe('sessions', () => {
     expect((await stage.me(stranger)).status).toBe(200)
     expectRefusal(await logout(me, { refresh_token: me.refresh, all: true }), 401, 'UNAUTHORIZED')
   })
+})
+
+test('however many sessions end at once, the servers are told once: of their user', async () => {
+  const me = await stage.signup(newEmail())
+  await project.sql(
+    `insert into app.user_sessions (app_user_id, refresh_hash, expires_at)
+     select $1, 'x', now() + interval '90 days' from generate_series(1, 500)`,
+    [me.id],
+  )
+  const { sessions } = harness.running.services
+  const drop = sessions.drop
+  const told: string[] = []
+  sessions.drop = (changed) => {
+    told.push(changed)
+    drop(changed)
+  }
+  try {
+    expect((await me.post('/client/auth/logout', { refresh_token: me.refresh, all: true })).status).toBe(200)
+  } finally {
+    sessions.drop = drop
+  }
+  expect(new Set(told)).toEqual(new Set([`user:${me.id}`]))
+  expect(
+    await project.sql('select 1 from app.user_sessions where app_user_id = $1 and ended_at is null', [me.id]),
+  ).toEqual([])
+  expectRefusal(await stage.me(me), 401, 'UNAUTHORIZED')
 })
 
 describe('a server key', () => {

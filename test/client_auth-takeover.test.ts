@@ -206,6 +206,33 @@ describe('what proves nothing takes nothing', () => {
     expect((await stage.login(email)).status).toBe(200)
   })
 
+  test('an address that only looks like theirs: I with a dot is no i, the Kelvin sign no k, what is cut out was there', async () => {
+    const id = randomUUID()
+    const email = `nikki-${id}@example.org`
+    const holder = await stage.signup(email)
+    for (const local of ['n\u0130kki', 'ni\u212Aki', 'ni\u0007kki', 'nikki\u0000']) {
+      const { status, data } = await stage.social('google', {
+        email: `${local}-${id}@example.org`,
+        email_verified: true,
+      })
+      expect([status, data.user.email]).toEqual([201, null])
+    }
+    const guest = await stage.anonymous()
+    const id_token = await stage.socialToken('apple', { email: `n\u0130kki-${id}@example.org`, email_verified: true })
+    expect((await guest.post('/client/auth/link', { provider: 'apple', id_token })).data.email).toBeNull()
+    expect((await stage.me(holder)).status).toBe(200)
+    for (const path of ['otp/request', 'signup', 'login'])
+      expectRefusal(
+        await app.post(`/client/auth/email/${path}`, { email: `n\u0130kki-${id}@example.org`, password }),
+        400,
+        'INVALID_INPUT',
+      )
+    const dotted = `select internal.is_email('n\u0130kki@example.org') or internal.is_email('ni\u212Aki@example.org') as taken`
+    expect(await project.sql(dotted)).toEqual([{ taken: false }])
+    for (const email of [`a@example.or\u212A`, 'a@\u017fexample.org'])
+      expectRefusal(await app.post('/client/auth/magic-link/request', { email }), 400, 'INVALID_INPUT')
+  })
+
   test('a wrong code, and one for another address', async () => {
     const { email, device: holder } = await attack()
     const [code, other] = [await stage.code(email), await stage.code(newEmail())]
@@ -314,6 +341,28 @@ describe('raced', () => {
     }
   })
 
+  test('a device, or a claim, that waits for the take-over stays out; one that came first is switched off', async () => {
+    const referrer = await stage.signup(newEmail())
+    const { code: referral } = (await referrer.get('/client/referrals/me')).data
+    for (const attackerFirst of [true, false]) {
+      const email = newEmail()
+      const made = await stage.signup(email)
+      const code = await stage.code(email)
+      const token = randomUUID()
+      const prove = () => stage.verifyCode(email, code)
+      const attach = [
+        () => made.post('/client/users/me/push-token', { token, platform: 'ios' }),
+        () => made.post('/client/referrals/claim', { code: referral }),
+      ]
+      const answers = await stage.queued(made.id, attackerFirst ? [...attach, prove] : [prove, ...attach])
+      if (attackerFirst) expect(answers.map(({ status }) => status)).toEqual([200, 201, 200])
+      else for (const answer of answers.slice(1)) expectRefusal(answer, 401, 'UNAUTHORIZED')
+      const active = 'select 1 from app.push_tokens where app_user_id = $1 and is_active'
+      expect(await project.sql(active, [made.id])).toEqual([])
+      expect(await project.sql('select 1 from app.referral_claims where claimer_id = $1', [made.id])).toEqual([])
+    }
+  })
+
   test('a link against take-over: nothing that the attacker links meanwhile stays', async () => {
     for (let round = 0; round < 4; round += 1) {
       const email = newEmail()
@@ -348,6 +397,12 @@ describe('raced', () => {
     expectRefusal(await there.post('/client/auth/link', { provider: 'google', id_token }), 401, 'UNAUTHORIZED')
     expectRefusal(await there.post('/client/auth/password', { password }), 401, 'UNAUTHORIZED')
     expectRefusal(await there.post('/client/auth/unlink', { provider: 'email' }), 401, 'UNAUTHORIZED')
+    const [theirs] = await project.sql('select id from app.user_sessions where app_user_id = $1 and ended_at is null', [
+      holder.id,
+    ])
+    expectRefusal(await there.delete(`/client/auth/sessions/${theirs.id}`), 401, 'UNAUTHORIZED')
+    const phone = { token: randomUUID(), platform: 'ios' }
+    expectRefusal(await there.post('/client/users/me/push-token', phone), 401, 'UNAUTHORIZED')
     second.running.services.sessions.drop = drop
     const answer = await project
       .as(

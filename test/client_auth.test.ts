@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { decodeJwt } from 'jose'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type Answer, freshEmail, startHarness } from '#test/support/harness.ts'
+import { openTransaction, untilBlocked } from '#test/support/transaction.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
@@ -95,16 +96,15 @@ describe('anonymous sign-in', () => {
   test('waits for an identity that is being linked, and is refused then', async () => {
     const wished = anonymousId()
     const { data } = await anonymous(wished)
-    const linking = project.sql(
-      `begin; insert into app.user_identities (app_user_id, provider, provider_id) values ('${data.user.id}', 'apple', '${randomUUID()}'); select pg_advisory_xact_lock(4711), pg_sleep(0.5); commit`,
+    const linking = await openTransaction(project, 'app_auth', {})
+    await linking.query(
+      `insert into app.user_identities (app_user_id, provider, provider_id) values ($1, 'apple', gen_random_uuid())`,
+      [data.user.id],
     )
-    await expect
-      .poll(
-        async () => (await project.sql(`select 1 from pg_locks where locktype = 'advisory' and objid = 4711`)).length,
-      )
-      .toBe(1)
-    expectRefusal(await anonymous(wished), 401, 'UNAUTHORIZED')
-    await linking
+    const coming = anonymous(wished)
+    await untilBlocked(project)
+    await linking.commit()
+    expectRefusal(await coming, 401, 'UNAUTHORIZED')
   })
 
   test('an id is a credential: long enough, of plain letters', async () => {
@@ -174,6 +174,7 @@ describe('email sign-up', () => {
     [{ email: ['a@example.org'], password }, 'email'],
     [{ email: 'a@example.org', password: 'x'.repeat(1001) }, 'password'],
     [{ email: 'a@example.org', password, display_name: '' }, 'display_name'],
+    [{ email: 'a@example.org', password, display_name: '\u00a0 \t' }, 'display_name'],
     [{ email: 'a@example.org', password, display_name: '🌱'.repeat(101) }, 'display_name'],
     [{ email: 'a@example.org', password, display_name: null }, 'display_name'],
   ])('refuses %j', async (body, field) => {

@@ -123,13 +123,14 @@ describe('a grant', () => {
   })
 
   test('needs a user', async () => {
-    for (const [id, status, code] of [
-      [randomUUID(), 404, 'NOT_FOUND'],
-      ['x', 400, 'INVALID_USER_ID'],
+    // granting is the contract's, the two others are the supplement's
+    for (const [id, status, code, others] of [
+      [randomUUID(), 404, 'NOT_FOUND', 'NOT_FOUND'],
+      ['x', 400, 'INVALID_USER_ID', 'INVALID_ID'],
     ] as const) {
       refused(await grant(id, { entitlement_id: 'a' }), status, code)
-      refused(await project.admin.get(`/users/${id}/entitlements`), status, code)
-      refused(await project.admin.delete(`/users/${id}/entitlements/a`), status, code)
+      refused(await project.admin.get(`/users/${id}/entitlements`), status, others)
+      refused(await project.admin.delete(`/users/${id}/entitlements/a`), status, others)
     }
   })
 })

@@ -132,7 +132,7 @@ describe('a bundle', () => {
 })
 
 test('a block hides profiles and search, both ways', async () => {
-  await project.sql(`select internal.set_setting('user_search_enabled', 'true')`)
+  expect((await project.admin.patch('', { user_search_enabled: true })).status).toBe(200)
   for (const name of names) await users[name].patch('/client/users/me', { display_name: `Finder ${name}` })
   const found = async (user: User) =>
     (await user.get('/client/users/search?q=finder')).data.map(({ id }: { id: string }) => id)
@@ -166,6 +166,28 @@ test('merging gives friendships to the survivor, the stronger of two, the notes 
   expect(rows).toHaveLength(2)
   expect([of(both).status, of(alone).status, of(alone).requested_by]).toEqual(['accepted', 'accepted', survivor.id])
   expect([notes(of(both))[0], ...notes(of(alone))]).toEqual([{ note: 'kept' }, { note: 'mine' }, { note: 'theirs' }])
+})
+
+test('merging leaves no friendship beside a block, whichever of the two had which', async () => {
+  const [survivor, guest, one, two, three] = [
+    await project.user(),
+    await project.user(),
+    await project.user(),
+    await project.user(),
+    await project.user(),
+  ]
+  await befriend(guest, one)
+  await block(survivor, one)
+  await befriend(survivor, two)
+  await block(two, guest)
+  await befriend(guest, three)
+  await block(guest, survivor)
+  const merged = await survivor.post('/client/auth/merge', { from_session_token: guest.sessionToken })
+  expect(merged.status).toBe(200)
+  expect(await as(survivor, 'select internal.friend_ids() as id')).toEqual([{ id: three.id }])
+  expect((await as(survivor, 'select internal.blocked_ids() as id')).map(({ id }) => id).sort()).toEqual(
+    [one.id, two.id].sort(),
+  )
 })
 
 test('the end of a user ends friendships and blocks', async () => {

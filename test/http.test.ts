@@ -144,6 +144,9 @@ test('a page: defaults, the clamp, and what is refused', async () => {
   const list = await project.admin.get('/webhooks')
   expect(list.body).toMatchObject({ data: [], total: 0, offset: 0, limit: 50 })
   expect((await project.admin.get('/webhooks?limit=9999')).body.limit).toBe(200)
+  // further than Postgres counts there is nothing, as everywhere beyond the end
+  const beyond = await project.admin.get('/webhooks?offset=999999999999999')
+  expect([beyond.status, beyond.data]).toEqual([200, []])
   for (const query of [
     'limit=0',
     'limit=-1',

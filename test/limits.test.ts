@@ -202,6 +202,16 @@ describe('client sign-in with a password', async () => {
     expect((await signIn(anyone, ip)).status).toBe(401)
   })
 
+  test('whoever is refused anyhow begins no window for an address that is made up', async () => {
+    tomorrow()
+    const ip = freshIp()
+    expectExactly(await atOnce(21, (client) => signIn(client, ip), there), 20, 60)
+    const windows = async () => (await project.sql(`select 1 from app.rate_limits`)).length
+    const before = await windows()
+    expectExactly(await atOnce(10, (client) => signIn(client, ip), there), 0, 60)
+    expect(await windows()).toBe(before)
+  })
+
   test('10 in a quarter of an hour and 100 a day per account, in every spelling; successes count', async () => {
     tomorrow()
     const email = freshEmail()

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type Answer, startHarness, type User } from '#test/support/harness.ts'
+import { openTransaction, untilBlocked } from '#test/support/transaction.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
@@ -84,6 +85,21 @@ describe('registering a device', () => {
       const [row, ...more] = await rows(token)
       expect([users.map(({ id }) => id).includes(row.app_user_id), more.length]).toEqual([true, 0])
     }
+  })
+
+  test('of a user who has just gone, or goes at this moment, is 404', async () => {
+    const [gone, going] = [await project.user(), await project.user()]
+    for (const user of [gone, going]) await user.get('/client/users/me')
+    await project.sql('delete from app.users where id = $1', [gone.id])
+    const token = randomUUID()
+    expectRefusal(await register(gone, token), 404, 'NOT_FOUND')
+    const end = await openTransaction(project, 'app_admin', { 'app.caller': 'developer' })
+    await end.query('select api.user_delete($1)', [going.id])
+    const waiting = register(going, token)
+    await untilBlocked(project)
+    await end.commit()
+    expectRefusal(await waiting, 404, 'NOT_FOUND')
+    expect(await rows(token)).toEqual([])
   })
 
   test('works on behalf of a user', async () => {

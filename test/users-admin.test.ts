@@ -203,10 +203,10 @@ describe('the list of users', () => {
     expect((await admin.get(`/users?segment_id=${randomUUID()}&search=a`)).body.total).toBe(0)
   })
 
-  test.each(['limit=0', 'limit=x', 'offset=-1', 'segment_id=x', `search=${'x'.repeat(201)}`])(
+  test.each(['limit=0', 'limit=x', 'offset=-1', 'segment_id=x', `search=${'x'.repeat(201)}`, 'search=a%00b'])(
     'refuses %s',
     async (query) => {
-      expectRefusal(await admin.get(`/users?${query}`), 400, 'INVALID_BODY')
+      expectRefusal(await admin.get(`/users?${query}`), 400, 'INVALID_BODY', query.split('=')[0])
     },
   )
 

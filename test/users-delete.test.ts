@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Answer, Project, User } from '#test/support/harness.ts'
 import { startSecond } from '#test/support/second.ts'
-import { newEmail, startStage } from '#test/support/sign_in.ts'
+import { newEmail, newPhone, password, startStage } from '#test/support/sign_in.ts'
 import { countRows, fillEveryTable } from '#test/support/user_rows.ts'
 
 const stage = await startStage()
@@ -99,6 +99,12 @@ describe('deleting a user', () => {
     const user = await project.user()
     const answers = await Promise.all(Array.from({ length: 10 }, () => project.admin.delete(`/users/${user.id}`)))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(9).fill(404)].sort())
+    // and when both have seen the user before either holds the row
+    const other = await stage.anonymous()
+    const remove = () => stage.project.admin.delete(`/users/${other.id}`)
+    const [first, second] = await stage.queued(other.id, [remove, remove])
+    expect(first?.status).toBe(200)
+    expectRefusal(second as Answer, 404, 'NOT_FOUND')
   })
 
   test('is refused by name where there is nobody', async () => {
@@ -107,6 +113,48 @@ describe('deleting a user', () => {
     expectRefusal(await project.admin.delete(`/users?anonymous_id=anon_${'x'.repeat(40)}`), 404, 'NOT_FOUND')
     for (const query of ['', '?anonymous_id='])
       expectRefusal(await project.admin.delete(`/users${query}`), 400, 'INVALID_BODY')
+  })
+
+  test('leaves no word of theirs in any table: answers kept for a repetition, codes and links that are out', {
+    timeout: 20_000,
+  }, async () => {
+    const own = await stage.newProject()
+    const email = newEmail()
+    const signup = await own.app.post('/client/auth/email/signup', { email, password, display_name: 'Zyxwv Tracer' })
+    const user = stage.device(signup, own)
+    const phone = newPhone()
+    await own.sql('update app.users set phone = $2 where id = $1', [user.id, phone])
+    const columns = [{ name: 'body', type: 'text' }]
+    expect((await own.admin.post('/collections', { name: 'notes', columns })).status).toBe(201)
+    const keyed = { 'idempotency-key': 'once' }
+    const event = { event_name: 'ran', properties: { place: 'hush hush' } }
+    expect((await user.post('/client/events', event, keyed)).status).toBe(201)
+    expect((await user.post('/client/collections/notes', { body: 'hush hush' }, keyed)).status).toBe(201)
+    for (const path of ['email/otp/request', 'magic-link/request'])
+      expect((await own.app.post(`/client/auth/${path}`, { email })).status).toBe(200)
+    expect((await user.post('/client/auth/email/otp/request', { email, purpose: 'delete' })).status).toBe(200)
+    await own.drain()
+    const link = stage.mail.to(email).find(({ text }) => text.includes('token='))?.text ?? ''
+    expect((await own.admin.delete(`/users/${user.id}`)).status).toBe(200)
+
+    const places = await own.sql(
+      `select c.oid::regclass as place from pg_class c
+        where c.relnamespace::regnamespace::text in ('app', 'collections') and c.relkind in ('r', 'p') and not c.relispartition`,
+    )
+    const left: string[] = []
+    for (const { place } of places) {
+      const rows = await own.sql(
+        `select to_jsonb(r)::text as row from ${place} r where to_jsonb(r)::text like any ($1)`,
+        [[user.id, email, phone, 'Zyxwv', 'hush hush'].map((word) => `%${word}%`)],
+      )
+      left.push(...rows.map(({ row }) => `${place} ${row}`))
+    }
+    // the trail says that the account with this id was deleted; counters and timers of the id run out by themselves
+    expect(left.filter((row) => !/^app\.(audit_events|rate_limits|outbox) /.test(row))).toEqual([])
+    for (const word of [email, phone, 'Zyxwv', 'hush hush']) expect(left.join()).not.toContain(word)
+    // nor does a link that is out bring the address back
+    const token = /token=([\w-]+)/.exec(link)?.[1]
+    expectRefusal(await own.app.post('/client/auth/magic-link/verify', { token }), 401, 'INVALID_TOKEN')
   })
 
   test('is in the audit trail, without what the user was called', async () => {
@@ -236,6 +284,37 @@ describe('deleting the own account', () => {
     expect(await remains(user.id)).toBe(true)
   })
 
+  test('takes no code that went to an address which is not theirs any more', async () => {
+    const { user, code } = await coded()
+    const next = newEmail()
+    const link = { provider: 'email', email: next, code: await stage.code(next, 'link', user) }
+    expect((await user.post('/client/auth/link', link)).status).toBe(200)
+    expectRefusal(await user.delete('/client/users/me', { ...word, code }), 401, 'REAUTH_REQUIRED')
+    const fresh = await stage.code(next, 'delete', user)
+    expect((await user.delete('/client/users/me', { ...word, code: fresh })).status).toBe(200)
+  })
+
+  test('waits for whatever else uses the account’s codes, in no circle', async () => {
+    const { user, code } = await coded()
+    const again = { email: user.user.email, purpose: 'delete' }
+    const [asked, gone] = await stage.queued(user.id, [
+      () => user.post('/client/auth/email/otp/request', again),
+      () => user.delete('/client/users/me', { ...word, code }),
+    ])
+    expect(asked?.status).toBe(200)
+    // the code was replaced while the deletion waited
+    expectRefusal(gone as Answer, 401, 'REAUTH_REQUIRED')
+    // and by a take-over, which closes the codes that the claimant asked for
+    const claimed = await coded()
+    const proof = await stage.code(claimed.user.user.email)
+    const [proved, refused] = await stage.queued(claimed.user.id, [
+      () => stage.verifyCode(claimed.user.user.email, proof),
+      () => claimed.user.delete('/client/users/me', { ...word, code: claimed.code }),
+    ])
+    expect(proved?.status).toBe(200)
+    expectRefusal(refused as Answer, 401, 'UNAUTHORIZED')
+  })
+
   test('takes no code for another purpose, nor of another user', async () => {
     const [{ user }, other] = [await coded(), await coded()]
     const codes = [await stage.code(user.user.email, 'sign_in'), other.code]
@@ -309,6 +388,28 @@ describe('a reset', () => {
     expect(await project.sql('select from app.push_tokens where app_user_id = $1', [user.id])).toHaveLength(1)
     expect((await user.get('/client/users/me')).data).toMatchObject({ id: user.id, properties: {} })
     expect(await project.sql('select from app.engagement_events where app_user_id = $1', [user.id])).toHaveLength(0)
+  })
+
+  test('of collections leaves what the user wrote in groups, which is the groups’', async () => {
+    const own = await harness.project()
+    const [user, owner] = [await own.user(), await own.user()]
+    const columns = [{ name: 'body', type: 'text' }]
+    for (const [name, owner_scope] of [
+      ['diaries', 'user'],
+      ['boards', 'group'],
+    ])
+      expect((await own.admin.post('/collections', { name, owner_scope, columns })).status).toBe(201)
+    const group = (await owner.post('/client/groups', { name: 'g', is_public: false })).data.id
+    await own.admin.post(`/groups/${group}/members`, { app_user_id: user.id, role: 'member' })
+    expect((await user.post('/client/collections/diaries', { body: 'mine' })).status).toBe(201)
+    const posted = await user.post('/client/collections/boards', { body: 'ours' }, { 'x-group-context': group })
+    expect(posted.status).toBe(201)
+    const { data } = await own.admin.delete(`/users/${user.id}/reset?delete_user=false`)
+    expect(data.rows_deleted).toMatchObject({ collections: 1, groups: 1 })
+    expect(await own.sql('select user_id from collections.boards')).toEqual([{ user_id: user.id }])
+    expect(await own.sql('select from collections.diaries')).toEqual([])
+    await own.admin.delete(`/users/${user.id}`)
+    expect(await own.sql('select user_id from collections.boards')).toEqual([{ user_id: null }])
   })
 
   test('of sessions signs the user out at once', async () => {

@@ -105,6 +105,21 @@ describe('a bulk update', () => {
     expect((await rowOf(good.id)).properties).toEqual({ first: 1, last: 1 })
   })
 
+  test('never takes a number for the external id that it spells', async () => {
+    const number = String(Math.floor(Math.random() * 1e9))
+    const [them, other] = [await make({ external_id: number, display_name: 'Seventeen' }), await make()]
+    const { data } = await update([
+      { user_id: randomUUID(), external_id: Number(number), set: { display_name: 'x' } },
+      { user_id: other.id, external_id: Number(number), set: { display_name: 'x' } },
+      { external_id: Number(number), set: { display_name: 'x' } },
+      { user_id: other.id, external_id: null, anonymous_id: null, set: { display_name: 'Other' } },
+    ])
+    const codes = data.results.map(({ code }: { code?: string }) => code)
+    expect(codes).toEqual(['INVALID_BODY', 'INVALID_BODY', 'INVALID_BODY', undefined])
+    expect(data.results.map((result: { user_id: string | null }) => result.user_id)).not.toContain(them.id)
+    expect([(await rowOf(them.id)).display_name, (await rowOf(other.id)).display_name]).toEqual(['Seventeen', 'Other'])
+  })
+
   test('clears the verified flag with the address', async () => {
     const user = await make({ email: `${unique()}@example.org` })
     await project.sql('update app.users set email_verified = true where id = $1', [user.id])
@@ -125,6 +140,22 @@ describe('a bulk update', () => {
     )
     expect((await rowOf(user.id)).properties).toEqual({ n: 999 })
     for (const wrong of [[], undefined, 'x', {}]) expectRefusal(await update(wrong), 400, 'INVALID_BODY', 'updates')
+  })
+
+  test('of two that want each other’s addresses fails an item, never a request', { timeout: 30_000 }, async () => {
+    const [a, b, c, d] = [await make(), await make(), await make(), await make()]
+    const filler = (id: string) => Array.from({ length: 50 }, (_, n) => ({ user_id: id, properties: { n } }))
+    for (let round = 0; round < 3; round += 1) {
+      const [x, y] = [`x${round}-${unique()}@example.org`, `y${round}-${unique()}@example.org`]
+      const crossed = (one: string, first: string, two: string, second: string) =>
+        update([{ user_id: one, set: { email: first } }, ...filler(one), { user_id: two, set: { email: second } }])
+      const answers = await Promise.all([crossed(a.id, x, b.id, y), crossed(c.id, y, d.id, x)])
+      expect(answers.map(({ status }) => status)).toEqual([200, 200])
+      const owners = await project.sql('select email from app.users where email = any ($1) order by email', [[x, y]])
+      expect(owners.map(({ email }) => email)).toEqual([x, y])
+      const failed = answers.flatMap(({ data }) => data.results).filter(({ status }) => status === 'failed')
+      expect(failed.map(({ code }) => code)).toEqual(['USER_ALREADY_EXISTS', 'USER_ALREADY_EXISTS'])
+    }
   })
 
   test('puts users into static segments and takes them out; any other segment fails its item alone', async () => {
@@ -254,19 +285,14 @@ describe('a cohort', () => {
     const before = await countUsers()
     const dynamic = await segment({ rules: { and: [] } })
     expectRefusal(await cohort({ count: 1, segment_ids: [one.id, dynamic.id] }), 400, 'SEGMENT_NOT_STATIC')
-    expectRefusal(
-      await cohort({ count: 1, segment_ids: [one.id, randomUUID()] }),
-      400,
-      'VALIDATION_ERROR',
-      'segment_ids',
-    )
+    expectRefusal(await cohort({ count: 1, segment_ids: [one.id, randomUUID()] }), 400, 'INVALID_BODY', 'segment_ids')
     expect(await countUsers()).toBe(before)
     expect(await membersOf(one.id)).toHaveLength(3)
   })
 
   test('refuses what is malformed, and segments that are not there', async () => {
     const before = await countUsers()
-    expectRefusal(await cohort({ count: 1, segment_ids: [randomUUID()] }), 400, 'VALIDATION_ERROR', 'segment_ids')
+    expectRefusal(await cohort({ count: 1, segment_ids: [randomUUID()] }), 400, 'INVALID_BODY', 'segment_ids')
     expectRefusal(await cohort({ count: 1, properties: [] }), 400, 'INVALID_BODY', 'properties')
     expectRefusal(await cohort({ count: 1, properties: { x: 'x'.repeat(65_536) } }), 400, 'INVALID_BODY', 'properties')
     expectRefusal(await cohort({ count: 1, label: '' }), 400, 'INVALID_BODY', 'label')

@@ -106,6 +106,8 @@ describe('changing the own profile', () => {
     ['display_name', null],
     ['display_name', ''],
     ['display_name', ' '],
+    ['display_name', '\t\n'],
+    ['display_name', '\u00a0\u200b\u3000\u2060'],
     ['display_name', 'x'.repeat(101)],
     ['display_name', 5],
     ['avatar_url', 5],
@@ -243,10 +245,13 @@ describe('the search of users for each other', () => {
 
   test('is off until the project allows it', async () => {
     expectRefusal(await search('ada'), 403, 'FORBIDDEN')
-    await own.sql(`select internal.set_setting('user_search_enabled', 'false')`)
-    expectRefusal(await search('ada'), 403, 'FORBIDDEN')
-    await own.sql(`select internal.set_setting('user_search_enabled', 'true')`)
-    expect((await search('ada')).status).toBe(200)
+    for (const user_search_enabled of [true, false, true]) {
+      expect((await own.admin.patch('', { user_search_enabled })).status).toBe(200)
+      expect((await own.developer.get(`/admin/projects/${own.id}`)).data).toMatchObject({ user_search_enabled })
+      const answer = await search('ada')
+      if (user_search_enabled) expect(answer.status).toBe(200)
+      else expectRefusal(answer, 403, 'FORBIDDEN')
+    }
   })
 
   test.each([
@@ -283,7 +288,7 @@ describe('the search of users for each other', () => {
     ).toEqual([20, 3, 50])
   })
 
-  test.each(['', 'a', ' a ', 'x'.repeat(101)])('refuses %j', async (q) => {
+  test.each(['', 'a', ' a ', 'x'.repeat(101), 'ab\0'])('refuses %j', async (q) => {
     expectRefusal(await search(q), 400, 'INVALID_INPUT', 'q')
   })
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { type Answer, startHarness } from '#test/support/harness.ts'
+import { openTransaction, untilBlocked } from '#test/support/transaction.ts'
 
 const harness = await startHarness()
 const [project, other] = [await harness.project(), await harness.project()]
@@ -152,6 +153,17 @@ describe('the time zone', () => {
     for (const name of ['time-zone', 'x-service-timezone']) {
       expect((await user.get('/client/users/me', { [name]: 'Asia/Tokyo' })).data.timezone).toBe('Europe/Berlin')
     }
+  })
+
+  test('of a user who goes while it is stored is nobody’s: 404', async () => {
+    const user = await project.user()
+    await user.get('/client/users/me')
+    const end = await openTransaction(project, 'app_admin', { 'app.caller': 'developer' })
+    await end.query('select api.user_delete($1)', [user.id])
+    const waiting = user.get('/client/users/me', { 'time-zone': 'Europe/Berlin' })
+    await untilBlocked(project)
+    await end.commit()
+    expectRefusal(await waiting, 404, 'NOT_FOUND')
   })
 
   test('of two devices at once is the first one, for both', async () => {

@@ -91,10 +91,11 @@ begin
     return internal.refuse(401, 'OTP_INVALID', 'This code is wrong, expired, used or locked.');
   end if;
   if not them.email_verified then
-    -- anybody can sign up with anybody's address: unless the proof comes from the account's own sign-in, whoever opened it is somebody else
+    -- anybody can sign up with anybody's address: unless the proof comes from the account's own sign-in, or right after it from the same
+    -- place, as of a console that signs up and verifies in one sitting, whoever opened it is somebody else
     if not exists (select from app.developer_sessions s
-                    where s.id = code_verify.own_sid and s.developer_id = them.id
-                      and s.ended_at is null and s.expires_at > internal.now()) then
+                    where s.developer_id = them.id and s.ended_at is null and s.expires_at > internal.now()
+                      and (s.id = code_verify.own_sid or s.ip = code_verify.ip and s.created_at > internal.now() - interval '1 hour')) then
       perform internal.take_back_account(them.id);
     end if;
     update app.developers d set email_verified = true, updated_at = internal.now() where d.id = them.id returning d.* into them;
@@ -102,4 +103,4 @@ begin
   return internal.developer_session(them, 200, code_verify.sid, code_verify.refresh_hash, code_verify.ip, code_verify.user_agent);
 end $$;
 comment on function api.code_verify is
-  'Signs in by a code, once, and marks the address verified: 200 {developer}. The first proof of an address takes the account back, unless it comes with the account''s own sign-in, own_sid. Refuses 401 OTP_INVALID, the same for every reason; the fifth wrong attempt locks the code. Locks the code, then the account.';
+  'Signs in by a code, once, and marks the address verified: 200 {developer}. The first proof of an address takes the account back, unless it comes with the account''s own sign-in, own_sid, or within an hour of one from the same ip. Refuses 401 OTP_INVALID, the same for every reason; the fifth wrong attempt locks the code. Locks the code, then the account.';

@@ -1,9 +1,23 @@
 -- Named limits: fixed windows in a logged table, so they hold across processes, restarts and crashes.
+create or replace function internal.limits_wait(limits json) returns int
+language sql stable as $$
+  select greatest(ceil(extract(epoch from max(r.started_at + make_interval(secs => l.seconds)) - internal.now())), 1)::int
+    from json_to_recordset(limits_wait.limits) as l (key text, max int, seconds int)
+    join app.rate_limits r on r.key = l.key
+   where r.count >= l.max and r.started_at + make_interval(secs => l.seconds) > internal.now()
+  having count(*) > 0
+$$;
+comment on function internal.limits_wait is 'The seconds until none of [{key, max, seconds}] is full, or null when none is.';
+
 create or replace function internal.take_limits(limits json) returns int
 language plpgsql volatile as $$
 declare
-  wait int;
+  wait int := internal.limits_wait(take_limits.limits);
 begin
+  -- whoever is refused anyhow writes nothing: under a flood no window of an address that was made up is begun
+  if wait is not null then
+    return wait;
+  end if;
   insert into app.rate_limits (key, started_at, count)
   select l.key, internal.now(), 0
     from json_to_recordset(take_limits.limits) as l (key text)
@@ -16,13 +30,9 @@ begin
     order by r.key
       for update;
 
-  select ceil(max(extract(epoch from r.started_at + make_interval(secs => l.seconds) - internal.now())))
-    into wait
-    from json_to_recordset(take_limits.limits) as l (key text, max int, seconds int)
-    join app.rate_limits r on r.key = l.key
-   where r.count >= l.max and r.started_at + make_interval(secs => l.seconds) > internal.now();
+  wait := internal.limits_wait(take_limits.limits);
   if wait is not null then
-    return greatest(wait, 1);
+    return wait;
   end if;
 
   update app.rate_limits r

@@ -212,6 +212,11 @@ comment on function internal.tg_app_sessions__timeout is 'Queues the look whethe
 create or replace trigger tg_app_sessions__timeout
   after insert on app.app_sessions
   for each row execute function internal.tg_app_sessions__timeout();
+-- a merge moves open sessions to a user who may have had none
+create or replace trigger tg_app_sessions__timeout_of_moved
+  after update of app_user_id on app.app_sessions
+  for each row when (new.ended_at is null and old.app_user_id <> new.app_user_id)
+  execute function internal.tg_app_sessions__timeout();
 
 create or replace function internal.app_sessions_time_out(user_id uuid) returns timestamptz
 language plpgsql volatile security definer set search_path = '' as $$

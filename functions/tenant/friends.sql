@@ -59,8 +59,12 @@ begin
   on conflict (user_a, user_b) do update set status = excluded.status, responded_at = excluded.responded_at
      where kept.status = 'pending' and excluded.status = 'accepted';
   get diagnostics moved = row_count;
+  -- blocks have moved before (internal.users_merge goes by the names of tables): one that either of the two had ends what the other had
+  delete from app.friendships f
+   where merge__friendships.survivor in (f.user_a, f.user_b)
+     and exists (select from app.blocks b where (b.blocker, b.blocked) in ((f.user_a, f.user_b), (f.user_b, f.user_a)));
   return moved;
 end $$;
 comment on function internal.merge__friendships is
-  'Gives the friendships of one user to another; where both know somebody the survivor''s row stays, accepted when one of the two is. Answers how many.
-   Called by sign-in; granted to nobody.';
+  'Gives the friendships of one user to another; where both know somebody the survivor''s row stays, accepted when one of the two is. With somebody who
+   is blocked, either way, there is none. Answers how many. Called by sign-in; granted to nobody.';

@@ -17,6 +17,11 @@ begin
   if me is null then
     raise exception 'push tokens are registered by users, not by %', internal.caller();
   end if;
+  -- the user first: whoever deletes them waits, or has gone before
+  perform from app.users u where u.id = me for key share;
+  if not found then
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
+  end if;
   loop
     update app.push_tokens p
        set platform = push_token_take.platform, is_active = true, updated_at = internal.now()
@@ -34,7 +39,7 @@ begin
   end loop;
   return registered;
 end $$;
-comment on function internal.push_token_take is 'Makes a token the caller''s own, new, again or from another user. Locks the token''s row.';
+comment on function internal.push_token_take is 'Makes a token the caller''s own, new, again or from another user. Refuses 404 NOT_FOUND. Locks the token''s row.';
 
 create or replace function api.push_token_register(token text, platform text) returns api.reply
 language plpgsql volatile as $$
@@ -45,10 +50,12 @@ begin
   if push_token_register.platform not in ('ios', 'android') then
     perform internal.invalid('platform', 'must be ios or android', 'INVALID_INPUT');
   end if;
+  perform internal.check_session();
   return internal.reply(200, internal.push_token_json(internal.push_token_take(push_token_register.token, push_token_register.platform)));
 end $$;
 comment on function api.push_token_register is
-  'Registers a device for the caller: 200 with the row, the same whether the token is new, known or was another user''s. Refuses 400 INVALID_INPUT.';
+  'Registers a device for the caller: 200 with the row, the same whether the token is new, known or was another user''s. Refuses 400 INVALID_INPUT,
+   404 NOT_FOUND.';
 
 create or replace function internal.push_token_drop(token text) returns void
 language plpgsql volatile security definer set search_path = '' as $$

@@ -8,4 +8,4 @@ create policy "workers clear old windows" on app.rate_limits for delete to contr
 
 grant select, insert, update on app.rate_limits to control_auth;
 grant select, delete on app.rate_limits to control_worker;
-grant execute on function internal.take_limits, api.rate_limit_take, api.rate_limit_give_back to control_auth;
+grant execute on function internal.limits_wait, internal.take_limits, api.rate_limit_take, api.rate_limit_give_back to control_auth;

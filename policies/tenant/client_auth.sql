@@ -17,7 +17,7 @@ grant delete on app.user_passwords, app.user_identities to app_auth;
 grant select (id, ended_at, expires_at), delete on app.user_sessions to app_worker;
 
 grant execute on function internal.lock_address, internal.lock_identity, internal.has_identity, internal.sign_in, internal.end_sessions,
-  internal.session_holder, internal.has_provider, internal.may_send, internal.put_code, internal.code_use, internal.wrong_code, internal.sign_in_by_email,
+  internal.session_lives, internal.session_holder, internal.has_provider, internal.may_send, internal.put_code, internal.code_use, internal.wrong_code, internal.sign_in_by_email,
   internal.sign_in_by_phone, internal.is_claimed, internal.take_back, internal.email_proved_elsewhere, internal.told_linked,
   internal.user_of_identity, internal.proved_email, internal.fail_in_use, internal.linked_reply, internal.set_password, internal.users_merge,
   api.auth_anonymous, api.auth_email_signup, api.auth_email_password, api.auth_email_login, api.auth_refresh, api.auth_logout,
@@ -26,6 +26,7 @@ grant execute on function internal.lock_address, internal.lock_identity, interna
   api.auth_link_social, api.auth_link_password, api.auth_unlink, api.auth_merge
   to app_auth;
 grant execute on function internal.session_is_young, internal.deletion_code_use to app_auth, app_user;
+grant execute on function internal.check_session to app_user;
 grant execute on function api.auth_message_begin, api.auth_message_sent to app_worker;
 
 insert into internal.user_data

@@ -9,6 +9,7 @@ export type Edge = {
   readonly developerId: string
   readonly environment: 'development' | 'production'
   readonly effectiveTier: 'free' | 'pro' | 'enterprise'
+  readonly userSearchEnabled: boolean
   readonly signing: { readonly keyId: string; readonly publicJwk: JsonWebKey; readonly sealed: string }
   /** Null while the database is being made. */
   readonly place: Place | null
@@ -25,6 +26,7 @@ type EdgeRow = {
   developer_id: string
   environment: Edge['environment']
   effective_tier: Edge['effectiveTier']
+  user_search_enabled: boolean
   signing: { key_id: string; public_jwk: JsonWebKey; sealed: string }
   tenant: {
     status: string
@@ -61,6 +63,7 @@ export const createEdges = (
       developerId: row.developer_id,
       environment: row.environment,
       effectiveTier: row.effective_tier,
+      userSearchEnabled: row.user_search_enabled,
       signing: { keyId: row.signing.key_id, publicJwk: row.signing.public_jwk, sealed: row.signing.sealed },
       place: ready && cluster ? { cluster, database: ready.database_name, kind: 'tenant' } : null,
       schemaVersion: ready?.schema_version ?? '',

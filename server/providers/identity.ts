@@ -110,20 +110,22 @@ const isSame = (a: string, b: string): boolean => {
 }
 
 // control characters, and halves of surrogate pairs, that Postgres or a screen could not take
-const plain = /[\p{Cc}\p{Cs}]/gu
+const odd = /[\p{Cc}\p{Cs}]/u
+const everyOdd = new RegExp(odd, 'gu')
 
 const identityOf = (payload: JWTPayload): Identity | null => {
   const { sub, email, email_verified: verified, name } = payload
-  if (typeof sub !== 'string' || sub === '' || sub.length > 255 || sub.replace(plain, '') !== sub) return null
+  if (typeof sub !== 'string' || sub === '' || sub.length > 255 || odd.test(sub)) return null
   // Apple writes it as a text
   const isVerified = verified === true || verified === 'true'
   return {
     providerId: sub,
-    email: isVerified && typeof email === 'string' && email.length <= 254 ? email.replace(plain, '') : null,
+    // one that we could not store as it stands is not made into another, which might be somebody's
+    email: isVerified && typeof email === 'string' && email.length <= 254 && !odd.test(email) ? email : null,
     name: typeof name === 'string' ? displayNameOf(name) : null,
   }
 }
 
 /** A name as a display name: one line of at most 100 characters, or null when nothing is left. */
 export const displayNameOf = (name: string): string | null =>
-  [...name.replace(plain, ' ').trim()].slice(0, 100).join('').trim() || null
+  [...name.replace(everyOdd, ' ').trim()].slice(0, 100).join('').trim() || null

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { perSubject, takeLimits } from '#server/http/limits.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { data, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { data, Moment, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const AppSession = z.strictObject({
   id: Uuid,
@@ -18,7 +18,6 @@ const AppSession = z.strictObject({
   locale: z.string().nullable(),
   end_reason: z.enum(['client', 'timeout', 'replaced']).nullable(),
 })
-const DeviceTime = z.iso.datetime({ offset: true, error: 'must be an ISO 8601 time' })
 const word = Text(100).nullish()
 
 const Stats = z.strictObject({
@@ -68,7 +67,7 @@ export const appSessions = area({
         os_version: word,
         device_model: word,
         locale: word,
-        started_at: DeviceTime.optional(),
+        started_at: Moment.optional(),
       }),
       example: { platform: 'ios', app_version: '2.1.0', device_model: 'iPhone17,1' },
       handle: start,
@@ -89,7 +88,7 @@ export const appSessions = area({
       caller: endUser,
       summary: 'End a session; ending it twice answers the same row',
       params: sessionId,
-      body: z.object({ ended_at: DeviceTime.optional() }),
+      body: z.object({ ended_at: Moment.optional() }),
       call: 'app_session_finish',
       replies: { 200: data(AppSession) },
       refusals: { 404: ['NOT_FOUND'] },

@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { area, route } from '#server/http/route.ts'
-import { Deleted, data, JsonObject, Limit, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { Deleted, data, JsonObject, Limit, Moment, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const between = (least: number, most: number) =>
   z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
-const Moment = z.iso.datetime({ offset: true, error: 'must be an ISO 8601 time' })
 const Status = z.enum(['active', 'upcoming', 'ended'], 'must be active, upcoming or ended')
 
 const Rules = {

@@ -71,7 +71,7 @@ export const codes = area({
       caller: anyone,
       summary: 'Sign in with the code of the mail, which marks the address verified',
       description:
-        'The first proof of an address takes the account from whoever opened it: its password, sign-ins and personal access tokens end. Send the access token of the account along, and they stay.',
+        'The first proof of an address takes the account from whoever opened it: its password, sign-ins and personal access tokens end. Send the access token of the account along, or verify within an hour of signing in from the same address, and they stay.',
       body: z.object({ email: Email, code: Code }),
       example: { email: 'you@example.com', code: '123 456' },
       handle: verify,

@@ -29,8 +29,8 @@ const grant = (context: HandlerContext) =>
     patch: context.body,
     ...idempotency(context, 'INVALID_BODY'),
   })
-const ofUser = { userId: z.string() }
-const refusals = { 400: ['INVALID_USER_ID'], 404: ['NOT_FOUND'] }
+/** Of the supplement's routes: INVALID_ID. The contract's own answers INVALID_USER_ID, in SQL. */
+const ofUser = { userId: Uuid }
 
 export const entitlementsAdmin = area({
   stem: 'entitlements',
@@ -44,7 +44,7 @@ export const entitlementsAdmin = area({
       summary: 'Grant an entitlement, or lengthen an earlier promotional grant',
       description:
         'Without `expiration_date` and `duration_days` for life. Never shortens a grant, never touches what a store sold. Takes an Idempotency-Key.',
-      params: ofUser,
+      params: { userId: z.string() },
       body: z.object({
         entitlement_id: Text(128, 1),
         expiration_date: z.string().max(40, 'must be an ISO 8601 time').nullable().optional(),
@@ -65,7 +65,7 @@ export const entitlementsAdmin = area({
       params: ofUser,
       call: 'user_entitlements',
       replies: { 200: data(z.array(Entitlement.extend({ grants: z.array(Grant) }))) },
-      refusals,
+      refusals: { 404: ['NOT_FOUND'] },
       failure: 'LIST_FAILED',
     }),
     route('DELETE /admin/projects/:projectId/users/:userId/entitlements/:entitlementId', {
@@ -75,7 +75,7 @@ export const entitlementsAdmin = area({
       params: { ...ofUser, entitlementId: z.string() },
       call: 'user_entitlement_delete',
       replies: { 200: data(z.strictObject({ deleted: z.literal(true), still_active: z.boolean() })) },
-      refusals,
+      refusals: { 404: ['NOT_FOUND'] },
       failure: 'DELETE_FAILED',
     }),
   ],

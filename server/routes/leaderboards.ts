@@ -3,11 +3,22 @@ import { dataOf } from '#server/database/database.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { idempotency } from '#server/http/idempotency.ts'
 import { area, route } from '#server/http/route.ts'
-import { Deleted, data, JsonObject, Key, Page, page, Text, Time, Uuid, uuidPattern } from '#server/http/schemas.ts'
+import {
+  Deleted,
+  data,
+  JsonObject,
+  Key,
+  Moment,
+  Page,
+  page,
+  Text,
+  Time,
+  Uuid,
+  uuidPattern,
+} from '#server/http/schemas.ts'
 
 const between = (least: number, most: number) =>
   z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
-const Moment = z.iso.datetime({ offset: true, error: 'must be an ISO 8601 time' })
 const most = 1_000_000_000_000_000
 const Score = z.number(`must be a number of -${most} to ${most}`).min(-most).max(most)
 const Metadata = JsonObject.refine(

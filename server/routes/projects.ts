@@ -32,6 +32,7 @@ export const Project = z.strictObject({
   default_reply_to: z.string().nullable(),
   magic_link_redirect_url: z.string().nullable(),
   auth_email_brand_name: z.string().nullable(),
+  user_search_enabled: z.boolean(),
   created_at: Time,
   updated_at: Time,
 })
@@ -231,6 +232,7 @@ export const projects = area({
         default_reply_to: Email.nullable().optional(),
         magic_link_redirect_url: RedirectUrl.nullable().optional(),
         auth_email_brand_name: HeaderText(80).nullable().optional(),
+        user_search_enabled: z.boolean('must be true or false').optional(),
       }),
       example: { name: 'My other app' },
       patch: true,

@@ -45,13 +45,15 @@ const exportBundle = (context: HandlerContext) => {
   return bundle(user_id, (cursor) => batchOf(context, 'user_export', { user_id, cursor }))
 }
 
-/** One bundle in 24 hours; one that could not begin is not counted. */
+/** One bundle in 24 hours; one that could not begin is not counted, nor is a look at its headers. */
 const exportOwn = async (context: HandlerContext) => {
   const { userId } = context.resolved.claims
   const limit = perSubject('user export', userId ?? '', [1, 'day'])
   await takeLimits(counting(context), limit, 'RATE_LIMITED')
   try {
-    return await bundle(userId ?? '', (cursor) => batchOf(context, 'me_export', { cursor }))
+    const answer = await bundle(userId ?? '', (cursor) => batchOf(context, 'me_export', { cursor }))
+    if (context.request.method === 'HEAD') await giveBack(counting(context), limit)
+    return answer
   } catch (error) {
     await giveBack(counting(context), limit)
     throw error

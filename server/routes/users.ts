@@ -89,9 +89,14 @@ export const users = area({
       caller: endUser,
       source: 'supplement',
       summary: 'Users by the beginning of their name, where the project allows it',
-      description: '`q`: two characters or more. 403 unless the setting `user_search_enabled` is true.',
+      description: '`q`: two characters or more. 403 unless the project has `user_search_enabled`.',
       query: { q: Text(100).optional(), limit: Limit(50, 20) },
-      call: 'users_search',
+      handle: ({ call, query, resolved }) =>
+        call('users_search', {
+          q: query['q'],
+          page_limit: query['limit'],
+          is_enabled: edgeOf(resolved).userSearchEnabled,
+        }),
       replies: { 200: data(z.array(Profile)) },
       refusals: { 403: ['FORBIDDEN'] },
       failure: 'LIST_FAILED',

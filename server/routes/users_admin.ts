@@ -1,10 +1,9 @@
 import { z } from 'zod'
-import { refusal } from '#server/errors.ts'
 import { administrator } from '#server/http/callers.ts'
+import { idempotency } from '#server/http/idempotency.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { Deleted, data, Flag, JsonObject, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { AuthResult, edgeOf, signIn, User } from '#server/routes/client_auth/result.ts'
-import { sha256 } from '#server/secrets.ts'
 
 const AdminUser = z.strictObject({
   ...User.shape,
@@ -74,20 +73,8 @@ const Cohort = z.strictObject({
 
 const longest = { timeoutMs: 60_000 }
 
-/** Supplement 0.6: 1 to 255 printable ASCII characters. */
-const idempotencyKey = ({ request }: HandlerContext): string | undefined => {
-  const key = request.headers['idempotency-key']
-  if (key === undefined) return undefined
-  if (typeof key === 'string' && /^[ -~]{1,255}$/.test(key)) return key
-  const reason = 'must be 1 to 255 printable ASCII characters'
-  throw refusal(400, 'INVALID_BODY', `Idempotency-Key: ${reason}`, { field: 'Idempotency-Key', reason })
-}
-
-const cohort = (context: HandlerContext) => {
-  const key = idempotencyKey(context)
-  const body_hash = key === undefined ? undefined : sha256(JSON.stringify(context.body))
-  return context.call('users_cohort', { ...context.body, idempotency_key: key, body_hash }, longest)
-}
+const cohort = (context: HandlerContext) =>
+  context.call('users_cohort', { ...context.body, ...idempotency(context, 'INVALID_BODY') }, longest)
 
 /** Supplement B4. The function refuses it for projects in production, which only control can tell. */
 const testSession = (context: HandlerContext) =>
@@ -141,7 +128,8 @@ export const usersAdmin = area({
       body: z.object({ updates: z.array(z.unknown()).min(1, 'must have 1 to 1000 items') }),
       documentedBody: z.object({ updates: z.array(BulkItem).min(1).max(1000) }),
       example: { updates: [{ external_id: 'customer-17', properties: { plan: 'pro' }, set: { display_name: 'Ada' } }] },
-      handle: ({ call, body }) => call('users_bulk_update', { updates: body['updates'] }, longest),
+      // somebody who takes an address meanwhile and then waits for the trail waits in a circle: what is undone is made again
+      handle: ({ call, body }) => call('users_bulk_update', { updates: body['updates'] }, { ...longest, retries: 5 }),
       replies: { 200: data(z.strictObject({ updated: z.int(), failed: z.int(), results: z.array(BulkResult) })) },
       refusals: { 400: ['BATCH_TOO_LARGE'] },
       failure: 'UPDATE_FAILED',
@@ -159,7 +147,7 @@ export const usersAdmin = area({
       example: { count: 2, properties: { name: 'Tester {{index}}' }, label: 'smoke' },
       handle: cohort,
       replies: { 200: data(Cohort), 201: data(Cohort) },
-      refusals: { 400: ['VALIDATION_ERROR', 'SEGMENT_NOT_STATIC'], 409: ['IDEMPOTENCY_CONFLICT'] },
+      refusals: { 400: ['SEGMENT_NOT_STATIC'], 409: ['IDEMPOTENCY_CONFLICT'] },
       failure: 'CREATE_FAILED',
     }),
     route('GET /admin/projects/:projectId/users/:userId', {

@@ -9,6 +9,7 @@ import {
   JsonObject,
   Key,
   Limit,
+  Moment,
   Page,
   page,
   Text,
@@ -19,7 +20,6 @@ import {
 const milliard = 1_000_000_000
 const between = (least: number, most: number) =>
   z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
-const Moment = z.iso.datetime({ offset: true, error: 'must be an ISO 8601 time' })
 
 /** What an administrator may set of a rule, and change later. */
 const Rules = {

@@ -22,5 +22,6 @@ create or replace function internal.is_email(email text) returns boolean
 language sql immutable parallel safe
 return is_email.email is not null
    and char_length(is_email.email) <= 254
-   and is_email.email ~ '^[^[:space:][:cntrl:]@,;<>()"\\]{1,64}@([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]([A-Za-z0-9-]{0,61}[A-Za-z0-9])$';
+   -- a Turkish capital I with dot and the Kelvin sign become i and k: another mailbox would pass for this one
+   and is_email.email ~ '^[^[:space:][:cntrl:]@,;<>()"\\\u0130\u212A]{1,64}@([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]([A-Za-z0-9-]{0,61}[A-Za-z0-9])$';
 comment on function internal.is_email is 'Whether a text has the form of a mail address with a dotted domain; at most 254 characters.';

@@ -36,7 +36,7 @@ declare
   normal constant text := internal.email_normal(auth_code_request.address);
   me app.users;
 begin
-  if auth_code_request.channel = 'email' and not internal.is_email(normal) then
+  if auth_code_request.channel = 'email' and not internal.is_email(btrim(auth_code_request.address)) then
     perform internal.invalid('email', 'must be a mail address', 'INVALID_INPUT');
   end if;
   if auth_code_request.channel = 'phone' and not internal.has_provider('sms') then
@@ -99,17 +99,19 @@ begin
     raise exception 'an account is deleted by its own session, not by %', internal.caller();
   end if;
   for address in
-    select c.channel, c.address
-      from app.user_codes c
-     where c.app_user_id = internal.user_id() and c.kind = 'code' and c.purpose = 'delete' and c.used_at is null
-     order by c.channel, c.address
+    select own.channel, own.address
+      from app.users u
+     cross join lateral (values ('email', u.email), ('phone', u.phone)) as own (channel, address)
+     where u.id = internal.user_id() and own.address is not null
+     order by own.channel
   loop
     is_used := internal.code_use('delete', address.channel, address.address, internal.user_id(), deletion_code_use.secret_hash) or is_used;
   end loop;
   return is_used;
 end $$;
 comment on function internal.deletion_code_use is
-  'Uses a code up that the caller asked for to delete their account, by mail or phone. After false return, do not raise: the wrong try counts.';
+  'Uses a code up that the caller asked for to delete their account, by mail or phone; one that went to an address which is not theirs any more is
+   no good. After false return, do not raise: the wrong try counts. Wants the user locked.';
 
 create or replace function internal.wrong_code() returns api.reply
 language sql immutable
@@ -204,7 +206,7 @@ language plpgsql volatile as $$
 declare
   normal constant text := internal.email_normal(auth_magic_link_request.email);
 begin
-  if not internal.is_email(normal) then
+  if not internal.is_email(btrim(auth_magic_link_request.email)) then
     perform internal.invalid('email', 'must be a mail address', 'INVALID_INPUT');
   end if;
   if internal.may_send('magic link', normal, 5, 20) then

@@ -68,8 +68,6 @@ begin
   end loop;
   perform internal.emit(users_merge.survivor, 'svc.user.merged',
                         jsonb_build_object('from_user_id', users_merge.other, 'merged', merged));
-  perform internal.changed('session:' || s.id) from app.user_sessions s where s.app_user_id = users_merge.other and s.ended_at is null;
-  perform internal.changed('user:' || users_merge.other);
   perform internal.user_delete(users_merge.other);
   return merged;
 end $$;

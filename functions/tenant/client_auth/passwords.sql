@@ -34,6 +34,9 @@ begin
   if not internal.is_email(btrim(auth_email_signup.email)) then
     perform internal.invalid('email', 'must be a mail address', 'INVALID_INPUT');
   end if;
+  if internal.is_blank(auth_email_signup.display_name) then
+    perform internal.invalid('display_name', 'must have 1 to 100 characters', 'INVALID_INPUT');
+  end if;
   insert into app.users (email, display_name)
   values (internal.email_normal(auth_email_signup.email), coalesce(auth_email_signup.display_name, internal.generated_name()))
   on conflict on constraint users_email_unique do nothing

@@ -2,7 +2,7 @@
 -- by the server; only the hash of a refresh token comes here.
 --
 -- Whoever changes how a user signs in locks in this order, so that two of them never wait for each other: an identity of a
--- provider, an address, a code, the user's row, the rest.
+-- provider, an address, a code or link to sign in with, the user's row, the codes that their session asked for, the rest.
 
 create or replace function internal.lock_address(channel text, address text) returns void
 language sql volatile as $$
@@ -51,27 +51,39 @@ comment on function internal.sign_in is
 create or replace function internal.end_sessions(app_user_id uuid, reason text, except_sid uuid default null) returns int
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  ended uuid;
-  ended_count int := 0;
+  ended_count int;
 begin
   if internal.caller() not in ('sign_in', 'user', 'developer', 'worker')
      or internal.caller() = 'user' and internal.user_id() <> end_sessions.app_user_id then
     raise exception 'these sessions are not to be ended by %', internal.caller();
   end if;
-  for ended in
+  with live as materialized (
     select s.id
       from app.user_sessions s
      where s.app_user_id = end_sessions.app_user_id and s.ended_at is null and s.id is distinct from end_sessions.except_sid
      order by s.id
        for update
-  loop
-    update app.user_sessions s set ended_at = internal.now(), end_reason = end_sessions.reason where s.id = ended;
-    perform internal.changed('session:' || ended);
-    ended_count := ended_count + 1;
-  end loop;
+  )
+  update app.user_sessions s
+     set ended_at = internal.now(), end_reason = end_sessions.reason
+    from live
+   where s.id = live.id;
+  get diagnostics ended_count = row_count;
+  -- the user once, not thousands of sessions: servers search all that they remember for each word
+  perform internal.changed('user:' || end_sessions.app_user_id);
   return ended_count;
 end $$;
-comment on function internal.end_sessions is 'Ends the sessions of a user, all but one if it is named, and tells the servers. Locks them in the order of their ids.';
+comment on function internal.end_sessions is 'Ends the sessions of a user, all but one if it is named, and has the servers forget the user. Locks the sessions
+   in the order of their ids.';
+
+create or replace function internal.session_lives() returns boolean
+language sql stable security definer set search_path = '' as $$
+  select exists (select from app.user_sessions s
+                   join app.users u on u.id = s.app_user_id
+                  where s.id = internal.session_id() and s.app_user_id = internal.user_id()
+                    and s.ended_at is null and s.expires_at > internal.now() and not u.is_banned)
+$$;
+comment on function internal.session_lives is 'Whether the session that calls has not ended, and its user is not banned.';
 
 create or replace function internal.session_holder() returns app.users
 language plpgsql volatile as $$
@@ -80,15 +92,28 @@ declare
 begin
   select u.* into me from app.users u where u.id = internal.user_id() for update;
   -- servers know a session for some seconds after it has ended: what changes an account asks again, behind the lock
-  if me.id is null or me.is_banned or not exists (
-       select from app.user_sessions s
-        where s.id = internal.session_id() and s.app_user_id = me.id and s.ended_at is null and s.expires_at > internal.now()) then
+  if me.id is null or not internal.session_lives() then
     perform internal.fail(401, 'UNAUTHORIZED', 'The session has ended.');
   end if;
   return me;
 end $$;
 comment on function internal.session_holder is
   'The user whose session calls, their row locked. Refuses 401 UNAUTHORIZED where the session does not live any more.';
+
+create or replace function internal.check_session() returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.caller() <> 'user' then
+    return;
+  end if;
+  perform from app.users u where u.id = internal.user_id() for key share;
+  if not internal.session_lives() then
+    perform internal.fail(401, 'UNAUTHORIZED', 'The session has ended.');
+  end if;
+end $$;
+comment on function internal.check_session is
+  'For what stays with an account and must not slip in behind a take-over, such as a device: refuses 401 UNAUTHORIZED where the session that calls does
+   not live any more; a server key has none. Locks the user, shared with whoever does the same, against take-over and deletion.';
 
 create or replace function internal.session_is_young() returns boolean
 language sql stable security definer set search_path = '' as $$
@@ -181,11 +206,12 @@ comment on function api.auth_sessions is 'The caller''s live sessions, newest fi
 create or replace function api.auth_session_end(session_id uuid) returns api.reply
 language plpgsql volatile as $$
 declare
+  me constant app.users := internal.session_holder();
   ended uuid;
 begin
   update app.user_sessions s
      set ended_at = internal.now(), end_reason = 'ended'
-   where s.id = auth_session_end.session_id and s.app_user_id = internal.user_id()
+   where s.id = auth_session_end.session_id and s.app_user_id = me.id
      and s.ended_at is null and s.expires_at > internal.now()
   returning s.id into ended;
   if ended is null then
@@ -194,7 +220,7 @@ begin
   perform internal.changed('session:' || ended);
   return internal.reply(200, '{"deleted": true}');
 end $$;
-comment on function api.auth_session_end is 'Ends one of the caller''s live sessions, also the one that calls. Refuses 404 NOT_FOUND. Supplement B2.';
+comment on function api.auth_session_end is 'Ends one of the caller''s live sessions, also the one that calls. Refuses 401 UNAUTHORIZED, 404 NOT_FOUND. Locks the user. Supplement B2.';
 
 create or replace function internal.forget__client_auth() returns void
 language sql volatile as $$

@@ -85,5 +85,5 @@ comment on function api.auth_social is
 
 create or replace function internal.proved_email(email text) returns text
 language sql immutable
-return case when internal.is_email(internal.email_normal(proved_email.email)) then internal.email_normal(proved_email.email) end;
+return case when internal.is_email(btrim(proved_email.email)) then internal.email_normal(proved_email.email) end;
 comment on function internal.proved_email is 'An address that a provider has verified, in its normal form; null when it has no form that we take.';

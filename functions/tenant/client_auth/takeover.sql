@@ -36,8 +36,6 @@ begin
   loop
     execute format('select internal.%I($1)', part) using take_back.app_user_id;
   end loop;
-  -- drops what servers remember of the user, and closes their live connections
-  perform internal.changed('user:' || take_back.app_user_id);
 end $$;
 comment on function internal.take_back is
   'Removes from an account all that was attached before its address was proved: password, sessions, phone, providers, anonymous id, open codes; and

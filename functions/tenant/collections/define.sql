@@ -95,7 +95,9 @@ language sql volatile security definer set search_path = '' as $$
   select to_regclass(format('collections.%I', (collection_register.c).name))::text, 'user_id', 'collections',
          array['id', 'user_id'] || case (collection_register.c).owner_scope when 'group' then array['group_id'] else '{}' end
            || array['created_at', 'updated_at', 'deleted_at'] || internal.collection_column_names((collection_register.c).id),
-         'collections', 'move', case (collection_register.c).owner_scope when 'group' then 'set null' else 'cascade' end, null, 'collections'
+         -- what a user wrote in a group is the group's: it outlives a reset, as it outlives the user
+         case (collection_register.c).owner_scope when 'user' then 'collections' end,
+         'move', case (collection_register.c).owner_scope when 'group' then 'set null' else 'cascade' end, null, 'collections'
   on conflict (table_name, user_column) do update set export_columns = excluded.export_columns
 $$;
 comment on function internal.collection_register is 'Writes what export, reset, merge and delete do with a collection''s rows. Granted to nobody.';

@@ -117,7 +117,7 @@ language sql volatile as $$
   select internal.reply(200, internal.entitlement_withdraw(internal.entitled_user(user_entitlement_delete.user_id), user_entitlement_delete.entitlement_id))
 $$;
 comment on function api.user_entitlement_delete is
-  'Removes promotional grants only: {deleted, still_active}. Refuses 400 INVALID_USER_ID, 404 NOT_FOUND. Supplement B4.';
+  'Removes promotional grants only: {deleted, still_active}. Refuses 404 NOT_FOUND. Supplement B4.';
 
 create or replace function internal.reward__entitlements(app_user_id uuid, part jsonb, source_type text, source_id text) returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$

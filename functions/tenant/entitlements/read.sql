@@ -114,4 +114,4 @@ create or replace function api.user_entitlements(user_id text) returns api.reply
 language sql stable as $$
   select internal.reply(200, internal.entitlements_with_grants(internal.entitled_user(user_entitlements.user_id)))
 $$;
-comment on function api.user_entitlements is 'A user''s entitlements with their grants. Refuses 400 INVALID_USER_ID, 404 NOT_FOUND.';
+comment on function api.user_entitlements is 'A user''s entitlements with their grants. Refuses 404 NOT_FOUND.';

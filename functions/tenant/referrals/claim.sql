@@ -81,6 +81,7 @@ begin
   if me <> all (coalesce(internal.lock_users(array[me, c.app_user_id]), '{}')) then
     perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
   end if;
+  perform internal.check_session();
   owner_id := c.app_user_id;
   select k.* into c from app.referral_codes k where k.id = c.id for no key update;
   if c.id is null then

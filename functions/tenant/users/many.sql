@@ -1,12 +1,18 @@
 -- Many users at once: bulk-update judges each item by itself, cohorts are made in one statement.
 
+create or replace function internal.naming_part(item jsonb, field text) returns text
+language sql immutable parallel safe as $$
+  select case when jsonb_typeof(naming_part.item -> naming_part.field) = 'string' then naming_part.item ->> naming_part.field end
+$$;
+comment on function internal.naming_part is 'What an item names a user by, or null: the number 5 is not the external id "5".';
+
 create or replace function internal.user_named(item jsonb) returns uuid
 language sql stable as $$
-  select u.id from app.users u where u.id = internal.as_uuid(user_named.item ->> 'user_id')
+  select u.id from app.users u where u.id = internal.as_uuid(internal.naming_part(user_named.item, 'user_id'))
   union all
-  select u.id from app.users u where u.external_id = user_named.item ->> 'external_id'
+  select u.id from app.users u where u.external_id = internal.naming_part(user_named.item, 'external_id')
   union all
-  select u.id from app.users u where u.anonymous_id = user_named.item ->> 'anonymous_id'
+  select u.id from app.users u where u.anonymous_id = internal.naming_part(user_named.item, 'anonymous_id')
 $$;
 comment on function internal.user_named is 'The user whom an item names by user_id, external_id or anonymous_id, or null.';
 
@@ -18,9 +24,11 @@ declare
   them app.users;
 begin
   if jsonb_typeof(i) <> 'object' then
-    perform internal.invalid('', 'must be an object', 'INVALID_BODY');
+    perform internal.fail(400, 'INVALID_BODY', 'An item must be an object.');
   end if;
-  if (select count(*) from unnest(array['user_id', 'external_id', 'anonymous_id']) n where jsonb_typeof(i -> n) = 'string') <> 1 then
+  -- null is as good as absent; what is there and no string names nobody, and must not be passed over
+  if (select array_agg(jsonb_typeof(i -> n)) from unnest(array['user_id', 'external_id', 'anonymous_id']) n
+       where jsonb_typeof(i -> n) <> 'null') is distinct from array['string'] then
     perform internal.invalid('user_id', 'name the user by one of user_id, external_id and anonymous_id', 'INVALID_BODY');
   end if;
   if jsonb_typeof(coalesce(i -> 'properties', '{}')) <> 'object' then
@@ -99,12 +107,14 @@ begin
     perform internal.fail(400, 'BATCH_TOO_LARGE', 'A bulk update holds at most 1000 users.',
                           '{"field": "updates", "reason": "must have 1 to 1000 items"}');
   end if;
-  -- all in one order, so that two bulk updates of the same users wait for each other and never in a circle
+  -- one at a time: the trail lets only one write anyway, and two that want each other's addresses would wait in a circle
+  perform pg_advisory_xact_lock(hashtextextended('users bulk update', 0));
+  -- all in one order, as whoever locks several users
   perform u.id
      from app.users u
-    where u.id in (select internal.as_uuid(e ->> 'user_id') from jsonb_array_elements(items) e)
-       or u.external_id in (select e ->> 'external_id' from jsonb_array_elements(items) e)
-       or u.anonymous_id in (select e ->> 'anonymous_id' from jsonb_array_elements(items) e)
+    where u.id in (select internal.as_uuid(internal.naming_part(e, 'user_id')) from jsonb_array_elements(items) e)
+       or u.external_id in (select internal.naming_part(e, 'external_id') from jsonb_array_elements(items) e)
+       or u.anonymous_id in (select internal.naming_part(e, 'anonymous_id') from jsonb_array_elements(items) e)
     order by u.id
       for no key update;
   -- then segments: they stay until the end, as the items were judged
@@ -157,7 +167,7 @@ begin
 end $$;
 comment on function api.users_bulk_update is
   'Updates up to 1000 users: {updated, failed, results}. Each item is a savepoint of its own: what is wrong with one is said under it, and stops no other.
-   Refuses 400 BATCH_TOO_LARGE. Locks the users in the order of their ids, then the segments in that of theirs. Supplement B4.';
+   Refuses 400 BATCH_TOO_LARGE. Runs one at a time. Locks the users in the order of their ids, then the segments in that of theirs. Supplement B4.';
 
 create or replace function internal.with_index(value jsonb, index int) returns jsonb
 language plpgsql immutable parallel safe as $$
@@ -217,7 +227,7 @@ begin
   end loop;
   if exists (select from json_array_elements_text(users_cohort.segment_ids) w
               where not exists (select from app.segments s where s.id = internal.as_uuid(w))) then
-    perform internal.invalid('segment_ids', 'must be segments of the project');
+    perform internal.invalid('segment_ids', 'must be segments of the project', 'INVALID_BODY');
   end if;
   perform internal.segments_touched();
   answer := internal.reply(201, shown);
@@ -226,4 +236,4 @@ begin
 end $$;
 comment on function api.users_cohort is
   'Makes 1 to 1000 anonymous users that share properties, in which {{index}} counts from 0; label stands in properties._cohort. 201 {count, user_ids, users}.
-   Refuses 400 INVALID_BODY, VALIDATION_ERROR (unknown segments), SEGMENT_NOT_STATIC, 409 IDEMPOTENCY_CONFLICT. Supplement B4.';
+   Refuses 400 INVALID_BODY, SEGMENT_NOT_STATIC, 409 IDEMPOTENCY_CONFLICT. Supplement B4.';

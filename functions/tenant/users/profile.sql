@@ -43,9 +43,6 @@ declare
   wished text;
 begin
   select u.* into me from app.users u where u.id = internal.user_id();
-  if me.id is null then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
-  end if;
   if me.timezone is null and me_get.time_zones is not null then
     select z.name into wished
       from json_array_elements_text(me_get.time_zones) with ordinality as z (name, n)
@@ -58,10 +55,20 @@ begin
       select u.* into me from app.users u where u.id = internal.user_id();
     end if;
   end if;
+  -- asked last: a user may have gone while the zone waited for the row
+  if me.id is null then
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
+  end if;
   return internal.reply(200, internal.user_json(me));
 end $$;
 comment on function api.me_get is
   'The caller''s profile. time_zones are the headers'' wishes, best first: the first valid one is stored when none is yet. Refuses 404 NOT_FOUND.';
+
+create or replace function internal.is_blank(value text) returns boolean
+language sql immutable parallel safe
+-- white space of any script, control characters, and what has no width
+return is_blank.value ~ '^[\u0001-\u0020\u007f-\u00a0\u00ad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]*$';
+comment on function internal.is_blank is 'Whether there is nothing to see in a text.';
 
 create or replace function internal.user_fields(fields jsonb, code text) returns jsonb
 language plpgsql stable as $$
@@ -84,7 +91,7 @@ begin
           perform internal.invalid(field, 'must be true or false', user_fields.code);
         end if;
       when field = 'display_name' then
-        if text_value is null or btrim(text_value) = '' or char_length(text_value) > 100 then
+        if text_value is null or internal.is_blank(text_value) or char_length(text_value) > 100 then
           perform internal.invalid(field, 'must have 1 to 100 characters', user_fields.code);
         end if;
       when value = 'null' then

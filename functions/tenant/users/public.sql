@@ -60,10 +60,10 @@ end $$;
 comment on function internal.profiles_named is
   'Public profiles whose name begins so, whatever the case, in the order of names. Leaves out who is blocked either way, or banned.';
 
-create or replace function api.users_search(page_limit int, q text default null) returns api.reply
+create or replace function api.users_search(page_limit int, is_enabled boolean, q text default null) returns api.reply
 language plpgsql stable as $$
 begin
-  if internal.setting('user_search_enabled') is distinct from 'true' then
+  if not users_search.is_enabled then
     perform internal.fail(403, 'FORBIDDEN', 'Users of this project cannot search for each other.');
   end if;
   if coalesce(char_length(btrim(users_search.q)), 0) < 2 then
@@ -73,4 +73,5 @@ begin
   return internal.reply(200, internal.profiles_named(btrim(users_search.q), users_search.page_limit));
 end $$;
 comment on function api.users_search is
-  'Public profiles by the beginning of the name. Refuses 403 FORBIDDEN unless the setting user_search_enabled is true, 400 INVALID_INPUT. Supplement B2.';
+  'Public profiles by the beginning of the name. is_enabled is the project''s user_search_enabled, which control knows and the server passes. Refuses
+   403 FORBIDDEN where it is false, 400 INVALID_INPUT. Supplement B2.';

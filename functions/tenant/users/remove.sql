@@ -5,8 +5,22 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   place record;
 begin
-  -- from here on nothing new can refer to the user
+  -- from here on nothing new can refer to the user; whoever waited for another deletion finds nobody
   perform from app.users u where u.id = user_delete.user_id for update;
+  if not found then
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
+  end if;
+  -- codes and links that are out for the user's addresses, and name nobody. One that signs somebody in at this moment waits for the
+  -- user's row behind its own: passed over, it finds nobody there
+  delete from app.user_codes c
+   where c.id in (select o.id
+                    from app.users u
+                    join app.user_codes o on (o.channel, o.address) in (('email', u.email), ('phone', u.phone))
+                   where u.id = user_delete.user_id and o.app_user_id is null
+                     for update of o skip locked);
+  -- answers that are kept for a repeated request name their caller as a text
+  delete from app.idempotency_keys k where k.caller = 'user ' || user_delete.user_id;
+  delete from app.collection_keys k using app.collections c where k.collection_id = c.id and k.caller = 'user ' || user_delete.user_id;
   for place in
     select d.table_name, d.user_column
       from internal.user_data d
@@ -18,8 +32,9 @@ begin
   delete from app.users u where u.id = user_delete.user_id;
 end $$;
 comment on function internal.user_delete is
-  'Deletes a user with every row of theirs: foreign keys cascade, and tables without one are registered with on_delete delete. The one way in which users
-   end, for administrators and for themselves. Locks the user. Granted to nobody.';
+  'Deletes a user with every row of theirs: foreign keys cascade, tables without one are registered with on_delete delete, and what no column of a
+   user names is done here. The one way in which users end, for administrators and for themselves. Refuses 404 NOT_FOUND. Locks the user. Granted to
+   nobody.';
 
 create or replace function internal.user_delete_by_administrator(user_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -64,11 +79,10 @@ begin
   if internal.caller() <> 'user' then
     perform internal.fail(403, 'SESSION_REQUIRED', 'Only a signed-in user deletes the account.');
   end if;
-  -- a code before the user's row, as sign-in locks them
+  me := internal.session_holder();
   if account_delete.code_hash is not null then
     has_code := internal.deletion_code_use(account_delete.code_hash);
   end if;
-  me := internal.session_holder();
   if not has_code and internal.has_identity(me.id) and not internal.session_is_young() then
     return false;
   end if;
@@ -77,7 +91,7 @@ begin
 end $$;
 comment on function internal.account_delete is
   'Deletes the caller''s own account. Who has an identity must have signed in less than 10 minutes ago (a refresh is no sign-in) or send a code; false when
-   neither is so. Refuses 403 SESSION_REQUIRED, 401 UNAUTHORIZED. Locks the code, then the user.';
+   neither is so. Refuses 403 SESSION_REQUIRED, 401 UNAUTHORIZED. Locks the user, then the code.';
 
 create or replace function api.me_delete(confirm text default null, code_hash text default null) returns api.reply
 language plpgsql volatile as $$

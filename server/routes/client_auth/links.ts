@@ -40,9 +40,13 @@ type Passwords = { readonly password: string; readonly current_password?: string
 
 const newPassword = async (context: HandlerContext, trustsYoung: boolean) => {
   const { password, current_password } = context.body as Passwords
-  refuseWeak(password)
   const checked_hash = await checkedHash(context, current_password, trustsYoung)
   return { password_hash: await hashPassword(password), checked_hash }
+}
+
+const setPassword = async (context: HandlerContext) => {
+  refuseWeak((context.body as Passwords).password)
+  return context.call('auth_password_set', await newPassword(context, true))
 }
 
 const linkHash = (context: HandlerContext, channel: 'email' | 'phone') => {
@@ -70,6 +74,8 @@ const linkSocial = async (context: HandlerContext) => {
 }
 
 const link = async (context: HandlerContext) => {
+  const { password } = context.body as Partial<Passwords>
+  if (password !== undefined) refuseWeak(password)
   await takeLimits(context, perSubject('client link', userIdOf(context), [10, 'minute']), 'RATE_LIMITED')
   switch (context.body['provider']) {
     case 'email':
@@ -155,7 +161,7 @@ export const clientAuthLinks = area({
         'forgotten password is set anew without it.',
       body: z.object({ password: NewPassword, current_password }),
       example: { password: 'a long passphrase' },
-      handle: async (context) => context.call('auth_password_set', await newPassword(context, true)),
+      handle: setPassword,
       replies: { 200: Success },
       refusals: { 400: ['INVALID_INPUT', 'WEAK_PASSWORD'], 401: ['UNAUTHORIZED'], 429: ['RATE_LIMITED'] },
       failure: 'UPDATE_FAILED',
