@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { decodeJwt } from 'jose'
 import { afterEach, describe, expect, test } from 'vitest'
+import { deviceOf } from '#server/routes/client_auth/result.ts'
 import type { Answer } from '#test/support/harness.ts'
 import {
   anonymousId,
@@ -474,6 +475,12 @@ describe('sessions', () => {
     const odd = { 'x-service-platform': 'x'.repeat(300), 'cf-ipcountry': 'XX', 'x-service-app-version': ' ' }
     const guest = device(await app.post('/client/auth/anonymous', {}, odd))
     expect((await list(guest)).data[0]).toMatchObject({ platform: 'x'.repeat(50), ip_country: null, app_version: null })
+  })
+
+  test('believe in a country only where a proxy is trusted to name it', () => {
+    const from = (TRUST_PROXY: unknown) =>
+      deviceOf({ request: { headers: { 'cf-ipcountry': 'DE' } }, services: { config: { TRUST_PROXY } } } as never)
+    expect([from(false).ip_country, from(true).ip_country, from(1).ip_country]).toEqual([undefined, 'DE', 'DE'])
   })
 
   test('end one by one: only one’s own, only live ones', async () => {

@@ -77,7 +77,7 @@ test('the name is the claim, else what was sent, else generated; too long ones a
     (await social('google', { name }, sent === undefined ? {} : { name: sent })).data.user.display_name
   expect(await named('Claim', 'Sent')).toBe('Claim')
   expect(await named(undefined, 'Sent')).toBe('Sent')
-  for (const nothing of [undefined, '', '  ', '\u0000\u0007', 7, null])
+  for (const nothing of [undefined, '', '  ', '\u0000\u0007', '\u200b\u200d', '\u3000', 7, null])
     expect(await named(nothing)).toMatch(/^[A-Z][a-z]+ [A-Z][a-z]+$/)
   expect(await named('🌱'.repeat(150))).toBe('🌱'.repeat(100))
   expect(await named('a\u0000b\ud800c')).toBe('a b c')
@@ -275,6 +275,14 @@ describe('bad tokens', () => {
     expectRefusal(answer, 400, 'INVALID_INPUT')
     expect(answer.error?.details.field).toBe(field)
   })
+})
+
+test('of a project that has just been deleted the key is no good, though a server still knows it', async () => {
+  const gone = await stage.newProject()
+  expect((await gone.app.post('/client/auth/anonymous')).status).toBe(201)
+  await harness.control('update app.projects set deleted_at = now() where id = $1', [gone.id])
+  const id_token = await stage.socialToken('google', {})
+  expectRefusal(await gone.app.post('/client/auth/social', { provider: 'google', id_token }), 401, 'UNAUTHORIZED')
 })
 
 test('a banned user is told so, once the token has proved who it is', async () => {

@@ -92,8 +92,10 @@ describe.each(proofs)('the victim proves the address by %s', (_name, prove) => {
       expect((await there(token)).status).toBe(200)
     }
 
+    const earlier = await stage.magicToken(attacker.email)
     const { answer, identity } = await prove(attacker.email)
     expect([answer.status, answer.data.is_new_user]).toEqual([200, false])
+    expectRefusal(await stage.verifyLink(earlier), 401, 'INVALID_TOKEN')
     expect(answer.data.user).toMatchObject({
       id: attacker.device.id,
       email: attacker.email,
@@ -320,6 +322,20 @@ describe('raced', () => {
     expect([first?.status, taken?.status]).toEqual([200, 200])
     expectRefusal(await stage.me(device(first as Answer)), 401, 'UNAUTHORIZED')
     expect((await stage.me(device(taken as Answer))).status).toBe(200)
+  })
+
+  test('a proof that waits for the account’s deletion is good once more, and makes a new account', async () => {
+    const email = newEmail()
+    const made = await stage.signup(email)
+    const code = await stage.code(email)
+    const [gone, proved] = await stage.queued(made.id, [
+      () => made.delete('/client/users/me', { confirm: 'DELETE' }),
+      () => stage.verifyCode(email, code),
+    ])
+    expect(gone?.status).toBe(200)
+    expectRefusal(proved as Answer, 401, 'UNAUTHORIZED')
+    const again = await stage.verifyCode(email, code)
+    expect([again.status, again.data.user.id === made.id]).toEqual([201, false])
   })
 
   test('a link that waits for the take-over links nothing; one that came first is detached', async () => {

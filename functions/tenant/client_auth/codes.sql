@@ -1,5 +1,9 @@
 -- Passwordless sign-in: six-digit codes by mail and phone, magic links. A request looks no account up, so that neither its answer
 -- nor its time tells whether there is one. Codes and tokens are made by the server; here are only their hashes.
+comment on table app.user_codes is
+  'One-time codes and magic links. secret_hash is the HMAC of a code under SECRETS_KEY, or the SHA-256 of a link''s token; sealed is what is to be sent,
+   encrypted by the server, until it is sent. app_user_id: whose session asked for it; null for what signs in.';
+
 create or replace function internal.has_provider(provider text) returns boolean
 language sql stable security definer set search_path = '' as $$
   select exists (select from app.integrations i where i.provider = has_provider.provider and i.is_active)

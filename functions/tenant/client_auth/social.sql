@@ -55,7 +55,8 @@ begin
     end if;
   else
     insert into app.users (email, email_verified, display_name)
-    values (proved, proved is not null, coalesce(auth_social.display_name, internal.generated_name()))
+    values (proved, proved is not null,
+            coalesce(case when not internal.is_blank(auth_social.display_name) then auth_social.display_name end, internal.generated_name()))
     on conflict on constraint users_email_unique do nothing
     returning * into them;
     is_new := them.id is not null;

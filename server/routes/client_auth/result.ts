@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { dataOf, type Reply } from '#server/database/database.ts'
+import { refusal } from '#server/errors.ts'
 import { sessionUser } from '#server/http/callers.ts'
 import type { Edge } from '#server/http/edges.ts'
 import { perIp, takeLimits } from '#server/http/limits.ts'
@@ -93,14 +94,15 @@ export const signIn = async (context: HandlerContext, name: string, args: Record
 export const newcomers = (context: HandlerContext) =>
   takeLimits(context, perIp('client signup', context.request.ip, [30, 'minute'], [500, 'day']), 'RATE_LIMITED')
 
-/** What sign-in asks control of the project: audiences, where links lead, in whose name mail goes out. */
+/** Whom identity tokens must be made out to, as control knows it. */
 export type SignInSettings = {
   readonly bundle_id: string | null
   readonly google_oauth_client_id: string | null
 }
 
-export const settingsOf = async ({ services, resolved }: HandlerContext, failure: string): Promise<SignInSettings> =>
-  dataOf<SignInSettings>(
+/** The project may have been deleted a moment ago: then its key is not valid any more, whatever is remembered here. */
+export const settingsOf = async ({ services, resolved }: HandlerContext, failure: string): Promise<SignInSettings> => {
+  const settings = dataOf<SignInSettings | null>(
     await services.database.call(
       services.control,
       'control_auth',
@@ -110,3 +112,6 @@ export const settingsOf = async ({ services, resolved }: HandlerContext, failure
       { readOnly: true, failure },
     ),
   )
+  if (!settings) throw refusal(401, 'UNAUTHORIZED', 'The API key is not valid.')
+  return settings
+}
