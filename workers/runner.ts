@@ -80,6 +80,8 @@ const keepRunning = async (services: Services, start: () => Promise<Runner>): Pr
       stopping = true
       await current.stop().catch(() => undefined)
       await watching
+      // one that began at this very moment
+      await current.stop().catch(() => undefined)
     },
   }
 }

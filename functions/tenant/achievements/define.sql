@@ -221,6 +221,9 @@ begin
     select u.* into kept
       from app.user_achievements u
      where (u.app_user_id, u.achievement_id) = (achievement_by_hand.app_user_id, achievement_by_hand.achievement_id);
+    if not found then
+      perform internal.fail(404, 'NOT_FOUND', 'The achievement was deleted just now.');
+    end if;
   elsif not achievement_by_hand.is_grant then
     update app.user_achievements u
        set revoked_at = internal.now()

@@ -78,10 +78,14 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   made record;
 begin
-  with unlocked as (
+  with living as materialized (
+    -- one that is being deleted is waited for, and nobody unlocks it any more
+    select a.id from app.achievements a where a.id = any (achievements_unlock.achievement_ids) order by a.id for key share
+  ), unlocked as (
     insert into app.user_achievements as u (app_user_id, achievement_id, unlocked_at, source)
-    select w.app_user_id, w.achievement_id, internal.now(), achievements_unlock.source
+    select w.app_user_id, l.id, internal.now(), achievements_unlock.source
       from unnest(achievements_unlock.app_user_ids, achievements_unlock.achievement_ids) as w (app_user_id, achievement_id)
+      join living l on l.id = w.achievement_id
      group by 1, 2
      order by 1, 2
     on conflict on constraint user_achievements_pkey do update

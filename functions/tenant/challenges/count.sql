@@ -187,16 +187,25 @@ begin
              as w (app_user_id, challenge_id, amount, team, completes)
       join app.challenges c on c.id = w.challenge_id
       left join app.challenge_participants p on (p.app_user_id, p.challenge_id) = (w.app_user_id, w.challenge_id)
-  ), stored as (
-    insert into app.challenge_participants as p (app_user_id, challenge_id, joined_at, progress, reached_at, status, completed_at, group_id)
+  ), living as materialized (
+    -- one that is being deleted is waited for, and nobody joins it any more
+    select c.id from app.challenges c where c.id in (select k.challenge_id from counted k where k.is_new) order by c.id for key share
+  ), kept as (
+    select k.* from counted k where not k.is_new or k.challenge_id in (select l.id from living l)
+  ), joined as (
+    insert into app.challenge_participants (app_user_id, challenge_id, joined_at, progress, reached_at, status, completed_at, group_id)
     select k.app_user_id, k.challenge_id, internal.now(), k.amount, internal.now(),
            case when k.completes then 'completed' else 'in_progress' end, case when k.completes then internal.now() end, k.team
-      from counted k
+      from kept k
+     where k.is_new
      order by k.app_user_id, k.challenge_id
-    on conflict on constraint challenge_participants_pkey do update
-       set progress = excluded.progress, reached_at = case when p.progress = excluded.progress then p.reached_at else excluded.reached_at end,
-           status = case when p.status = 'in_progress' then excluded.status else p.status end,
-           completed_at = coalesce(p.completed_at, excluded.completed_at), group_id = excluded.group_id
+  ), moved_on as (
+    update app.challenge_participants p
+       set progress = k.amount, reached_at = case when p.progress = k.amount then p.reached_at else internal.now() end,
+           status = case when p.status = 'in_progress' and k.completes then 'completed' else p.status end,
+           completed_at = coalesce(p.completed_at, case when k.completes then internal.now() end), group_id = k.team
+      from kept k
+     where not k.is_new and (p.app_user_id, p.challenge_id) = (k.app_user_id, k.challenge_id)
   )
   select array_agg(json_build_object('app_user_id', k.app_user_id, 'id', k.challenge_id, 'name', k.name, 'progress', k.amount, 'goal_value', k.goal_value,
                                      'completed', k.completes or k.was_completed) order by k.app_user_id, k.challenge_id)
@@ -208,7 +217,7 @@ begin
          jsonb_agg(jsonb_build_object('app_user_id', k.app_user_id, 'challenge_id', k.challenge_id, 'before', k.before, 'after', k.amount)
                    order by k.app_user_id, k.challenge_id) as changes
     into moved
-    from counted k;
+    from kept k;
   perform internal.add_effects('challenges', moved.effects);
   perform internal.challenges_pay(moved.completers, moved.completed);
   -- most counting is neither the first nor the last

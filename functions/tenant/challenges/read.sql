@@ -125,6 +125,11 @@ begin
     perform internal.fail(409, 'CHALLENGE_NOT_ACTIVE', 'This challenge has ended.');
   end if;
   if is_new then
+    perform from app.challenges x where x.id = c.id for key share;
+    if not found then
+      -- deleted meanwhile: refused as any that is not there
+      perform internal.challenge_find(challenge_join.challenge_id);
+    end if;
     insert into app.challenge_participants as m (app_user_id, challenge_id, group_id)
     values (me, c.id, internal.challenge_team(c, me, challenge_join.group_id))
     on conflict on constraint challenge_participants_pkey do update

@@ -198,7 +198,8 @@ language plpgsql stable as $$
 declare
   event app.engagement_events;
 begin
-  select e.* into event from app.engagement_events e where e.id = event_get.event_id limit 1;
+  -- an id that a client chose may come again when it is forgotten
+  select e.* into event from app.engagement_events e where e.id = event_get.event_id order by e.received_at desc limit 1;
   if not found then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such event.');
   end if;
