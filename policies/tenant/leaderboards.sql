@@ -26,7 +26,7 @@ grant execute on function internal.leaderboard_show, internal.leaderboard_mine, 
   api.leaderboard_get, api.leaderboard_me, api.leaderboards_list, api.leaderboard_submit
   to app_user;
 grant execute on function internal.leaderboard_json, internal.leaderboard_find, internal.leaderboard_source_problem, internal.leaderboard_check,
-  internal.leaderboard_runs_drop, internal.leaderboard_entry_put, internal.leaderboard_entry_delete, internal.leaderboard_import,
+  internal.leaderboard_runs_drop, internal.leaderboard_runs_close, internal.leaderboard_lock, internal.leaderboard_entry_put, internal.leaderboard_entry_delete, internal.leaderboard_import,
   internal.leaderboard_entries_page, internal.leaderboard_runs_page, internal.leaderboard_close, internal.leaderboard_odd,
   internal.leaderboard_is_open, internal.leaderboard_run_at, internal.leaderboard_period,
   api.leaderboard_define, api.leaderboards, api.leaderboard_definition_get, api.leaderboard_update, api.leaderboard_delete,

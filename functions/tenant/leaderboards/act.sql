@@ -15,6 +15,18 @@ end $$;
 comment on function internal.leaderboard_submit_check is
   'Refuses a score by hand that a board does not take: 409 LEADERBOARD_NOT_MANUAL, 403 SERVER_KEY_REQUIRED, 400 SCORE_OUT_OF_RANGE. Granted to nobody.';
 
+create or replace function internal.leaderboard_stored(board app.leaderboards, entry app.leaderboard_entries) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform from app.leaderboard_entries e
+    where (e.app_user_id, e.run_id) = ((leaderboard_stored.entry).app_user_id, (leaderboard_stored.entry).run_id);
+  if not found then
+    perform internal.leaderboard_gone(leaderboard_stored.board);
+  end if;
+end $$;
+comment on function internal.leaderboard_stored is
+  'That a first entry was stored: a run that went away at that moment takes none. Refuses 404 NOT_FOUND, 409 LEADERBOARD_NOT_ACTIVE. Granted to nobody.';
+
 create or replace function internal.leaderboard_submit(id_or_key text, score numeric, metadata jsonb, idempotency_key text, body_hash text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -52,9 +64,15 @@ begin
   end if;
   if run.id is null then
     run := internal.leaderboard_run_make(run);
+    if run.id is null then
+      perform internal.leaderboard_gone(board);
+    end if;
   end if;
   moved := internal.leaderboard_put(board, run, (me, 1, leaderboard_submit.score, at, leaderboard_submit.score, at, leaderboard_submit.score, at,
                                                  leaderboard_submit.metadata)::internal.leaderboard_tally, board.max_per_minute);
+  if (moved.was).score is null then
+    perform internal.leaderboard_stored(board, moved.entry);
+  end if;
   ranks := internal.leaderboard_moved(board, run, moved.was, moved.entry);
   answer := internal.reply(case when (moved.was).score is null then 201 else 200 end, json_build_object(
     'entry', internal.leaderboard_entry_json(moved.entry, ranks.rank, shown.display_name, shown.avatar_url),
@@ -91,13 +109,19 @@ create or replace function internal.leaderboard_run_now(board app.leaderboards) 
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   run constant app.leaderboard_runs := internal.leaderboard_run_at(leaderboard_run_now.board, internal.now());
+  made app.leaderboard_runs;
 begin
   if not internal.leaderboard_is_open(run) then
     perform internal.fail(409, 'LEADERBOARD_NOT_ACTIVE', 'This leaderboard has no run that is open.');
   end if;
-  return internal.leaderboard_run_make(run);
+  made := internal.leaderboard_run_make(run);
+  if made.id is null then
+    perform internal.leaderboard_gone(leaderboard_run_now.board);
+  end if;
+  return made;
 end $$;
-comment on function internal.leaderboard_run_now is 'The current run, made where it is not there yet. Refuses 409 LEADERBOARD_NOT_ACTIVE. Granted to nobody.';
+comment on function internal.leaderboard_run_now is
+  'The current run, made where it is not there yet. Refuses 409 LEADERBOARD_NOT_ACTIVE, 404 NOT_FOUND. Granted to nobody.';
 
 create or replace function internal.leaderboard_set(board app.leaderboards, run app.leaderboard_runs, app_user_id uuid, score numeric, metadata jsonb,
                                                     out was app.leaderboard_entries, out entry app.leaderboard_entries)
@@ -139,6 +163,9 @@ begin
   run := internal.leaderboard_run_now(leaderboard_entry_put.board);
   moved := internal.leaderboard_set(leaderboard_entry_put.board, run, leaderboard_entry_put.user_id, leaderboard_entry_put.score,
                                     leaderboard_entry_put.metadata);
+  if (moved.was).score is null then
+    perform internal.leaderboard_stored(leaderboard_entry_put.board, moved.entry);
+  end if;
   ranks := internal.leaderboard_moved(leaderboard_entry_put.board, run, moved.was, moved.entry);
   perform internal.audit('leaderboards.entry_set', 'users', leaderboard_entry_put.user_id::text, json_build_object(
     'leaderboard', json_build_array(null, (leaderboard_entry_put.board).key), 'score', json_build_array((moved.was).score, (moved.entry).score)));
@@ -192,6 +219,9 @@ begin
   known := coalesce(internal.lock_users(array(select (i.value ->> 'app_user_id')::uuid from jsonb_array_elements(leaderboard_import.entries) i)), '{}');
   run := internal.leaderboard_run_now(leaderboard_import.board);
   perform from app.leaderboard_runs r where r.id = run.id for key share;
+  if not found then
+    perform internal.leaderboard_gone(leaderboard_import.board);
+  end if;
   -- who is named twice has the later score
   insert into app.leaderboard_entries as e (run_id, app_user_id, score, place, reached_at, submissions, metadata, is_hidden, created_at)
   select r.id, u.id, trim_scale(w.score), trim_scale(w.score) * sign, internal.now(), 1, coalesce(w.metadata, '{}'), u.is_banned, internal.now()
@@ -279,6 +309,9 @@ begin
    where r.id = run.id and r.closed_at is null
   returning r.* into run;
   if not found then
+    if not exists (select from app.leaderboards b where b.id = (leaderboard_close.board).id) then
+      perform internal.leaderboard_gone(leaderboard_close.board);
+    end if;
     perform internal.fail(409, 'LEADERBOARD_NOT_ACTIVE', 'This leaderboard has no run that is open.');
   end if;
   if (leaderboard_close.board).period = 'all_time' and coalesce(internal.now() < (leaderboard_close.board).ends_at, true) then

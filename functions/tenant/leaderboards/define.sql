@@ -181,6 +181,9 @@ declare
   wished app.leaderboards;
 begin
   select b.* into was from app.leaderboards b where b.id = was.id for no key update;
+  if not found then
+    perform internal.fail(404, 'NOT_FOUND', 'The leaderboard was deleted just now.');
+  end if;
   begin
     wished := jsonb_populate_record(was, (
       select coalesce(jsonb_object_agg(f.key, f.value), '{}')
@@ -192,6 +195,8 @@ begin
   end;
   perform internal.leaderboard_check(wished, was);
   if (wished.scoring, wished.sort, wished.period) is distinct from (was.scoring, was.sort, was.period) then
+    -- a first score that is on its way is waited for
+    perform internal.leaderboard_runs_close(was.id);
     if exists (select from app.leaderboard_entries e join app.leaderboard_runs r on r.id = e.run_id where r.leaderboard_id = was.id) then
       perform internal.fail(409, 'LEADERBOARD_IMMUTABLE', 'scoring, sort and period are fixed once there are entries.');
     end if;
@@ -213,6 +218,41 @@ end $$;
 comment on function api.leaderboard_update is
   'Changes a board. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, 409 LEADERBOARD_IMMUTABLE (scoring, sort or period, with entries). Locks the board.';
 
+create or replace function internal.leaderboard_runs_close(leaderboard_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.caller() <> 'developer' then
+    raise exception 'boards are changed by administrators, not by %', internal.caller();
+  end if;
+  -- live ones first, then what is to replace them, as the jobs do
+  perform from app.leaderboard_runs r where r.leaderboard_id = leaderboard_runs_close.leaderboard_id order by r.state <> 'live', r.id for update;
+end $$;
+comment on function internal.leaderboard_runs_close is 'Locks the runs of a board against new entries. Waits for those who are storing one.';
+
+create or replace function internal.leaderboard_lock(leaderboard_id uuid) returns boolean
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.caller() <> 'developer' then
+    raise exception 'boards are deleted by administrators, not by %', internal.caller();
+  end if;
+  -- neither of these two stops whoever stores a score, who has locked their user and waits for the board next
+  perform from app.leaderboards b where b.id = leaderboard_lock.leaderboard_id for no key update;
+  if not found then
+    return false;
+  end if;
+  perform from app.leaderboard_runs r where r.leaderboard_id = leaderboard_lock.leaderboard_id order by r.state <> 'live', r.id for no key update;
+  perform internal.lock_users(array(
+    select distinct e.app_user_id
+      from app.leaderboard_entries e
+      join app.leaderboard_runs r on r.id = e.run_id
+     where r.leaderboard_id = leaderboard_lock.leaderboard_id));
+  perform from app.leaderboards b where b.id = leaderboard_lock.leaderboard_id for update;
+  return true;
+end $$;
+comment on function internal.leaderboard_lock is
+  'Locks a board to be deleted, in the order in which scores, jobs and other changes meet it: the board and its runs against other changes, then everybody
+   who has an entry, then the board against new runs. False when it was deleted meanwhile.';
+
 create or replace function internal.leaderboard_runs_drop(leaderboard_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -231,8 +271,11 @@ language plpgsql volatile as $$
 declare
   doomed constant app.leaderboards := internal.leaderboard_find(leaderboard_delete.id_or_key);
 begin
+  if not internal.leaderboard_lock(doomed.id) then
+    perform internal.fail(404, 'NOT_FOUND', 'The leaderboard was deleted just now.');
+  end if;
   perform internal.leaderboard_runs_drop(doomed.id);
   delete from app.leaderboards b where b.id = doomed.id;
   return internal.reply(200, '{"deleted": true}');
 end $$;
-comment on function api.leaderboard_delete is 'Deletes a board with its runs and entries; rewards stay. Refuses 404 NOT_FOUND.';
+comment on function api.leaderboard_delete is 'Deletes a board with its runs and entries; rewards stay. Refuses 404 NOT_FOUND. Locks it and its users.';

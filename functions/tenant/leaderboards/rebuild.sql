@@ -86,6 +86,9 @@ begin
   end if;
   live := internal.leaderboard_run_make(live);
   select r.* into live from app.leaderboard_runs r where r.id = live.id for no key update;
+  if not found then
+    return json_build_object('state', 'done', 'users', 0, 'entries', 0, 'swapped', false);
+  end if;
   shadow := internal.leaderboard_begin_shadow(board, live, leaderboard_rebuild.operation_id);
   if shadow.id is null then
     return json_build_object('state', 'more', 'users', 0);
@@ -156,6 +159,8 @@ begin
     continue when not internal.leaderboard_is_open(place.run)
                or (place.run).starts_at >= replay__leaderboards.until or (place.run).ends_at <= replay__leaderboards.since;
     place.run := internal.leaderboard_run_make(place.run);
+    -- deleted meanwhile
+    continue when (place.run).id is null;
     for tally in
       select t.* from internal.leaderboard_log(place.board, place.run, replay__leaderboards.app_user_ids) t order by t.app_user_id
     loop

@@ -75,6 +75,11 @@ begin
   if run.id is not null then
     return run;
   end if;
+  -- a board that is being deleted is waited for, and begins no run any more
+  perform from app.leaderboards b where b.id = run.leaderboard_id for key share;
+  if not found then
+    return null;
+  end if;
   insert into app.leaderboard_runs (leaderboard_id, run_key, starts_at, ends_at)
   values (run.leaderboard_id, run.run_key, run.starts_at, run.ends_at)
   on conflict (leaderboard_id, run_key) where state = 'live' do nothing;
@@ -85,7 +90,19 @@ begin
   return run;
 end $$;
 comment on function internal.leaderboard_run_make is
-  'The row of a run, made by whoever comes first; the job makes the next one ahead of time, so that nobody waits here. Granted to nobody.';
+  'The row of a run, made by whoever comes first; the job makes the next one ahead of time, so that nobody waits here. Null when the board was deleted
+   meanwhile. Granted to nobody.';
+
+create or replace function internal.leaderboard_gone(board app.leaderboards) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if exists (select from app.leaderboards b where b.id = (leaderboard_gone.board).id) then
+    perform internal.fail(409, 'LEADERBOARD_NOT_ACTIVE', 'This leaderboard got other rules just now.');
+  end if;
+  perform internal.fail(404, 'NOT_FOUND', 'The leaderboard was deleted just now.');
+end $$;
+comment on function internal.leaderboard_gone is
+  'For whoever finds that a run went away while they waited for it. Refuses 404 NOT_FOUND, or where only the run went 409 LEADERBOARD_NOT_ACTIVE. Granted to nobody.';
 
 create or replace function internal.leaderboard_run_json(run app.leaderboard_runs) returns json
 language sql stable as $$

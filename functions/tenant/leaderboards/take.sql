@@ -56,7 +56,8 @@ begin
       join app.leaderboards b on b.id = t.board_id
       left join app.leaderboard_runs r on r.id = t.run_id
       left join made m on (m.board_id, m.run_key) = (t.board_id, t.run_key) and t.run_id is null
-     where case when b.segment_id is null then true else internal.leaderboard_admits(b, t.app_user_id) end
+     where coalesce(t.run_id, (m.run).id) is not null
+       and case when b.segment_id is null then true else internal.leaderboard_admits(b, t.app_user_id) end
   ), stepped as (
     -- what is being rebuilt to replace a run gets the same
     select d.app_user_id, d.tally, d.b, d.run_id, true as is_live from due d
