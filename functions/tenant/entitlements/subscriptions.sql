@@ -266,7 +266,10 @@ begin
   end if;
   select k.* into s from app.subscriptions k where k.source_ref = ref;
   whose := coalesce(s.app_user_id, internal.subscription_user(subscription_ingest.event));
-  perform internal.lock_users(array[whose]);
+  if internal.lock_users(array[whose]) is null then
+    -- deleted meanwhile, with what they had bought
+    whose := null;
+  end if;
   -- of a first event the user is the only lock: two at once wait here
   select k.* into s from app.subscriptions k where k.source_ref = ref for no key update;
   insert into app.subscription_events as k (id, source_ref, app_user_id, type, event_at, payload, outcome)

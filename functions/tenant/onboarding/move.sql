@@ -36,25 +36,36 @@ comment on function internal.onboarding_next is
   'The step after this one that is for the user, or null; the first that they have not done, where this one is null or no longer in the flow.
    Granted to nobody.';
 
+create or replace function internal.onboarding_user_lock(code text) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.caller() not in ('user', 'server_key_user') then
+    raise exception 'users go through flows themselves, not %', internal.caller();
+  end if;
+  if internal.lock_users(array[internal.user_id()]) is null then
+    perform internal.fail(404, onboarding_user_lock.code, 'There is no such user.');
+  end if;
+end $$;
+comment on function internal.onboarding_user_lock is 'Locks the caller, or refuses 404 with this code: they were deleted meanwhile. Granted to nobody.';
+
 create or replace function internal.onboarding_mine(flow_id uuid, code text) returns app.onboarding_progress
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   progress app.onboarding_progress;
 begin
-  if internal.caller() not in ('user', 'server_key_user') then
-    raise exception 'users go through flows themselves, not %', internal.caller();
-  end if;
-  perform internal.lock_users(array[internal.user_id()]);
+  perform internal.onboarding_user_lock(onboarding_mine.code);
+  -- with the flow it goes, too: who deletes that waits for us, or we find nothing
   select p.* into progress
     from app.onboarding_progress p
-   where (p.app_user_id, p.flow_id) = (internal.user_id(), onboarding_mine.flow_id);
-  if not found and onboarding_mine.code is not null then
+   where (p.app_user_id, p.flow_id) = (internal.user_id(), onboarding_mine.flow_id)
+     for no key update;
+  if not found then
     perform internal.fail(404, onboarding_mine.code, 'This flow has not been started.');
   end if;
   return progress;
 end $$;
 comment on function internal.onboarding_mine is
-  'The caller''s progress, locked with its user; where there is none, 404 with this code, or null when there is no code. Granted to nobody.';
+  'The caller''s progress, locked, after its user; where there is none, 404 with this code. Granted to nobody.';
 
 create or replace function internal.onboarding_tell(progress app.onboarding_progress, event text, properties jsonb) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -78,7 +89,7 @@ declare
   flow app.onboarding_flows;
   progress app.onboarding_progress;
 begin
-  perform internal.onboarding_mine(onboarding_start.flow_id, null);
+  perform internal.onboarding_user_lock('NOT_FOUND');
   -- held, so that it is not deleted between here and the row
   select f.* into flow from app.onboarding_flows f where f.id = onboarding_start.flow_id and f.is_active for key share;
   if not found then

@@ -149,6 +149,11 @@ begin
     perform internal.segments_settle(array[segment.id], differing);
   end if;
   if coalesce(cardinality(differing), 0) < segments_refresh.batch then
+    perform from app.segments s where s.id = segment.id for key share;
+    if not found then
+      -- deleted meanwhile
+      return 0;
+    end if;
     select count(*) into members from app.segment_members m where m.segment_id = segment.id;
     update app.segment_states t set member_count = members, last_evaluated_at = internal.now() where t.segment_id = segment.id;
     perform internal.segment_count(segment.id, members);
