@@ -32,6 +32,13 @@ begin
     perform internal.fail(409, 'MAX_OWNED_REACHED', 'A user has at most ' || (inventory_add.item).max_owned || ' of ' || (inventory_add.item).key || '.',
                           json_build_object('catalog_item_key', (inventory_add.item).key, 'max_owned', (inventory_add.item).max_owned));
   end if;
+  if not exists (select from app.inventory_stacks s where (s.app_user_id, s.catalog_item_id) = (inventory_add.app_user_id, (inventory_add.item).id)) then
+    -- one that is being deleted is waited for, and is not there any more
+    perform from app.catalog_items i where i.id = (inventory_add.item).id for key share;
+    if not found then
+      perform internal.fail(404, 'ITEM_NOT_FOUND', 'There is no such item.');
+    end if;
+  end if;
   insert into app.inventory_stacks as s (app_user_id, catalog_item_id, quantity, expires_at, source_type, source_id)
   values (inventory_add.app_user_id, (inventory_add.item).id, inventory_add.quantity, inventory_add.expires_at, inventory_add.source_type,
           inventory_add.source_id)
@@ -45,7 +52,7 @@ begin
   return stack;
 end $$;
 comment on function internal.inventory_add is
-  'Adds to the stack of its end. Refuses 409 MAX_OWNED_REACHED, LIMIT_REACHED. The user must be locked. Granted to nobody.';
+  'Adds to the stack of its end. Refuses 409 MAX_OWNED_REACHED, LIMIT_REACHED, 404 ITEM_NOT_FOUND. The user must be locked. Granted to nobody.';
 
 create or replace function internal.inventory_give(app_user_id uuid, item app.catalog_items, quantity bigint, expires_at timestamptz, reason text,
                                                    source_type text, source_id text)
