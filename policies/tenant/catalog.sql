@@ -29,7 +29,7 @@ grant insert, delete, update (quantity, position) on app.bundle_contents to app_
 
 grant execute on function internal.catalog_item_json, internal.catalog_find, internal.catalog_page to app_user, app_admin;
 grant execute on function api.catalog_list, api.catalog_get to app_user;
-grant execute on function internal.catalog_found, internal.catalog_lock, internal.catalog_prices_set, internal.catalog_contents_set,
+grant execute on function internal.catalog_found, internal.catalog_lock, internal.catalog_currencies_hold, internal.catalog_prices_set, internal.catalog_contents_set,
   internal.catalog_write, internal.catalog_touch, internal.catalog_import_part, api.catalog_items, api.catalog_item_get, api.catalog_define,
   api.catalog_update, api.catalog_prices_put, api.catalog_contents_put, api.catalog_delete, api.catalog_import
   to app_admin;

@@ -12,11 +12,22 @@ language sql volatile as $$
 $$;
 comment on function internal.catalog_lock is 'Lets one administrator write the catalog at a time.';
 
+create or replace function internal.catalog_currencies_hold(prices jsonb) returns void
+language sql volatile as $$
+  select from app.currencies c
+   where c.code in (select p.value ->> 'currency_code' from jsonb_array_elements(catalog_currencies_hold.prices) p)
+   order by c.code
+     for key share
+$$;
+comment on function internal.catalog_currencies_hold is
+  'Holds the currencies that prices name, against deletion. Before anything is written: whoever deletes one holds it while they wait to be audited.';
+
 create or replace function internal.catalog_prices_set(item app.catalog_items, prices jsonb) returns void
 language plpgsql volatile as $$
 declare
   part record;
 begin
+  perform internal.catalog_currencies_hold(catalog_prices_set.prices);
   for part in
     select p.value ->> 'currency_code' as code, p.n - 1 as place, count(*) over (partition by p.value ->> 'currency_code') as times
       from jsonb_array_elements(catalog_prices_set.prices) with ordinality as p (value, n)
@@ -138,6 +149,7 @@ declare
   item app.catalog_items;
 begin
   perform internal.catalog_lock();
+  perform internal.catalog_currencies_hold(coalesce(catalog_define.patch -> 'prices', '[]'));
   item := internal.catalog_write(null, catalog_define.patch);
   perform internal.catalog_prices_set(item, coalesce(catalog_define.patch -> 'prices', '[]'));
   perform internal.catalog_contents_set(item, coalesce(catalog_define.patch -> 'bundle_contents', '[]'));
@@ -239,6 +251,7 @@ declare
   errors jsonb := catalog_import.problems;
 begin
   perform internal.catalog_lock();
+  perform internal.catalog_currencies_hold(jsonb_path_query_array(catalog_import.items, '$[*].item.prices[*]'));
   begin
     -- items first, then what is in bundles, which may be items of the same file
     for step in
