@@ -128,6 +128,9 @@ declare
   wished app.currencies;
 begin
   select c.* into was from app.currencies c where c.id = was.id for no key update;
+  if not found then
+    perform internal.fail(404, 'NOT_FOUND', 'The currency was deleted just now.');
+  end if;
   wished := internal.currency_with(was, currency_update.patch);
   if wished is distinct from was then
     update app.currencies c
@@ -149,6 +152,9 @@ declare
   doomed constant app.currencies := internal.currency_find(currency_delete.code);
 begin
   delete from app.currencies c where c.id = doomed.id;
+  if not found then
+    perform internal.fail(404, 'NOT_FOUND', 'The currency was deleted just now.');
+  end if;
   return internal.reply(200, '{"deleted": true}');
 end $$;
 comment on function api.currency_delete is 'Deletes a currency that nobody ever had. Refuses 404 NOT_FOUND, 409 CURRENCY_IN_USE.';

@@ -122,6 +122,9 @@ create or replace function api.referral_delete(code_id text) returns api.reply
 language plpgsql volatile as $$
 begin
   delete from app.referral_codes c where c.id = (internal.referral_code_find(referral_delete.code_id)).id;
+  if not found then
+    perform internal.fail(404, 'NOT_FOUND', 'The code was deleted just now.');
+  end if;
   return internal.reply(200, '{"deleted": true}');
 end $$;
 comment on function api.referral_delete is

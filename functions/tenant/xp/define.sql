@@ -159,6 +159,9 @@ declare
   wished app.xp_rules;
 begin
   select r.* into was from app.xp_rules r where r.id = was.id for no key update;
+  if not found then
+    perform internal.fail(404, 'NOT_FOUND', 'The rule was deleted just now.');
+  end if;
   begin
     wished := jsonb_populate_record(was, (
       select coalesce(jsonb_object_agg(c.key, c.value), '{}')
@@ -194,6 +197,9 @@ declare
   doomed constant app.xp_rules := internal.xp_rule_find(xp_rule_delete.id_or_key);
 begin
   delete from app.xp_rules r where r.id = doomed.id;
+  if not found then
+    perform internal.fail(404, 'NOT_FOUND', 'The rule was deleted just now.');
+  end if;
   return internal.reply(200, '{"deleted": true}');
 end $$;
 comment on function api.xp_rule_delete is 'Deletes a rule; what it gave stays, and a rule of the same key goes on with its caps. Refuses 404 NOT_FOUND.';
@@ -242,6 +248,9 @@ declare
   wished app.xp_boosts;
 begin
   select b.* into was from app.xp_boosts b where b.id = was.id for no key update;
+  if not found then
+    perform internal.fail(404, 'NOT_FOUND', 'The boost was deleted just now.');
+  end if;
   begin
     wished := jsonb_populate_record(was, (
       select coalesce(jsonb_object_agg(c.key, c.value), '{}')
@@ -268,6 +277,9 @@ declare
   doomed constant app.xp_boosts := internal.xp_boost_find(xp_boost_delete.id_or_key);
 begin
   delete from app.xp_boosts b where b.id = doomed.id;
+  if not found then
+    perform internal.fail(404, 'NOT_FOUND', 'The boost was deleted just now.');
+  end if;
   return internal.reply(200, '{"deleted": true}');
 end $$;
 comment on function api.xp_boost_delete is 'Deletes a boost. Refuses 404 NOT_FOUND.';

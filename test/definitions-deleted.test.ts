@@ -1,0 +1,229 @@
+import { describe, expect, test } from 'vitest'
+import { type Answer, startHarness, type User } from '#test/support/harness.ts'
+import { openTransaction, untilBlocked } from '#test/support/transaction.ts'
+
+const harness = await startHarness()
+const project = await harness.project()
+const { admin } = project
+let made = 0
+
+const make = async (path: string, body: object) => {
+  const answer = await admin.post(path, body)
+  expect(answer.status, answer.text).toBe(201)
+  return answer.data
+}
+const administrator = () => openTransaction(project, 'app_admin', { 'app.caller': 'developer' })
+const asWorker = (statement: string, values: unknown[]) =>
+  project.as('app_worker', { 'app.caller': 'worker' }, statement, values)
+
+/** What is deleted by this statement while something else is done to it, or to its user. */
+const meanwhile = async <T>(statement: string, id: string, act: () => Promise<T>): Promise<T> => {
+  const deletion = await administrator()
+  await deletion.query(`select api.${statement}($1)`, [id])
+  const acting = act()
+  await untilBlocked(project)
+  await deletion.commit()
+  return acting
+}
+
+const currency = () => make('/currencies', { code: `C${made}`, name: 'Coins', client_spendable: true })
+const item = () => make('/catalog', { key: `item-${made}`, name: 'Hat', item_type: 'durable' })
+const priced = (code: string) => ({
+  ...{ key: `priced-${made}`, name: 'Hat', item_type: 'durable' },
+  prices: [{ currency_code: code, price: 1 }],
+})
+const rule = () => make('/xp/rules', { key: `rule-${made}`, name: 'Rule', event_name: `event ${made}`, amount: 5 })
+const boost = () => make('/xp/boosts', { name: `Boost ${made}`, multiplier: 2 })
+const code = () => make('/referrals', { code: `CODE${made}` })
+const segment = () => make('/segments', { key: `segment-${made}`, name: 'Segment', kind: 'static' })
+const flow = () =>
+  make('/onboarding/flows', {
+    name: `Flow ${made}`,
+    steps: [
+      { id: 'a', title: 'A' },
+      { id: 'b', title: 'B' },
+    ],
+  })
+const begun = async (user: User) => {
+  const started = await flow()
+  expect((await user.post(`/client/onboarding/${started.id}/start`)).status).toBe(201)
+  return started
+}
+
+type Case = [
+  string,
+  { make: (user: User) => Promise<any>; deletes: string; id?: string },
+  (found: any, user: User) => Promise<Answer>,
+  number,
+  string?,
+]
+const ofCurrency = { make: currency, deletes: 'currency_delete', id: 'code' }
+const ofItem = { make: item, deletes: 'catalog_delete' }
+const ofRule = { make: rule, deletes: 'xp_rule_delete' }
+const ofBoost = { make: boost, deletes: 'xp_boost_delete' }
+const ofCode = { make: code, deletes: 'referral_delete' }
+const ofSegment = { make: segment, deletes: 'segment_delete' }
+const ofFlow = { make: begun, deletes: 'onboarding_flow_delete' }
+const coins = (currency_code: string) => [{ currency_code, amount: 1 }]
+
+const cases: Case[] = [
+  [
+    'a currency that is spent',
+    ofCurrency,
+    (c, user) => user.post(`/client/currencies/${c.code}/spend`, { amount: 1, reason: 'hint' }),
+    404,
+    'NOT_FOUND',
+  ],
+  [
+    'a currency that is given',
+    ofCurrency,
+    (c, { id }) =>
+      admin.post('/currencies/transactions', { app_user_id: id, reason: 'gift', adjustments: coins(c.code) }),
+    404,
+    'NOT_FOUND',
+  ],
+  [
+    'a currency that is changed',
+    ofCurrency,
+    (c) => admin.patch(`/currencies/${c.code}`, { name: 'Gems' }),
+    404,
+    'NOT_FOUND',
+  ],
+  ['a currency that is deleted, too', ofCurrency, (c) => admin.delete(`/currencies/${c.code}`), 404, 'NOT_FOUND'],
+  [
+    'a currency that an item gets a price in',
+    ofCurrency,
+    (c) => admin.post('/catalog', priced(c.code)),
+    400,
+    'VALIDATION_ERROR',
+  ],
+  [
+    'an item that is given by a server',
+    ofItem,
+    (i, { id }) => project.onBehalfOf(id).post('/client/inventory/grant', { catalog_item_key: i.key }),
+    404,
+    'ITEM_NOT_FOUND',
+  ],
+  [
+    'an item that is given by an administrator',
+    ofItem,
+    (i, { id }) => admin.post('/inventory/grant', { app_user_id: id, catalog_item_key: i.key, reason: 'gift' }),
+    404,
+    'ITEM_NOT_FOUND',
+  ],
+  ['a rule that is changed', ofRule, (r) => admin.patch(`/xp/rules/${r.id}`, { name: 'Other' }), 404, 'NOT_FOUND'],
+  ['a rule that is deleted, too', ofRule, (r) => admin.delete(`/xp/rules/${r.id}`), 404, 'NOT_FOUND'],
+  ['a boost that is changed', ofBoost, (b) => admin.patch(`/xp/boosts/${b.id}`, { multiplier: 3 }), 404, 'NOT_FOUND'],
+  ['a boost that is deleted, too', ofBoost, (b) => admin.delete(`/xp/boosts/${b.id}`), 404, 'NOT_FOUND'],
+  [
+    'a code that is claimed',
+    ofCode,
+    (c, user) => user.post('/client/referrals/claim', { code: c.code }),
+    404,
+    'REFERRAL_NOT_FOUND',
+  ],
+  ['a code that is changed', ofCode, (c) => admin.patch(`/referrals/${c.id}`, { max_uses: 4 }), 404, 'NOT_FOUND'],
+  ['a code that is deleted, too', ofCode, (c) => admin.delete(`/referrals/${c.id}`), 404, 'NOT_FOUND'],
+  [
+    'a segment that somebody is put into',
+    ofSegment,
+    (s, { id }) => admin.post(`/segments/${s.id}/members`, { user_ids: [id] }),
+    404,
+    'NOT_FOUND',
+  ],
+  [
+    'a segment that a boost names',
+    ofSegment,
+    (s) => admin.post('/xp/boosts', { name: `For ${s.key}`, multiplier: 2, segment_id: s.id }),
+    400,
+    'VALIDATION_ERROR',
+  ],
+  ['a flow that is started', ofFlow, (f, user) => user.post(`/client/onboarding/${f.id}/start`), 404, 'NOT_FOUND'],
+  [
+    'a flow that somebody goes on in',
+    ofFlow,
+    (f, user) => user.post(`/client/onboarding/${f.id}/advance`, { step_id: 'a' }),
+    404,
+    'NOT_FOUND',
+  ],
+  ['a flow that is left out', ofFlow, (f, user) => user.post(`/client/onboarding/${f.id}/skip`), 404, 'UPDATE_FAILED'],
+  [
+    'a flow that is completed',
+    ofFlow,
+    (f, user) => user.post(`/client/onboarding/${f.id}/complete`),
+    404,
+    'UPDATE_FAILED',
+  ],
+]
+
+describe('while it is deleted', () => {
+  test.each(cases)('%s', async (_name, of, act, status, code) => {
+    made += 1
+    const user = await project.user()
+    const found = await of.make(user)
+    const answer = await meanwhile(of.deletes, found[of.id ?? 'id'], () => act(found, user))
+    expect([answer.status, answer.error?.code], answer.text).toEqual([status, code])
+  })
+
+  /** A reward is recorded with what of it could not be given, and fails nothing. */
+  test.each([
+    [
+      'a currency',
+      ofCurrency,
+      (c: any) => ({ xp: 5, currencies: coins(c.code) }),
+      { currencies: { given: false, currencies: [{ given: 0, reason: 'There is no such currency.' }] } },
+    ],
+    [
+      'an item',
+      ofItem,
+      (i: any) => ({ xp: 5, items: [{ catalog_item_key: i.key }] }),
+      { items: { given: false, items: [{ given: 0, reason: 'There is no such item.' }] } },
+    ],
+  ])('%s that is rewarded', async (_name, of: Case[1], reward, outcome) => {
+    made += 1
+    const user = await project.user()
+    const found = await of.make(user)
+    const { code } = await make('/referrals', { reward_referee: reward(found) })
+    const claim = () => user.post('/client/referrals/claim', { code })
+    expect((await meanwhile(of.deletes, found[of.id ?? 'id'], claim)).status).toBe(201)
+    const [grant] = await project.sql('select outcome from app.reward_grants where app_user_id = $1', [user.id])
+    expect(grant.outcome).toMatchObject({ xp: { given: 5 }, ...outcome })
+  })
+
+  test('a segment that is evaluated', async () => {
+    made += 1
+    const { id } = await make('/segments', {
+      ...{ key: `segment-${made}`, name: 'Segment' },
+      rules: { source: 'event', event_name: 'nothing', measure: 'count', op: 'gte', value: 1 },
+    })
+    const evaluating = () => asWorker('select (api.segments_refresh($1, 100)).body as body', [id])
+    const [answer] = await meanwhile('segment_delete', id, evaluating)
+    expect(answer.body.data).toBe(0)
+  })
+})
+
+/** Whoever names a currency holds it before they wait to be audited, and so does whoever deletes it. */
+test.each<[string, (code: string) => Promise<Answer>]>([
+  ['an item with a price', (code) => admin.post('/catalog', priced(code))],
+  ['an import with a price', (code) => admin.post('/catalog/import?dry_run=false', [priced(code)])],
+])('no deadlock of %s with the deletion of its currency', async (_name, define) => {
+  made += 1
+  const { code } = await currency()
+  const audited = await administrator()
+  await audited.query(`select api.config_set($1, '1')`, [`audited_${made}`])
+  const defining = define(code)
+  await untilBlocked(project)
+  const deleting = admin.delete(`/currencies/${code}`)
+  await untilBlocked(project, 2)
+  await audited.commit()
+  expect([200, 201]).toContain((await defining).status)
+  expect(await deleting).toMatchObject({ status: 409, error: { code: 'CURRENCY_IN_USE' } })
+})
+
+test('a user who goes while they start a flow', async () => {
+  made += 1
+  const user = await project.user()
+  const { id } = await flow()
+  const answer = await meanwhile('user_delete', user.id, () => user.post(`/client/onboarding/${id}/start`))
+  expect(answer).toMatchObject({ status: 404, error: { code: 'NOT_FOUND' } })
+})
