@@ -37,7 +37,7 @@ grant execute on function internal.flags_evaluated, internal.flags_tag, internal
   to app_anon, app_user;
 grant execute on function internal.flag_value, internal.flag_number, internal.flag_time, internal.flag_rule, internal.flag_rules, internal.flag_step,
   internal.flag_patched, internal.flag_schedule, internal.flag_tags, internal.flag_changed, internal.flag_without_ramp,
-  internal.flag_json, internal.flag_find, internal.flag_locked, internal.flag_stored, internal.flag_overrides_put, internal.flag_snapshot,
+  internal.flag_json, internal.flag_find, internal.flag_locked, internal.flag_stored, internal.flag_overrides_put, internal.flag_users_lock, internal.flag_snapshot,
   internal.flag_ramp_json, internal.flag_guardrail, internal.flag_ramped_rule, internal.flag_unexposed, internal.flag_is_stale,
   internal.flag_traced, internal.flag_attributes, internal.flags_counted,
   api.flag_create, api.flags_list, api.flag_get, api.flag_update, api.flag_toggle, api.flag_delete, api.flag_overrides_put, api.flag_history,

@@ -18,6 +18,11 @@ begin
   end if;
   -- a crash may lose some of a second's counts: no answer waits for the disk
   perform set_config('synchronous_commit', 'off', true);
+  -- nobody waits here for the deletion of a user, who is not counted any more
+  perform from app.users u where u.id = flags_note.app_user_id for key share skip locked;
+  if flags_note.app_user_id is not null and not found then
+    return;
+  end if;
   insert into app.flag_evaluations (app_user_id, notes) values (flags_note.app_user_id, kept);
   if not exists (select from app.outbox o where o.task = 'flags__count' and o.failed_at is null) then
     perform internal.enqueue('flags__count', due_at => internal.now() + interval '5 minutes');
@@ -29,6 +34,8 @@ create or replace function internal.flags_count(batch int) returns int
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   today date;
+  noted_ids bigint[];
+  live_ids uuid[];
   how_many int;
 begin
   if internal.caller() not in ('developer', 'worker') then
@@ -40,22 +47,26 @@ begin
   if not found then
     return 0;
   end if;
+  noted_ids := array(select l.id from app.flag_evaluations l order by l.id limit flags_count.batch);
+  -- users before their rows, as whoever deletes them meets both
+  live_ids := array(
+    select u.id
+      from app.users u
+     where u.id in (select e.app_user_id from app.flag_evaluations e where e.id = any (noted_ids))
+     order by u.id
+       for key share);
   with gone as (
     delete from app.flag_evaluations e
-     where e.id in (select l.id from app.flag_evaluations l order by l.id limit flags_count.batch)
-       and (e.evaluated_at at time zone 'UTC')::date = today
+     where e.id = any (noted_ids) and (e.evaluated_at at time zone 'UTC')::date = today
     returning e.app_user_id, e.evaluated_at, e.notes
-  ), live_users as materialized (
-    select u.id from app.users u where u.id in (select g.app_user_id from gone g) order by u.id for key share
   ), live_flags as materialized (
     select f.id, case when internal.flag_guarded(f) then f.ramp end as ramp from app.flags f order by f.id for key share
   ), noted as materialized (
     select f.id as flag_id, f.ramp, n.note -> 1 as value, md5((n.note -> 1)::text) as value_key, (n.note ->> 2)::int as rule_index,
-           (n.note ->> 3)::bigint as weight, u.id as app_user_id, g.evaluated_at
+           (n.note ->> 3)::bigint as weight, case when g.app_user_id = any (live_ids) then g.app_user_id end as app_user_id, g.evaluated_at
       from gone g
      cross join jsonb_array_elements(g.notes) n (note)
       join live_flags f on f.id = (n.note ->> 0)::uuid
-      left join live_users u on u.id = g.app_user_id
   ), values_met as (
     insert into app.flag_values (flag_id, value_key, value)
     select distinct on (n.flag_id, n.value_key) n.flag_id, n.value_key, n.value from noted n order by n.flag_id, n.value_key

@@ -183,27 +183,42 @@ begin
   if (select count(*) from app.flag_overrides o where o.flag_id = flag_overrides_put.flag_id) > 1000 then
     perform internal.fail(409, 'LIMIT_REACHED', 'A flag has at most 1000 overrides.', '{"limit": 1000}');
   end if;
-  perform internal.flags_rehash();
+  -- in the order of every other change: what is audited, then the one hash
   perform internal.audit('flags.overrides', 'flags', flag_overrides_put.flag_id::text, changes);
+  perform internal.flags_rehash();
 end $$;
 comment on function internal.flag_overrides_put is
   'Sets overrides, and removes those that are null, for an administrator; the flag is locked. Refuses 409 LIMIT_REACHED (1000). Writes the trail.';
 
+create or replace function internal.flag_users_lock(app_user_ids uuid[]) returns uuid[]
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.caller() <> 'developer' then
+    raise exception 'overrides are set by administrators, not by %', internal.caller();
+  end if;
+  return internal.lock_users(flag_users_lock.app_user_ids);
+end $$;
+comment on function internal.flag_users_lock is 'Locks those of these users that there are, for an administrator, and answers them, or null.';
+
 create or replace function api.flag_overrides_put(id_or_key text, patch json) returns api.reply
 language plpgsql volatile as $$
 declare
-  flag constant app.flags := internal.flag_locked(flag_overrides_put.id_or_key);
+  flag app.flags := internal.flag_find(flag_overrides_put.id_or_key);
   sent jsonb;
+  known uuid[];
   override record;
 begin
   if not internal.is_storable_json(flag_overrides_put.patch) then
     perform internal.invalid('overrides', 'hold a character or a number that cannot be stored, or nest too deeply');
   end if;
   select coalesce(jsonb_object_agg(lower(e.key), e.value), '{}') into sent from jsonb_each(flag_overrides_put.patch::jsonb) e;
+  -- users first, as everywhere
+  known := internal.flag_users_lock(array(select internal.as_uuid(e.key) from jsonb_each(sent) e));
+  flag := internal.flag_locked(flag.id::text);
   for override in
     select e.key, e.value, u.id as app_user_id
       from jsonb_each(sent) e
-      left join app.users u on u.id = internal.as_uuid(e.key)
+      left join unnest(known) as u (id) on u.id = internal.as_uuid(e.key)
      order by e.key
   loop
     if override.app_user_id is null then
@@ -217,7 +232,7 @@ begin
     select coalesce(json_object_agg(o.app_user_id, o.value order by o.app_user_id), '{}') from app.flag_overrides o where o.flag_id = flag.id));
 end $$;
 comment on function api.flag_overrides_put is
-  'Sets what single users get, by their ids; null removes one. Answers all that there are. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, 409 LIMIT_REACHED (1000). Locks the flag.';
+  'Sets what single users get, by their ids; null removes one. Answers all that there are. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, 409 LIMIT_REACHED (1000). Locks the users, then the flag.';
 
 create or replace function internal.flag_snapshot(f app.flags) returns jsonb
 language sql stable as $$
