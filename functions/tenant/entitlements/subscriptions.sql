@@ -352,6 +352,9 @@ begin
   select k.* into s from app.subscriptions k where k.id = subscription_replay.subscription_id;
   perform internal.lock_users(array[s.app_user_id]);
   select k.* into s from app.subscriptions k where k.id = s.id for no key update;
+  if not found then
+    perform internal.fail(404, 'NOT_FOUND', 'The subscription went with its user just now.');
+  end if;
   before := internal.subscription_with_grants(s);
   after := before;
   held := internal.active_entitlements(s.app_user_id);
@@ -377,7 +380,7 @@ begin
 end $$;
 comment on function internal.subscription_replay is
   'Folds all stored events of a subscription anew, those too that came too late to be applied: {before, after, changed}. A dry run writes nothing. For administrators.
-   Locks the user, then the subscription.';
+   Refuses 404 NOT_FOUND. Locks the user, then the subscription.';
 
 create or replace function internal.without_times(shown jsonb) returns jsonb
 language sql immutable as $$
