@@ -147,3 +147,20 @@ test('no deadlock with events that move a board while it is deleted', async () =
   expect((await deleting).status).toBe(200)
   expect(await entries(made)).toEqual([])
 })
+
+test('whoever becomes somebody else while an old run of theirs goes', async () => {
+  const made = await manual()
+  const [guest, survivor] = [await project.user(), await project.user()]
+  await guest.post(`/client/leaderboards/${made.key}/scores`, { score: 5 })
+  await project.sql(
+    `update app.leaderboard_runs set state = 'doomed', closed_at = internal.now(), fence = '3' where leaderboard_id = $1`,
+    [made.id],
+  )
+  const sweeping = await openTransaction(project, 'app_worker', { 'app.caller': 'worker' })
+  await sweeping.query('select api.leaderboard_turn($1, 100)', [made.id])
+  const merging = survivor.post('/client/auth/merge', { from_session_token: guest.sessionToken })
+  await untilBlocked(project)
+  await sweeping.commit()
+  expect((await merging).status).toBe(200)
+  expect(await entries(made)).toEqual([{ score: null }])
+})

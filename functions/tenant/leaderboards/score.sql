@@ -318,6 +318,9 @@ begin
      where e.app_user_id = merge__leaderboards.other
      order by b.id, r.id
   loop
+    -- old runs go without a word to anybody
+    perform from app.leaderboard_runs r where r.id = (theirs.run).id for key share;
+    continue when not found;
     if not internal.leaderboard_is_open(theirs.run) then
       -- what is over stays as it was, under the name that is left
       insert into app.leaderboard_entries (run_id, app_user_id, score, place, reached_at, submissions, metadata, is_hidden, biggest_step, final_rank, created_at)
