@@ -227,3 +227,68 @@ test('a user who goes while they start a flow', async () => {
   const answer = await meanwhile('user_delete', user.id, () => user.post(`/client/onboarding/${id}/start`))
   expect(answer).toMatchObject({ status: 404, error: { code: 'NOT_FOUND' } })
 })
+
+describe('a user who goes', () => {
+  const bought = (app_user_id: string, id: string) => ({
+    ...{ id, type: 'INITIAL_PURCHASE', app_user_id, event_timestamp_ms: harness.now().getTime() },
+    ...{ original_transaction_id: app_user_id, product_id: 'monthly', entitlement_ids: ['premium'] },
+    ...{ store: 'APP_STORE', period_type: 'NORMAL', purchased_at_ms: harness.now().getTime() },
+  })
+  const ingest = async (app_user_id: string, id: string) => {
+    const [{ outcome }] = await project.sql(
+      `select internal.subscription_ingest($1) as outcome from set_config('app.caller', 'worker', true)`,
+      [JSON.stringify(bought(app_user_id, id))],
+    )
+    return outcome as string
+  }
+
+  test('while a store tells what they bought', async () => {
+    const { id } = await project.user()
+    expect(await meanwhile('user_delete', id, () => ingest(id, `first ${id}`))).toBe('unknown_user')
+    expect(await project.sql('select outcome from app.subscription_events where id = $1', [`first ${id}`])).toEqual([
+      { outcome: 'unknown_user' },
+    ])
+  })
+
+  test('while a store tells of more that they bought', async () => {
+    const { id } = await project.user()
+    expect(await ingest(id, `first ${id}`)).toBe('applied')
+    expect(await meanwhile('user_delete', id, () => ingest(id, `second ${id}`))).toBe('unknown_user')
+  })
+
+  test('while what they bought is folded anew', async () => {
+    const { id } = await project.user()
+    expect(await ingest(id, `first ${id}`)).toBe('applied')
+    const [subscription] = await project.sql('select id from app.subscriptions where app_user_id = $1', [id])
+    const replaying = () => admin.post(`/subscriptions/${subscription.id}/replay?dry_run=false`)
+    const answer = await meanwhile('user_delete', id, replaying)
+    expect(answer).toMatchObject({ status: 404, error: { code: 'NOT_FOUND' } })
+  })
+})
+
+/** Events lock claimers first, then what they claimed: so does whoever deletes a code, and with it where claims came from. */
+test('no deadlock of the deletion of a code with events that its claims wait for', async () => {
+  const defaults = await admin.patch('/referrals/defaults', { reward_referrer: { xp: 5 }, qualify_event: 'bought' })
+  expect(defaults.status, defaults.text).toBe(200)
+  const [owner, first, second] = [await project.user(), await project.user(), await project.user()]
+  const { code } = (await owner.get('/client/referrals/me')).data
+  for (const user of [first, second]) expect((await user.post('/client/referrals/claim', { code })).status).toBe(201)
+  const [{ id }] = await project.sql('select id from app.referral_codes where app_user_id = $1', [owner.id])
+  const events = await openTransaction(project, 'app_server', { 'app.caller': 'server_key' })
+  const send = (event_name: string, ...users: User[]) =>
+    events.query('select api.events_post($1)', [
+      JSON.stringify({ events: users.map((user) => ({ event_name, app_user_id: user.id })) }),
+    ])
+  await send('looked', first, second)
+  await send('bought', second)
+  const deleting = admin.delete(`/referrals/${id}`)
+  await untilBlocked(project)
+  await send('bought', first)
+  await events.commit()
+  expect((await deleting).status).toBe(200)
+  const claims = await project.sql('select code_id, qualified_at is not null as is_qualified from app.referral_claims')
+  expect(claims).toEqual([
+    { code_id: null, is_qualified: true },
+    { code_id: null, is_qualified: true },
+  ])
+})

@@ -25,7 +25,8 @@ grant execute on function internal.referral_claim, internal.referral_mine, inter
   to app_user;
 grant execute on function internal.referral_shown, api.referral_show to app_auth;
 grant execute on function internal.referral_code_new, internal.referral_code_json, internal.referral_code_find,
-  internal.referral_defaults_json, internal.referral_state, api.referral_define, api.referrals_list, api.referral_update, api.referral_delete,
+  internal.referral_defaults_json, internal.referral_state, internal.referral_claimers_lock,
+  api.referral_define, api.referrals_list, api.referral_update, api.referral_delete,
   api.referral_defaults_update, api.referral_stats
   to app_admin;
 grant execute on function internal.referral_release, api.referral_release to app_worker;

@@ -118,17 +118,33 @@ comment on function api.referral_update is
   'Changes rewards, max_uses and is_active, those that are there; claims that were made keep what they were promised. Refuses 404 NOT_FOUND, 400 INVALID_INPUT.
    Locks the code.';
 
+create or replace function internal.referral_claimers_lock(code_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.caller() <> 'developer' then
+    raise exception 'codes are deleted by administrators, not by %', internal.caller();
+  end if;
+  perform internal.lock_users(array(
+    select c.claimer_id from app.referral_claims c where c.code_id = referral_claimers_lock.code_id and c.state = 'pending'));
+end $$;
+comment on function internal.referral_claimers_lock is
+  'Locks those whose claims of a code still wait, before the code and the claims: what they do moves these.';
+
 create or replace function api.referral_delete(code_id text) returns api.reply
 language plpgsql volatile as $$
+declare
+  doomed constant app.referral_codes := internal.referral_code_find(referral_delete.code_id);
 begin
-  delete from app.referral_codes c where c.id = (internal.referral_code_find(referral_delete.code_id)).id;
+  perform internal.referral_claimers_lock(doomed.id);
+  delete from app.referral_codes c where c.id = doomed.id;
   if not found then
     perform internal.fail(404, 'NOT_FOUND', 'The code was deleted just now.');
   end if;
   return internal.reply(200, '{"deleted": true}');
 end $$;
 comment on function api.referral_delete is
-  'Deletes a code. Claims stay, and what they hold is still given; a user whose code it was gets a new one. Refuses 404 NOT_FOUND.';
+  'Deletes a code. Claims stay, and what they hold is still given; a user whose code it was gets a new one. Refuses 404 NOT_FOUND.
+   Locks who waits for a claim of it, then the code.';
 
 create or replace function internal.referral_defaults_json(d app.referral_defaults) returns json
 language sql stable as $$
