@@ -355,7 +355,12 @@ declare
   name text;
 begin
   for name in select c.name from app.collections c order by c.name loop
-    execute format('delete from collections.%I t where t.deleted_at < internal.now() - interval ''30 days''', name);
+    begin
+      execute format('delete from collections.%I t where t.deleted_at < internal.now() - interval ''30 days''', name);
+    exception when undefined_table then
+      -- dropped meanwhile
+      null;
+    end;
   end loop;
   delete from app.collection_keys k where k.created_at < internal.now() - interval '30 days';
 end $$;

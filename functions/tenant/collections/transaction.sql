@@ -110,10 +110,16 @@ begin
      group by c.name
      order by c.name
   loop
-    execute format('select from collections.%I t where t.id = any ($1) order by t.id for update', target.name) using target.ids;
+    begin
+      execute format('select from collections.%I t where t.id = any ($1) order by t.id for update', target.name) using target.ids;
+    exception when undefined_table then
+      -- dropped while this waited: the operation says so
+      null;
+    end;
   end loop;
 end $$;
-comment on function internal.collection_lock_rows is 'Locks the rows that a transaction names by their ids, by collection and id.';
+comment on function internal.collection_lock_rows is
+  'Locks the rows that a transaction names by their ids, by collection and id; of a collection that is dropped meanwhile none.';
 
 create or replace function internal.collection_lock_values(operations json, group_id text) returns void
 language plpgsql volatile as $$
