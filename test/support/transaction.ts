@@ -51,8 +51,8 @@ export const openTransaction = async (
   }
 }
 
-/** Waits until somebody in the project's database waits for a lock. */
-export const untilBlocked = async (project: Project): Promise<void> => {
+/** Waits until somebody in the project's database waits for a lock, or as many as `count`. */
+export const untilBlocked = async (project: Project, count = 1): Promise<void> => {
   const admin = await connect({ connectionString: inject('dsn') })
   try {
     const waiting = async () => {
@@ -62,7 +62,7 @@ export const untilBlocked = async (project: Project): Promise<void> => {
       )
       return rows[0].count
     }
-    await expect.poll(waiting, { interval: 10 }).toBeGreaterThan(0)
+    await expect.poll(waiting, { interval: 10 }).toBeGreaterThanOrEqual(count)
   } finally {
     await admin.end()
   }

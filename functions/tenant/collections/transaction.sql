@@ -96,6 +96,19 @@ end $$;
 comment on function internal.collection_operation is
   'One operation of a transaction; answers its data. Refuses what the operation alone would refuse.';
 
+create or replace function internal.collection_lock_owners(operations json) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform from app.users u
+    where u.id in (select coalesce(internal.user_id(), internal.as_uuid(o.value -> 'data' ->> 'user_id'))
+                     from json_array_elements(collection_lock_owners.operations) as o (value)
+                    where o.value ->> 'op' in ('insert', 'upsert'))
+    order by u.id
+      for key share;
+end $$;
+comment on function internal.collection_lock_owners is
+  'Locks the users whose rows a transaction adds, against deletion and before any row: a deletion locks the user first, too.';
+
 create or replace function internal.collection_lock_rows(operations json) returns void
 language plpgsql volatile as $$
 declare
@@ -162,6 +175,7 @@ declare
   detail json;
 begin
   if json_array_length(collection_transaction.operations) > 1 then
+    perform internal.collection_lock_owners(collection_transaction.operations);
     perform internal.collection_lock_values(collection_transaction.operations, collection_transaction.group_id);
   end if;
   perform internal.collection_lock_rows(collection_transaction.operations);
@@ -182,4 +196,4 @@ begin
 end $$;
 comment on function api.collection_transaction is
   'Writes of several rows and collections, all or none; answers their results in order. Refuses as the first operation that fails, with details.index.
-   Locks the unique values that it writes and the rows that it names first, in one order.';
+   Locks the users whose rows it adds first, then the unique values that it writes and the rows that it names, each in one order.';
