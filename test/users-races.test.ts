@@ -171,3 +171,41 @@ test('no deadlock of the deletion of an owner with the reset of the heir', async
   const roster = await project.sql('select app_user_id, role from app.group_members where group_id = $1', [team])
   expect(roster).toEqual([{ app_user_id: third.id, role: 'owner' }])
 })
+
+/** What a user does while another takes over all that is theirs: nothing of it is left with nobody. */
+test.each<[string, (standing: Standing) => Promise<Answer>]>([
+  ['a row', ({ user }) => user.post(notes, { a: 'y' })],
+  ['a patch', ({ user, row }) => user.patch(`${notes}/${row}`, { a: 'y' })],
+  ["a group's row", ({ user, team }) => inGroup(user, team).post(shared, { a: 'y' })],
+  ['joining', ({ user, open }) => user.post(`/client/groups/${open}/join`)],
+  ['leaving', ({ user, team }) => user.post(`/client/groups/${team}/leave`)],
+  ['an event', ({ user }) => user.post('/client/events', { event_name: 'e' })],
+  ['a push token', ({ user }) => user.post('/client/users/me/push-token', { token: `m${user.id}`, platform: 'ios' })],
+  ['an app session', ({ user }) => user.post('/client/sessions/start', { platform: 'ios' })],
+  ['the deletion of oneself', ({ user }) => user.delete('/client/users/me', { confirm: 'DELETE' })],
+])('%s, while the user is merged', async (_name, ask) => {
+  const standing = await stand()
+  const { user, other } = standing
+  const sessions = await project.sql('select id, app_user_id from app.user_sessions where app_user_id = any ($1)', [
+    [user.id, other.id],
+  ])
+  const sessionOf = ({ id }: User) => sessions.find(({ app_user_id }) => app_user_id === id)?.id
+  const merging = await openTransaction(project, 'app_auth', {
+    'app.caller': 'user',
+    'app.user_id': other.id,
+    'app.session_id': sessionOf(other),
+    'app.project_id': project.id,
+  })
+  await merging.query('select api.auth_merge($1, $2)', [user.id, sessionOf(user)])
+  const asking = ask(standing)
+  await untilBlocked(project)
+  await merging.commit()
+  const answer = await asking
+  expect([401, 403, 404], answer.text).toContain(answer.status)
+  const [kept] = await project.sql(
+    `select (select count(*)::int from collections.notes where user_id = $1) as rows,
+            (select array_agg(role) from app.group_members where group_id = $2) as roles`,
+    [other.id, standing.team],
+  )
+  expect(kept).toEqual({ rows: 1, roles: ['owner'] })
+})
