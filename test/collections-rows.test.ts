@@ -75,6 +75,15 @@ describe('a row', () => {
     for (const column of Object.keys(whole)) expect(made.data[column]).toBeNull()
   })
 
+  test('needs a column of the developer, where a user adds it', async () => {
+    const path = await define(project, { name: 'bare' })
+    const refused = await user.post(path, {})
+    expect([refused.status, refused.error?.code], refused.text).toEqual([400, 'INVALID_BODY'])
+    expect((await project.server.post(path, { user_id: user.id })).status).toBe(201)
+    await project.admin.post('/collections/bare/columns', { name: 'a', type: 'text' })
+    expect((await user.post(path, {})).status).toBe(201)
+  })
+
   test('is found with find', async () => {
     const found = await user.post(`${everyType}/find`, { filter: { column: 'a_uuid', op: 'eq', value: id } })
     expect(found.error).toBeUndefined()

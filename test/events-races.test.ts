@@ -81,3 +81,29 @@ test.each<[string, string, object, string, (id: string, user: User) => Promise<A
   await deletion.commit()
   expect(await acting).toMatchObject({ status: 404, error: { code: 'NOT_FOUND' } })
 })
+
+test('an event that is defined while its definition is deleted is new', async () => {
+  const path = '/events/definitions/defined'
+  expect((await project.admin.put(path)).status).toBe(201)
+  const deletion = await openTransaction(project, 'app_admin', { 'app.caller': 'developer' })
+  await deletion.query('select api.event_definition_delete($1)', ['defined'])
+  const defining = project.admin.put(path, { status: 'blocked' })
+  await untilBlocked(project)
+  await deletion.commit()
+  expect(await defining).toMatchObject({ status: 201, data: { status: 'blocked' } })
+})
+
+/** Webhooks: whoever changes, asks about or sends a subscription that is being deleted finds none. */
+test.each<[string, (id: string) => Promise<Answer>]>([
+  ['changed', (id) => project.admin.patch(`/webhooks/${id}`, { status: 'disabled' })],
+  ['given another secret', (id) => project.admin.post(`/webhooks/${id}/rotate-secret`)],
+  ['deleted', (id) => project.admin.delete(`/webhooks/${id}`)],
+])('a webhook that is %s while it is deleted is not there', async (_name, act) => {
+  const { data } = await project.admin.post('/webhooks', { event_name: 'w', target_url: 'https://1.1.1.1/' })
+  const deletion = await openTransaction(project, 'app_admin', { 'app.caller': 'developer' })
+  await deletion.query('select api.webhook_delete($1)', [data.id])
+  const acting = act(data.id)
+  await untilBlocked(project)
+  await deletion.commit()
+  expect(await acting).toMatchObject({ status: 404, error: { code: 'NOT_FOUND' } })
+})

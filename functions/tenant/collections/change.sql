@@ -7,7 +7,8 @@ declare
 begin
   perform internal.collection_may_define();
   perform set_config('lock_timeout', '5s', true);
-  select k.* into c from app.collections k where k.name = collection_lock.name for update;
+  -- not against what refers to it: an insert that keeps an Idempotency-Key has locked the table, and would wait for who waits for the table
+  select k.* into c from app.collections k where k.name = collection_lock.name for no key update;
   if c.id is null then
     perform internal.fail(404, 'COLLECTION_NOT_FOUND', 'There is no such collection.');
   end if;
@@ -89,6 +90,8 @@ begin
     return internal.collection_plan_json(statements, false, internal.collection_rows_estimate(c.name), 10, array['Every row is lost.']);
   end if;
   perform internal.collection_confirm(collection_drop.confirm, c.name);
+  -- imports before the table, as their jobs lock them
+  perform from app.collection_imports i where i.collection_id = c.id order by i.id for update;
   perform internal.collection_execute(statements);
   delete from internal.user_data d where d.table_name in (format('collections.%I', c.name), 'collections.' || c.name) and d.declared_in = 'collections';
   -- its references to itself first, or they would hold it
@@ -98,7 +101,8 @@ begin
   return json_build_object('name', c.name, 'deleted', true);
 end $$;
 comment on function internal.collection_drop is
-  'Drops a collection with its rows. Refuses 404 COLLECTION_NOT_FOUND, 409 COLLECTION_REFERENCED, CONFLICT, 400 CONFIRMATION_REQUIRED.';
+  'Drops a collection with its rows. Refuses 404 COLLECTION_NOT_FOUND, 409 COLLECTION_REFERENCED, CONFLICT, 400 CONFIRMATION_REQUIRED. Locks its
+   imports, then the table, and for a moment app.users with the tables that it refers to.';
 
 create or replace function internal.collection_confirm(sent text, wanted text) returns void
 language plpgsql volatile as $$

@@ -169,6 +169,11 @@ begin
     record := format('%s as r (%s)', body, internal.collection_record_sql(columns));
   end if;
   if jsonb_array_length(columns) = 0 and owner_name is null then
+    if current_setting('role') = 'app_user'
+       and not exists (select from jsonb_each(d -> 'columns') as c (name, value) where not (c.value ->> 'managed')::boolean) then
+      -- users may write the developer's columns only, and there is none
+      perform internal.collection_refuse('data', 'cannot be inserted into a collection without columns');
+    end if;
     -- there is no column to name, and so no condition to set: a stale version undoes it
     sql := format('insert into collections.%I as t default values', d ->> 'name');
     met := format('case when internal.collection_expect(%s, %s) then %%s end', internal.collection_version_sql(d), d ->> 'version');

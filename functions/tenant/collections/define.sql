@@ -124,6 +124,8 @@ begin
         end if;
       when unique_violation then
         perform internal.fail(409, 'CONFLICT', 'Rows with the same values exist.');
+      when undefined_table then
+        perform internal.fail(409, 'CONFLICT', 'A collection that this refers to was dropped just now.');
       when check_violation or not_null_violation or foreign_key_violation then
         perform internal.fail(409, 'UNSAFE_TYPE_CHANGE', 'Rows that do not fit were written meanwhile.');
       when feature_not_supported or dependent_objects_still_exist or datatype_mismatch or undefined_function
@@ -135,7 +137,7 @@ begin
 end $$;
 comment on function internal.collection_execute is
   'Runs the statements of a change, all or none. Gives up a lock after 100 ms and begins anew, at last with 503 TENANT_UNAVAILABLE. Refuses
-   409 CONFLICT for what a DBA''s own objects forbid, and what rows written meanwhile do. Granted to nobody.';
+   409 CONFLICT for what a DBA''s own objects forbid, and what rows written and collections dropped meanwhile do. Granted to nobody.';
 
 create or replace function internal.collection_plan_create(c app.collections, columns app.collection_columns[], indexes app.collection_indexes[])
 returns text[]

@@ -99,6 +99,9 @@ begin
   if state = '23505' then
     perform internal.fail(409, 'CONFLICT', coalesce(comment_parts[4], 'A row with these values exists.'),
                           json_build_object('columns', columns, 'field', columns[1]));
+  elsif state = '23503' and columns = array['user_id'] and internal.user_id() is not null then
+    -- the caller was deleted just now
+    perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
   elsif comment_parts is not null and comment_parts[2] <> 'INVALID_BODY' then
     -- a DBA's own rule, in a DBA's own words
     perform internal.fail(comment_parts[1]::int, comment_parts[2], comment_parts[4],
@@ -111,7 +114,8 @@ begin
   end if;
 end $$;
 comment on function internal.collection_constraint_refusal is
-  'Refuses in the words of the violated constraint: 400 NOT_NULL_VIOLATION, GROUP_CONTEXT_REQUIRED, INVALID_BODY with details.column, 409 CONFLICT. Returns when it knows none.';
+  'Refuses in the words of the violated constraint: 400 NOT_NULL_VIOLATION, GROUP_CONTEXT_REQUIRED, INVALID_BODY with details.column, 404 USER_NOT_FOUND (the
+   caller), 409 CONFLICT. Returns when it knows none.';
 
 create or replace function internal.collection_unreadable_column(definition jsonb, request json) returns text
 language plpgsql stable as $$
@@ -355,7 +359,12 @@ declare
   name text;
 begin
   for name in select c.name from app.collections c order by c.name loop
-    execute format('delete from collections.%I t where t.deleted_at < internal.now() - interval ''30 days''', name);
+    begin
+      execute format('delete from collections.%I t where t.deleted_at < internal.now() - interval ''30 days''', name);
+    exception when undefined_table then
+      -- dropped meanwhile
+      null;
+    end;
   end loop;
   delete from app.collection_keys k where k.created_at < internal.now() - interval '30 days';
 end $$;

@@ -96,6 +96,19 @@ end $$;
 comment on function internal.collection_operation is
   'One operation of a transaction; answers its data. Refuses what the operation alone would refuse.';
 
+create or replace function internal.collection_lock_owners(operations json) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform from app.users u
+    where u.id in (select coalesce(internal.user_id(), internal.as_uuid(o.value -> 'data' ->> 'user_id'))
+                     from json_array_elements(collection_lock_owners.operations) as o (value)
+                    where o.value ->> 'op' in ('insert', 'upsert'))
+    order by u.id
+      for key share;
+end $$;
+comment on function internal.collection_lock_owners is
+  'Locks the users whose rows a transaction adds, against deletion and before any row: a deletion locks the user first, too.';
+
 create or replace function internal.collection_lock_rows(operations json) returns void
 language plpgsql volatile as $$
 declare
@@ -110,10 +123,16 @@ begin
      group by c.name
      order by c.name
   loop
-    execute format('select from collections.%I t where t.id = any ($1) order by t.id for update', target.name) using target.ids;
+    begin
+      execute format('select from collections.%I t where t.id = any ($1) order by t.id for update', target.name) using target.ids;
+    exception when undefined_table then
+      -- dropped while this waited: the operation says so
+      null;
+    end;
   end loop;
 end $$;
-comment on function internal.collection_lock_rows is 'Locks the rows that a transaction names by their ids, by collection and id.';
+comment on function internal.collection_lock_rows is
+  'Locks the rows that a transaction names by their ids, by collection and id; of a collection that is dropped meanwhile none.';
 
 create or replace function internal.collection_lock_values(operations json, group_id text) returns void
 language plpgsql volatile as $$
@@ -156,6 +175,7 @@ declare
   detail json;
 begin
   if json_array_length(collection_transaction.operations) > 1 then
+    perform internal.collection_lock_owners(collection_transaction.operations);
     perform internal.collection_lock_values(collection_transaction.operations, collection_transaction.group_id);
   end if;
   perform internal.collection_lock_rows(collection_transaction.operations);
@@ -176,4 +196,4 @@ begin
 end $$;
 comment on function api.collection_transaction is
   'Writes of several rows and collections, all or none; answers their results in order. Refuses as the first operation that fails, with details.index.
-   Locks the unique values that it writes and the rows that it names first, in one order.';
+   Locks the users whose rows it adds first, then the unique values that it writes and the rows that it names, each in one order.';

@@ -1,22 +1,35 @@
 -- Whole collections out, as batches that a stream asks for one after the other.
 
 create or replace function api.collection_export(name text, after uuid default null, include_deleted boolean default false) returns api.reply
-language plpgsql stable as $$
+-- volatile: each statement sees what was there when it had its locks, and not what was there before it waited for them
+language plpgsql volatile as $$
 declare
-  d constant jsonb := internal.collection_definition(collection_export.name);
+  d jsonb;
   rows json;
   last uuid;
+  version bigint;
 begin
-  -- aliases that no column can have: a column's name would come before a table's
-  execute format(
-    'select coalesce(json_agg(p.line order by p.id), ''[]''), case when count(*) = 500 then (array_agg(p.id order by p.id desc))[1] end
-       from (select "_t".id, (select row_to_json("_row")::text from (select %s) as "_row") as line
-               from collections.%I as "_t"
-              where ($1 is null or "_t".id > $1) and ($2 or "_t".deleted_at is null)
-              order by "_t".id limit 500) p',
-    internal.collection_outputs_sql(d, '"_t"', null, null), collection_export.name)
-    into rows, last using collection_export.after, collection_export.include_deleted;
-  return internal.reply(200, json_build_object('rows', rows, 'next_cursor', last, 'columns', d -> 'order'));
+  for attempt in 1 .. 5 loop
+    d := internal.collection_definition(collection_export.name);
+    begin
+      -- aliases that no column can have: a column's name would come before a table's
+      execute format(
+        'select coalesce(json_agg(p.line order by p.id), ''[]''), case when count(*) = 500 then (array_agg(p.id order by p.id desc))[1] end, %s
+           from (select "_t".id, (select row_to_json("_row")::text from (select %s) as "_row") as line
+                   from collections.%I as "_t"
+                  where ($1 is null or "_t".id > $1) and ($2 or "_t".deleted_at is null)
+                  order by "_t".id limit 500) p',
+        internal.collection_version_sql(d), internal.collection_outputs_sql(d, '"_t"', null, null), collection_export.name)
+        into rows, last, version using collection_export.after, collection_export.include_deleted;
+    exception when undefined_table or undefined_column then
+      -- it changed while this waited: as it is now, or not there any more
+      version := null;
+    end;
+    if version = (d ->> 'version')::bigint then
+      return internal.reply(200, json_build_object('rows', rows, 'next_cursor', last, 'columns', d -> 'order'));
+    end if;
+  end loop;
+  perform internal.fail(503, 'TENANT_UNAVAILABLE', 'The collection is changing: try again in a moment.', null, '{"Retry-After": "2"}');
 end $$;
 comment on function api.collection_export is
   'The next 500 rows in the order of their ids, which is that of their making, as JSON texts; next_cursor is null after the last. columns are their
@@ -29,6 +42,11 @@ declare
   import_id uuid;
 begin
   perform internal.collection_may_define();
+  perform from app.collections k where k.id = c.id for key share;
+  if not found then
+    -- dropped meanwhile: refused as any that is not there
+    perform internal.collection_find(collection_import_begin.name);
+  end if;
   -- what a client left half-sent
   delete from app.collection_imports i where i.created_at < internal.now() - interval '1 day';
   insert into app.collection_imports as i (collection_id) values (c.id) returning i.id into import_id;
@@ -47,11 +65,15 @@ create or replace function internal.collection_import_add(import_id uuid, place 
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform internal.collection_may_define();
+  update app.collection_imports i set rows = i.rows + json_array_length(collection_import_add.rows) where i.id = collection_import_add.import_id;
+  if not found then
+    perform internal.fail(404, 'COLLECTION_NOT_FOUND', 'The collection was dropped while its rows came in.');
+  end if;
   insert into app.collection_import_parts (import_id, position, rows)
   values (collection_import_add.import_id, collection_import_add.place, collection_import_add.rows);
-  update app.collection_imports i set rows = i.rows + json_array_length(collection_import_add.rows) where i.id = collection_import_add.import_id;
 end $$;
-comment on function internal.collection_import_add is 'Stages a part of an import.';
+comment on function internal.collection_import_add is
+  'Stages a part of an import. Refuses 404 COLLECTION_NOT_FOUND for one that went with its collection. Locks the import.';
 
 create or replace function api.collection_import_add(import_id uuid, place int, rows json) returns api.reply
 language plpgsql volatile as $$

@@ -90,13 +90,16 @@ comment on function api.event_definition_get is 'One definition. Refuses 404 NOT
 create or replace function api.event_definition_delete(event_name text) returns api.reply
 language plpgsql volatile as $$
 begin
+  -- whoever defines the name at this moment comes before or after, and says truly whether it is new
+  perform pg_advisory_xact_lock(7305441007);
   delete from app.event_definitions d where d.event_name = event_definition_delete.event_name;
   if not found then
     perform internal.fail(404, 'NOT_FOUND', 'This event has no definition.');
   end if;
   return internal.reply(200, '{"deleted": true}');
 end $$;
-comment on function api.event_definition_delete is 'Takes a definition away; events of the name are stored as they come. Refuses 404 NOT_FOUND.';
+comment on function api.event_definition_delete is 'Takes a definition away; events of the name are stored as they come. Refuses 404 NOT_FOUND. One
+   definition changes at a time.';
 
 create or replace function internal.judge_blocked(judged internal.judged_event[]) returns internal.judged_event[]
 language sql stable security definer set search_path = '' as $$

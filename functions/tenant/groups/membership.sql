@@ -90,13 +90,29 @@ create or replace trigger tg_group_members__succeed
   referencing old table as gone
   for each statement execute function internal.tg_group_members__succeed();
 
-create or replace function internal.tg_users__groups() returns trigger
+create or replace function internal.groups_lock(app_user_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform from app.groups g
-    where g.id in (select m.group_id from app.group_members m where m.app_user_id = old.id)
+    where g.id in (select m.group_id from app.group_members m where m.app_user_id = groups_lock.app_user_id)
     order by g.id
       for no key update;
+end $$;
+comment on function internal.groups_lock is
+  'Locks the groups of a user, before the user''s memberships: whoever makes an heir the owner of one has locked the group. Granted to nobody.';
+
+create or replace function internal.user_reset__groups(user_id uuid) returns bigint
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform internal.groups_lock(user_reset__groups.user_id);
+  return 0;
+end $$;
+comment on function internal.user_reset__groups is 'Before a user''s memberships go: locks their groups. Part of internal.user_reset. Granted to nobody.';
+
+create or replace function internal.tg_users__groups() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform internal.groups_lock(old.id);
   return old;
 end $$;
 comment on function internal.tg_users__groups is

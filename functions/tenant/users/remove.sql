@@ -151,6 +151,9 @@ begin
     raise exception 'users are reset by administrators, not by %', internal.caller();
   end if;
   perform from app.users u where u.id = user_reset.user_id for update;
+  if not found then
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
+  end if;
   foreach section in array user_reset.sections loop
     deleted := deleted || jsonb_build_object(section, 0);
   end loop;
@@ -184,7 +187,8 @@ begin
 end $$;
 comment on function internal.user_reset is
   'Deletes a user''s rows in these sections, as internal.user_data says, and runs internal.user_reset__<section>(uuid) returns bigint where an area has one;
-   answers the rows deleted by section. For administrators alone. Locks the user. Audited as users.reset.';
+   answers the rows deleted by section. For administrators alone. Refuses 404 NOT_FOUND for who was deleted meanwhile. Locks the user. Audited as
+   users.reset.';
 
 create or replace function api.user_reset(user_id text, sections text default null, delete_user boolean default false) returns api.reply
 language plpgsql volatile as $$
