@@ -89,12 +89,12 @@ test('in a group it is the code of groups', async () => {
 
 test('a trigger of a DBA refuses in its own words', async () => {
   const { path, rows } = await made('closed')
-  await project.sql(`create function public.closed() returns trigger language plpgsql as $$
+  await project.sql(`create schema if not exists dba; grant usage on schema dba to public; create function dba.closed() returns trigger language plpgsql as $$
     begin
       if new.body = 'late' then perform internal.fail(409, 'CONFLICT', 'The shop is closed.', '{"field": "body"}'); end if;
       return new;
     end $$;
-    create trigger closed before insert or update on collections.closed for each row execute function public.closed()`)
+    create trigger closed before insert or update on collections.closed for each row execute function dba.closed()`)
   for (const answer of [
     await user.post(path, { body: 'late' }),
     await user.patch(`${path}/${rows.free.id}`, { body: 'late' }),
@@ -115,8 +115,8 @@ test('a trigger of a DBA that keeps a row from being written without a word is 4
     columns: [...columns, { name: 'code', type: 'text', unique: true }],
   })
   const coded = (await user.post(path, { body: 'coded', code: 'a' })).data
-  await project.sql(`create function public.silent() returns trigger language plpgsql as $$ begin return null; end $$;
-    create trigger silent before insert or update or delete on collections.silent for each row execute function public.silent()`)
+  await project.sql(`create schema if not exists dba; grant usage on schema dba to public; create function dba.silent() returns trigger language plpgsql as $$ begin return null; end $$;
+    create trigger silent before insert or update or delete on collections.silent for each row execute function dba.silent()`)
   const admin = `/collections/silent/rows`
   const before = await project.sql('select * from collections.silent order by id')
   const refused = [
@@ -138,7 +138,7 @@ test('a trigger of a DBA that keeps a row from being written without a word is 4
   expect(await project.sql('select * from collections.silent order by id')).toEqual(before)
   // one of another command is not blamed
   await project.sql(`drop trigger silent on collections.silent;
-    create trigger silent before delete on collections.silent for each row execute function public.silent()`)
+    create trigger silent before delete on collections.silent for each row execute function dba.silent()`)
   expect((await user.patch(`${path}/${coded.id}`, { body: 'y', $if: { code: 'b' } })).error?.code).toBe('CONFLICT')
   expect((await user.patch(`${path}/${coded.id}`, { body: 'y' })).status).toBe(200)
 })

@@ -41,11 +41,13 @@ begin
     execute format('select count(*) from collections.%I', collection_rows_estimate.name) into counted;
     return counted;
   end if;
-  return (select greatest(case when r.reltuples <= 0 or r.relpages = 0 then pg_stat_get_live_tuples(r.oid)
-                               else r.reltuples::numeric * (pg_relation_size(relation) / 8192) / r.relpages end, 0)::bigint
-            from pg_catalog.pg_class r where r.oid = relation);
+  return coalesce((select greatest(case when r.reltuples <= 0 or r.relpages = 0 then pg_stat_get_live_tuples(r.oid)
+                                        else r.reltuples::numeric * (pg_relation_size(relation) / 8192) / r.relpages end, 0)::bigint
+                     from pg_catalog.pg_class r where r.oid = relation), 0);
+exception when undefined_table then
+  return 0;
 end $$;
-comment on function internal.collection_rows_estimate is 'About how many rows a collection has, deleted ones included.';
+comment on function internal.collection_rows_estimate is 'About how many rows a collection has, deleted ones included; none when it was dropped just now.';
 
 create or replace function internal.collection_json(c app.collections) returns json
 language sql stable as $$
