@@ -226,6 +226,10 @@ begin
   perform set_config('lock_timeout', '500ms', true);
   lock table app.audit_events in share update exclusive mode;
   lock table app.audit_events_default in access exclusive mode;
+  -- another may have made it while this one waited
+  if to_regclass('app.' || partition) is not null then
+    return;
+  end if;
   execute format('create table app.%I (like app.audit_events including all)', partition);
   execute format('alter table app.%I enable row level security', partition);
   execute format('with moved as (delete from app.audit_events_default e where e.occurred_at >= $1 and e.occurred_at < $2 returning e.*)
