@@ -39,8 +39,10 @@ export const environment = z.object({
     .number()
     .int()
     .min(2)
-    .default(10)
-    .describe('Connections that one server process may hold to one database.'),
+    .default(12)
+    .describe(
+      'Connections that one server process may hold to one database. A third of them is kept for apps and a third for administrators and workers.',
+    ),
   DATABASE_STATEMENTS: z
     .enum(['named', 'unnamed'])
     .default('named')

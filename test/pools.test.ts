@@ -1,7 +1,8 @@
 import pg from 'pg'
 import { afterAll, expect, inject, test } from 'vitest'
-import { targetOf } from '#server/database/cluster.ts'
-import { createPools, type PoolLimits } from '#server/database/pools.ts'
+import { type Role, targetOf } from '#server/database/cluster.ts'
+import { createPools, type Lease, type PoolLimits } from '#server/database/pools.ts'
+import { shareOf } from '#server/database/shares.ts'
 import { createSecrets } from '#server/secrets.ts'
 import { startHarness } from '#test/support/harness.ts'
 
@@ -9,54 +10,167 @@ const harness = await startHarness()
 const [slow, quick] = [await harness.project(), await harness.project()]
 const secrets = createSecrets(inject('secretsKey'))
 const cluster = harness.running.services.control.cluster
-const target = (project: { database: string }, role: 'app_user' | 'app_admin' = 'app_user') =>
-  targetOf(cluster, project.database, role, secrets)
+const target = (project: { database: string }, role: Role = 'app_user') => ({
+  ...targetOf(cluster, project.database, role, secrets),
+  isControl: role.startsWith('control'),
+})
 
-const made: { close(): Promise<void> }[] = []
+const made: ReturnType<typeof createPools>[] = []
+/** Pools whose leases name a role; the share follows from it. */
 const pools = (limits: Partial<PoolLimits>) => {
-  const created = createPools({ total: 20, perTenant: 4, waitMs: 300, ...limits })
+  const created = createPools({ total: 40, perTenant: 6, waitMs: 300, ...limits })
   made.push(created)
-  return created
+  return {
+    get open() {
+      return created.open
+    },
+    forget: created.forget,
+    lease: (project: { database: string }, role: Role = 'app_user', user?: string) =>
+      created.lease(target(project, role), shareOf(role, undefined), user),
+  }
 }
 afterAll(() => Promise.all(made.map((each) => each.close())))
 
-test('a tenant has at most its share; who waits too long gets 503 with Retry-After', async () => {
+/** Leases until the next one has to wait: those that came at once. */
+const leaseAll = async (lease: () => Promise<Lease>): Promise<Lease[]> => {
+  const leases: Lease[] = []
+  for (;;) {
+    const next = await lease().catch(() => null)
+    if (!next) return leases
+    leases.push(next)
+  }
+}
+const release = (leases: readonly Lease[]) => {
+  for (const lease of leases) lease.release()
+}
+const busyRefusal = { status: 503, code: 'TENANT_UNAVAILABLE', headers: { 'Retry-After': '2' } }
+
+test('one kind of caller holds at most its share of a database; who waits too long gets 503 with Retry-After', async () => {
   const pool = pools({})
-  const leases = await Promise.all([1, 2, 3, 4].map(() => pool.lease(target(slow))))
-  await expect(pool.lease(target(slow))).rejects.toMatchObject({
-    status: 503,
-    code: 'TENANT_UNAVAILABLE',
-    headers: { 'Retry-After': '2' },
-  })
-  const other = await pool.lease(target(quick))
-  expect(pool.open).toBe(5)
-  const waiting = pool.lease(target(slow))
-  leases[0]?.release()
+  // of six, two are kept for the other group, and the last of the group for another kind
+  const users = await leaseAll(() => pool.lease(slow))
+  expect(users).toHaveLength(3)
+  await expect(pool.lease(slow)).rejects.toMatchObject(busyRefusal)
+  const other = await pool.lease(quick)
+  const waiting = pool.lease(slow)
+  users[0]?.release()
   ;(await waiting).release()
-  for (const lease of [...leases.slice(1), other]) lease.release()
+  release([...users.slice(1), other])
 })
 
-test('one login makes room for another within the share, and idle ones for other tenants', async () => {
-  const pool = pools({ total: 4 })
-  const leases = await Promise.all([1, 2, 3, 4].map(() => pool.lease(target(slow))))
-  for (const lease of leases) lease.release()
-  const admin = await pool.lease(target(slow, 'app_admin'))
-  expect(pool.open).toBe(4)
-  const other = await pool.lease(target(quick))
-  expect(pool.open).toBe(4)
+test('whatever one kind of caller waits for, every other kind still gets a connection', async () => {
+  const roles: Role[] = ['app_user', 'app_auth', 'app_server', 'app_admin', 'app_worker']
+  for (const perTenant of [4, 5, 6, 10, 12, 20]) {
+    for (const greedy of roles) {
+      const pool = pools({ perTenant, waitMs: 20 })
+      const held = await leaseAll(() => pool.lease(slow, greedy))
+      expect(held.length).toBeGreaterThan(0)
+      const third = Math.ceil(perTenant / 3)
+      expect(perTenant - held.length).toBeGreaterThanOrEqual(third)
+      for (const role of roles.filter((role) => role !== greedy)) (await pool.lease(slow, role)).release()
+      release(held)
+    }
+  }
+})
+
+test('a third is kept for apps against administrators and workers together, and the other way round', async () => {
+  const pool = pools({ perTenant: 12, waitMs: 20 })
+  const back = [
+    ...(await leaseAll(() => pool.lease(slow, 'app_admin'))),
+    ...(await leaseAll(() => pool.lease(slow, 'app_worker'))),
+  ]
+  expect(back).toHaveLength(8)
+  const front = await leaseAll(() => pool.lease(slow))
+  expect(front).toHaveLength(4)
+  release(back)
+  const more = await leaseAll(() => pool.lease(slow))
+  const signIns = await leaseAll(() => pool.lease(slow, 'app_auth'))
+  expect(front.length + more.length + signIns.length).toBe(8)
+  const others = await leaseAll(() => pool.lease(slow, 'app_admin'))
+  expect(others).toHaveLength(4)
+  release([...front, ...more, ...signIns, ...others])
+})
+
+test('one user holds at most three connections; more of that user wait, others do not', async () => {
+  const pool = pools({ perTenant: 12 })
+  const own = await Promise.all([1, 2, 3].map(() => pool.lease(slow, 'app_user', 'ann')))
+  await expect(pool.lease(slow, 'app_user', 'ann')).rejects.toMatchObject({
+    status: 429,
+    code: 'RATE_LIMITED',
+    headers: { 'Retry-After': '2' },
+  })
+  const other = await pool.lease(slow, 'app_user', 'bob')
+  const order: number[] = []
+  const waiting = [1, 2, 3].map((n) =>
+    pool.lease(slow, 'app_user', 'ann').then((lease) => {
+      order.push(n)
+      lease.release()
+    }),
+  )
+  own[0]?.release()
+  await Promise.all(waiting)
+  expect(order).toEqual([1, 2, 3])
+  release([...own.slice(1), other])
+  // what was given back is counted back
+  const again = await Promise.all([1, 2, 3].map(() => pool.lease(slow, 'app_user', 'ann')))
+  await expect(pool.lease(slow, 'app_user', 'ann')).rejects.toMatchObject({ status: 429 })
+  release(again)
+})
+
+test('calls of a user that wait for the share of users, and give up, leave the user all three', async () => {
+  const pool = pools({ perTenant: 6 })
+  const held = await leaseAll(() => pool.lease(slow))
+  const refused = await Promise.all(
+    [1, 2, 3, 4, 5].map(() =>
+      pool.lease(slow, 'app_user', 'ann').then(
+        () => null,
+        (error: { status: number }) => error.status,
+      ),
+    ),
+  )
+  expect(refused.every((status) => status === 503 || status === 429)).toBe(true)
+  release(held)
+  const leases = await Promise.all([1, 2, 3].map(() => pool.lease(slow, 'app_user', 'ann')))
+  release(leases)
+})
+
+test('tenants together leave room for the control database, and each group for the other', async () => {
+  const pool = pools({ total: 12, perTenant: 3, waitMs: 20 })
+  const projects = [slow, quick, await harness.project(), await harness.project(), await harness.project()]
+  const held: Lease[] = []
+  for (const project of projects)
+    for (const role of ['app_admin', 'app_worker', 'app_user', 'app_server'] as const)
+      held.push(...(await leaseAll(() => pool.lease(project, role))))
+  expect(held).toHaveLength(9)
+  const control = { database: harness.running.services.control.database }
+  const inControl = await leaseAll(() => pool.lease(control, 'control_auth'))
+  expect(inControl.length).toBeGreaterThan(0)
+  release([...held, ...inControl])
+})
+
+test('one login makes room for another within the bound, and idle ones for other tenants', async () => {
+  const pool = pools({ total: 6, perTenant: 6 })
+  const leases = await leaseAll(() => pool.lease(slow))
+  const signIn = await pool.lease(slow, 'app_auth')
+  release([...leases, signIn])
+  const bound = pool.open
+  const admins = await leaseAll(() => pool.lease(slow, 'app_admin'))
+  expect(pool.open).toBeLessThanOrEqual(5)
+  const other = await pool.lease(quick)
+  expect(pool.open).toBeLessThanOrEqual(6)
+  expect(bound).toBeLessThanOrEqual(5)
   const { rows } = await other.client.query('select current_user::text as name')
   expect(rows).toEqual([{ name: 'login_app_user' }])
-  admin.release()
-  other.release()
+  release([...admins, other])
 })
 
 test('a broken connection is not lent again, and one that the server ended is forgotten', async () => {
   const pool = pools({})
-  const first = await pool.lease(target(quick))
+  const first = await pool.lease(quick)
   const { processID } = first.client as unknown as { processID: number }
   first.release(true)
   expect(pool.open).toBe(0)
-  const second = await pool.lease(target(quick))
+  const second = await pool.lease(quick)
   expect((second.client as unknown as { processID: number }).processID).not.toBe(processID)
   second.release()
   const gone = new Promise((resolve) => second.client.once('end', resolve))
@@ -68,16 +182,33 @@ test('a broken connection is not lent again, and one that the server ended is fo
   await same.end()
   await gone
   expect(pool.open).toBe(0)
-  const third = await pool.lease(target(quick))
+  const third = await pool.lease(quick)
   expect((await third.client.query('select 1 as one')).rows).toEqual([{ one: 1 }])
   third.release()
+})
+
+test('connections that cannot be made, or that end while they are lent, give their share back', async () => {
+  const pool = pools({})
+  for (let attempt = 0; attempt < 10; attempt += 1)
+    await expect(pool.lease({ database: 'there_is_no_such_database' }, 'app_user', 'ann')).rejects.toMatchObject({
+      code: expect.stringMatching(/^(3D000|42501)$/),
+    })
+  for (let round = 0; round < 10; round += 1) {
+    const lease = await pool.lease(quick, 'app_user', 'ann')
+    const gone = new Promise((resolve) => lease.client.once('end', resolve))
+    await lease.client.query('select pg_terminate_backend(pg_backend_pid())').catch(() => undefined)
+    await gone
+    lease.release(true)
+  }
+  expect(pool.open).toBe(0)
+  release(await leaseAll(() => pool.lease(quick)))
 })
 
 test('idle connections close, and a connection is replaced after many calls', async () => {
   const pool = pools({ idleMs: 1500, callsPerConnection: 3 })
   const ids = new Set<number>()
   for (let call = 0; call < 7; call += 1) {
-    const lease = await pool.lease(target(quick))
+    const lease = await pool.lease(quick)
     ids.add((lease.client as unknown as { processID: number }).processID)
     lease.release()
   }
@@ -87,7 +218,7 @@ test('idle connections close, and a connection is replaced after many calls', as
 
 test('forgetting a database closes what is idle now and what is busy later', async () => {
   const pool = pools({})
-  const [busy, idle] = await Promise.all([pool.lease(target(quick)), pool.lease(target(quick))])
+  const [busy, idle] = await Promise.all([pool.lease(quick), pool.lease(quick)])
   idle?.release()
   await pool.forget(target(quick).key)
   expect(pool.open).toBe(1)
@@ -95,23 +226,51 @@ test('forgetting a database closes what is idle now and what is busy later', asy
   expect(pool.open).toBe(0)
 })
 
-test('of those who wait, the tenant with the fewest connections is served first', async () => {
-  const pool = pools({ total: 4, waitMs: 2000 })
-  const leases = await Promise.all([1, 2, 3, 4].map(() => pool.lease(target(slow))))
+test('of waiters, the tenant with the fewest connections is served first, and each kind in its order', async () => {
+  const pool = pools({ total: 8, perTenant: 8, waitMs: 2000 })
+  const leases = await leaseAll(() => pool.lease(slow))
   const order: string[] = []
-  const again = pool.lease(target(slow)).then((lease) => {
-    order.push('slow')
+  const note = (name: string) => (lease: Lease) => {
+    order.push(name)
     return lease
-  })
-  const newcomer = pool.lease(target(quick)).then((lease) => {
-    order.push('quick')
-    return lease
-  })
+  }
+  const waiting = [pool.lease(slow).then(note('first')), pool.lease(slow).then(note('second'))]
+  const admin = await pool.lease(slow, 'app_admin').then(note('administrator'))
   leases[0]?.release()
-  ;(await newcomer).release()
-  for (const lease of leases.slice(1)) lease.release()
-  ;(await again).release()
-  expect(order).toEqual(['quick', 'slow'])
+  ;(await (waiting[0] as Promise<Lease>)).release()
+  ;(await (waiting[1] as Promise<Lease>)).release()
+  release([...leases.slice(1), admin])
+  expect(order).toEqual(['administrator', 'first', 'second'])
+})
+
+test('administrators who wait for a lock leave users their connections, and sign-in as well', async () => {
+  const project = await harness.project()
+  const user = await project.user()
+  const { data: group } = await project.admin.post('/segments', { key: 'held', name: 'Held', kind: 'static' })
+  const holder = new pg.Client({ connectionString: new URL(`/${project.database}`, inject('dsn')).href })
+  holder.on('error', () => undefined)
+  await holder.connect()
+  await holder.query('begin')
+  await holder.query('select 1 from app.segments where id = $1 for update', [group.id])
+  const blocked = Array.from({ length: 50 }, (_, n) =>
+    project.admin.patch(`/segments/${group.id}`, { name: `Held ${n}` }),
+  )
+  // as many of them as may have a connection wait for the lock
+  await expect
+    .poll(async () => {
+      const [row] = await project.sql<{ waiting: number }>(
+        'select count(*)::int as waiting from pg_locks l join pg_database d on d.oid = l.database where not l.granted and d.datname = current_database()',
+      )
+      return row?.waiting
+    })
+    .toBeGreaterThanOrEqual(5)
+  for (let call = 0; call < 20; call += 1) expect((await user.get('/client/users/me')).status).toBe(200)
+  expect((await project.app.post('/client/auth/anonymous')).status).toBe(201)
+  await project.drain()
+  await holder.query('rollback')
+  await holder.end()
+  // those that waited too long for a connection were refused, and none of them otherwise
+  for (const { status } of await Promise.all(blocked)) expect([200, 503]).toContain(status)
 })
 
 test('a slow tenant that holds all its connections does not slow another down', async () => {

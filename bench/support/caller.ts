@@ -6,6 +6,7 @@ import { type Claims, runOneSync, type Statement } from '#server/database/call.t
 import { type Cluster, targetOf } from '#server/database/cluster.ts'
 import { createDatabase, type Database, type Place } from '#server/database/database.ts'
 import type { Target } from '#server/database/pools.ts'
+import { shareOf } from '#server/database/shares.ts'
 import { createSecrets } from '#server/secrets.ts'
 import { answer } from './child.ts'
 import { percentile } from './numbers.ts'
@@ -56,17 +57,18 @@ type Ready = {
   readonly pool: pg.Pool
 }
 
-const perTenant = 10
+/** As many connections as each contestant has; of 17, a kind of caller alone may use ten. */
+const connections = 10
+const limits = { total: 80, perTenant: 17, perUser: connections }
 
 const begin = (command: Extract<CallerCommand, { kind: 'begin' }>): Ready => {
   const { cluster, database: name, secretsKey, projectId, users } = command
   const secrets = createSecrets(secretsKey)
-  const limits = { total: 80, perTenant }
   const database = createDatabase({ secrets, limits, timeoutMs: 5000, log: pino({ level: 'warn' }) })
   const place: Place = { cluster, database: name, kind: 'tenant' }
   const target = targetOf(cluster, name, 'app_user', secrets)
   const { host, port, user, password } = target
-  const pool = new pg.Pool({ host, port, user, password, database: name, max: perTenant })
+  const pool = new pg.Pool({ host, port, user, password, database: name, max: connections })
   pool.on('error', () => undefined)
   return {
     database,
@@ -86,7 +88,7 @@ const once = (way: Way, ready: Ready, index: number): Promise<unknown> => {
 }
 
 const oneSync = async (statement: Statement, ready: Ready, claims: Omit<Claims, 'role'>) => {
-  const lease = await ready.database.pools.lease(ready.target)
+  const lease = await ready.database.pools.lease(ready.target, shareOf('app_user', 'user'))
   try {
     const options = { readOnly: true, timeoutMs: 5000, clock: null }
     return await runOneSync(lease.client, { ...claims, role: 'app_user' }, statement, options)
@@ -136,7 +138,7 @@ const run = async (way: Way, concurrency: number, seconds: number, ready: Ready)
 /** The texts that the program itself prepared, so that the contestants run the very same ones. */
 const statements = async ({ database, place, target, claims }: Ready): Promise<Record<string, string>> => {
   await database.call(place, 'app_user', claims[0] ?? {}, 'me_get', {}, { readOnly: true })
-  const lease = await database.pools.lease(target)
+  const lease = await database.pools.lease(target, shareOf('app_user', 'user'))
   try {
     const { rows } = await lease.client.query<{ name: string; statement: string }>(
       'select name, statement from pg_prepared_statements',

@@ -3,6 +3,7 @@ import { type Claims, runOneSync, type Statement } from '#server/database/call.t
 import { type Cluster, type Role, targetOf } from '#server/database/cluster.ts'
 import { type DatabaseError, failureOf, refusalOfComment } from '#server/database/failures.ts'
 import { createPools, type PoolLimits, type Pools, type Target } from '#server/database/pools.ts'
+import { shareOf } from '#server/database/shares.ts'
 import { type ApiError, refusal } from '#server/errors.ts'
 import type { Secrets } from '#server/secrets.ts'
 
@@ -113,13 +114,14 @@ export const createDatabase = (options: DatabaseOptions): Database => {
     const known = targets.get(key)
     if (known) return known
     if (targets.size >= 20_000) targets.clear()
-    const made = targetOf(place.cluster, place.database, role, options.secrets)
+    const login = targetOf(place.cluster, place.database, role, options.secrets)
+    const made = { ...login, isControl: place.kind === 'control' }
     targets.set(key, made)
     return made
   }
 
   const execute: Database['execute'] = async (place, role, claims, prepare, settings = {}) => {
-    const lease = await pools.lease(target(place, role))
+    const lease = await pools.lease(target(place, role), shareOf(role, claims.caller), claims.userId)
     const began = performance.now()
     let broken = false
     try {
@@ -204,7 +206,7 @@ export const createDatabase = (options: DatabaseOptions): Database => {
     place: Place,
     role: Role,
   ): Promise<ApiError | null> => {
-    const lease = await pools.lease(target(place, role))
+    const lease = await pools.lease(target(place, role), shareOf(role, undefined))
     try {
       const rows = await runOneSync(
         lease.client,

@@ -11,13 +11,24 @@ export type Target = {
   readonly user: string
   readonly password: string
   readonly ssl?: pg.ClientConfig['ssl'] | undefined
+  /** The control database: tenants together leave room for its connections. */
+  readonly isControl?: boolean
 }
 
 export type Lease = { readonly client: pg.Client; release(broken?: boolean): void }
 
+/**
+ * Which share of a database's connections a caller uses. `front` is what apps wait for, `back` is administration and background
+ * work; a group holds several kinds of caller.
+ */
+export type Share = { readonly group: 'front' | 'back'; readonly kind: string }
+
 export type Pools = {
-  /** A connection of this login, within `waitMs`, else 503 TENANT_UNAVAILABLE. */
-  lease(target: Target): Promise<Lease>
+  /**
+   * A connection of this login, within `waitMs`, else 503 TENANT_UNAVAILABLE; 429 RATE_LIMITED for an end user whose own calls
+   * use all that one user may.
+   */
+  lease(target: Target, share: Share, user?: string | null): Promise<Lease>
   /** Closes idle connections to a database at once and the busy ones when they are given back. */
   forget(databaseKey: string): Promise<void>
   readonly open: number
@@ -33,12 +44,36 @@ type Slot = {
   closing: Promise<void> | undefined
 }
 
-type Tenant = { open: number; idle: Slot[]; generation: number }
-type Waiter = { target: Target; resolve: (lease: Lease) => void; reject: (error: Error) => void; timer: NodeJS.Timeout }
+type Waiter = {
+  readonly target: Target
+  readonly share: Share
+  readonly user: string | undefined
+  readonly resolve: (lease: Lease | Promise<Lease>) => void
+  readonly reject: (error: Error) => void
+  timer: NodeJS.Timeout | undefined
+  /** The queue that it stands in. */
+  queue: Set<Waiter> | undefined
+}
+
+/** An end user with calls under way: those that were admitted, and those that wait for the user's own calls to end. */
+type UserCalls = { admitted: number; readonly waiting: Set<Waiter> }
+
+/** One database. `busy` counts leases by kind and by group; `queues` hold waiters by kind, first come first served. */
+type Tenant = {
+  open: number
+  idle: Slot[]
+  generation: number
+  waiting: number
+  readonly busy: Map<string, number>
+  readonly queues: Map<string, Set<Waiter>>
+  readonly users: Map<string, UserCalls>
+}
 
 export type PoolLimits = {
   readonly total: number
   readonly perTenant: number
+  /** Calls of one end user that may hold a connection at once. */
+  readonly perUser?: number
   readonly idleMs?: number
   readonly waitMs?: number
   readonly callsPerConnection?: number
@@ -46,28 +81,50 @@ export type PoolLimits = {
   readonly named?: boolean
 }
 
+const retryAfter = { 'Retry-After': '2' }
 const unavailable = (why: string) =>
-  refusal(503, 'TENANT_UNAVAILABLE', `The database is not available: ${why}.`, null, { 'Retry-After': '2' })
+  refusal(503, 'TENANT_UNAVAILABLE', `The database is not available: ${why}.`, null, retryAfter)
+const tooManyAtOnce = () =>
+  refusal(429, 'RATE_LIMITED', 'Too many requests of this user are under way at once.', null, retryAfter)
+
+/** What is left for one group when a third is kept for the other. */
+const groupLimit = (connections: number) => Math.max(1, connections - Math.ceil(connections / 3))
+
+const count = (counts: Map<string, number>, key: string, by: number) => counts.set(key, (counts.get(key) ?? 0) + by)
 
 /**
- * Connections to many databases under one bound. A tenant holds at most `perTenant` of them whatever its logins, so a
- * slow one cannot take the others' share; when all are open, the one that has been idle longest makes room; and of those
- * who wait, the tenant with the fewest connections is served first.
+ * Connections to many databases under one bound, in fair shares, so that a caller who waits (for a lock, for a slow statement)
+ * takes nobody else's connections:
+ * - a database has at most `perTenant` connections, whatever its logins, and each group of callers at most two thirds of them; the
+ *   last connection of a group is kept for a kind of caller that has none;
+ * - one end user holds at most `perUser`;
+ * - of the total, tenants leave room for the control database, and each group of callers for the other;
+ * - when all are open, the connection that has been idle longest makes room;
+ * - waiters are served in their order, the kind with the fewest connections and the tenant with the fewest first.
  */
 export const createPools = (limits: PoolLimits): Pools => {
-  const { total, perTenant, idleMs = 30_000, waitMs = 3_000, callsPerConnection = 20_000, connectMs = 5_000 } = limits
+  const { total, idleMs = 30_000, waitMs = 3_000, callsPerConnection = 20_000, connectMs = 5_000, perUser = 3 } = limits
+  const forTenants = total - Math.min(limits.perTenant, Math.floor(total / 4))
+  const perTenant = Math.min(limits.perTenant, forTenants)
   const tenants = new Map<string, Tenant>()
-  const waiting: Waiter[] = []
+  const hungry = new Set<Tenant>()
+  // leases of all tenants, without control's, by group
+  const busy = new Map<string, number>()
   let open = 0
   let closed = false
 
   const tenantOf = (key: string): Tenant => {
     let tenant = tenants.get(key)
     if (!tenant) {
-      tenant = { open: 0, idle: [], generation: 0 }
+      const nothing = { busy: new Map(), queues: new Map(), users: new Map() }
+      tenant = { open: 0, idle: [], generation: 0, waiting: 0, ...nothing }
       tenants.set(key, tenant)
     }
     return tenant
+  }
+
+  const forgetUnused = (key: string, tenant: Tenant) => {
+    if (tenant.open === 0 && tenant.waiting === 0 && tenants.get(key) === tenant) tenants.delete(key)
   }
 
   const discard = (slot: Slot): Promise<void> => {
@@ -79,9 +136,7 @@ export const createPools = (limits: PoolLimits): Pools => {
     tenant.open -= 1
     open -= 1
     tenant.idle = tenant.idle.filter((other) => other !== slot)
-    if (tenant.open === 0 && !waiting.some((waiter) => waiter.target.key === slot.target.key)) {
-      tenants.delete(slot.target.key)
-    }
+    forgetUnused(slot.target.key, tenant)
     return slot.closing
   }
 
@@ -109,8 +164,26 @@ export const createPools = (limits: PoolLimits): Pools => {
     return true
   }
 
-  const lend = (slot: Slot): Lease => {
-    const generation = tenantOf(slot.target.key).generation
+  /** Whether this kind of caller may hold one more connection: of the database, and of all that tenants may hold. */
+  const hasShare = (tenant: Tenant, { isControl }: Target, { group, kind }: Share): boolean => {
+    const limit = groupLimit(perTenant)
+    const held = tenant.busy.get(group) ?? 0
+    if (held >= limit) return false
+    if (held === limit - 1 && limit > 1 && (tenant.busy.get(kind) ?? 0) > 0) return false
+    if (isControl) return true
+    const [front = 0, back = 0] = [busy.get('front'), busy.get('back')]
+    return front + back < forTenants && (group === 'front' ? front : back) < groupLimit(forTenants)
+  }
+
+  const occupy = (tenant: Tenant, target: Target, share: Share, by: 1 | -1) => {
+    count(tenant.busy, share.group, by)
+    count(tenant.busy, share.kind, by)
+    if (!target.isControl) count(busy, share.group, by)
+  }
+
+  const lend = (slot: Slot, share: Share, user: string | undefined): Lease => {
+    const tenant = tenantOf(slot.target.key)
+    const { generation } = tenant
     let returned = false
     return {
       client: slot.client,
@@ -118,18 +191,20 @@ export const createPools = (limits: PoolLimits): Pools => {
         if (returned) return
         returned = true
         slot.calls += 1
+        occupy(tenant, slot.target, share, -1)
         const isOutdated = slot.calls >= callsPerConnection || generation !== tenantOf(slot.target.key).generation
         if (broken || slot.dead || closed || isOutdated) void discard(slot)
         else {
           slot.idleSince = Date.now()
-          tenantOf(slot.target.key).idle.push(slot)
+          tenant.idle.push(slot)
         }
+        dismiss(tenant, user)
         serve()
       },
     }
   }
 
-  const connect = async (target: Target): Promise<Lease> => {
+  const connect = async (target: Target, share: Share, user: string | undefined): Promise<Lease> => {
     const tenant = tenantOf(target.key)
     tenant.open += 1
     open += 1
@@ -152,35 +227,108 @@ export const createPools = (limits: PoolLimits): Pools => {
     try {
       await client.connect()
       if (limits.named !== false) await prepareConnection(client)
-      return lend(slot)
+      return lend(slot, share, user)
     } catch (error) {
+      occupy(tenant, target, share, -1)
       void discard(slot)
+      dismiss(tenant, user)
       serve()
       throw error
     }
   }
 
-  const take = (target: Target): Promise<Lease> | undefined => {
+  const take = (target: Target, share: Share, user: string | undefined): Promise<Lease> | undefined => {
     const tenant = tenantOf(target.key)
+    if (!hasShare(tenant, target, share)) return undefined
     for (let index = tenant.idle.length - 1; index >= 0; index -= 1) {
       const slot = tenant.idle[index]
       if (slot?.target.user !== target.user) continue
       tenant.idle.splice(index, 1)
-      if (!slot.dead) return Promise.resolve(lend(slot))
+      if (slot.dead) continue
+      occupy(tenant, target, share, 1)
+      return Promise.resolve(lend(slot, share, user))
     }
-    return makeRoom(tenant) ? connect(target) : undefined
+    if (!makeRoom(tenant)) return undefined
+    occupy(tenant, target, share, 1)
+    return connect(target, share, user)
+  }
+
+  /** Stands in a queue until it is served or its time is over; the time counts from the first queue. */
+  const enqueue = (waiter: Waiter, queue: Set<Waiter>) => {
+    const tenant = tenantOf(waiter.target.key)
+    waiter.queue = queue
+    queue.add(waiter)
+    if (waiter.timer) return
+    tenant.waiting += 1
+    hungry.add(tenant)
+    waiter.timer = setTimeout(() => {
+      const isOwn = waiter.user !== undefined && waiter.queue === tenant.users.get(waiter.user)?.waiting
+      leave(waiter)
+      // one that was admitted makes room for another call of its user
+      if (!isOwn) dismiss(tenant, waiter.user)
+      waiter.reject(isOwn ? tooManyAtOnce() : unavailable('all its connections are busy'))
+      forgetUnused(waiter.target.key, tenant)
+    }, waitMs)
+  }
+
+  const leave = (waiter: Waiter) => {
+    const tenant = tenantOf(waiter.target.key)
+    waiter.queue?.delete(waiter)
+    clearTimeout(waiter.timer)
+    tenant.waiting -= 1
+    if (tenant.waiting === 0) hungry.delete(tenant)
+  }
+
+  const queueOf = (tenant: Tenant, { kind }: Share): Set<Waiter> => {
+    let queue = tenant.queues.get(kind)
+    if (!queue) {
+      queue = new Set()
+      tenant.queues.set(kind, queue)
+    }
+    return queue
+  }
+
+  /** Counts a call of a user as admitted, or says that the user has as many as one may. */
+  const admit = (tenant: Tenant, user: string | undefined): boolean => {
+    if (user === undefined) return true
+    const calls = tenant.users.get(user)
+    if (!calls) tenant.users.set(user, { admitted: 1, waiting: new Set() })
+    else if (calls.admitted >= perUser) return false
+    else calls.admitted += 1
+    return true
+  }
+
+  /** A call of a user has ended: the next one that waits for it joins the queue of its kind. */
+  const dismiss = (tenant: Tenant, user: string | undefined) => {
+    const calls = user === undefined ? undefined : tenant.users.get(user)
+    if (user === undefined || !calls) return
+    const [next] = calls.waiting
+    if (next) {
+      calls.waiting.delete(next)
+      enqueue(next, queueOf(tenant, next.share))
+    } else {
+      calls.admitted -= 1
+      if (calls.admitted === 0) tenant.users.delete(user)
+    }
+  }
+
+  /** Serves one tenant's waiters as far as its shares go. */
+  const serveTenant = (tenant: Tenant) => {
+    const kinds = [...tenant.queues].filter(([, queue]) => queue.size > 0)
+    kinds.sort(([a], [b]) => (tenant.busy.get(a) ?? 0) - (tenant.busy.get(b) ?? 0))
+    for (const [, queue] of kinds) {
+      for (const waiter of queue) {
+        const lease = take(waiter.target, waiter.share, waiter.user)
+        if (!lease) break
+        leave(waiter)
+        waiter.resolve(lease)
+      }
+    }
   }
 
   const serve = () => {
-    if (waiting.length === 0) return
-    const fairest = [...waiting].sort((a, b) => tenantOf(a.target.key).open - tenantOf(b.target.key).open)
-    for (const waiter of fairest) {
-      const lease = take(waiter.target)
-      if (!lease) continue
-      waiting.splice(waiting.indexOf(waiter), 1)
-      clearTimeout(waiter.timer)
-      lease.then(waiter.resolve, waiter.reject)
-    }
+    if (hungry.size === 0) return
+    for (const tenant of [...hungry].sort((a, b) => a.open - b.open)) serveTenant(tenant)
   }
 
   const sweep = setInterval(
@@ -198,17 +346,20 @@ export const createPools = (limits: PoolLimits): Pools => {
     get open() {
       return open
     },
-    lease(target) {
+    lease(target, share, named = null) {
       if (closed) return Promise.reject(unavailable('the server is stopping'))
-      const lease = take(target)
-      if (lease) return lease
+      const user = named ?? undefined
+      const tenant = tenantOf(target.key)
+      const isAdmitted = admit(tenant, user)
+      // behind those who wait already
+      if (isAdmitted && !tenant.queues.get(share.kind)?.size) {
+        const lease = take(target, share, user)
+        if (lease) return lease
+      }
       return new Promise((resolve, reject) => {
-        const timer = setTimeout(() => {
-          waiting.splice(waiting.indexOf(waiter), 1)
-          reject(unavailable('all its connections are busy'))
-        }, waitMs)
-        const waiter: Waiter = { target, resolve, reject, timer }
-        waiting.push(waiter)
+        const waiter: Waiter = { target, share, user, resolve, reject, timer: undefined, queue: undefined }
+        const own = user === undefined ? undefined : tenant.users.get(user)?.waiting
+        enqueue(waiter, !isAdmitted && own ? own : queueOf(tenant, share))
       })
     },
     async forget(databaseKey) {
@@ -220,9 +371,12 @@ export const createPools = (limits: PoolLimits): Pools => {
     async close() {
       closed = true
       clearInterval(sweep)
-      for (const waiter of waiting.splice(0)) {
-        clearTimeout(waiter.timer)
-        waiter.reject(unavailable('the server is stopping'))
+      for (const tenant of [...hungry]) {
+        const queues = [...tenant.queues.values(), ...[...tenant.users.values()].map(({ waiting }) => waiting)]
+        for (const waiter of queues.flatMap((queue) => [...queue])) {
+          leave(waiter)
+          waiter.reject(unavailable('the server is stopping'))
+        }
       }
       const all = [...tenants.values()].flatMap((tenant) => tenant.idle.slice())
       await Promise.all(all.map(discard))
