@@ -103,7 +103,7 @@ const count = (counts: Map<string, number>, key: string, by: number) => counts.s
  * - waiters are served in their order, the kind with the fewest connections and the tenant with the fewest first.
  */
 export const createPools = (limits: PoolLimits): Pools => {
-  const { total, idleMs = 30_000, waitMs = 3_000, callsPerConnection = 20_000, connectMs = 5_000, perUser = 3 } = limits
+  const { total, idleMs = 30_000, waitMs = 3_000, callsPerConnection = 20_000, connectMs = 5_000, perUser = 2 } = limits
   const forTenants = total - Math.min(limits.perTenant, Math.floor(total / 4))
   const perTenant = Math.min(limits.perTenant, forTenants)
   const tenants = new Map<string, Tenant>()
