@@ -53,10 +53,11 @@ const reasonOf = (issue: z.core.$ZodIssue | undefined, value: unknown, place: re
 const reasonOfNumber = (issue: z.core.$ZodIssue, place: readonly PropertyKey[]): string => {
   if (issue.path.length > place.length || issue.code === 'unrecognized_keys') return 'must be an object'
   if (issue.code !== 'invalid_type') return issue.message
-  const expected = issue.expected === 'number' || issue.expected === 'int'
   const reason = issue.message.replace(/^Invalid input: expected (\w+), received object$/, 'must be a $1')
-  return expected ? `${reason}, with at most 15 significant digits and below 1e308` : reason
+  return issue.expected !== 'number' || reason.includes('whole number') ? reason : `${reason}, ${ofDouble}`
 }
+
+const ofDouble = 'of double precision (15 significant digits)'
 
 const at = (value: unknown, path: readonly PropertyKey[]): unknown =>
   path.reduce((held, key) => (typeof held === 'object' && held !== null ? Reflect.get(held, key) : undefined), value)
