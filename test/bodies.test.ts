@@ -22,7 +22,7 @@ const sent = async (
   client: { headers: Record<string, string> },
   method: string,
   path: string,
-  body: BodyInit | null,
+  body: string | Uint8Array<ArrayBuffer> | null,
   type = 'application/json',
 ) => {
   const response = await fetch(`${harness.url}/v1${path}`, {
@@ -214,8 +214,6 @@ test('a number with more than 1000 digits on a side of its point is refused', as
 test('a number that JavaScript makes infinite deletes nothing', async () => {
   await user.patch('/client/users/me', { properties: { score: 5, other: 1 } })
   const answer = await user.patch('/client/users/me', '{"properties":{"score":1e999}}')
-  expect(answer.text).toContain(
-    `"score" : 1${'0'.repeat(999)}`.replace(' : ', answer.text.includes('"score": ') ? ': ' : ' : '),
-  )
+  expect(answer.text).toMatch(/"score" ?: ?10{999}[,}]/)
   expect((await user.patch('/client/users/me', '{"properties":{"score":null}}')).data.properties).toEqual({ other: 1 })
 })

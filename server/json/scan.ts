@@ -141,9 +141,9 @@ const readNumberValue = (bytes: Uint8Array, start: number, first: number, state:
 /** A numeric column takes numbers as strings as well: those are written out by Postgres too. */
 const countNumberInString = (bytes: Uint8Array, start: number, end: number, state: State): void => {
   const { span, isEscaped } = state
-  const text = isEscaped ? unescaped(bytes, start, end) : bytes
-  if (text === null || !readNumber(text, isEscaped ? 0 : start, span)) return
-  if (span.end === (isEscaped ? text.length : end) && Math.abs(span.exponent) <= mostPower) state.gained += span.gained
+  const length = isEscaped ? decodeNumber(bytes, start, end) : 0
+  if (length < 0 || !readNumber(isEscaped ? unescaped : bytes, isEscaped ? 0 : start, span)) return
+  if (span.end === (isEscaped ? length : end) && Math.abs(span.exponent) <= mostPower) state.gained += span.gained
 }
 
 /** Strings with a greater exponent are refused by every column of numbers. */
@@ -204,14 +204,21 @@ const hexAt = (bytes: Uint8Array, at: number): number => {
   return code
 }
 
-/** The number that a string with escapes spells; null when it has another character than a number has. */
-const unescaped = (bytes: Uint8Array, start: number, end: number): Uint8Array | null => {
-  const found: number[] = []
-  for (let at = start; at < end; ) {
-    const byte = bytes[at] !== backslash ? (bytes[at] as number) : bytes[at + 1] === 117 ? hexAt(bytes, at + 2) : -1
-    if (!isDigit(byte) && ![43, 45, 46, 69, 101].includes(byte)) return null
-    found.push(byte)
-    at += bytes[at] === backslash ? 6 : 1
+/** What a string with escapes spells. One that is longer gains little in proportion. */
+const unescaped = new Uint8Array(4096)
+
+/** Writes the number that a string with escapes spells into `unescaped`: its length, or -1 where the string is none. */
+const decodeNumber = (bytes: Uint8Array, start: number, end: number): number => {
+  let length = 0
+  let at = start
+  while (at < end) {
+    const isEscape = bytes[at] === backslash
+    const byte = !isEscape ? (bytes[at] as number) : bytes[at + 1] === 117 ? hexAt(bytes, at + 2) : -1
+    const isOfNumber = isDigit(byte) || byte === minus || byte === dot || byte === 43 || byte === 69 || byte === 101
+    if (!isOfNumber || length === unescaped.length - 1) return -1
+    unescaped[length++] = byte
+    at += isEscape ? 6 : 1
   }
-  return Uint8Array.from(found)
+  unescaped[length] = 0
+  return length
 }
