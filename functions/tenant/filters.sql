@@ -47,6 +47,25 @@ comment on function internal.is_storable_json is
   'Whether a cast to jsonb succeeds, which has no U+0000, no half of a surrogate pair and no number beyond numeric. Nesting
    deeper than 1000 is false too. For json that nobody has cast yet; the cast itself would raise.';
 
+create or replace function internal.json_gain(value text) returns int
+language sql immutable parallel safe as $$
+  select coalesce(sum(greatest(0, octet_length(n.part[1]::numeric::text) - octet_length(n.part[1]))), 0)::int
+    from regexp_matches(regexp_replace(json_gain.value, '"([^"\\]|\\.)*"', '""', 'g'), '(-?[0-9.]+[eE][+-]?[0-9]+)', 'g') as n (part)
+$$;
+comment on function internal.json_gain is 'Bytes that the numbers of JSON text gain when jsonb writes them out.';
+
+-- without a subquery, so that Postgres puts it in the place of its call
+create or replace function internal.json_size(value text) returns int
+language sql immutable parallel safe
+return case
+  -- only an exponent makes a number longer; in 96 bytes there is no room for as many as any limit refuses
+  when octet_length(json_size.value) <= 96 or json_size.value !~ '[0-9][eE]' then octet_length(json_size.value)
+  else octet_length(json_size.value) + internal.json_gain(json_size.value)
+end;
+comment on function internal.json_size is
+  'Bytes of JSON text with its numbers written out as jsonb writes them, 1e999 with a thousand digits: what limits of stored JSON count. Raises for a
+   number that numeric cannot hold: is_storable_json comes first.';
+
 create or replace function internal.filter_compare(actual jsonb, op text, value jsonb) returns boolean
 language plpgsql immutable parallel safe as $$
 declare

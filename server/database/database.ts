@@ -5,6 +5,7 @@ import { type DatabaseError, failureOf, refusalOfComment } from '#server/databas
 import { createPools, type PoolLimits, type Pools, type Target } from '#server/database/pools.ts'
 import { shareOf } from '#server/database/shares.ts'
 import { type ApiError, refusal } from '#server/errors.ts'
+import { exactJson } from '#server/json/exact.ts'
 import type { Secrets } from '#server/secrets.ts'
 
 /** A database as a call names it. */
@@ -290,5 +291,5 @@ export const migrationPending = () =>
     'Retry-After': '5',
   })
 
-/** The `data` of an envelope, for the few callers that must read it. */
-export const dataOf = <T>(reply: Reply): T => (JSON.parse(reply.body) as { data: T }).data
+/** The `data` of an envelope, for the few callers that must read it. A number that a double would change stays its text. */
+export const dataOf = <T>(reply: Reply): T => (exactJson(reply.body) as { data: T }).data

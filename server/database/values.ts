@@ -67,7 +67,7 @@ const at = (request: unknown, path: readonly (string | number)[]): unknown =>
     request,
   )
 
-/** A number that JavaScript cannot hold stays as it was written (server/http/exact.ts). */
+/** A number that JavaScript cannot hold stays as it was written (server/json/exact.ts). */
 const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : typeof value === 'object' ? JSON.stringify(value) : String(value)
 

@@ -14,6 +14,7 @@ import { ApiError, refusal } from '#server/errors.ts'
 import { addressKey } from '#server/http/ceilings.ts'
 import { answerOf, envelopeOf, notHttp, nothingHere, send, unsupported } from '#server/http/errors.ts'
 import { readInput } from '#server/http/input.ts'
+import { mostBytes } from '#server/http/json.ts'
 import { fullPath } from '#server/http/openapi.ts'
 import { reference } from '#server/http/reference.ts'
 import { type Answer, type Area, invalidCode, type Resolved, type Route } from '#server/http/route.ts'
@@ -30,16 +31,13 @@ export type Observer = (
 
 export type AppOptions = { readonly areas: readonly Area[]; readonly services: Services; readonly observe?: Observer }
 
-/** 1 MB; a route that takes uploads will raise it for itself. */
-const bodyLimit = 1_048_576
-
 /** The Fastify app: envelope, errors, ceilings, and every declared route under /v1. */
 export const createApp = ({ areas, services, observe }: AppOptions): FastifyInstance => {
   const { config } = services
   const app: FastifyInstance = Fastify({
     loggerInstance: services.log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request' }),
-    bodyLimit,
+    bodyLimit: mostBytes,
     trustProxy: trustOf(config.TRUST_PROXY),
     requestIdHeader: false,
     genReqId: (request) => {
@@ -60,7 +58,7 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
   })
 
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) => done(null, text))
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, bytes, done) => done(null, bytes))
   // files pass as streams, to the routes that take them
   app.addContentTypeParser(['text/csv', 'application/x-ndjson'], (request, payload, done) => {
     const { trellis } = request.routeOptions.config as { trellis?: { route: Route } }
@@ -68,9 +66,9 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
     if (trellis?.route.uploads?.includes(type)) done(null, payload)
     else done(unsupported(type), undefined)
   })
-  // any other type is kept as text and refused by the routes that want JSON
-  app.addContentTypeParser('*', { parseAs: 'string' }, (request, text, done) => {
-    if (text === '') done(null, '')
+  // any other type is refused, unless there is no body
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (request, bytes, done) => {
+    if (bytes.length === 0) done(null, bytes)
     else done(unsupported(request.headers['content-type']), undefined)
   })
 

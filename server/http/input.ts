@@ -2,8 +2,9 @@ import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { refusal } from '#server/errors.ts'
 import { unsupported } from '#server/http/errors.ts'
-import { parseJson } from '#server/http/json.ts'
+import { checkJson } from '#server/http/json.ts'
 import { type Area, type Input, invalidBodyCode, invalidCode, invalidJsonCode, type Route } from '#server/http/route.ts'
+import { isExactNumber, lostNumber, parseExact } from '#server/json/exact.ts'
 
 const invalid = (code: string, field: string, reason: string, status = 400) =>
   refusal(status, code, field ? `${field}: ${reason}` : reason, { field, reason })
@@ -19,8 +20,9 @@ const check = (
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data as Record<string, unknown>
   const [issue] = parsed.error.issues
-  const field = issue?.path.map(String).join('.') ?? ''
-  const reason = reasonOf(issue, value)
+  const place = placeOf(issue, value)
+  const field = place.map(String).join('.')
+  const reason = reasonOf(issue, value, place)
   if (part === 'params') {
     // a malformed id names nothing: 404 in the contract's areas, INVALID_ID in the supplement's
     const source = route.source ?? area.source
@@ -31,12 +33,31 @@ const check = (
   throw invalid(code, field, reason)
 }
 
-const reasonOf = (issue: z.core.$ZodIssue | undefined, value: unknown): string => {
+/** Where the mistake is: a number in place of an object is one itself, not what the object would have held. */
+const placeOf = (issue: z.core.$ZodIssue | undefined, value: unknown): readonly PropertyKey[] => {
+  const path = issue?.path ?? []
+  const end = path.findIndex((_, index) => isExactNumber(at(value, path.slice(0, index))))
+  return end < 0 ? path : path.slice(0, end)
+}
+
+const reasonOf = (issue: z.core.$ZodIssue | undefined, value: unknown, place: readonly PropertyKey[]): string => {
   if (!issue) return 'is not valid'
+  const found = at(value, place)
   // issues do not say what was there
-  if (issue.code === 'invalid_type' && at(value, issue.path) === undefined) return 'is required'
+  if (issue.code === 'invalid_type' && found === undefined) return 'is required'
+  if (isExactNumber(found)) return reasonOfNumber(issue, place)
   return issue.message.replace(/^Invalid input: /, '').replace(/^Too (big|small): /, '')
 }
+
+/** A number that a double cannot hold is an object to the schema, which must not show. */
+const reasonOfNumber = (issue: z.core.$ZodIssue, place: readonly PropertyKey[]): string => {
+  if (issue.path.length > place.length || issue.code === 'unrecognized_keys') return 'must be an object'
+  if (issue.code !== 'invalid_type') return issue.message
+  const reason = issue.message.replace(/^Invalid input: expected (\w+), received object$/, 'must be a $1')
+  return issue.expected !== 'number' || reason.includes('whole number') ? reason : `${reason}, ${ofDouble}`
+}
+
+const ofDouble = 'of double precision (15 significant digits)'
 
 const at = (value: unknown, path: readonly PropertyKey[]): unknown =>
   path.reduce((held, key) => (typeof held === 'object' && held !== null ? Reflect.get(held, key) : undefined), value)
@@ -67,7 +88,7 @@ export const readInput = (area: Area, route: Route, request: FastifyRequest): In
   const query = route.query
     ? check(objectOf(route.query), plainQuery(request.query, route.query, queryCode), queryCode, area, route, 'query')
     : {}
-  return { params, query, body: readBody(area, route, request) }
+  return { params, query, ...readBody(area, route, request) }
 }
 
 /**
@@ -81,22 +102,37 @@ const plainQuery = (query: unknown, shape: Readonly<Record<string, z.ZodType>>, 
   return Object.fromEntries(sent)
 }
 
-const readBody = (area: Area, route: Route, request: FastifyRequest): Record<string, unknown> => {
-  if (!route.body) return {}
-  const text = typeof request.body === 'string' ? request.body : ''
-  if (text === '') {
-    const type = request.headers['content-type']
-    if (type && !/^application\/json\b/i.test(type)) throw unsupported(type)
-    return check(route.body, {}, invalidCode(area, route, 'body'), area, route, 'body')
-  }
-  const parsed = parseJson(text)
-  if (parsed.kind === 'broken')
-    throw refusal(400, invalidJsonCode(area, route), parsed.reason, { field: '', reason: parsed.reason })
-  if (typeof parsed.value !== 'object' || parsed.value === null || Array.isArray(parsed.value)) {
-    throw refusal(400, invalidBodyCode(area, route), 'The body must be a JSON object.', {
-      field: '',
-      reason: 'must be a JSON object',
-    })
-  }
-  return check(route.body, parsed.value, invalidCode(area, route, 'body'), area, route, 'body')
+type Body = Pick<Input, 'body' | 'sent' | 'text'>
+
+const readBody = (area: Area, route: Route, request: FastifyRequest): Body => {
+  if (!route.body) return { body: {}, sent: {}, text: '' }
+  const bytes = Buffer.isBuffer(request.body) ? request.body : null
+  if (!bytes?.length) return { body: readNoBody(area, route, request), sent: {}, text: '' }
+  const checked = checkJson(bytes)
+  if (checked.kind === 'broken') throw notJson(area, route, checked.reason)
+  if (!checked.isObject) throw notObject(area, route)
+  const text = bytes.toString()
+  if (route.takesText) return { body: {}, sent: {}, text }
+  const sent = parseExact(bytes, checked.inexact)
+  const code = invalidCode(area, route, 'body')
+  const body = check(route.body, sent, code, area, route, 'body')
+  const lost = checked.inexact.length > 0 ? lostNumber(sent, body) : null
+  if (lost) throw invalid(code, lost.join('.'), 'must be an object')
+  return { body, sent, text }
 }
+
+const readNoBody = (area: Area, route: Route, request: FastifyRequest): Record<string, unknown> => {
+  const type = request.headers['content-type']
+  if (type && !/^application\/json\b/i.test(type)) throw unsupported(type)
+  if (route.needsBody) throw notJson(area, route, 'The body is empty.')
+  return route.body ? check(route.body, {}, invalidCode(area, route, 'body'), area, route, 'body') : {}
+}
+
+const notJson = (area: Area, route: Route, reason: string) =>
+  refusal(400, invalidJsonCode(area, route), reason, { field: '', reason })
+
+const notObject = (area: Area, route: Route) =>
+  refusal(400, invalidBodyCode(area, route), 'The body must be a JSON object.', {
+    field: '',
+    reason: 'must be a JSON object',
+  })

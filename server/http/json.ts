@@ -1,62 +1,58 @@
-/** What a body of JSON came to. */
+import { isUtf8 } from 'node:buffer'
+import { parseExact } from '#server/json/exact.ts'
+import { mostDigits } from '#server/json/numbers.ts'
+import { type Problem, type Scan, scanJson } from '#server/json/scan.ts'
+
+/** 1 MB: what a body may have, as it is sent and with its numbers written out. */
+export const mostBytes = 1_048_576
+
+const deepest = 200
+
+/** What a text of JSON came to. */
 export type ParsedJson =
   | { readonly kind: 'value'; readonly value: unknown }
   | { readonly kind: 'broken'; readonly reason: string }
 
-const deepest = 200
+/** A text that Postgres can hold: `size` counts its numbers written out. */
+export type CheckedJson =
+  | { readonly kind: 'checked'; readonly size: number; readonly isObject: boolean; readonly inexact: readonly number[] }
+  | { readonly kind: 'broken'; readonly reason: string }
+
+const reasons: Readonly<Record<Problem, string>> = {
+  syntax: 'is not valid JSON',
+  depth: `nests more than ${deepest} deep`,
+  character: 'has a character that cannot be stored: U+0000 or half of a surrogate pair',
+  number: `has a number of more than ${mostDigits} digits before or after its point, written out`,
+  size: 'has more than 1 MB with its numbers written out',
+}
 
 /**
- * Parses JSON that Postgres can hold as well: no U+0000, no half of a surrogate pair, no nesting that a recursive reader
- * would fall over, no few letters of a number that it would write out with a hundred thousand digits. Better to refuse
- * such a body by name than to find out in a statement.
+ * Checks JSON without parsing it: UTF-8, syntax, and that Postgres can hold it at a cost that its length bounds. Everything that a
+ * caller sends as JSON is checked here, before SQL sees it.
  */
-export const parseJson = (text: string): ParsedJson => {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return { kind: 'broken', reason: 'The body is not valid JSON.' }
-  }
-  if (isTooDeep(text)) return { kind: 'broken', reason: `The body nests more than ${deepest} deep.` }
-  if (/\\u/i.test(text) && hasUnstorable(value)) {
-    return {
-      kind: 'broken',
-      reason: 'The body has a character that cannot be stored: U+0000 or half of a surrogate pair.',
-    }
-  }
-  if (hugeExponent.test(text) && hugeExponent.test(text.replace(strings, '""'))) {
-    return { kind: 'broken', reason: 'The body has a number with an exponent of more than three digits.' }
-  }
-  return { kind: 'value', value }
+export const checkJson = (bytes: Buffer, subject = 'The body'): CheckedJson => {
+  if (!isUtf8(bytes)) return { kind: 'broken', reason: `${subject} is not valid UTF-8.` }
+  const scan: Scan = scanJson(bytes, deepest, Math.max(0, mostBytes - bytes.length))
+  if (scan.problem !== null) return { kind: 'broken', reason: `${subject} ${reasons[scan.problem]}.` }
+  return { kind: 'checked', size: bytes.length + scan.gained, isObject: isObjectText(bytes), inexact: scan.inexact }
 }
 
-const hugeExponent = /[0-9.][eE][+-]?0*[1-9][0-9]{3}/
-const strings = /"(?:[^"\\]|\\.)*"/g
-
-const isTooDeep = (text: string): boolean => {
-  let depth = 0
-  let inString = false
-  for (let index = 0; index < text.length; index += 1) {
-    const code = text.charCodeAt(index)
-    if (inString) {
-      if (code === 92) index += 1
-      else if (code === 34) inString = false
-    } else if (code === 34) inString = true
-    else if (code === 123 || code === 91) {
-      depth += 1
-      if (depth > deepest) return true
-    } else if (code === 125 || code === 93) depth -= 1
-  }
-  return false
+/** Checks and parses JSON. A number that a double would change is kept as its text (server/json/exact.ts). */
+export const parseJson = (bytes: Buffer, subject?: string): ParsedJson => {
+  const checked = checkJson(bytes, subject)
+  return checked.kind === 'broken' ? checked : { kind: 'value', value: parseExact(bytes, checked.inexact) }
 }
 
-const isStorable = (text: string) => !text.includes('\0') && text.isWellFormed()
+/** How long a value is as JSON, its numbers written out: what limits of stored JSON count. */
+export const jsonSize = (value: unknown): { readonly characters: number; readonly bytes: number } => {
+  const text = JSON.stringify(value)
+  const bytes = Buffer.from(text)
+  const { gained } = scanJson(bytes)
+  return { characters: text.length + gained, bytes: bytes.length + gained }
+}
 
-const hasUnstorable = (value: unknown): boolean => {
-  if (typeof value === 'string') return !isStorable(value)
-  if (Array.isArray(value)) return value.some(hasUnstorable)
-  if (typeof value === 'object' && value !== null) {
-    return Object.entries(value).some(([key, item]) => !isStorable(key) || hasUnstorable(item))
-  }
-  return false
+const isObjectText = (bytes: Buffer): boolean => {
+  let at = 0
+  while (at < bytes.length && (bytes[at] as number) <= 32) at += 1
+  return bytes[at] === 123
 }

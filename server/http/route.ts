@@ -46,6 +46,10 @@ export type Input = {
   readonly params: Record<string, unknown>
   readonly query: Record<string, unknown>
   readonly body: Record<string, unknown>
+  /** The body as the caller sent it, before its schema: with unknown keys and without defaults. */
+  readonly sent: unknown
+  /** The JSON text of the body; empty without one. */
+  readonly text: string
 }
 
 export type HandlerContext = Input & {
@@ -71,6 +75,10 @@ export type Declaration = {
   readonly headers?: Shape
   /** Schema of the JSON body; a route without one takes none, or ignores what it gets. */
   readonly body?: z.ZodType
+  /** An empty body is refused, although the schema takes `{}`. */
+  readonly needsBody?: boolean
+  /** The call takes the text of the body, a JSON object, and not what it says: the text is checked and not parsed. */
+  readonly takesText?: boolean
   /** Types of a file that the body is instead of JSON. The handler gets it as a stream, `request.body`, and bounds it. */
   readonly uploads?: readonly string[]
   /** Shown in the document instead of `body` where SQL judges the items one by one. */

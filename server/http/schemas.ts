@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { checkJson, jsonSize } from '#server/http/json.ts'
+import { numberText } from '#server/json/exact.ts'
 
 /** The 8-4-4-4-12 hexadecimal form, any version, as the contract means "uuid". */
 export const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
@@ -43,6 +45,26 @@ export const Email = z
 /** Any JSON, null too, that is there. What is read was parsed from JSON; a recursive schema would stand in the document as a reference to nowhere. */
 export const Json: z.ZodType = z.unknown().refine((value) => value !== undefined, 'is required')
 export const JsonObject = z.record(z.string(), z.unknown())
+
+/** An object of at most so many characters as JSON, its numbers written out. */
+export const SmallJson = (most: number) =>
+  JsonObject.refine((value) => jsonSize(value).characters <= most, `must have at most ${most} characters as JSON`)
+
+/** A number of any length, which SQL takes as it was sent. */
+export const ExactNumber = z
+  .unknown()
+  .refine((value) => numberText(value) !== null, 'must be a number')
+  .meta({ type: 'number' })
+
+/** JSON in a query parameter, which stays text. */
+export const JsonText = (most: number) =>
+  z
+    .string()
+    .max(most, `must have at most ${most} characters`)
+    .superRefine((text, context) => {
+      const checked = checkJson(Buffer.from(text), 'the text')
+      if (checked.kind === 'broken') context.addIssue({ code: 'custom', message: checked.reason })
+    })
 
 /** Supplement 0.4: keys of definitions. */
 export const Key = z.string().regex(/^[a-z][a-z0-9_-]{0,127}$/, 'must match ^[a-z][a-z0-9_-]{0,127}$')

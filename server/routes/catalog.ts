@@ -3,7 +3,8 @@ import { refusal } from '#server/errors.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { parseJson } from '#server/http/json.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { Deleted, data, Flag, JsonObject, Key, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { Deleted, data, Flag, Key, Page, page, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { lostNumber } from '#server/json/exact.ts'
 
 const whole = (least: number, most: number) =>
   z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
@@ -11,19 +12,16 @@ const ItemType = z.enum(
   ['consumable', 'durable', 'bundle', 'currency_pack'],
   'must be consumable, durable, bundle or currency_pack',
 )
-const Small = (most: number) =>
-  JsonObject.refine((value) => JSON.stringify(value).length <= most, `must have at most ${most} characters as JSON`)
-
 const Fields = {
   name: Text(200, 1),
   description: Text(2000).nullable(),
   icon_url: Text(2000).nullable(),
   category: Text(100, 1).nullable(),
   tags: z.array(Text(50, 1)).max(50, 'must have at most 50 items'),
-  metadata: Small(8192),
+  metadata: SmallJson(8192),
   max_owned: whole(1, 1_000_000).nullable(),
   duration_seconds: whole(1, 315_360_000).nullable(),
-  use_effect: Small(8192).nullable(),
+  use_effect: SmallJson(8192).nullable(),
   is_active: z.boolean(),
 }
 const { name, ...optional } = Fields
@@ -74,8 +72,9 @@ const badBody = ['VALIDATION_ERROR', 'INVALID_BODY']
 
 /** The body is the list itself, which no other route takes: form is judged here, item by item, the rest by SQL. */
 const importItems = ({ request, query, call }: HandlerContext) => {
-  const parsed = parseJson(String(request.body ?? ''))
-  if (parsed.kind === 'broken' || !Array.isArray(parsed.value))
+  const parsed = parseJson(Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0))
+  if (parsed.kind === 'broken') throw refusal(400, 'INVALID_BODY', parsed.reason, { field: '', reason: parsed.reason })
+  if (!Array.isArray(parsed.value))
     throw refusal(400, 'INVALID_BODY', 'The body must be a JSON array of items.', {
       field: '',
       reason: 'must be a JSON array',
@@ -89,20 +88,21 @@ const importItems = ({ request, query, call }: HandlerContext) => {
   const problems: Record<number, z.infer<typeof Problem>> = {}
   for (const [index, value] of parsed.value.entries()) {
     const read = NewItem.safeParse(value)
-    if (read.success) items.push({ index, item: read.data })
+    const lost = read.success ? lostNumber(value, read.data) : null
+    if (lost) problems[index] = problemAt(index, value, lost, 'must be an object')
+    else if (read.success) items.push({ index, item: read.data })
     else problems[index] = problemOf(index, value, read.error)
   }
   return call('catalog_import', { items, problems, dry_run: query['dry_run'] })
 }
 
-const problemOf = (index: number, value: unknown, { issues: [issue] }: z.ZodError) => {
+const problemOf = (index: number, value: unknown, { issues: [issue] }: z.ZodError) =>
+  problemAt(index, value, issue?.path ?? [], issue?.message ?? 'is not valid')
+
+const problemAt = (index: number, value: unknown, path: readonly PropertyKey[], reason: string) => {
   const { key } = Object(value) as { key?: unknown }
-  const field = issue?.path.map(String).join('.')
-  return {
-    index,
-    key: typeof key === 'string' ? key : null,
-    message: `${field ? `${field}: ` : ''}${issue?.message ?? 'is not valid'}`,
-  }
+  const field = path.map(String).join('.')
+  return { index, key: typeof key === 'string' ? key : null, message: `${field ? `${field}: ` : ''}${reason}` }
 }
 
 export const catalog = area({

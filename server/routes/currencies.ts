@@ -3,7 +3,19 @@ import { administrator, endUser, serverForUser } from '#server/http/callers.ts'
 import { idempotency } from '#server/http/idempotency.ts'
 import { perSubject, takeLimits } from '#server/http/limits.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { cursorPage, Deleted, data, JsonObject, Limit, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import {
+  cursorPage,
+  Deleted,
+  data,
+  JsonObject,
+  Limit,
+  Page,
+  page,
+  SmallJson,
+  Text,
+  Time,
+  Uuid,
+} from '#server/http/schemas.ts'
 
 const billions = 2_000_000_000
 const whole = (least: number, most: number) =>
@@ -81,10 +93,7 @@ const Proof = z.strictObject({
   ),
 })
 
-const Metadata = JsonObject.refine(
-  (value) => JSON.stringify(value).length <= 8192,
-  'must have at most 8192 characters as JSON',
-)
+const Metadata = SmallJson(8192)
 const Reason = Text(200, 1)
 const amount = whole(1, billions)
 const Adjustments = z

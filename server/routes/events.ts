@@ -9,6 +9,7 @@ import {
   data,
   Flag,
   JsonObject,
+  JsonText,
   Limit,
   Page,
   page,
@@ -97,7 +98,7 @@ const keyOf = ({ request }: HandlerContext): string | undefined => {
 /** As it was sent: a number that JavaScript cannot hold arrives whole, and nothing is written out again. */
 const post = (context: HandlerContext) => {
   const key = keyOf(context)
-  const body = String(context.request.body ?? '') || '{}'
+  const body = context.text || '{}'
   return context.call('events_post', {
     body,
     idempotency_key: key,
@@ -169,6 +170,7 @@ export const events = area({
       summary: 'Record one event, or a batch, and see what it moved',
       // every item is judged by SQL, on its own, so that good ones of a batch are stored
       body: z.looseObject({}),
+      takesText: true,
       documentedBody: Documented,
       example: { event_name: 'lesson_completed', properties: { lesson: 3 } },
       handle: post,
@@ -193,7 +195,7 @@ export const events = area({
         source: z
           .enum(['client', 'server', 'webhook', 'system'], 'must be client, server, webhook or system')
           .optional(),
-        where: z.string().max(8000, 'must have at most 8000 characters').optional(),
+        where: JsonText(8000).optional(),
         include_system: Flag(),
         cursor: z.string().max(200, 'must be a next_cursor of this list').optional(),
         limit: Limit(),
@@ -208,6 +210,7 @@ export const events = area({
       summary: 'Record one event, or a batch, for users',
       description: 'As `POST /client/events` with a server key: each event names its `app_user_id`.',
       body: z.looseObject({}),
+      takesText: true,
       documentedBody: Documented,
       example: { event_name: 'lesson_completed', app_user_id: '0190a1b2-0000-7000-8000-000000000000' },
       handle: post,

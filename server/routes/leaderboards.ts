@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { idempotency } from '#server/http/idempotency.ts'
+import { jsonSize } from '#server/http/json.ts'
 import { area, route } from '#server/http/route.ts'
 import {
   Deleted,
@@ -21,10 +22,7 @@ const between = (least: number, most: number) =>
   z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
 const most = 1_000_000_000_000_000
 const Score = z.number(`must be a number of -${most} to ${most}`).min(-most).max(most)
-const Metadata = JsonObject.refine(
-  (value) => Buffer.byteLength(JSON.stringify(value)) <= 4096,
-  'must have at most 4096 bytes as JSON',
-)
+const Metadata = JsonObject.refine((value) => jsonSize(value).bytes <= 4096, 'must have at most 4096 bytes as JSON')
 const Source = z.discriminatedUnion(
   'type',
   [

@@ -2,13 +2,22 @@ import { z } from 'zod'
 import { administrator, appKey, endUser } from '#server/http/callers.ts'
 import { perIp, takeLimits } from '#server/http/limits.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { Deleted, data, JsonObject, Limit, Offset, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import {
+  Deleted,
+  data,
+  JsonObject,
+  Limit,
+  Offset,
+  Page,
+  page,
+  SmallJson,
+  Text,
+  Time,
+  Uuid,
+} from '#server/http/schemas.ts'
 
 /** Any object, of which the parts that are known are given: supplement 0.9. */
-const Reward = JsonObject.refine(
-  (value) => JSON.stringify(value).length <= 8192,
-  'must have at most 8192 characters as JSON',
-)
+const Reward = SmallJson(8192)
 const MaxUses = z
   .int('must be a whole number of 1 to 2147483647, or null')
   .min(1, 'must be 1 or more')

@@ -35,10 +35,10 @@ begin
     perform internal.invalid('sample_rate', 'must be a number from 0 to 1');
   end if;
   if json_typeof(event_define.schema) <> 'null' then
-    if octet_length(schema_text) > 32768 then
-      perform internal.invalid('schema', 'must have at most 32 KB');
-    elsif not internal.is_storable_json(event_define.schema) then
+    if not internal.is_storable_json(event_define.schema) then
       perform internal.invalid('schema', 'holds a character or a number that cannot be stored, or nests too deeply');
+    elsif internal.json_size(schema_text) > 32768 then
+      perform internal.invalid('schema', 'must have at most 32 KB');
     end if;
     wished := schema_text::jsonb;
     select p.path, p.reason into problem from internal.schema_problem(wished) p;

@@ -74,7 +74,7 @@ language sql stable as $$
            when char_length(v.event_name) not between 1 and 255 then 'VALIDATION_ERROR event_name: must have 1 to 255 characters'
            when v.event_name ~ '^\s|\s$' then 'VALIDATION_ERROR event_name: must not begin or end with white space'
            when v.properties_type <> 'object' then 'VALIDATION_ERROR properties: must be an object'
-           when octet_length(v.properties) > 32768 then 'VALIDATION_ERROR properties: must have at most 32 KB'
+           when internal.json_size(v.properties) > 32768 then 'VALIDATION_ERROR properties: must have at most 32 KB'
            -- what has few brackets cannot nest deeply
            when length(v.properties) - length(translate(v.properties, '[{', '')) > 8 and not internal.json_depth(v.properties::jsonb, 8)
              then 'VALIDATION_ERROR properties: must nest at most 8 deep'

@@ -196,7 +196,7 @@ language plpgsql volatile as $$
 begin
   if flag_attributes.attributes is not null and not internal.is_storable_json(flag_attributes.attributes) then
     perform internal.invalid('attributes', 'hold a character or a number that cannot be read, or nest too deeply');
-  elsif octet_length(flag_attributes.attributes::text) > 16384 then
+  elsif internal.json_size(flag_attributes.attributes::text) > 16384 then
     perform internal.invalid('attributes', 'must have at most 16 KB');
   end if;
   return flag_attributes.attributes::jsonb;

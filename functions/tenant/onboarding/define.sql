@@ -65,10 +65,10 @@ declare
 begin
   if json_typeof(onboarding_steps.steps) is distinct from 'array' or json_array_length(onboarding_steps.steps) > 100 then
     perform internal.invalid('steps', 'must be a list of at most 100', 'INVALID_INPUT');
-  elsif octet_length(onboarding_steps.steps::text) > 262144 then
-    perform internal.invalid('steps', 'must have at most 256 KB', 'INVALID_INPUT');
   elsif not internal.is_storable_json(onboarding_steps.steps) then
     perform internal.invalid('steps', 'holds a character or a number that cannot be stored, or nests too deeply', 'INVALID_INPUT');
+  elsif internal.json_size(onboarding_steps.steps::text) > 262144 then
+    perform internal.invalid('steps', 'must have at most 256 KB', 'INVALID_INPUT');
   end if;
   sent := onboarding_steps.steps::jsonb;
   taken := array(select s.value ->> 'id' from jsonb_array_elements(sent) s);

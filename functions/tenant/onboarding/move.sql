@@ -136,10 +136,10 @@ begin
     return progress;
   end if;
   if json_typeof(onboarding_advance.answers) <> 'null' then
-    if octet_length(onboarding_advance.answers::text) > 32768 then
-      perform internal.invalid('answers', 'must have at most 32 KB', 'INVALID_INPUT');
-    elsif not internal.is_storable_json(onboarding_advance.answers) then
+    if not internal.is_storable_json(onboarding_advance.answers) then
       perform internal.invalid('answers', 'holds a character or a number that cannot be stored, or nests too deeply', 'INVALID_INPUT');
+    elsif internal.json_size(onboarding_advance.answers::text) > 32768 then
+      perform internal.invalid('answers', 'must have at most 32 KB', 'INVALID_INPUT');
     end if;
   end if;
   if progress.current_step is not null then

@@ -40,10 +40,10 @@ language plpgsql volatile as $$
 begin
   if json_typeof(segment_rules.rules) is null or json_typeof(segment_rules.rules) = 'null' then
     return null;
-  elsif octet_length(segment_rules.rules::text) > 65536 then
-    perform internal.invalid('rules', 'must have at most 64 KB');
   elsif not internal.is_storable_json(segment_rules.rules) then
     perform internal.invalid('rules', 'holds a character or a number that cannot be stored, or nests too deeply');
+  elsif internal.json_size(segment_rules.rules::text) > 65536 then
+    perform internal.invalid('rules', 'must have at most 64 KB');
   end if;
   return segment_rules.rules::jsonb;
 end $$;

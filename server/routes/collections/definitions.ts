@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
 import { type Answer, area, type HandlerContext, route } from '#server/http/route.ts'
-import { data, Flag, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { data, ExactNumber, Flag, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const Name = z.string().regex(/^[a-z][a-z0-9_]{0,62}$/, 'must match ^[a-z][a-z0-9_]{0,62}$')
 const types = [
@@ -28,8 +28,8 @@ const methods = ['btree', 'gin', 'trgm', 'hnsw'] as const
 const Method = z.enum(methods, `must be one of ${methods.join(', ')}`)
 const OnDelete = z.enum(['set_null', 'cascade', 'restrict'], 'must be set_null, cascade or restrict')
 const Filter = z.record(z.string(), z.unknown())
-/** A bigint or a numeric may exceed what a JSON number holds. */
-const Bound = z.union([z.number(), z.string().regex(/^-?\d+(\.\d+)?$/)], 'must be a number')
+/** A bigint or a numeric may be sent as a string too, for JSON numbers are doubles to many callers. */
+const Bound = z.union([ExactNumber, z.string().regex(/^-?\d+(\.\d+)?$/)], 'must be a number')
 
 const NewColumn = z.object({
   name: Name,

@@ -1,11 +1,13 @@
 import type { Readable } from 'node:stream'
 import { refusal } from '#server/errors.ts'
-import { parseJson } from '#server/http/json.ts'
+import { checkJson } from '#server/http/json.ts'
 
-/** A row of a file, as the text of a JSON object, and the line on which it begins. */
-export type ImportRow = { readonly line: number; readonly row: string }
+/** A row of a file, as the text of a JSON object, the line on which it begins, and its bytes with its numbers written out. */
+export type ImportRow = { readonly line: number; readonly row: string; readonly size: number }
 
 const mostLength = 1_048_576
+/** 50 MB: what a file may have, as it is sent and with its numbers written out. */
+export const mostFileBytes = 50 * 1_048_576
 
 const broken = (line: number, reason: string) =>
   refusal(400, 'INVALID_BODY', `Line ${line}: ${reason}`, { field: `line ${line}`, reason })
@@ -13,7 +15,7 @@ const broken = (line: number, reason: string) =>
 export const tooLarge = () => refusal(413, 'PAYLOAD_TOO_LARGE', 'The file has more than 50 MB.')
 
 /** Text of a stream of bytes, which must be UTF-8, of at most `most` bytes. */
-export async function* textOf(stream: Readable, most: number): AsyncGenerator<string> {
+export async function* textOf(stream: Readable, most = mostFileBytes): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let bytes = 0
   try {
@@ -30,6 +32,24 @@ export async function* textOf(stream: Readable, most: number): AsyncGenerator<st
   }
 }
 
+/** How long a row is, its numbers written out. */
+const sizeOf = (row: string, line: number): number => {
+  const checked = checkJson(Buffer.from(row), 'the line')
+  if (checked.kind === 'broken') throw broken(line, checked.reason.replace(/^the line (.*)\.$/, '$1'))
+  if (!checked.isObject) throw broken(line, 'must be a JSON object')
+  return checked.size
+}
+
+/** Rows of a file until they have, with their numbers written out, more than a file may have. */
+export async function* boundedRows(rows: AsyncIterable<ImportRow>): AsyncGenerator<ImportRow> {
+  let bytes = 0
+  for await (const row of rows) {
+    bytes += row.size
+    if (bytes > mostFileBytes) throw tooLarge()
+    yield row
+  }
+}
+
 /** One JSON object a line; empty lines are passed over. */
 export async function* ndjsonRows(text: AsyncIterable<string>): AsyncGenerator<ImportRow> {
   let rest = ''
@@ -38,11 +58,7 @@ export async function* ndjsonRows(text: AsyncIterable<string>): AsyncGenerator<I
     line += 1
     if (one.trim() === '') return null
     if (one.length > mostLength) throw broken(line, 'has more than 1 MB')
-    const parsed = parseJson(one)
-    if (parsed.kind === 'broken') throw broken(line, 'is not JSON that can be stored')
-    if (typeof parsed.value !== 'object' || parsed.value === null || Array.isArray(parsed.value))
-      throw broken(line, 'must be a JSON object')
-    return { line, row: one }
+    return { line, row: one, size: sizeOf(one, line) }
   }
   for await (const chunk of text) {
     const lines = (rest + chunk).split('\n')
@@ -114,7 +130,8 @@ const number = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/
 const cellJson = (cell: string, type: string | undefined, line: number, column: string): string => {
   if (cell === '') return 'null'
   if (type === 'jsonb' || type === 'vector' || type?.endsWith('[]')) {
-    if (parseJson(cell).kind === 'broken') throw broken(line, `${column} is not JSON that can be stored`)
+    const checked = checkJson(Buffer.from(cell), column)
+    if (checked.kind === 'broken') throw broken(line, checked.reason.replace(/\.$/, ''))
     return cell
   }
   if (type === 'boolean' && /^(true|false)$/.test(cell)) return cell
@@ -148,6 +165,7 @@ export async function* csvRows(
     const row = head.map(
       (column, n) => `${JSON.stringify(column)}:${cellJson(cells[n] ?? '', types[column], line, column)}`,
     )
-    yield { line, row: `{${row.join(',')}}` }
+    const text = `{${row.join(',')}}`
+    yield { line, row: text, size: sizeOf(text, line) }
   }
 }

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { refusal } from '#server/errors.ts'
-import { exactJson } from '#server/http/exact.ts'
 import { parseJson } from '#server/http/json.ts'
 import type { HandlerContext } from '#server/http/route.ts'
 import type { Request } from './shapes.ts'
@@ -83,8 +82,7 @@ export const NearestOptions = z.object({
 type Body = Record<string, unknown>
 
 /** The body as it was sent, numbers exactly as they were written. */
-export const exactBody = ({ request, body }: HandlerContext): Body =>
-  exactJson(typeof request.body === 'string' ? request.body : '', body) as Body
+export const exactBody = ({ sent }: HandlerContext): Body => sent as Body
 
 /** Without what is null or was not sent: one shape, and not three. */
 const sent = (request: Body): Request =>
@@ -170,10 +168,10 @@ export const nearestRequest = (context: HandlerContext): Request => {
 
 /** JSON in a query parameter. */
 const jsonOf = (text: string, name: string): unknown => {
-  const parsed = parseJson(text)
+  const parsed = parseJson(Buffer.from(text), 'The text')
   if (parsed.kind === 'broken')
     throw refusal(400, 'INVALID_JSON', `${name}: ${parsed.reason}`, { path: name, reason: parsed.reason })
-  return exactJson(` ${text}`, parsed.value)
+  return parsed.value
 }
 
 const optionNames = new Set([

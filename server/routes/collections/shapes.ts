@@ -1,4 +1,4 @@
-import { isExactNumber } from '#server/http/exact.ts'
+import { isExactNumber } from '#server/json/exact.ts'
 
 /**
  * What the text of a statement depends on: a request with its values taken out and their kinds put in. Two requests of one shape are

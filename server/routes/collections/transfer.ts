@@ -6,7 +6,7 @@ import { administrator } from '#server/http/callers.ts'
 import { type Answer, area, type HandlerContext, route } from '#server/http/route.ts'
 import { data, Flag, Uuid } from '#server/http/schemas.ts'
 import { type Batch, streamed, streamRows } from '#server/http/stream.ts'
-import { csvRows, type ImportRow, ndjsonRows, textOf, tooLarge } from './import_lines.ts'
+import { boundedRows, csvRows, type ImportRow, mostFileBytes, ndjsonRows, textOf, tooLarge } from './import_lines.ts'
 
 const Format = z.enum(['csv', 'ndjson'], 'must be csv or ndjson')
 
@@ -28,7 +28,6 @@ const exportRows = async (context: HandlerContext) => {
 }
 
 const fileTypes = { ndjson: 'application/x-ndjson', csv: 'text/csv' } as const
-const mostBytes = 50 * 1_048_576
 const partRows = 500
 
 type Begun = {
@@ -45,15 +44,16 @@ const importRows = async (context: HandlerContext): Promise<Answer> => {
   if (!(file instanceof Readable) || type !== fileTypes[format]) {
     throw refusal(415, 'UNSUPPORTED_MEDIA_TYPE', `Send the file as ${fileTypes[format]}.`)
   }
-  if (Number(request.headers['content-length']) > mostBytes) {
+  if (Number(request.headers['content-length']) > mostFileBytes) {
     file.resume()
     throw tooLarge()
   }
   const begun = dataOf<Begun>(await call('collection_import_begin', { name: params['name'] }))
   const { import_id } = begun
   try {
-    const text = textOf(file, mostBytes)
-    await stage(context, import_id, format === 'csv' ? csvRows(text, begun.columns) : ndjsonRows(text))
+    const text = textOf(file)
+    const rows = format === 'csv' ? csvRows(text, begun.columns) : ndjsonRows(text)
+    await stage(context, import_id, boundedRows(rows))
     return await services.database.call(
       services.control,
       'control_developer',
@@ -85,9 +85,9 @@ const stage = async ({ call }: HandlerContext, import_id: string, rows: AsyncIte
     size = 0
     place += 1
   }
-  for await (const { line, row } of rows) {
+  for await (const { line, row, size: rowSize } of rows) {
     part.push(`{"line":${line},"row":${row}}`)
-    size += row.length
+    size += rowSize
     if (part.length === partRows || size > 1_048_576) await flush()
   }
   await flush()
