@@ -145,7 +145,45 @@ language sql stable as $$
    where t.status = 'ready'
      and (fleet_to_sweep.all_tenants or t.last_written_at > internal.now() - interval '15 minutes')
 $$;
-comment on function api.fleet_to_sweep is 'Tenants whose outbox to look into: those written to lately, or all.';
+comment on function api.fleet_to_sweep is 'Tenants that are ready: those written to lately, or all.';
+
+create or replace function api.sweep_take(all_tenants boolean, batch int default null) returns api.reply
+language plpgsql volatile as $$
+declare
+  taken json;
+begin
+  with picked as (
+    select t.project_id
+      from app.tenants t
+     where t.status = 'ready'
+       and case when sweep_take.all_tenants then coalesce(t.swept_at < internal.now() - interval '15 minutes', true)
+                else t.last_written_at > internal.now() - interval '15 minutes'
+                     and coalesce(t.swept_at < internal.now() - interval '50 seconds', true) end
+     order by t.swept_at nulls first, t.project_id
+     -- a call each minute comes to all tenants within 45 minutes, and once more before the hour is over if some were missed
+     limit coalesce(sweep_take.batch, (select ceil(count(*) / 45.0) from app.tenants n where n.status = 'ready'))
+       for update skip locked
+  ), noted as (
+    update app.tenants t set swept_at = internal.now() from picked p where t.project_id = p.project_id
+    returning t.project_id
+  )
+  select json_agg(n.project_id) into taken from noted n;
+  return internal.reply(200, coalesce(taken, '[]'));
+end $$;
+comment on function api.sweep_take is
+  'The tenants whose outbox to look into next, those not looked into for longest first, and notes that they are: of those written to lately, or
+   of all a share such that a call each minute comes to every tenant within the hour. Passes over rows that others lock.';
+
+create or replace function api.fleet_page(after uuid, batch int) returns api.reply
+language sql stable as $$
+  select internal.reply(200, coalesce(json_agg(f.project_id order by f.project_id), '[]'))
+    from (select t.project_id
+            from app.tenants t
+           where t.status = 'ready' and (fleet_page.after is null or t.project_id > fleet_page.after)
+           order by t.project_id
+           limit fleet_page.batch) f
+$$;
+comment on function api.fleet_page is 'Tenants that are ready, in the order of their ids, after one: for a daily chore that goes over all of them.';
 
 create or replace function api.tenants_written(project_ids json) returns api.reply
 language plpgsql volatile as $$

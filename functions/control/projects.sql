@@ -8,7 +8,9 @@ comment on constraint projects_google_oauth_client_id_at_most_255 on app.project
 
 create or replace function internal.add_job(task text, payload json, job_key text) returns void
 language sql volatile security definer set search_path = '' as $$
-  select graphile_worker.add_job(add_job.task, payload := add_job.payload, job_key := add_job.job_key, max_attempts := 25)
+  select graphile_worker.add_job(add_job.task, payload := add_job.payload, job_key := add_job.job_key, max_attempts := 25,
+                                  -- somebody waits: before migrations and drains, which have 0, and drains that a sweep woke
+                                  priority := -5)
 $$;
 comment on function internal.add_job is
   'A graphile-worker job in this transaction: it exists exactly when its cause does. For control only; tenants have their outbox. Granted to nobody.';

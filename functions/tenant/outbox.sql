@@ -29,43 +29,76 @@ comment on function internal.enqueue is
   'Queues a task in this transaction. The same task and key again: one row, the earlier due_at, the newer payload; what was given up gets new
    attempts, and what runs at this moment runs once more. Granted to nobody.';
 
-create or replace function api.outbox_lease(batch int, seconds int, lane_limit int) returns api.reply
+create or replace function internal.outbox_groups(lane_limit int, rules json)
+returns table (task text, lane text, rank int, task_places int, lane_places int, is_attended boolean)
+language sql stable as $$
+  with recursive waiting as (
+    (select o.task, coalesce(o.lane, '') as lane
+       from app.outbox o
+      where o.failed_at is null
+      order by o.task, coalesce(o.lane, '')
+      limit 1)
+    union all
+    select n.task, n.lane
+      from waiting w
+     cross join lateral (
+       select o.task, coalesce(o.lane, '') as lane
+         from app.outbox o
+        where o.failed_at is null and (o.task, coalesce(o.lane, '')) > (w.task, w.lane)
+        order by o.task, coalesce(o.lane, '')
+        limit 1) n
+  ), running as materialized (
+    select r.task, r.lane from app.outbox r where r.locked_until > internal.now()
+  ), counted as (
+    select w.task, nullif(w.lane, '') as lane, r.rank, r.at_once,
+           (select count(*) from running n where n.task = w.task)::int as of_task,
+           (select count(*) from running n where n.lane = w.lane)::int as of_lane
+      from waiting w
+      left join json_to_recordset(outbox_groups.rules) as r (task text, rank int, at_once int) on r.task = w.task
+  )
+  select c.task, c.lane, coalesce(c.rank, 1), c.at_once - c.of_task,
+         case when c.lane is not null then outbox_groups.lane_limit - c.of_lane end,
+         (c.at_once is not null and c.of_task > 0) or (c.lane is not null and c.of_lane > 0)
+    from counted c
+$$;
+comment on function internal.outbox_groups is
+  'Each task and lane of the outbox with its rank and its free places: null where any number may run. rules is [{task, rank, at_once}], what the tasks
+   declare; rank 0 goes first, and a task without a rule has 1. is_attended: work that uses a limited place runs, and its drain takes what comes next.';
+
+create or replace function api.outbox_lease(batch int, seconds int, lane_limit int, rules json default null, places int[] default null)
+returns api.reply
 language plpgsql volatile as $$
 declare
   leased json;
 begin
-  -- one lease at a time, or two drains would count a lane's free places and both take them
+  -- one lease at a time, or two drains would count the same free places and both take them
   perform pg_advisory_xact_lock(7305441006);
-  with recursive lanes as (
-    select min(o.lane) as lane from app.outbox o where o.failed_at is null
-    union all
-    select (select min(o.lane) from app.outbox o where o.failed_at is null and o.lane > l.lane) from lanes l where l.lane is not null
-  ), places as (
-    select l.lane,
-           outbox_lease.lane_limit
-             - (select count(*) from app.outbox r where r.lane = l.lane and r.locked_until > internal.now()) as free
-      from lanes l
-     where l.lane is not null
-  ), candidates as (
-    select o.id, o.due_at
-      from places p
+  with candidates as (
+    select c.id, c.due_at, g.rank, g.task_places, g.lane_places,
+           row_number() over (partition by g.task order by c.due_at, c.id) as in_task,
+           row_number() over (partition by g.lane order by c.due_at, c.id) as in_lane
+      from internal.outbox_groups(outbox_lease.lane_limit, outbox_lease.rules) g
      cross join lateral (
-       select c.id, c.due_at
-         from app.outbox c
-        where c.lane = p.lane and c.failed_at is null and c.due_at <= internal.now()
-          and (c.locked_until is null or c.locked_until <= internal.now())
-        order by c.due_at
-        limit greatest(p.free, 0)
-          for update skip locked) o
-    union all
-    select o.id, o.due_at
-      from (select c.id, c.due_at
-              from app.outbox c
-             where c.lane is null and c.failed_at is null and c.due_at <= internal.now()
-               and (c.locked_until is null or c.locked_until <= internal.now())
-             order by c.due_at
-             limit outbox_lease.batch
-               for update skip locked) o
+       select o.id, o.due_at
+         from app.outbox o
+        where o.task = g.task and coalesce(o.lane, '') = coalesce(g.lane, '') and o.failed_at is null
+          and o.due_at <= internal.now() and (o.locked_until is null or o.locked_until <= internal.now())
+        order by o.due_at
+        limit greatest(least(outbox_lease.batch, g.task_places, g.lane_places), 0)) c
+  ), fitting as (
+    select c.id, c.rank, c.due_at, row_number() over (partition by c.rank order by c.due_at, c.id) as in_rank
+      from candidates c
+     where (c.task_places is null or c.in_task <= c.task_places) and (c.lane_places is null or c.in_lane <= c.lane_places)
+  ), picked as (
+    -- locked one by one until the batch is full; what a transaction that queues it again has locked is left for the next lease
+    select o.id, f.rank
+      from fitting f
+      join app.outbox o on o.id = f.id
+     where (outbox_lease.places is null or f.in_rank <= outbox_lease.places[f.rank + 1])
+       and o.failed_at is null and o.due_at <= internal.now() and (o.locked_until is null or o.locked_until <= internal.now())
+     order by f.rank, f.due_at, f.id
+     limit outbox_lease.batch
+       for update of o skip locked
   ), taken as (
     update app.outbox o
        set locked_until = internal.now() + make_interval(secs => outbox_lease.seconds),
@@ -73,19 +106,37 @@ begin
            attempts = o.attempts + 1,
            -- this run does what was wished for until now
            wished_at = case when o.wished_at > internal.now() then o.wished_at end
-     where o.id in (select c.id from candidates c order by c.due_at limit outbox_lease.batch)
-    returning o.id, o.task, o.key, o.payload, o.attempts, o.due_at, o.lease
+      from picked p
+     where o.id = p.id
+    returning o.id, o.task, o.key, o.payload, o.attempts, o.due_at, o.lease, p.rank
+  ), repeated as (
+    -- a task without a key is queued by each who needs it, without waiting for another; one run does for all that is due
+    delete from app.outbox o
+     where o.id in (
+       select d.id
+         from (select distinct t.task from taken t where t.key is null) t
+        cross join lateral (
+          select r.id
+            from app.outbox r
+           where r.task = t.task and r.key is null and r.failed_at is null and r.due_at <= internal.now()
+             and (r.locked_until is null or r.locked_until <= internal.now())
+             and not exists (select from taken x where x.id = r.id)
+           order by r.due_at
+           limit 1000
+             for update skip locked) d)
   )
   select json_agg(json_build_object('id', t.id, 'task', t.task, 'key', t.key, 'payload', t.payload, 'attempts', t.attempts,
                                     'lease', t.lease)
-                  order by t.due_at)
+                  order by t.rank, t.due_at)
     into leased
     from taken t;
   return internal.reply(200, coalesce(leased, '[]'));
 end $$;
 comment on function api.outbox_lease is
-  'Takes due rows for some seconds: their ids, tasks, keys, payloads. At most lane_limit of one lane run at once, however many lease. A row whose
-   worker died is due again when its lease ends. Serialises its callers.';
+  'Takes due rows for some seconds: their ids, tasks, keys, payloads, those of the lowest rank first, then the longest due. At most lane_limit of one lane
+   run at once, and of a task as many as its rule says, however many lease; places are how many of each rank this caller takes. Rows of a task
+   without a key are one: the lease of one removes the others that are due. A row whose worker died is due again when its lease ends. Serialises its
+   callers.';
 
 create or replace function api.outbox_renew(held json, seconds int) returns api.reply
 language sql volatile as $$
@@ -112,6 +163,22 @@ begin
       return internal.reply(200, 'true');
     end if;
   end if;
+  -- of a task without a key only the earliest turn stays: when it comes, the task works the next one out anew
+  if outbox_settle.due_at is not null and outbox_settle.error is null then
+    delete from app.outbox o
+     using app.outbox other
+     where o.id = outbox_settle.id and o.lease = outbox_settle.lease and o.key is null
+       and other.task = o.task and other.key is null and other.id <> o.id and other.failed_at is null and other.locked_until is null
+       and other.due_at <= outbox_settle.due_at;
+    if found then
+      return internal.reply(200, 'true');
+    end if;
+    delete from app.outbox other
+     using app.outbox o
+     where o.id = outbox_settle.id and o.lease = outbox_settle.lease and o.key is null
+       and other.task = o.task and other.key is null and other.id <> o.id and other.failed_at is null and other.locked_until is null
+       and other.due_at > outbox_settle.due_at;
+  end if;
   -- a lease that ended, and was taken by another, settles nothing; what was queued again meanwhile stays, with new attempts
   update app.outbox o
      set due_at = coalesce(least(outbox_settle.due_at, o.wished_at), o.due_at),
@@ -127,16 +194,39 @@ comment on function api.outbox_settle is
   'After a task ran: without due_at the row goes; with it, it comes due again; gave_up leaves it for a person to see. lease is the number that
    outbox_lease gave. What was queued while it ran is kept.';
 
-create or replace function api.outbox_next() returns api.reply
+create or replace function api.outbox_release(held json) returns api.reply
+language sql volatile as $$
+  with released as (
+    update app.outbox o
+       set due_at = least(o.due_at, o.wished_at),
+           wished_at = null,
+           locked_until = null,
+           attempts = greatest(o.attempts - 1, 0)
+      from json_to_recordset(outbox_release.held) as h (id uuid, lease int)
+     where o.id = h.id and o.lease = h.lease and o.locked_until is not null
+    returning o.id
+  )
+  select internal.reply(200, to_json((select count(*) from released)))
+$$;
+comment on function api.outbox_release is
+  'Hands leases back, [{id, lease}], whose work a stop interrupted: the rows are due at once, and the attempt does not count. Answers how many.';
+
+create or replace function api.outbox_next(rules json default null) returns api.reply
 language sql stable as $$
   select internal.reply(200, json_build_object('due_at', internal.iso(least(
     (select min(o.due_at) from app.outbox o where o.failed_at is null and o.due_at > internal.now()),
     (select min(o.locked_until) from app.outbox o where o.locked_until > internal.now()),
-    -- where others of its lane run, whoever runs them takes the next
-    (select min(o.due_at)
-       from app.outbox o
-      where o.failed_at is null and o.due_at <= internal.now() and (o.locked_until is null or o.locked_until <= internal.now())
-        and not exists (select from app.outbox r where r.lane = o.lane and r.locked_until > internal.now()))))))
+    (select min(c.due_at)
+       from internal.outbox_groups(1, outbox_next.rules) g
+      cross join lateral (
+        select o.due_at
+          from app.outbox o
+         where o.task = g.task and coalesce(o.lane, '') = coalesce(g.lane, '') and o.failed_at is null
+           and o.due_at <= internal.now() and (o.locked_until is null or o.locked_until <= internal.now())
+         order by o.due_at
+         limit 1) c
+      where not g.is_attended)))))
 $$;
 comment on function api.outbox_next is
-  'When to look again: the earliest row that is due, or the end of a lease, for its holder may have died; null when there is neither.';
+  'When to look again: the earliest row that is due, or the end of a lease, for its holder may have died; null when there is neither. What waits for a
+   limited place counts only when nothing runs there: rules as for outbox_lease.';

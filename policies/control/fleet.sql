@@ -19,7 +19,8 @@ create policy "workers beat" on app.workers for update to control_worker using (
 create policy "workers forget the dead" on app.workers for delete to control_worker using (true);
 
 grant select on app.projects, app.tenants, app.clusters, app.templates, app.installation, app.workers to control_worker;
-grant update (status, steps, error, moved_at, completed_at, schema_version, content_hash, migration_status, migration_error, last_written_at)
+grant update (status, steps, error, moved_at, completed_at, schema_version, content_hash, migration_status, migration_error, last_written_at,
+  swept_at)
   on app.tenants to control_worker;
 grant insert (name) on app.clusters to control_worker;
 grant insert, update on app.templates to control_worker;
@@ -29,6 +30,7 @@ create policy "workers find old sign-ins" on app.developer_sessions for select t
 create policy "workers clear old sign-ins" on app.developer_sessions for delete to control_worker using (true);
 grant select (id, ended_at, expires_at), delete on app.developer_sessions to control_worker;
 grant execute on function api.provision_begin, api.provision_step, api.provision_end, api.cluster_list, api.cluster_ensure,
-  api.template_built, api.key_check, api.fleet_behind, api.fleet_migrated, api.fleet_status, api.fleet_to_sweep, api.tenants_written,
+  api.template_built, api.key_check, api.fleet_behind, api.fleet_migrated, api.fleet_status, api.fleet_to_sweep, api.fleet_page, api.sweep_take,
+  api.tenants_written,
   api.provision_stalled, api.workers_beat, api.workers_stopped, api.workers_gone, api.control_maintain
   to control_worker;
