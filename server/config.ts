@@ -53,6 +53,12 @@ export const environment = z.object({
   ),
   WEB_CONCURRENCY: z.coerce.number().int().min(1).max(64).default(1).describe('Server processes.'),
   WORKER: z.enum(['inline', 'off']).default('inline').describe('`off` leaves background jobs to `npm run worker`.'),
+  SHUTDOWN_SECONDS: z.coerce
+    .number()
+    .min(0)
+    .max(3600)
+    .default(30)
+    .describe('When asked to stop: how long requests under way may take, before they are cut off.'),
   SIGNUP_MODE: z
     .enum(['open', 'invite', 'closed'])
     .default('open')

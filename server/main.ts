@@ -1,7 +1,9 @@
 import cluster from 'node:cluster'
+import { once } from 'node:events'
 import { readConfig } from '#server/config.ts'
 import { StartError } from '#server/errors.ts'
-import { assemble, createLog, lay, prepare, type Running } from '#server/start.ts'
+import { stopOnSignals } from '#server/signals.ts'
+import { assemble, createLog, lay, prepare } from '#server/start.ts'
 
 const [major = 0] = process.versions.node.split('.').map(Number)
 
@@ -18,9 +20,17 @@ const main = async (): Promise<void> => {
   })
   const isAlone = config.WEB_CONCURRENCY === 1
   const running = await assemble(foundation, prepared)
-  const stopOnce = stopper(running, () => foundation.postgres.stop(), isAlone)
-  process.on('SIGINT', () => void stopOnce('SIGINT'))
-  process.on('SIGTERM', () => void stopOnce('SIGTERM'))
+  stopOnSignals({
+    async stop() {
+      await Promise.all([stopMembers(), running.stop()])
+    },
+    endNow() {
+      for (const member of members()) member.process.kill('SIGKILL')
+      running.endNow()
+    },
+    stopPostgres: () => foundation.postgres.stop(),
+    seconds: config.SHUTDOWN_SECONDS,
+  })
   try {
     const port = isAlone ? await running.listen() : await forkServers(config.WEB_CONCURRENCY, foundation.postgres)
     if (config.WORKER === 'inline') await running.work()
@@ -71,33 +81,24 @@ const forkServers = async (
     ),
   )
   const ports = await listening
-  cluster.on('exit', (member) => {
-    if (!member.exitedAfterDisconnect) start()
+  cluster.on('exit', () => {
+    if (!isStopping) start()
   })
   return ports[0] ?? 0
 }
 
-const stopper = (running: Running, stopPostgres: () => Promise<void>, isAlone: boolean) => {
-  let stopping: Promise<void> | undefined
-  return (signal: string): Promise<void> => {
-    if (stopping) {
-      process.stderr.write('Stopping already; waiting for requests under way.\n')
-      return stopping
-    }
-    process.stdout.write(`\n${signal}: finishing what is under way\n`)
-    stopping = (async () => {
-      if (!isAlone) await new Promise<void>((resolve) => cluster.disconnect(resolve))
-      await running.stop()
-      await stopPostgres()
-    })().then(
-      () => process.exit(0),
-      (error) => {
-        process.stderr.write(`${(error as Error).message}\n`)
-        process.exit(1)
-      },
-    )
-    return stopping
-  }
+let isStopping = false
+const members = () => Object.values(cluster.workers ?? {}).filter((member) => member !== undefined)
+
+/**
+ * Asks the server processes to stop, and waits until each has answered what it had begun and is gone. Not by cluster.disconnect, of
+ * which a member hears only when its last connection is closed, and clients keep theirs open.
+ */
+const stopMembers = async (): Promise<void> => {
+  isStopping = true
+  const ends = members().map((member) => once(member, 'exit'))
+  for (const member of members()) member.send('stop', () => undefined)
+  await Promise.all(ends)
 }
 
 const explain = (error: unknown): string => {

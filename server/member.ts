@@ -11,8 +11,23 @@ const foundation = { config, log, secrets, postgres: { ...postgres, stop: async 
 const running = await assemble(foundation, await prepare(foundation))
 await running.listen()
 
+let isStopping = false
+const stop = () => {
+  if (isStopping) return
+  isStopping = true
+  // requests have their time; what hangs beyond it must not keep the port
+  setTimeout(() => process.exit(1), config.SHUTDOWN_SECONDS * 1000 + 3000)
+  void running.stop().then(
+    () => process.exit(0),
+    () => process.exit(1),
+  )
+}
+
 // the first process decides when to stop; a signal to the whole group reaches us too
 process.on('SIGINT', () => undefined)
-process.on('disconnect', () => {
-  void running.stop().then(() => process.exit(0))
+process.on('SIGTERM', () => undefined)
+process.on('message', (message) => {
+  if (message === 'stop') stop()
 })
+// the first process is gone
+process.on('disconnect', stop)

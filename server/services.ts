@@ -16,6 +16,7 @@ import type { Mail } from '#server/providers/mail.ts'
 import type { Outbound } from '#server/providers/outbound.ts'
 import type { ProjectFiles } from '#server/providers/project_files.ts'
 import type { Secrets } from '#server/secrets.ts'
+import type { Stopping } from '#server/stopping.ts'
 
 /** What a request handler and a worker's task may use: made once at start, closed in order at the end. */
 export type Services = {
@@ -38,6 +39,8 @@ export type Services = {
   readonly identity: IdentityProviders
   readonly waker: Waker
   readonly notifier: Notifier
+  /** When the server stops: background work looks between its steps. */
+  readonly stopping: Stopping
   /** The clock: real, or the one that a test harness passes. */
   readonly now: () => Date
   readonly areas: readonly Area[]

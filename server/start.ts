@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { type Logger, pino } from 'pino'
 import type { Config } from '#server/config.ts'
@@ -26,6 +27,7 @@ import { createOutbound } from '#server/providers/outbound.ts'
 import { createProjectFiles, type ProjectFiles } from '#server/providers/project_files.ts'
 import { createSecrets, loadSecretsKey, type Secrets } from '#server/secrets.ts'
 import type { Services } from '#server/services.ts'
+import { createStopping } from '#server/stopping.ts'
 import { startWorkers, type Workers } from '#workers/runner.ts'
 
 /** Where the databases are: embedded, or a server of the operator's. */
@@ -127,13 +129,18 @@ export type Running = {
   /** Serves HTTP; answers the port. */
   listen(): Promise<number>
   work(concurrency?: number): Promise<Workers>
-  /** Ends in order: no new requests, those under way, workers, wake-ups, connections. Postgres is the caller's. */
+  /**
+   * Ends in order: no new requests, those under way and background work together, wake-ups, connections. What is under way gets
+   * SHUTDOWN_SECONDS; then connections are reset, statements cancelled, and what workers hold handed back. Postgres is the caller's.
+   */
   stop(): Promise<void>
+  /** Ends the time that a stop gives. */
+  endNow(): void
 }
 
 /** graphile-worker's connections, as the owner of its tables. */
 const createJobsPool = (cluster: Cluster, database: string, log: Logger): pg.Pool => {
-  const pool = new pg.Pool({ ...adminConfig(cluster, database), max: 12 })
+  const pool = new pg.Pool({ ...adminConfig(cluster, database), max: 14 })
   const lost = (error: Error) => log.warn({ error: error.message }, 'a connection of the job queue was lost')
   pool.on('error', lost)
   // a connection that is lent out when the server goes away would otherwise end the process
@@ -150,6 +157,7 @@ export const assemble = async (
   const { config, log, secrets } = foundation
   const areas = await loadAreas()
   const now = () => harness.clock?.() ?? new Date()
+  const stopping = createStopping(config.SHUTDOWN_SECONDS)
   const database = createDatabase({
     secrets,
     limits: {
@@ -253,6 +261,7 @@ export const assemble = async (
     identity,
     waker,
     notifier,
+    stopping: stopping.signals,
     now,
     areas,
     areaOf,
@@ -260,6 +269,19 @@ export const assemble = async (
   }
   const app = createApp({ areas, services, ...(harness.observe ? { observe: harness.observe } : {}) })
   let workers: Workers | undefined
+  let stopped: Promise<void> | undefined
+
+  const stop = async (): Promise<void> => {
+    cancelWhenOver(services)
+    stopping.ask()
+    await Promise.all([app.close(), workers?.stop()])
+    await waker.close()
+    await notifier.close()
+    await outbound.close()
+    mail.close()
+    await database.close()
+    await jobs.end()
+  }
 
   return {
     services,
@@ -277,15 +299,23 @@ export const assemble = async (
       workers = await startWorkers(services, jobs, concurrency)
       return workers
     },
-    async stop() {
-      await app.close()
-      await workers?.stop()
-      await waker.close()
-      await notifier.close()
-      await outbound.close()
-      mail.close()
-      await database.close()
-      await jobs.end()
+    endNow: () => stopping.end(),
+    stop() {
+      stopped ??= stop()
+      return stopped
     },
   }
+}
+
+/** At the end of a stop: what runs is cancelled at once, and later what has been found running for a second. */
+const cancelWhenOver = ({ database, log, stopping }: Services): void => {
+  const cancel = async () => {
+    let cancelled = await database.cancel()
+    for (let times = 0; times < 5; times += 1) {
+      await sleep(500, undefined, { ref: false })
+      cancelled += await database.cancel({ olderThanMs: 1000 })
+    }
+    if (cancelled > 0) log.warn({ cancelled }, 'the time to stop was over: statements were cancelled')
+  }
+  stopping.over.addEventListener('abort', () => void cancel(), { once: true })
 }

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { createStopping, Stopped } from '#server/stopping.ts'
 import { freshName, startCollections } from '#test/support/definitions.ts'
 import { startHarness } from '#test/support/harness.ts'
+import { openTransaction, untilBlocked } from '#test/support/transaction.ts'
 import { loadTasks } from '#workers/task.ts'
 
 const { harness, project, define, definition, insert } = await startCollections()
@@ -203,6 +205,25 @@ describe('over 100,000 rows', () => {
     expect(audited.actor).toMatchObject({ type: 'developer', id: project.developer.id })
     // run once more, it does nothing
     await run(started.data.operation_id)
+  }, 60_000)
+
+  test('a stop cancels the building, and the next job begins it again', async () => {
+    const name = await large()
+    const { operation_id } = (await add(name, { columns: ['n'] })).data
+    // the building waits for every transaction that writes to the table
+    const writing = await openTransaction(project, 'app_admin', { 'app.caller': 'developer' })
+    await writing.query(`lock table collections.${name} in row exclusive mode`)
+    const stopping = createStopping(600)
+    const services = { ...harness.running.services, stopping: stopping.signals }
+    const job = (await loadTasks()).jobs.find((one) => one.name === 'collections__index')
+    const built = job?.run(services, { operation_id }).catch((error: Error) => error)
+    await untilBlocked(project)
+    stopping.ask()
+    expect(await built).toBeInstanceOf(Stopped)
+    expect((await project.admin.get(`/operations/${operation_id}`)).data.status).toBe('running')
+    await writing.commit()
+    expect(await run(operation_id)).toMatchObject({ status: 'succeeded' })
+    expect((await indexes(name)).filter((one) => one.name.includes('n_btree'))).toMatchObject([{ valid: true }])
   }, 60_000)
 
   test('one that fails leaves nothing; one whose worker died goes on', async () => {

@@ -1,91 +1,199 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { dataOf } from '#server/database/database.ts'
+import { ApiError } from '#server/errors.ts'
 import type { Services } from '#server/services.ts'
-import type { OutboxRow, OutboxTask, TenantContext } from '#workers/task.ts'
+import { orStopped, Stopped, sleepUntil } from '#server/stopping.ts'
+import { type Bell, createBell } from '#workers/bell.ts'
+import { type OutboxRow, type OutboxTask, type TenantContext, type Urgency, urgencies } from '#workers/task.ts'
 
-/** How long a lease lasts, and how often one whose work still runs is renewed. */
-export type Pace = { readonly leaseSeconds: number; readonly renewMs: number }
+/** How long a lease lasts, how often one whose work still runs is renewed, and how long a drain begins new work. */
+export type Pace = { readonly leaseSeconds: number; readonly renewMs: number; readonly turnMs: number }
 
-const together = 20
-// short, because a killed worker's rows, and its places in a lane, wait until it ends; renewed while the work runs
-const usual = { leaseSeconds: 15, renewMs: 5_000 }
+// a lease is short, because a killed worker's rows, and its places in a lane, wait until it ends; a turn is, because other
+// tenants wait for the worker's slot
+const usual: Pace = { leaseSeconds: 15, renewMs: 5_000, turnMs: 10_000 }
+/** How many rows of each urgency a drain runs at once: a backlog of one kind leaves the others' places free. */
+const places: Readonly<Record<Urgency, number>> = { prompt: 10, usual: 20, background: 3 }
 // what runs longer than this hangs, and another worker may try
 const longestRenewedMs = 30 * 60_000
 const laneLimit = 10
 const giveUpAfter = 20
-const longestMs = 60_000
 const nearMs = 1_000
+
+type Running = Map<OutboxRow, { readonly urgency: Urgency; readonly ended: Promise<void> }>
+type Drain = {
+  readonly context: TenantContext
+  readonly tasks: ReadonlyMap<string, OutboxTask>
+  readonly pace: Pace
+  readonly bell: Bell
+  /** What the tasks declare, as outbox_lease takes it; null while the tenant's functions are those of an older version. */
+  rules: string | null
+}
+
+const draining = new WeakMap<Services, Map<string, Bell>>()
+
+/**
+ * Drains a tenant, unless this process does already: then that drain looks again. So one tenant that is woken all the time holds one
+ * slot of a worker, and not all.
+ */
+export const drainAlone = async (
+  services: Services,
+  tasks: ReadonlyMap<string, OutboxTask>,
+  projectId: string,
+): Promise<void> => {
+  const bells = draining.get(services) ?? new Map<string, Bell>()
+  draining.set(services, bells)
+  const other = bells.get(projectId)
+  if (other) return other.ring()
+  const bell = createBell()
+  bells.set(projectId, bell)
+  try {
+    await drainTenant(services, tasks, projectId, {}, bell)
+  } finally {
+    bells.delete(projectId)
+    // it rang after the last look
+    if (bell.hasRung) services.waker.wake(projectId, services.now().toISOString())
+  }
+}
 
 /**
  * Runs what is due in one tenant's outbox and sets the timer for the rest. Rows are leased, run without a connection or a lock
- * held, and settled one by one; a row whose worker dies comes due again when its lease ends.
+ * held, and settled one by one; a row whose worker dies comes due again when its lease ends. When the server stops, rows are
+ * handed back as soon as their tasks come to the end of a step.
  */
 export const drainTenant = async (
   services: Services,
   tasks: ReadonlyMap<string, OutboxTask>,
   projectId: string,
-  pace: Pace = usual,
+  given: Partial<Pace> = {},
+  bell: Bell = createBell(),
 ): Promise<void> => {
+  const pace = { ...usual, ...given }
   const place = await services.fleet.placeOf(projectId)
   if (!place) return
-  const call: TenantContext['call'] = (name, args) =>
-    services.database.call(place, 'app_worker', { caller: 'worker', projectId }, name, args)
-  const context: TenantContext = { services, projectId, place, call }
-  const until = performance.now() + longestMs
+  const { asked } = services.stopping
+  const claims = { caller: 'worker', projectId }
+  const call: TenantContext['call'] = (name, args, settings) =>
+    services.database.call(place, 'app_worker', claims, name, args, settings)
+  const step: TenantContext['step'] = async (name, args, settings) => {
+    if (asked.aborted) throw new Stopped()
+    return services.database.call(place, 'app_worker', claims, name, args, { ...settings, background: true })
+  }
+  const context: TenantContext = { services, projectId, place, call, step }
+  const drain: Drain = { context, tasks, pace, bell, rules: rulesOf(tasks) }
+  const until = performance.now() + pace.turnMs
 
   let waitedFor: string | null = null
   for (;;) {
-    await runDue(context, tasks, until, pace)
-    const { due_at } = dataOf<{ due_at: string | null }>(await call('outbox_next', {}))
+    await runDue(drain, until)
+    const rules = drain.rules === null ? {} : { rules: drain.rules }
+    const { due_at } = dataOf<{ due_at: string | null }>(await call('outbox_next', rules))
     if (!due_at) return
     // work that is due in a moment is waited for: the queue would start a drain for it at once, and find nothing
     const wait = Date.parse(due_at) - services.now().getTime()
-    if (wait <= 0 || wait > nearMs || due_at === waitedFor || performance.now() > until) {
+    const isNear = wait > 0 && wait <= nearMs && due_at !== waitedFor
+    if (!isNear || performance.now() > until || asked.aborted) {
       services.waker.wake(projectId, due_at)
       return
     }
     waitedFor = due_at
     // a moment more: the row's time is cut to milliseconds, and a timer may ring one early
-    await sleep(wait + 2)
+    if (!bell.hasRung) await Promise.race([sleepUntil(wait + 2, asked), bell.listen()])
   }
 }
 
-/** Leases as many rows as can be begun at once, until none is due or the time is over. */
-const runDue = async (
-  context: TenantContext,
-  tasks: ReadonlyMap<string, OutboxTask>,
-  until: number,
-  pace: Pace,
-): Promise<void> => {
-  const running = new Map<OutboxRow, Promise<void>>()
+/** What an operator of the database sees as the declared order: rank 0 goes first; what says nothing needs no rule. */
+export const rulesOf = (tasks: ReadonlyMap<string, OutboxTask>): string =>
+  JSON.stringify(
+    [...tasks.values()]
+      .filter(({ share }) => share.urgency !== undefined || share.atOnce !== undefined)
+      .map(({ name, share }) => ({
+        task: name,
+        rank: urgencies.indexOf(share.urgency ?? 'usual'),
+        at_once: share.atOnce ?? null,
+      })),
+  )
+
+const urgencyOf = (tasks: ReadonlyMap<string, OutboxTask>, { task }: OutboxRow): Urgency =>
+  tasks.get(task)?.share.urgency ?? 'usual'
+
+/** How many rows of each rank may begin now. At the end of its turn a drain begins only what a person waits for. */
+const freePlaces = (running: Running, isTurnOver: boolean): number[] =>
+  urgencies.map((urgency) => {
+    if (isTurnOver && urgency !== 'prompt') return 0
+    const taken = [...running.values()].filter((each) => each.urgency === urgency).length
+    return Math.max(0, places[urgency] - taken)
+  })
+
+/** Leases as many rows as can be begun at once, until none is due, the turn is over or the server stops. */
+const runDue = async (drain: Drain, until: number): Promise<void> => {
+  const { context, pace, bell } = drain
+  const { asked } = context.services.stopping
+  const running: Running = new Map()
   const stopRenewing = renew(context, running, pace)
   try {
-    while (performance.now() < until) {
-      const rows = dataOf<OutboxRow[]>(
-        await context.call('outbox_lease', {
-          batch: together - running.size,
-          seconds: pace.leaseSeconds,
-          lane_limit: laneLimit,
-        }),
-      )
-      for (const row of rows) {
-        running.set(
-          row,
-          runRow(context, tasks, row).finally(() => running.delete(row)),
-        )
-      }
+    while (!asked.aborted) {
+      const isTurnOver = performance.now() > until
+      if (isTurnOver && running.size === 0) break
+      const rung = bell.listen()
+      const rows = await lease(drain, freePlaces(running, isTurnOver))
+      for (const row of rows) begin(drain, running, row)
       if (running.size === 0) break
-      // what ends makes room, in its lane too
-      if (rows.length === 0 || running.size >= together) await Promise.race(running.values())
+      // what ends makes room, in its lane too; what is new may be more urgent
+      if (rows.length === 0) await orStopped(Promise.race([...ends(running), rung]), asked).catch(() => undefined)
     }
   } finally {
-    await Promise.all(running.values())
+    await handBack(context, running)
     stopRenewing()
   }
 }
 
+const ends = (running: Running) => [...running.values()].map(({ ended }) => ended)
+
+const lease = async (drain: Drain, free: readonly number[]): Promise<OutboxRow[]> => {
+  const { context, pace, rules } = drain
+  const batch = free.reduce((sum, each) => sum + each, 0)
+  if (batch === 0) return []
+  const args = { batch, seconds: pace.leaseSeconds, lane_limit: laneLimit }
+  if (rules === null) return dataOf<OutboxRow[]>(await context.call('outbox_lease', args))
+  try {
+    const places = `{${free.join(',')}}`
+    return dataOf<OutboxRow[]>(await context.call('outbox_lease', { ...args, rules, places }))
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    // a tenant that waits for its migration knows the first three arguments, and its work goes on as before
+    const rows = dataOf<OutboxRow[]>(await context.call('outbox_lease', args))
+    drain.rules = null
+    return rows
+  }
+}
+
+/** A function that the tenant does not have is a defect, unless a request has shown already that the tenant is behind. */
+const isMissing = (error: unknown) =>
+  error instanceof ApiError && (error.status === 500 || error.code === 'TENANT_MIGRATION_PENDING')
+
+const begin = ({ context, tasks }: Drain, running: Running, row: OutboxRow): void => {
+  const ended = runRow(context, tasks, row).finally(() => running.delete(row))
+  running.set(row, { urgency: urgencyOf(tasks, row), ended })
+}
+
+/** Waits for what runs; at the end of a stop no longer, and its leases go back as they are. */
+const handBack = async (context: TenantContext, running: Running): Promise<void> => {
+  await orStopped(Promise.all(ends(running)), context.services.stopping.over).catch(async (error) => {
+    if (!(error instanceof Stopped)) throw error
+    await release(context, [...running.keys()])
+  })
+}
+
+/** Makes rows due again at once, with the attempt that they had. A release that fails leaves leases, which end by themselves. */
+const release = async ({ call, services, projectId }: TenantContext, rows: readonly OutboxRow[]): Promise<void> => {
+  const held = rows.map((row) => ({ id: row.id, lease: row.lease }))
+  await call('outbox_release', { held: JSON.stringify(held) }).catch((error: Error) =>
+    services.log.warn({ project: projectId, error: error.message }, 'leases were not handed back'),
+  )
+}
+
 /** Keeps the leases of what runs, until told to stop. */
-const renew = (context: TenantContext, running: ReadonlyMap<OutboxRow, unknown>, pace: Pace): (() => void) => {
+const renew = (context: TenantContext, running: Running, pace: Pace): (() => void) => {
   const began = new WeakMap<OutboxRow, number>()
   const timer = setInterval(() => {
     const now = performance.now()
@@ -108,6 +216,7 @@ const runRow = async (
   tasks: ReadonlyMap<string, OutboxTask>,
   row: OutboxRow,
 ): Promise<void> => {
+  const { services, projectId } = context
   const settle = (settled: { due_at?: string; error?: string; gave_up?: boolean }) =>
     context.call('outbox_settle', { id: row.id, lease: row.lease, ...settled })
   try {
@@ -116,7 +225,8 @@ const runRow = async (
     const due = await task.run(context, row)
     await settle(due ? { due_at: due.toISOString() } : {})
   } catch (error) {
-    const { services, projectId } = context
+    // whatever a stop interrupts did not fail
+    if (services.stopping.asked.aborted) return release(context, [row])
     const message = (error as Error).message.slice(0, 1000)
     services.log.warn(
       { project: projectId, task: row.task, row: row.id, attempts: row.attempts, error: message },

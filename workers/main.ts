@@ -1,6 +1,7 @@
 // npm run worker: background jobs without HTTP, beside servers that run with WORKER=off. Any number, on any machine.
 import { readConfig } from '#server/config.ts'
 import { StartError } from '#server/errors.ts'
+import { stopOnSignals } from '#server/signals.ts'
 import { assemble, createLog, lay, prepare } from '#server/start.ts'
 
 const main = async (): Promise<void> => {
@@ -10,17 +11,12 @@ const main = async (): Promise<void> => {
   const running = await assemble(foundation, await prepare(foundation))
   await running.work()
   process.stdout.write('The worker is running. Ctrl-C stops it.\n')
-  let stopping = false
-  const stop = async (signal: string) => {
-    if (stopping) return
-    stopping = true
-    process.stdout.write(`\n${signal}: finishing what is under way\n`)
-    await running.stop()
-    await foundation.postgres.stop()
-    process.exit(0)
-  }
-  process.on('SIGINT', () => void stop('SIGINT'))
-  process.on('SIGTERM', () => void stop('SIGTERM'))
+  stopOnSignals({
+    stop: () => running.stop(),
+    endNow: () => running.endNow(),
+    stopPostgres: () => foundation.postgres.stop(),
+    seconds: config.SHUTDOWN_SECONDS,
+  })
 }
 
 main().catch((error: unknown) => {

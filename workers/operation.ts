@@ -1,5 +1,6 @@
 import { type Arguments, dataOf } from '#server/database/database.ts'
 import type { Services } from '#server/services.ts'
+import { Stopped } from '#server/stopping.ts'
 
 type Operation = { project_id: string; input: Record<string, unknown>; done: number | null }
 
@@ -8,7 +9,7 @@ export type OperationContext = {
   readonly input: Record<string, unknown>
   /** How far an earlier worker came, who died over it. */
   readonly done: number
-  /** An api function of the project's database, as app_worker. */
+  /** An api function of the project's database, as app_worker: a step. Throws Stopped between two of them when the server stops. */
   readonly call: <T>(name: string, args: Arguments) => Promise<T>
   /** Says how far it has come; false when the operation runs no more. */
   readonly progress: (done: number, total: number) => Promise<boolean>
@@ -19,7 +20,7 @@ const timeoutMs = 120_000
 
 /**
  * Runs an operation on a project's database: takes it, works, and ends it with a result. A throw leaves it running, and the job
- * is tried again; what a project that is gone asked for, fails.
+ * is tried again, by another worker at once when the server stops; what a project that is gone asked for, fails.
  */
 export const runOperation = async (
   services: Services,
@@ -41,8 +42,10 @@ export const runOperation = async (
     input: operation.input,
     done: operation.done ?? 0,
     call: async (name, args) => {
+      if (services.stopping.asked.aborted) throw new Stopped()
       const claims = { caller: 'worker', projectId }
-      const reply = await services.database.call(place, 'app_worker', claims, name, args, { timeoutMs })
+      const settings = { timeoutMs, background: true }
+      const reply = await services.database.call(place, 'app_worker', claims, name, args, settings)
       if (reply.dueAt) services.waker.wake(projectId, reply.dueAt)
       return dataOf(reply)
     },

@@ -1,70 +1,164 @@
 import { EventEmitter } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Logger, makeWorkerUtils, type Runner, run, type TaskList, type WorkerEvents } from 'graphile-worker'
+import {
+  Logger,
+  makeWorkerUtils,
+  type Runner,
+  type RunnerOptions,
+  run,
+  type Task,
+  type TaskList,
+  type WorkerEvents,
+  type WorkerUtils,
+} from 'graphile-worker'
 import type pg from 'pg'
 import { dataOf } from '#server/database/database.ts'
 import type { Services } from '#server/services.ts'
-import { loadTasks } from '#workers/task.ts'
+import { orStopped, sleepUntil } from '#server/stopping.ts'
+import { type Again, type Job, loadTasks, type Urgency, urgencies } from '#workers/task.ts'
 
 export type Workers = { stop(): Promise<void> }
 
 const beatMs = 5_000
 const silentSeconds = 20
+/** How long a step of background work may still run when the server is asked to stop. */
+const lastStepMs = 2_000
+
+/**
+ * How many jobs run at once, by the least urgent kind that a slot takes. Some slots take only what a person waits for, some more
+ * that or what follows from requests, and the rest whatever there is: so no number of chores keeps a person waiting.
+ */
+export const slotsOf = (concurrency: number): Readonly<Record<Urgency, number>> => {
+  if (concurrency < 3) return { prompt: 0, usual: 0, background: concurrency }
+  const prompt = Math.max(1, Math.floor(concurrency / 4))
+  const usual = Math.max(1, Math.floor((concurrency * 3) / 8))
+  return { prompt, usual, background: concurrency - prompt - usual }
+}
 
 /** Runs jobs of the control database until stopped. Any number of processes may do so. */
-export const startWorkers = async (services: Services, jobs: pg.Pool, concurrency = 8): Promise<Workers> => {
-  const { jobs: tasks } = await loadTasks()
-  const taskList: TaskList = Object.fromEntries(
-    tasks.map((task) => [task.name, async (payload: unknown) => task.run(services, payload as Record<string, string>)]),
-  )
-  const ids = new Set<string>()
-  const events = new EventEmitter() as unknown as WorkerEvents
-  events.on('pool:create', ({ workerPool }) => ids.add((workerPool as unknown as { id: string }).id))
-  events.on('worker:create', ({ worker }) => ids.add(worker.workerId))
+export const startWorkers = async (
+  services: Services,
+  jobs: pg.Pool,
+  concurrency = 8,
+  declared?: readonly Job[],
+): Promise<Workers> => {
+  const tasks = declared ?? (await loadTasks()).jobs
+  const known: Set<string>[] = []
+  const idsOf = () => known.flatMap((ids) => [...ids])
   const logger = new Logger(() => (level, message) => {
     if (level === 'error' || level === 'warning') services.log.warn({ worker: true }, message)
   })
-
-  const crontab = await readFile(new URL('./crontab', import.meta.url), 'utf8')
-  const start = () => {
-    // a runner that ended keeps its jobs locked: its ids go silent, and the sweep of the dead frees them
-    ids.clear()
-    return run({
+  const utils = await makeWorkerUtils({ pgPool: jobs, schema: 'graphile_worker', logger })
+  const crontab = declared ? '' : await readFile(new URL('./crontab', import.meta.url), 'utf8')
+  const slots = slotsOf(concurrency)
+  const runners: Workers[] = []
+  for (const [rank, urgency] of urgencies.entries()) {
+    if (slots[urgency] === 0) continue
+    const taken = tasks.filter((task) => urgencies.indexOf(task.urgency) <= rank)
+    const options: RunnerOptions = {
       pgPool: jobs,
       schema: 'graphile_worker',
-      taskList,
-      concurrency,
+      taskList: Object.fromEntries(taken.map((task) => [task.name, taskOf(services, jobs, task)])) satisfies TaskList,
+      concurrency: slots[urgency],
       pollInterval: 1000,
       noHandleSignals: true,
-      crontab,
+      // one of them keeps the time
+      ...(urgency === 'background' ? { crontab } : { parsedCronItems: [] }),
       logger,
-      events,
-    })
+    }
+    const ids = new Set<string>()
+    known.push(ids)
+    runners.push(await keepRunning(services, () => startRunner(options, ids)))
   }
-  const runner = await keepRunning(services, start)
-  const utils = await makeWorkerUtils({ pgPool: jobs, schema: 'graphile_worker', logger })
-  const stopBeating = keepAlive(services, ids, (gone) => utils.forceUnlockWorkers(gone))
+  const stopBeating = keepAlive(services, idsOf, (gone) => utils.forceUnlockWorkers(gone))
   await services.fleet.queueMigrations()
   return {
     async stop() {
+      const stopCancelling = cancelLastSteps(services)
+      await Promise.all(runners.map((runner) => runner.stop()))
+      stopCancelling()
       stopBeating()
-      await runner.stop()
-      await utils.release()
-      await call(services, 'workers_stopped', { ids: [...ids] }).catch(() => undefined)
+      await freeJobs(services, jobs, utils, idsOf())
     },
   }
 }
 
+/** Notes who works. A runner that ended keeps its jobs locked: its ids go silent, and the sweep of the dead frees them. */
+const startRunner = (options: RunnerOptions, ids: Set<string>): Promise<Runner> => {
+  const events = new EventEmitter() as unknown as WorkerEvents
+  ids.clear()
+  events.on('pool:create', ({ workerPool }) => ids.add((workerPool as unknown as { id: string }).id))
+  events.on('worker:create', ({ worker }) => ids.add(worker.workerId))
+  return run({ ...options, events })
+}
+
+/** A job as graphile-worker runs it. One that the stop interrupts is queued again, as it was, for whoever works on. */
+const taskOf =
+  (services: Services, jobs: pg.Pool, task: Job): Task =>
+  async (payload, helpers) => {
+    const queueAgain = async (next: unknown) => {
+      const { key, priority, max_attempts } = helpers.job
+      const { rows } = await jobs.query<{ queue_name: string | null }>(
+        'select queue_name from graphile_worker.jobs where id = $1',
+        [helpers.job.id],
+      )
+      await helpers.addJob(task.name, next, {
+        priority,
+        maxAttempts: max_attempts,
+        ...(key === null ? {} : { jobKey: key }),
+        ...(rows[0]?.queue_name ? { queueName: rows[0].queue_name } : {}),
+      })
+    }
+    const { asked, over } = services.stopping
+    try {
+      const work = task.run(services, payload as Record<string, string>) as Promise<Again | null | undefined>
+      const result = await orStopped(work, over)
+      if (result) await queueAgain(result.again)
+    } catch (error) {
+      if (!asked.aborted) throw error
+      await queueAgain(payload)
+    }
+  }
+
+/** Steps of background work are transactions that are safe to run again: one that outlasts the wish to stop is cancelled. */
+const cancelLastSteps = ({ database, log }: Services): (() => void) => {
+  const began = performance.now()
+  const timer = setInterval(() => {
+    if (performance.now() - began < lastStepMs) return
+    database.cancel({ background: true, olderThanMs: lastStepMs }).then(
+      (cancelled) => cancelled > 0 && log.info({ cancelled }, 'steps of background work were cancelled'),
+      (error: Error) => log.warn({ error: error.message }, 'steps of background work were not cancelled'),
+    )
+  }, 250)
+  return () => clearInterval(timer)
+}
+
+/** Leaves no job locked by workers that are no more, whatever kept them from unlocking it. */
+const freeJobs = async (services: Services, jobs: pg.Pool, utils: WorkerUtils, ids: readonly string[]) => {
+  // graphile-worker does not wait for the query that removes a finished job, and none may be unlocked before it is removed
+  const until = performance.now() + 1000
+  while (jobs.idleCount < jobs.totalCount && performance.now() < until) await sleep(10)
+  try {
+    await utils.forceUnlockWorkers([...ids])
+    await call(services, 'workers_stopped', { ids })
+  } catch (error) {
+    services.log.warn({ error: (error as Error).message }, 'jobs may be locked until others notice')
+  }
+  await utils.release()
+}
+
 /** A runner gives up when it loses the database for long: begin again until we are told to stop. */
 const keepRunning = async (services: Services, start: () => Promise<Runner>): Promise<Workers> => {
+  const { asked } = services.stopping
   let current = await start()
   let stopping = false
   const watch = async (): Promise<void> => {
     while (!stopping) {
       await current.promise.catch((error: Error) => services.log.warn({ error: error.message }, 'the job runner ended'))
       while (!stopping) {
-        await sleep(1000)
+        await sleepUntil(1000, asked)
+        if (stopping) return
         try {
           current = await start()
           break
@@ -92,12 +186,12 @@ const call = (services: Services, name: string, args: Record<string, unknown>) =
 /** graphile-worker leaves a dead worker's jobs locked for four hours: whoever lives frees them after some seconds. */
 const keepAlive = (
   services: Services,
-  ids: ReadonlySet<string>,
+  ids: () => string[],
   unlock: (gone: string[]) => Promise<void>,
 ): (() => void) => {
   const beat = async () => {
     try {
-      await call(services, 'workers_beat', { ids: [...ids] })
+      await call(services, 'workers_beat', { ids: ids() })
       const gone = dataOf<string[]>(await call(services, 'workers_gone', { silent_seconds: silentSeconds }))
       if (gone.length > 0) await unlock(gone)
     } catch (error) {

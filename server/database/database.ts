@@ -1,5 +1,7 @@
+import type pg from 'pg'
 import type { Logger } from 'pino'
 import { type Claims, runOneSync, type Statement } from '#server/database/call.ts'
+import { cancelStatement } from '#server/database/cancel.ts'
 import { type Cluster, type Role, targetOf } from '#server/database/cluster.ts'
 import { type DatabaseError, failureOf, refusalOfComment } from '#server/database/failures.ts'
 import { createPools, type PoolLimits, type Pools, type Target } from '#server/database/pools.ts'
@@ -33,6 +35,8 @@ export type CallSettings = {
   readonly invalid?: string
   /** How often a call that lost a deadlock is made again: it was undone whole, and is safe to make again. */
   readonly retries?: number
+  /** A step of background work: safe to cancel at any time and to run again. */
+  readonly background?: boolean
 }
 
 export type Database = {
@@ -59,7 +63,20 @@ export type Database = {
   /** What an error means to the caller; logs it when it is a defect. */
   explain(error: unknown, place: Place, role: Role, name: string, settings?: CallSettings): Promise<ApiError>
   readonly pools: Pools
+  /**
+   * Cancels what runs for longer than `olderThanMs`: all of it, or background work alone. What is cancelled is undone whole, and
+   * answers 503. Resolves with how many statements that were.
+   */
+  cancel(wanted?: { readonly olderThanMs?: number; readonly background?: boolean }): Promise<number>
   close(): Promise<void>
+}
+
+/** A call that holds a connection; one that was cancelled does not give it to another, whom a late request would hit. */
+type RunningCall = {
+  readonly client: pg.Client
+  readonly began: number
+  readonly background: boolean
+  isCancelled: boolean
 }
 
 export type DatabaseOptions = {
@@ -107,6 +124,7 @@ const encode = (value: unknown): string | null => {
 
 export const createDatabase = (options: DatabaseOptions): Database => {
   const pools = createPools(options.limits)
+  const running = new Set<RunningCall>()
   const named = options.limits.named !== false
   // the password of a login is derived: a tenth of a request's time, were it done each time
   const targets = new Map<string, Target>()
@@ -124,6 +142,13 @@ export const createDatabase = (options: DatabaseOptions): Database => {
   const execute: Database['execute'] = async (place, role, claims, prepare, settings = {}) => {
     const lease = await pools.lease(target(place, role), shareOf(role, claims.caller), claims.userId)
     const began = performance.now()
+    const held: RunningCall = {
+      client: lease.client,
+      began,
+      background: settings.background ?? false,
+      isCancelled: false,
+    }
+    running.add(held)
     let broken = false
     try {
       const late: Record<string, string> = {}
@@ -147,8 +172,21 @@ export const createDatabase = (options: DatabaseOptions): Database => {
       broken = failure.kind === 'unavailable' && failure.connectionLost
       throw error
     } finally {
-      lease.release(broken)
+      running.delete(held)
+      lease.release(broken || held.isCancelled)
     }
+  }
+
+  const cancel: Database['cancel'] = async ({ olderThanMs = 0, background = false } = {}) => {
+    const before = performance.now() - olderThanMs
+    const found = [...running].filter((held) => held.began <= before && (held.background || !background))
+    await Promise.all(
+      found.map((held) => {
+        held.isCancelled = true
+        return cancelStatement(held.client)
+      }),
+    )
+    return found.length
   }
 
   const run = async (
@@ -241,6 +279,7 @@ export const createDatabase = (options: DatabaseOptions): Database => {
         }
       }
     },
+    cancel,
     close: () => pools.close(),
   }
 }

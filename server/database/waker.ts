@@ -4,6 +4,8 @@ import type { Logger } from 'pino'
 /** Tells the workers that a tenant has due work. */
 export type Waker = {
   wake(projectId: string, dueAt: string): void
+  /** The same for what the sweep found: it goes after what requests woke. */
+  wakeSwept(projectId: string): void
   /** Notes that a tenant is written to, so that the minute's sweep looks at it; at most every five minutes. */
   written(projectId: string): void
   flush(): Promise<void>
@@ -11,8 +13,8 @@ export type Waker = {
 }
 
 /**
- * Adds graphile-worker jobs, coalesced for 20 ms. Two keys a tenant: `ID:now`, and `ID:timer` for work due later, which only
- * ever moves to an earlier time here. What is lost when this process dies in between, the sweep finds.
+ * Adds graphile-worker jobs, coalesced for 20 ms. Three keys a tenant: `ID:now`, `ID:timer` for work due later, which only
+ * ever moves to an earlier time here, and `ID:sweep`. What is lost when this process dies in between, the sweep finds.
  */
 export const createWaker = (
   jobs: pg.Pool,
@@ -20,6 +22,7 @@ export const createWaker = (
   noteWritten: (projectIds: string[]) => Promise<void>,
 ): Waker => {
   let due = new Map<string, number>()
+  let swept = new Set<string>()
   let fresh: string[] = []
   const noted = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
@@ -27,9 +30,16 @@ export const createWaker = (
 
   const send = async (): Promise<void> => {
     timer = undefined
-    const wakes = [...due].map(([id, at]) => ({ id, at: new Date(at).toISOString(), now: at <= Date.now() + 1000 }))
+    const wakes = [...due].map(([id, at]) => ({
+      id,
+      at: new Date(at).toISOString(),
+      kind: at <= Date.now() + 1000 ? 'now' : 'timer',
+    }))
+    const now = new Date().toISOString()
+    for (const id of swept) wakes.push({ id, at: now, kind: 'sweep' })
     const written = fresh
     due = new Map()
+    swept = new Set()
     fresh = []
     try {
       if (wakes.length > 0) await jobs.query(addDrains, [JSON.stringify(wakes)])
@@ -48,6 +58,10 @@ export const createWaker = (
     wake(projectId, dueAt) {
       const at = Date.parse(dueAt)
       due.set(projectId, Math.min(at, due.get(projectId) ?? at))
+      soon()
+    },
+    wakeSwept(projectId) {
+      swept.add(projectId)
       soon()
     },
     written(projectId) {
@@ -71,10 +85,13 @@ export const createWaker = (
   }
 }
 
+// a lower priority goes first
 const addDrains = `
   select graphile_worker.add_job('tenant__drain', json_build_object('project_id', w.id),
-           job_key := w.id || case when w.now then ':now' else ':timer' end,
-           run_at := case when w.now then now()
-                          else least(w.at, coalesce((select j.run_at from graphile_worker.jobs j where j.key = w.id || ':timer'), w.at)) end,
+           job_key := w.id || ':' || w.kind,
+           run_at := case when w.kind = 'timer'
+                          then least(w.at, coalesce((select j.run_at from graphile_worker.jobs j where j.key = w.id || ':timer'), w.at))
+                          else now() end,
+           priority := case when w.kind = 'sweep' then 10 else 0 end,
            max_attempts := 5)
-    from json_to_recordset($1) as w (id text, at timestamptz, now boolean)`
+    from json_to_recordset($1) as w (id text, at timestamptz, kind text)`

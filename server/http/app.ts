@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Socket } from 'node:net'
 import cors from '@fastify/cors'
 import Fastify, {
   type FastifyBaseLogger,
@@ -19,6 +20,7 @@ import { fullPath } from '#server/http/openapi.ts'
 import { reference } from '#server/http/reference.ts'
 import { type Answer, type Area, invalidCode, type Resolved, type Route } from '#server/http/route.ts'
 import type { Services } from '#server/services.ts'
+import type { Stopping } from '#server/stopping.ts'
 
 /** Sees every answer of a declared route, of a stream its head; the test harness checks them against the declarations. */
 export type Observer = (
@@ -74,7 +76,7 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
 
   void app.register(cors, { delegator: corsFor(config.CORS_ORIGINS) })
   void app.register(reference)
-  closeInTime(app)
+  closeInTime(app, services.stopping)
   app.addHook('onSend', (request, reply, payload, done) => {
     reply.header('x-request-id', request.id)
     reply.header('x-content-type-options', 'nosniff')
@@ -110,12 +112,24 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
   return app
 }
 
-/** Requests under way are finished; a client that keeps its connection busy is told to open another, and at last cut off. */
-const closeInTime = (app: FastifyInstance): void => {
+/**
+ * Requests under way are finished, and their connections closed after the answer. What is not answered at the end of the stop is
+ * reset: half of an export must not look whole, also to an HTTP/1.0 client, for whom the end of the connection ends the answer.
+ */
+const closeInTime = (app: FastifyInstance, { over }: Stopping): void => {
   let closing = false
+  const sockets = new Set<Socket>()
+  app.server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  const reset = () => {
+    for (const socket of sockets) socket.resetAndDestroy()
+  }
   app.addHook('preClose', async () => {
     closing = true
-    setTimeout(() => app.server.closeAllConnections(), 10_000).unref()
+    if (over.aborted) reset()
+    else over.addEventListener('abort', reset, { once: true })
   })
   app.addHook('onSend', (_request, reply, payload, done) => {
     if (closing) reply.header('connection', 'close')

@@ -6,11 +6,15 @@ const batch = 1000
 const longestMs = 15_000
 
 /** What an achievement that begins to hold owes to users who qualify already. Nobody is told: it is history. */
-export const achievementsCatchUp = outboxTask('achievements__catch_up', async ({ services, call }, { key }) => {
-  const until = performance.now() + longestMs
-  for (;;) {
-    const args = { run_id: key, achievement_id: key, is_silent: true, batch }
-    if (dataOf<{ is_over: boolean }>(await call('achievements_backfill_step', args)).is_over) return null
-    if (performance.now() > until) return services.now()
-  }
-})
+export const achievementsCatchUp = outboxTask(
+  'achievements__catch_up',
+  async ({ services, step }, { key }) => {
+    const until = performance.now() + longestMs
+    for (;;) {
+      const args = { run_id: key, achievement_id: key, is_silent: true, batch }
+      if (dataOf<{ is_over: boolean }>(await step('achievements_backfill_step', args)).is_over) return null
+      if (performance.now() > until) return services.now()
+    }
+  },
+  { urgency: 'background', atOnce: 1 },
+)

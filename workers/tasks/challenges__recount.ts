@@ -6,11 +6,15 @@ const batch = 1000
 const longestMs = 15_000
 
 /** Counts what the window of a new or changed challenge holds already. Nobody is told: it is history. */
-export const challengesRecount = outboxTask('challenges__recount', async ({ services, call }, { key }) => {
-  const until = performance.now() + longestMs
-  for (;;) {
-    const args = { run_id: key, challenge_id: key, batch }
-    if (dataOf<{ is_over: boolean }>(await call('challenges_recount_step', args)).is_over) return null
-    if (performance.now() > until) return services.now()
-  }
-})
+export const challengesRecount = outboxTask(
+  'challenges__recount',
+  async ({ services, step }, { key }) => {
+    const until = performance.now() + longestMs
+    for (;;) {
+      const args = { run_id: key, challenge_id: key, batch }
+      if (dataOf<{ is_over: boolean }>(await step('challenges_recount_step', args)).is_over) return null
+      if (performance.now() > until) return services.now()
+    }
+  },
+  { urgency: 'background', atOnce: 1 },
+)

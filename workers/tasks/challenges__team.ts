@@ -6,10 +6,10 @@ const batch = 200
 const longestMs = 15_000
 
 /** Completes and rewards the members of a team that has come to the goal of a challenge. */
-export const challengesTeam = outboxTask('challenges__team', async ({ services, call }, { payload }) => {
+export const challengesTeam = outboxTask('challenges__team', async ({ services, step }, { payload }) => {
   const until = performance.now() + longestMs
   for (;;) {
-    const answer = await call('challenge_team_complete', { ...payload, batch })
+    const answer = await step('challenge_team_complete', { ...payload, batch })
     if (dataOf<{ is_over: boolean }>(answer).is_over) return null
     if (performance.now() > until) return services.now()
   }

@@ -32,16 +32,21 @@ const send = async ({ services, projectId, call }: TenantContext, row: OutboxRow
 }
 
 /** A code or a link by mail. */
-export const clientAuthMail = outboxTask('client_auth__mail', (context, row) =>
-  send(context, row, (message, sender) => context.services.mail.send(signInMail(message, sender))),
+export const clientAuthMail = outboxTask(
+  'client_auth__mail',
+  (context, row) => send(context, row, (message, sender) => context.services.mail.send(signInMail(message, sender))),
+  { urgency: 'prompt' },
 )
 
 /** A code as a text message, by the project's own provider; once that is disconnected, nothing. */
-export const clientAuthSms = outboxTask('client_auth__sms', (context, row) =>
-  send(context, row, async (message, sender, { provider_sealed }) => {
-    if (!provider_sealed) return
-    const { secrets, outbound } = context.services
-    const config = JSON.parse(secrets.decrypt(`integration ${context.projectId} sms`, provider_sealed)) as SmsConfig
-    await sendSms(outbound, config, { id: message.id, to: message.address, text: signInText(message, sender.brand) })
-  }),
+export const clientAuthSms = outboxTask(
+  'client_auth__sms',
+  (context, row) =>
+    send(context, row, async (message, sender, { provider_sealed }) => {
+      if (!provider_sealed) return
+      const { secrets, outbound } = context.services
+      const config = JSON.parse(secrets.decrypt(`integration ${context.projectId} sms`, provider_sealed)) as SmsConfig
+      await sendSms(outbound, config, { id: message.id, to: message.address, text: signInText(message, sender.brand) })
+    }),
+  { urgency: 'prompt' },
 )

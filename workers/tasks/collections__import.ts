@@ -1,5 +1,6 @@
 import { dataOf } from '#server/database/database.ts'
 import { ApiError } from '#server/errors.ts'
+import { Stopped } from '#server/stopping.ts'
 import { job } from '#workers/task.ts'
 
 type Operation = {
@@ -31,13 +32,17 @@ export const collectionsImport = job('collections__import', async (services, { o
   const tenant = async (name: string) => {
     services.waker.written(project_id)
     const args = { import_id: input.import_id }
-    const reply = await services.database.call(place, 'app_admin', claims, name, args, { timeoutMs: partMs })
+    const reply = await services.database.call(place, 'app_admin', claims, name, args, {
+      timeoutMs: partMs,
+      background: true,
+    })
     if (reply.dueAt) services.waker.wake(project_id, reply.dueAt)
     return reply
   }
 
   try {
     for (;;) {
+      if (services.stopping.asked.aborted) throw new Stopped()
       const { is_over, rows, inserted, failed, errors } = dataOf<Part>(await tenant('collection_import_part'))
       if (is_over) {
         await control('operation_end', { result: { collection: input.collection, inserted, failed, errors } })

@@ -1,7 +1,9 @@
+import { cancelStatement } from '#server/database/cancel.ts'
 import { connectAdmin } from '#server/database/cluster.ts'
 import { dataOf, type Place } from '#server/database/database.ts'
 import { ApiError } from '#server/errors.ts'
 import type { Services } from '#server/services.ts'
+import { Stopped } from '#server/stopping.ts'
 import { job } from '#workers/task.ts'
 
 type Operation = {
@@ -18,7 +20,7 @@ type Begun = { id: string; index_name: string; sql: string[] }
 
 /**
  * Builds an index of a large collection without a lock: CREATE INDEX CONCURRENTLY, as the owner, outside a transaction.
- * Whatever happens, no invalid index stays. Safe to run again at any step.
+ * Whatever happens, no invalid index stays when the operation is over. Safe to run again at any step.
  */
 export const collectionsIndex = job('collections__index', async (services, { operation_id }) => {
   const control = <T>(name: string, args: Record<string, unknown>) =>
@@ -47,7 +49,7 @@ export const collectionsIndex = job('collections__index', async (services, { ope
     await end(null, error.message)
     return
   }
-  const reason = await build(place, begun)
+  const reason = await build(place, begun, services.stopping.asked)
   await end(begun, reason)
 })
 
@@ -71,11 +73,16 @@ const begin = async (
   return dataOf<Begun>(reply)
 }
 
-/** Why it could not be built, or null. What a job that died left half-built goes first. */
-const build = async (place: Place, { index_name, sql }: Begun): Promise<string | null> => {
+/**
+ * Why it could not be built, or null. What a job that died left half-built goes first. A stop cancels the building, and leaves what is
+ * half-built to the job that begins again: dropping it would wait for every transaction that runs.
+ */
+const build = async (place: Place, { index_name, sql }: Begun, asked: AbortSignal): Promise<string | null> => {
   const owner = await connectAdmin(place.cluster, place.database)
   const name = owner.escapeIdentifier(index_name)
   const drop = () => owner.query(`drop index concurrently if exists collections.${name}`)
+  const cancel = () => void cancelStatement(owner)
+  asked.addEventListener('abort', cancel)
   try {
     await owner.query(`set statement_timeout = 0`)
     const { rows } = await owner.query<{ indisvalid: boolean }>(
@@ -84,15 +91,20 @@ const build = async (place: Place, { index_name, sql }: Begun): Promise<string |
     )
     if (rows[0]?.indisvalid) return null
     if (rows[0]) await drop()
-    for (const statement of sql) await owner.query(statement)
+    for (const statement of sql) {
+      if (asked.aborted) throw new Stopped()
+      await owner.query(statement)
+    }
     return null
   } catch (error) {
+    if (asked.aborted) throw new Stopped()
     await drop()
     const { code } = error as { code?: string }
     if (code === '23505') return 'Rows share values that the index would forbid.'
     if (code === '42P01') return 'The collection is gone.'
     return 'The index could not be built.'
   } finally {
+    asked.removeEventListener('abort', cancel)
     await owner.end()
   }
 }

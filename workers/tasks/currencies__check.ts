@@ -1,5 +1,7 @@
 import { dataOf, type Place } from '#server/database/database.ts'
 import type { Services } from '#server/services.ts'
+import { Stopped } from '#server/stopping.ts'
+import { forEachTenant } from '#workers/fleet.ts'
 import { job } from '#workers/task.ts'
 
 type Step = { id: string; is_over: boolean; mismatched: number }
@@ -8,13 +10,14 @@ type Step = { id: string; is_over: boolean; mismatched: number }
 export const checkCurrencies = async (services: Services, place: Place, projectId: string, batch = 1000) => {
   let step: Step | undefined
   do {
+    if (services.stopping.asked.aborted) throw new Stopped()
     const reply = await services.database.call(
       place,
       'app_worker',
       { caller: 'worker', projectId },
       'currencies_check',
       { check_id: step?.id, batch },
-      { timeoutMs: 60_000 },
+      { timeoutMs: 60_000, background: true },
     )
     step = dataOf<Step>(reply)
   } while (!step.is_over)
@@ -23,17 +26,7 @@ export const checkCurrencies = async (services: Services, place: Place, projectI
 }
 
 /** Every night, over all projects. */
-export const currenciesCheck = job('currencies__check', async (services) => {
-  const ids = dataOf<string[]>(
-    await services.database.call(services.control, 'control_worker', { caller: 'worker' }, 'fleet_to_sweep', {
-      all_tenants: true,
-    }),
-  )
-  for (const id of ids) {
-    const place = await services.fleet.placeOf(id)
-    if (!place) continue
-    await checkCurrencies(services, place, id).catch((error: Error) =>
-      services.log.warn({ project: id, error: error.message }, 'the proof of balances failed'),
-    )
-  }
+export const currenciesCheck = job('currencies__check', (services, { after }) => {
+  const chore = (place: Place, id: string) => checkCurrencies(services, place, id)
+  return forEachTenant(services, after, chore, 'the proof of balances failed')
 })

@@ -1,24 +1,56 @@
 import { dataOf, type Place } from '#server/database/database.ts'
 import type { Services } from '#server/services.ts'
-import { job } from '#workers/task.ts'
+import { rulesOf } from '#workers/drain.ts'
+import { forEachTenant } from '#workers/fleet.ts'
+import { job, loadTasks } from '#workers/task.ts'
 
 const ask = async <T>(services: Services, name: string, args: Record<string, unknown> = {}) =>
   dataOf<T>(await services.database.call(services.control, 'control_worker', { caller: 'worker' }, name, args))
 
-/** Finds what a crash between commit and wake-up lost, and what a DBA's own SQL made due. */
-const sweep = async (services: Services, all: boolean) => {
-  const ids = await ask<string[]>(services, 'fleet_to_sweep', { all_tenants: all })
-  for (const id of ids) services.waker.wake(id, new Date().toISOString())
+/** Asks a tenant what is due, and wakes it only then: a drain of a tenant that has nothing to do would hold a worker's slot. */
+const look = async (services: Services, projectId: string, rules: string): Promise<void> => {
+  const place = await services.fleet.placeOf(projectId)
+  if (!place) return
+  const claims = { caller: 'worker', projectId }
+  const { due_at } = dataOf<{ due_at: string | null }>(
+    await services.database.call(place, 'app_worker', claims, 'outbox_next', { rules }),
+  )
+  if (!due_at) return
+  if (Date.parse(due_at) <= services.now().getTime()) services.waker.wakeSwept(projectId)
+  // the timer was lost too
+  else services.waker.wake(projectId, due_at)
+}
+
+/** Looks into tenants one after the other; whom it does not come to, the next sweep begins with. */
+const lookInto = async (services: Services, ids: readonly string[]): Promise<void> => {
+  const rules = rulesOf((await loadTasks()).outbox)
+  for (const id of ids) {
+    if (services.stopping.asked.aborted) return
+    await look(services, id, rules).catch((error: Error) =>
+      services.log.warn({ project: id, error: error.message }, 'the sweep could not look into this project'),
+    )
+  }
+}
+
+const turnMs = 30_000
+const batch = 50
+
+/** Every minute: finds what a crash between commit and wake-up lost in tenants written to lately, and work on control that stopped. */
+export const fleetSweep = job('fleet__sweep', async (services) => {
   for (const id of await ask<string[]>(services, 'provision_stalled')) await services.fleet.queueAgain('provision', id)
   for (const id of await ask<string[]>(services, 'removals_left')) await services.fleet.queueAgain('remove', id)
   for (const id of await ask<string[]>(services, 'file_purges_due')) await services.fleet.queuePurge(id)
-}
+  for (const until = performance.now() + turnMs; performance.now() < until && !services.stopping.asked.aborted; ) {
+    const ids = await ask<string[]>(services, 'sweep_take', { all_tenants: false, batch })
+    await lookInto(services, ids)
+    if (ids.length < batch) return
+  }
+})
 
-/** Every minute, over tenants written to lately. */
-export const fleetSweep = job('fleet__sweep', (services) => sweep(services, false))
-
-/** Every hour, over all. */
-export const fleetSweepAll = job('fleet__sweep_all', (services) => sweep(services, true))
+/** Every minute a share of all tenants, so that each is looked into within the hour: what a DBA's own SQL made due is found. */
+export const fleetSweepAll = job('fleet__sweep_all', async (services) =>
+  lookInto(services, await ask<string[]>(services, 'sweep_take', { all_tenants: true })),
+)
 
 const forgetMs = 600_000
 
@@ -31,7 +63,7 @@ const maintain = async (services: Services, place: Place, projectId: string) => 
       { caller: 'worker', projectId },
       name,
       {},
-      timeoutMs ? { timeoutMs } : {},
+      { background: true, ...(timeoutMs ? { timeoutMs } : {}) },
     )
   for (const chore of ['events_maintain', 'audit_maintain'])
     await call(chore)
@@ -41,17 +73,13 @@ const maintain = async (services: Services, place: Place, projectId: string) => 
 }
 
 /** Every day: partitions ahead of time, and what has outlived its use. */
-export const fleetMaintain = job('fleet__maintain', async (services) => {
-  const ids = await ask<string[]>(services, 'fleet_to_sweep', { all_tenants: true })
-  for (const id of ids) {
-    const place = await services.fleet.placeOf(id)
-    if (!place) continue
-    await maintain(services, place, id).catch((error: Error) =>
-      services.log.warn({ project: id, error: error.message }, 'maintenance failed'),
-    )
-  }
+export const fleetMaintain = job('fleet__maintain', async (services, { after }) => {
+  const chore = (place: Place, id: string) => maintain(services, place, id)
+  const again = await forEachTenant(services, after, chore, 'maintenance failed')
+  if (again) return again
   await ask(services, 'audit_maintain')
     .catch(() => ask(services, 'audit_maintain'))
     .catch((error: Error) => services.log.warn({ error: error.message }, 'maintenance of the audit trail failed'))
   await ask(services, 'control_maintain')
+  return null
 })

@@ -4,10 +4,14 @@ import { outboxTask } from '#workers/task.ts'
 const batch = 500
 
 /** Tells what expired in users' inventories, and comes back when the next stack ends. */
-export const inventoryExpire = outboxTask('inventory__expire', async ({ call }) => {
-  for (;;) {
-    const reply = await call('inventory_expire', { batch })
-    const { is_over, next_at } = dataOf<{ is_over: boolean; next_at: string | null }>(reply)
-    if (is_over) return next_at === null ? null : new Date(next_at)
-  }
-})
+export const inventoryExpire = outboxTask(
+  'inventory__expire',
+  async ({ step }) => {
+    for (;;) {
+      const reply = await step('inventory_expire', { batch })
+      const { is_over, next_at } = dataOf<{ is_over: boolean; next_at: string | null }>(reply)
+      if (is_over) return next_at === null ? null : new Date(next_at)
+    }
+  },
+  { atOnce: 1 },
+)

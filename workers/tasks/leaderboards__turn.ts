@@ -8,10 +8,10 @@ const batch = 500
 const longestMs = 15_000
 
 /** Does what the clock asks of a board, step by step: makes its next run, freezes and rewards the one that is over, deletes old ones. */
-export const leaderboardsTurn = outboxTask('leaderboards__turn', async ({ services, call }, { key }) => {
+export const leaderboardsTurn = outboxTask('leaderboards__turn', async ({ services, step }, { key }) => {
   const until = performance.now() + longestMs
   for (;;) {
-    const turn = dataOf<Turn>(await call('leaderboard_turn', { leaderboard_id: key, batch }))
+    const turn = dataOf<Turn>(await step('leaderboard_turn', { leaderboard_id: key, batch }))
     if (turn.state === 'done') return turn.due_at ? new Date(turn.due_at) : null
     if (performance.now() > until) return services.now()
     // writers that began before the run was over are let finish

@@ -7,15 +7,14 @@ const everyMs = 5 * 60_000
 const timeoutMs = 60_000
 
 /** Evaluates a project's dynamic segments for all users, one after the other, and comes back in five minutes while there are any. */
-export const segmentsRefresh = outboxTask('segments__refresh', async ({ services, place, projectId, call }) => {
-  const claims = { caller: 'worker', projectId }
-  const ids = dataOf<string[]>(await call('segments_due', {}))
-  for (const segment_id of ids) {
-    for (;;) {
-      const args = { segment_id, batch }
-      const reply = await services.database.call(place, 'app_worker', claims, 'segments_refresh', args, { timeoutMs })
-      if (dataOf<number>(reply) < batch) break
+export const segmentsRefresh = outboxTask(
+  'segments__refresh',
+  async ({ services, step }) => {
+    const ids = dataOf<string[]>(await step('segments_due', {}))
+    for (const segment_id of ids) {
+      while (dataOf<number>(await step('segments_refresh', { segment_id, batch }, { timeoutMs })) >= batch);
     }
-  }
-  return ids.length === 0 ? null : new Date(services.now().getTime() + everyMs)
-})
+    return ids.length === 0 ? null : new Date(services.now().getTime() + everyMs)
+  },
+  { urgency: 'background', atOnce: 1 },
+)

@@ -8,11 +8,15 @@ const batch = 500
 const longestMs = 15_000
 
 /** Tells what the clock has to tell of a project's streaks, some users at a time, and comes back when the next is due. */
-export const streaksTick = outboxTask('streaks__tick', async ({ services, call }) => {
-  const until = performance.now() + longestMs
-  for (;;) {
-    const { is_over, next_at } = dataOf<Tick>(await call('streaks_tick', { batch }))
-    if (is_over) return next_at === null ? null : new Date(next_at)
-    if (performance.now() > until) return services.now()
-  }
-})
+export const streaksTick = outboxTask(
+  'streaks__tick',
+  async ({ services, step }) => {
+    const until = performance.now() + longestMs
+    for (;;) {
+      const { is_over, next_at } = dataOf<Tick>(await step('streaks_tick', { batch }))
+      if (is_over) return next_at === null ? null : new Date(next_at)
+      if (performance.now() > until) return services.now()
+    }
+  },
+  { atOnce: 1 },
+)

@@ -1,8 +1,12 @@
-import { drainTenant } from '#workers/drain.ts'
+import { drainAlone } from '#workers/drain.ts'
 import { job, loadTasks } from '#workers/task.ts'
 
 /** Runs a tenant's due outbox. */
-export const tenantDrain = job('tenant__drain', async (services, { project_id }) => {
-  const { outbox } = await loadTasks()
-  await drainTenant(services, outbox, project_id ?? '')
-})
+export const tenantDrain = job(
+  'tenant__drain',
+  async (services, { project_id = '' }) => {
+    const { outbox } = await loadTasks()
+    await drainAlone(services, outbox, project_id)
+  },
+  'usual',
+)

@@ -1,6 +1,8 @@
 import { job } from '#workers/task.ts'
 
 /** Makes a project's database. */
-export const tenantProvision = job('tenant__provision', (services, { project_id }) =>
-  services.fleet.provision(project_id ?? ''),
+export const tenantProvision = job(
+  'tenant__provision',
+  (services, { project_id }) => services.fleet.provision(project_id ?? ''),
+  'prompt',
 )

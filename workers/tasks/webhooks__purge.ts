@@ -2,7 +2,11 @@ import { dataOf } from '#server/database/database.ts'
 import { outboxTask } from '#workers/task.ts'
 
 /** Removes what a deleted subscription left behind, step by step, so that no lock is held for long. */
-export const webhooksPurge = outboxTask('webhooks__purge', async ({ services, call }, row) => {
-  const hasMore = dataOf<boolean>(await call('webhook_purge', { webhook_id: row.key }))
-  return hasMore ? services.now() : null
-})
+export const webhooksPurge = outboxTask(
+  'webhooks__purge',
+  async ({ services, step }, row) => {
+    const hasMore = dataOf<boolean>(await step('webhook_purge', { webhook_id: row.key }))
+    return hasMore ? services.now() : null
+  },
+  { urgency: 'background' },
+)

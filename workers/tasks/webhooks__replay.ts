@@ -1,5 +1,6 @@
 import { dataOf, type Place } from '#server/database/database.ts'
 import type { Services } from '#server/services.ts'
+import { Stopped } from '#server/stopping.ts'
 import { job } from '#workers/task.ts'
 
 type Operation = {
@@ -23,7 +24,9 @@ const ask = async <T>(services: Services, name: string, args: Record<string, unk
 /** How many deliveries of the range are left after these were queued again, or null when the subscription is gone. */
 const queueBatch = async (services: Services, place: Place, { project_id, input }: Operation, batch: number) => {
   const claims = { caller: 'worker', projectId: project_id }
-  const reply = await services.database.call(place, 'app_worker', claims, 'webhook_replay_batch', { ...input, batch })
+  const args = { ...input, batch }
+  const settings = { background: true }
+  const reply = await services.database.call(place, 'app_worker', claims, 'webhook_replay_batch', args, settings)
   if (reply.dueAt) services.waker.wake(project_id, reply.dueAt)
   return dataOf<{ remaining: number } | null>(reply)
 }
@@ -41,6 +44,7 @@ export const webhooksReplay = job('webhooks__replay', async (services, { operati
   if (!counted) return void (await gone())
   const total = operation.total ?? counted.remaining
   for (let remaining = counted.remaining; ; ) {
+    if (services.stopping.asked.aborted) throw new Stopped()
     const goesOn = await ask<boolean>(services, 'operation_progress', { operation_id, done: total - remaining, total })
     if (!goesOn) return
     if (remaining === 0) break

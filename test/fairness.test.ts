@@ -1,0 +1,156 @@
+import { randomUUID } from 'node:crypto'
+import { afterEach, describe, expect, test } from 'vitest'
+import { startHarness } from '#test/support/harness.ts'
+import { startSecond } from '#test/support/second.ts'
+import { drainAlone } from '#workers/drain.ts'
+import { slotsOf, startWorkers } from '#workers/runner.ts'
+import { job, outboxTask, type Urgency } from '#workers/task.ts'
+
+const harness = await startHarness({ env: { LOG_LEVEL: 'silent' } })
+const project = await harness.project()
+const { services } = harness.running
+
+afterEach(async () => {
+  harness.setTime(null)
+  await harness.control('delete from graphile_worker._private_jobs')
+  await project.sql('delete from app.outbox')
+})
+
+const addJob = (task: string, count = 1) =>
+  harness.control(`select graphile_worker.add_job($1, json_build_object('n', n::text)) from generate_series(1, $2) n`, [
+    task,
+    count,
+  ])
+
+/** A promise that a test opens when it likes. */
+const gate = () => {
+  let open: () => void = () => undefined
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { opened, open }
+}
+
+describe('slots of workers', () => {
+  test.each([
+    [1, { prompt: 0, usual: 0, background: 1 }],
+    [2, { prompt: 0, usual: 0, background: 2 }],
+    [3, { prompt: 1, usual: 1, background: 1 }],
+    [4, { prompt: 1, usual: 1, background: 2 }],
+    [8, { prompt: 2, usual: 3, background: 3 }],
+  ])('of %i are %o', (concurrency, slots) => expect(slotsOf(concurrency)).toEqual(slots))
+
+  test('that are full of long work leave some to what a person waits for', { timeout: 30_000 }, async () => {
+    const second = await startSecond(harness)
+    const { opened, open } = gate()
+    const running: Record<Urgency, number> = { prompt: 0, usual: 0, background: 0 }
+    const waits = (urgency: Urgency) =>
+      job(
+        `test__${urgency}`,
+        async () => {
+          running[urgency] += 1
+          await opened
+        },
+        urgency,
+      )
+    const tasks = [waits('prompt'), waits('usual'), waits('background')]
+    for (const { name } of tasks) await addJob(name, 40)
+    const workers = await startWorkers(second.running.services, second.running.jobs, 8, tasks)
+    // the general slots take any of them in the queue's order; the others never take what may last
+    await expect.poll(() => running.prompt + running.usual + running.background).toBe(8)
+    expect(running.background).toBeLessThanOrEqual(3)
+    expect(running.prompt).toBeGreaterThanOrEqual(2)
+    await harness.control(`delete from graphile_worker._private_jobs where locked_by is null`)
+    open()
+    await workers.stop()
+    await second.running.stop()
+  })
+})
+
+describe('the queue', () => {
+  test('gives a new project before a thousand drains that the sweep woke', async () => {
+    for (let n = 0; n < 1000; n += 1) services.waker.wakeSwept(randomUUID())
+    services.waker.wake(randomUUID(), new Date().toISOString())
+    await services.waker.flush()
+    await project.developer.post('/admin/projects', { name: 'new' })
+    const order = await harness.control(
+      `select task_identifier, count(*)::int as count, priority from graphile_worker.jobs group by 1, 3 order by priority, min(run_at)`,
+    )
+    expect(order).toEqual([
+      { task_identifier: 'tenant__provision', count: 1, priority: -5 },
+      { task_identifier: 'tenant__drain', count: 1, priority: 0 },
+      { task_identifier: 'tenant__drain', count: 1000, priority: 10 },
+    ])
+  })
+
+  test('runs chores one after the other, whatever the number of workers', async () => {
+    const { readFile } = await import('node:fs/promises')
+    const crontab = await readFile(new URL('../workers/crontab', import.meta.url), 'utf8')
+    const lines = crontab.trim().split('\n')
+    for (const line of lines) expect(line).toMatch(/\?queue=chores&jobKey=\w+$/)
+    // a chore that is not over when its time comes again is queued once
+    expect(new Set(lines.map((line) => line.split('jobKey=')[1])).size).toBe(lines.length)
+  })
+})
+
+describe('the sweep', () => {
+  test('comes to every tenant within the hour, a share each minute', async () => {
+    const start = Date.parse('2031-01-01T00:00:00Z')
+    const developers = await harness.control('select id from app.developers limit 1')
+    await harness.control(
+      `with p as (insert into app.projects (id, developer_id, name) select internal.new_id(), $1, 'many' from generate_series(1, 1484) returning id)
+       insert into app.tenants (project_id, cluster_id, database_name, workflow_id, status, last_written_at)
+       select p.id, (select c.id from app.clusters c limit 1), 'none_' || p.id, 'w', 'ready', '2030-01-01' from p`,
+      [developers[0].id],
+    )
+    const sizes: number[] = []
+    const seen = new Set<string>()
+    const again = new Set<string>()
+    for (let minute = 0; minute < 60; minute += 1) {
+      const [row] = await harness.control(
+        `select r.body from set_config('app.clock', $1, true), lateral (select * from api.sweep_take(true)) r`,
+        [new Date(start + minute * 60_000).toISOString()],
+      )
+      const ids: string[] = row.body.data
+      sizes.push(ids.length)
+      for (const id of ids) (seen.has(id) ? again : seen).add(id)
+    }
+    const [{ count }] = await harness.control(`select count(*)::int as count from app.tenants where status = 'ready'`)
+    expect(seen.size).toBe(count)
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(Math.ceil(count / 45))
+    await harness.control(`delete from app.tenants where database_name like 'none\\_%'`)
+    await harness.control(`delete from app.projects where name = 'many'`)
+  })
+
+  test('of those written to lately takes each once a minute', async () => {
+    const take = async () =>
+      (await harness.control('select r.body from api.sweep_take(false, 10) r'))[0].body.data as string[]
+    await harness.control('update app.tenants set last_written_at = now(), swept_at = null')
+    expect(await take()).toContain(project.id)
+    expect(await take()).toEqual([])
+    await harness.control(`update app.tenants set swept_at = now() - interval '1 minute'`)
+    expect(await take()).toContain(project.id)
+  })
+})
+
+test('a tenant that is woken again and again holds one slot: the drain that runs looks again', async () => {
+  const { opened, open } = gate()
+  const seen: (string | null)[] = []
+  const run = async (_: unknown, { key }: { key: string | null }) => {
+    seen.push(key)
+    if (key === 'long') await opened
+    return null
+  }
+  const tasks = new Map([['t', outboxTask('t', run)]])
+  const enqueue = (key: string) => project.sql(`select internal.enqueue('t', $1)`, [key])
+  await enqueue('long')
+  const first = drainAlone(services, tasks, project.id)
+  await expect.poll(() => seen).toEqual(['long'])
+  await enqueue('short')
+  // ends at once, though the row that it was woken for is still to be run
+  await drainAlone(services, tasks, project.id)
+  await expect.poll(() => seen).toEqual(['long', 'short'])
+  open()
+  await first
+  expect(await project.sql('select from app.outbox')).toEqual([])
+})
