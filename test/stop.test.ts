@@ -287,7 +287,7 @@ describe('requests', () => {
 
 describe('the process', () => {
   test('ends at once when it is told twice, though a request hangs, and Postgres with it', {
-    timeout: 90_000,
+    timeout: 180_000,
   }, async () => {
     const server = await startServer({ SHUTDOWN_SECONDS: '600' })
     processes.push(server)
@@ -319,7 +319,7 @@ describe('the process', () => {
     await endServer(next)
   })
 
-  test('of several ends when its group is told, with what its members had begun', { timeout: 60_000 }, async () => {
+  test('of several ends when its group is told, with what its members had begun', { timeout: 180_000 }, async () => {
     const server = await startServer({ WEB_CONCURRENCY: '2' })
     processes.push(server)
     const story = await tellStory(server.url)
