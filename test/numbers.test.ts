@@ -79,6 +79,8 @@ beforeAll(async () => {
   flow = made.data.id
 })
 
+const now = '"start_at":"2026-12-01T00:00:00Z","end_at":"2026-12-02T00:00:00Z"'
+
 const places: Place[] = [
   {
     name: 'properties of the caller',
@@ -132,6 +134,42 @@ const places: Place[] = [
       () => user.post(`/client/collections/${collection}/find`, { limit: 1 }),
       () => user.get(`/client/collections/${collection}?limit=1`),
     ],
+  },
+  {
+    name: 'a row of a batch, changed',
+    send: async (n) => {
+      const made = await user.post(`/client/collections/${collection}/batch`, { rows: [{ title: 'x' }] })
+      return user.patch(`/client/collections/${collection}/${made.data[0].id}`, `{"probe":{${named(n)}}}`)
+    },
+    shown: [
+      (answer) =>
+        admin.post(`/collections/${collection}/find`, { filter: { column: 'id', op: 'eq', value: answer.data.id } }),
+    ],
+  },
+  {
+    name: 'a row of a transaction',
+    send: (n) =>
+      user.post(
+        '/client/collections/transaction',
+        `{"operations":[{"op":"insert","collection":"${collection}","data":{"probe":{${named(n)}}}}]}`,
+      ),
+  },
+  {
+    name: 'the enum of a column',
+    send: (n) =>
+      admin
+        .post(`/collections/${collection}/columns`, `{"name":"${fresh('c')}","type":"numeric","enum":[${n}]}`)
+        .then(probing('enum')),
+  },
+  {
+    name: 'the filter of an index',
+    send: (n) =>
+      admin
+        .post(
+          '/collections',
+          `{"name":"${fresh('filtered')}","columns":[{"name":"a","type":"numeric"}],"indexes":[{"columns":["a"],"where":{"column":"a","op":"gt","value":${n}}}]}`,
+        )
+        .then(probing('value')),
   },
   {
     name: 'a default of a column',
@@ -281,6 +319,26 @@ const places: Place[] = [
         .then(probing('value')),
   },
   {
+    name: 'the filter of an achievement',
+    send: (n) =>
+      admin
+        .post(
+          '/achievements',
+          `{"key":"${fresh('achievement')}","name":"A","criteria":{"type":"event_count","event_name":"e","target_value":3,"event_filter":{"column":"a","op":"gt","value":${n}}}}`,
+        )
+        .then(probing('value')),
+  },
+  {
+    name: 'the filter of a leaderboard',
+    send: (n) =>
+      admin
+        .post(
+          '/leaderboards',
+          `{"key":"${fresh('board')}","name":"B","scoring":"sum","source":{"type":"event","event_name":"e","filter":{"column":"a","op":"gt","value":${n}}}}`,
+        )
+        .then(probing('value')),
+  },
+  {
     name: 'the filter of a webhook',
     send: (n) =>
       admin
@@ -320,7 +378,7 @@ const probing =
   (answer: Answer): Answer => ({ ...answer, text: answer.text.replaceAll(`"${field}"`, `"${probe}"`) })
 
 const probes = (text: string) =>
-  [...text.matchAll(new RegExp(`"${probe}" ?: ?"?(-?[0-9][-+.0-9eE]*)`, 'g'))].map(([, number]) => number as string)
+  [...text.matchAll(new RegExp(`"${probe}" ?: ?[["]*(-?[0-9][-+.0-9eE]*)`, 'g'))].map(([, number]) => number as string)
 
 describe.each(places.map((place) => [place.name, place] as const))('%s', (_, place) => {
   test.each(exact)('%s', async (number) => {
@@ -334,12 +392,15 @@ describe.each(places.map((place) => [place.name, place] as const))('%s', (_, pla
     const wanted = await numericOf(number)
     const shown = await Promise.all((place.shown ?? []).map((show) => show(answer)))
     for (const found of shown) expect(probes(found.text), found.text).not.toEqual([])
+    expect(
+      [answer, ...shown].flatMap((found) => probes(found.text)),
+      answer.text,
+    ).not.toEqual([])
     for (const text of [answer, ...shown].flatMap((found) => probes(found.text)))
       expect(await numericOf(text)).toBe(wanted)
   })
 })
 
-const now = '"start_at":"2026-12-01T00:00:00Z","end_at":"2026-12-02T00:00:00Z"'
 const board = '"name":"n","source":{"type":"manual"},"scoring":"last"'
 const typed: [field: string, method: 'POST' | 'PUT' | 'PATCH', path: string, body: string][] = [
   [
