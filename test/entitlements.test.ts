@@ -127,6 +127,7 @@ describe('a grant', () => {
     for (const [id, status, code, others] of [
       [randomUUID(), 404, 'NOT_FOUND', 'NOT_FOUND'],
       ['x', 400, 'INVALID_USER_ID', 'INVALID_ID'],
+      ['%00', 400, 'INVALID_USER_ID', 'INVALID_ID'],
     ] as const) {
       refused(await grant(id, { entitlement_id: 'a' }), status, code)
       refused(await project.admin.get(`/users/${id}/entitlements`), status, others)

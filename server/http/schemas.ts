@@ -5,6 +5,15 @@ export const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-
 
 export const Uuid = z.string().regex(uuidPattern, 'must be a uuid').meta({ format: 'uuid' })
 
+/**
+ * An id whose malformed forms SQL refuses under the route's own code. A Postgres text holds no U+0000: another character that no id has
+ * takes its place, and the id stays malformed.
+ */
+export const AnyId = z.string().transform((id) => id.replaceAll('\0', '\ufffd'))
+
+/** A credential in a body. One of any length that is not ours gets the answer of an unknown one: the body's limit bounds it. */
+export const Credential = z.string().min(1, 'is required')
+
 /** Times in answers: UTC, milliseconds, Z. */
 export const Time = z
   .string()
