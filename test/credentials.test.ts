@@ -30,14 +30,22 @@ const credentials: [name: string, send: Sent, answer: [status: number, code?: st
     (nonce) => app.post('/client/auth/social', { provider: 'google', id_token: 'x', nonce }),
     [401, 'INVALID_TOKEN'],
   ],
-  ['password', (text) => app.post('/client/auth/email/login', { email: address, password: text }), [401, 'UNAUTHORIZED']],
+  [
+    'password',
+    (text) => app.post('/client/auth/email/login', { email: address, password: text }),
+    [401, 'UNAUTHORIZED'],
+  ],
   [
     'developer password',
     (text) => anyone.post('/auth/developer/login', { email: developer.email, password: text }),
     [401, 'INVALID_CREDENTIALS'],
   ],
   ['referral code', (code) => user.post('/client/referrals/claim', { code }), [404, 'REFERRAL_NOT_FOUND']],
-  ['developer refresh', (token) => anyone.post('/auth/developer/refresh', { refresh_token: token }), [401, 'INVALID_TOKEN']],
+  [
+    'developer refresh',
+    (token) => anyone.post('/auth/developer/refresh', { refresh_token: token }),
+    [401, 'INVALID_TOKEN'],
+  ],
   ['developer logout', (token) => anyone.post('/auth/developer/logout', { refresh_token: token }), [200]],
 ]
 
@@ -54,7 +62,9 @@ test('API keys, Bearer tokens and users to act for: any length that a header hol
     const bearer = { authorization: `Bearer ${text}` }
     expect((await anyone.get('/client/users/me', { 'x-api-key': text })).error?.code).toBe('UNAUTHORIZED')
     expect((await app.get('/client/users/me', bearer)).error?.code).toBe('UNAUTHORIZED')
-    expect((await project.server.get('/client/users/me', { 'x-on-behalf-of': text })).error?.code).toBe('USER_NOT_FOUND')
+    expect((await project.server.get('/client/users/me', { 'x-on-behalf-of': text })).error?.code).toBe(
+      'USER_NOT_FOUND',
+    )
     for (const beginning of ['', 'svc_dpat_', 'svc_dop_']) {
       const token = { authorization: `Bearer ${beginning}${text}` }
       expect((await anyone.get('/auth/developer/me', token)).error?.code).toBe('INVALID_DEVELOPER_TOKEN')

@@ -158,13 +158,10 @@ describe('sign-up by invite only', () => {
     expect(made).toHaveLength(1)
   })
 
-  test.each([[{ invite_code: 5 }], [{ invite_code: null }]])(
-    'refuses as malformed: %j',
-    async (body) => {
-      const answer = await signupAt(invited, body)
-      expect([...told(answer), answer.error?.details.field]).toEqual([400, 'INVALID_INPUT', 'invite_code'])
-    },
-  )
+  test.each([[{ invite_code: 5 }], [{ invite_code: null }]])('refuses as malformed: %j', async (body) => {
+    const answer = await signupAt(invited, body)
+    expect([...told(answer), answer.error?.details.field]).toEqual([400, 'INVALID_INPUT', 'invite_code'])
+  })
 })
 
 describe('sign-up when closed', () => {

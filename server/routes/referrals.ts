@@ -2,7 +2,19 @@ import { z } from 'zod'
 import { administrator, appKey, endUser } from '#server/http/callers.ts'
 import { perIp, takeLimits } from '#server/http/limits.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { Credential, Deleted, data, JsonObject, Limit, Offset, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import {
+  Credential,
+  Deleted,
+  data,
+  JsonObject,
+  Limit,
+  Offset,
+  Page,
+  page,
+  Text,
+  Time,
+  Uuid,
+} from '#server/http/schemas.ts'
 
 /** Any object, of which the parts that are known are given: supplement 0.9. */
 const Reward = JsonObject.refine(

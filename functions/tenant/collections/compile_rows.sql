@@ -2,7 +2,9 @@
 
 create or replace function internal.collection_output_sql(col jsonb, expr text) returns text
 language sql immutable parallel safe as $$
-  select case collection_output_sql.col ->> 'type'
+  select case coalesce(collection_output_sql.col ->> 'output', collection_output_sql.col ->> 'type')
+    when 'average' then format('internal.average_json(%s)', collection_output_sql.expr)
+    when 'double sum' then format('internal.double_json(%s)', collection_output_sql.expr)
     when 'timestamptz' then format('internal.iso(%s)', collection_output_sql.expr)
     when 'bigint' then format('internal.bigint_json(%s)', collection_output_sql.expr)
     when 'numeric' then format('internal.numeric_json(%s)', collection_output_sql.expr)

@@ -15,7 +15,7 @@ create policy "administrators keep keys" on app.collection_keys for insert to ap
 
 grant select, insert on app.collection_keys to app_user, app_server, app_admin;
 
-grant execute on function internal.collection_type, internal.collection_value_problem, internal.bigint_json, internal.numeric_json,
+grant execute on function internal.collection_type, internal.collection_value_problem, internal.bigint_json, internal.numeric_json, internal.double_json, internal.average_json, internal.double_sum_sql,
   internal.bigints_json, internal.numerics_json, internal.like_pattern, internal.like_contains, internal.etag, internal.vector_distance,
   internal.collection_definition, internal.collection_column, internal.collection_refuse, internal.collection_refuse_column,
   internal.collection_place, internal.collection_param, internal.collection_filter_sql, internal.collection_leaf_sql,
