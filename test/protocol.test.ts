@@ -27,7 +27,9 @@ const raw = (...parts: string[]): Promise<Heard> =>
   new Promise((resolve, reject) => {
     let heard = ''
     const socket = connect({ host: hostname, port: Number(port) })
-    socket.on('connect', () => parts.forEach((part) => socket.write(part, 'latin1')))
+    socket.on('connect', () => {
+      for (const part of parts) socket.write(part, 'latin1')
+    })
     socket.on('data', (bytes) => {
       heard += bytes
     })

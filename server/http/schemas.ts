@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isExactNumber } from '#server/http/exact.ts'
 
 /** The 8-4-4-4-12 hexadecimal form, any version, as the contract means "uuid". */
 export const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
@@ -52,6 +53,38 @@ export const Email = z
 /** Any JSON, null too, that is there. What is read was parsed from JSON; a recursive schema would stand in the document as a reference to nowhere. */
 export const Json: z.ZodType = z.unknown().refine((value) => value !== undefined, 'is required')
 export const JsonObject = z.record(z.string(), z.unknown())
+
+const mostScore = 10n ** 18n
+const decimal = /^-?(\d{1,40})(?:\.(\d{1,40}))?$/
+
+/** Whether digits lie within ±10^18, which a double does not tell at its edge. */
+const isScoreText = (text: string): boolean => {
+  const [, whole, part = ''] = decimal.exec(text) ?? []
+  if (whole === undefined) return false
+  return BigInt(whole) < mostScore || (BigInt(whole) === mostScore && /^0*$/.test(part))
+}
+
+const isScore = (value: unknown): boolean => {
+  // a shorter one is a number that was sent as the wrong type
+  if (typeof value === 'string')
+    return value.length <= 82 && value.replace(/\D/g, '').length >= 16 && isScoreText(value)
+  if (typeof value === 'number') return Math.abs(value) <= Number(mostScore)
+  if (!isExactNumber(value)) return false
+  const text = JSON.stringify(value)
+  return decimal.test(text) ? isScoreText(text) : Math.abs(Number(text)) < Number(mostScore)
+}
+
+/** A score in a request: a number as it was written (server/http/exact.ts), or a string of 16 digits or more, for clients whose numbers are doubles. */
+export const Score = z
+  .unknown()
+  .refine(isScore, 'must be a number of -10^18 to 10^18, or a string of one that has 16 digits or more')
+  .meta({
+    type: ['number', 'string'],
+    description: 'From -10^18 to 10^18; a string where it has 16 digits or more',
+  })
+
+/** A number of Postgres's numeric in an answer: a string where a double does not hold it exactly. */
+export const ExactNumber = z.union([z.number(), z.string().regex(/^-?\d+(\.\d+)?$/)])
 
 /** Supplement 0.4: keys of definitions. */
 export const Key = z.string().regex(/^[a-z][a-z0-9_-]{0,127}$/, 'must match ^[a-z][a-z0-9_-]{0,127}$')
