@@ -375,9 +375,11 @@ comment on function internal.filter_check is
 
 create or replace function internal.filter_problem(filter json) returns text
 language sql immutable parallel safe as $$
-  select concat_ws(': ', nullif(c.path, ''), c.reason)
-    from internal.filter_check(filter_problem.filter) c
-   where c.reason is not null
+  select case when octet_length(filter_problem.filter::text) > 65536 then 'must have at most 64 KB'
+              else (select concat_ws(': ', nullif(c.path, ''), c.reason)
+                      from internal.filter_check(filter_problem.filter) c
+                     where c.reason is not null) end
 $$;
 comment on function internal.filter_problem is
-  'What is wrong with a filter, for internal.invalid: "and[1].value: must be an array". Null when it is well-formed.';
+  'What is wrong with a filter, for internal.invalid: "and[1].value: must be an array". Null when it is well-formed. A filter that is kept
+   has at most 64 KB, so that lists of what holds one stay readable.';

@@ -53,6 +53,9 @@ export const Email = z
 /** Any JSON, null too, that is there. What is read was parsed from JSON; a recursive schema would stand in the document as a reference to nowhere. */
 export const Json: z.ZodType = z.unknown().refine((value) => value !== undefined, 'is required')
 export const JsonObject = z.record(z.string(), z.unknown())
+/** A JSON object of at most `most` characters. */
+export const SmallObject = (most: number) =>
+  JsonObject.refine((value) => JSON.stringify(value).length <= most, `must have at most ${most} characters as JSON`)
 
 const mostScore = 10n ** 18n
 const decimal = /^-?(\d{1,40})(?:\.(\d{1,40}))?$/

@@ -3,7 +3,7 @@ import { refusal } from '#server/errors.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { parseJson } from '#server/http/json.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { Deleted, data, Flag, JsonObject, Key, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { Deleted, data, Flag, Key, Page, page, SmallObject, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const whole = (least: number, most: number) =>
   z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
@@ -11,8 +11,6 @@ const ItemType = z.enum(
   ['consumable', 'durable', 'bundle', 'currency_pack'],
   'must be consumable, durable, bundle or currency_pack',
 )
-const Small = (most: number) =>
-  JsonObject.refine((value) => JSON.stringify(value).length <= most, `must have at most ${most} characters as JSON`)
 
 const Fields = {
   name: Text(200, 1),
@@ -20,10 +18,10 @@ const Fields = {
   icon_url: Text(2000).nullable(),
   category: Text(100, 1).nullable(),
   tags: z.array(Text(50, 1)).max(50, 'must have at most 50 items'),
-  metadata: Small(8192),
+  metadata: SmallObject(8192),
   max_owned: whole(1, 1_000_000).nullable(),
   duration_seconds: whole(1, 315_360_000).nullable(),
-  use_effect: Small(8192).nullable(),
+  use_effect: SmallObject(8192).nullable(),
   is_active: z.boolean(),
 }
 const { name, ...optional } = Fields

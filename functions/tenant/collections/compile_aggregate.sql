@@ -131,6 +131,7 @@ declare
   wanted text;
   col jsonb;
   sorting text[] := '{}';
+  rows text;
 begin
   select c.params, c.sql, c.status into params, conditions, status
     from internal.collection_conditions_sql(collection_aggregate_sql.definition, collection_aggregate_sql.request, collection_aggregate_sql.filter, 't',
@@ -152,9 +153,7 @@ begin
       from jsonb_array_elements_text(answered -> 'order') with ordinality as o (name, n)
       join lateral (select answered -> 'columns' -> o.name as value) as c on (c.value ->> 'is_group')::boolean
      order by o.n);
-  sql := internal.collection_statement_sql(
-    collection_aggregate_sql.definition, status, '''{"data":'' || coalesce(json_agg(p.j)::text, ''[]'') || ''}''', 'null',
-    format('(select row_to_json("_row") as j from (select t.* from (select %s from collections.%I t where %s%s) t where %s%s limit %s) t cross join lateral (select %s) "_row") p',
+  rows := format('(select t.* from (select %s from collections.%I t where %s%s) t where %s%s limit %s) t',
            (select string_agg(format('%s as %I', answered -> 'columns' -> o.name ->> 'inner', o.name), ', ' order by o.n)
               from jsonb_array_elements_text(answered -> 'order') with ordinality as o (name, n)),
            collection_aggregate_sql.definition ->> 'name', conditions,
@@ -162,7 +161,16 @@ begin
               from jsonb_array_elements_text(answered -> 'order') with ordinality as o (name, n)
              where answered -> 'columns' -> o.name ? 'is_group'),
            coalesce(kept, 'true'), (select ' order by ' || string_agg(s.part, ', ' order by s.n) from unnest(sorting) with ordinality as s (part, n)),
-           wanted, internal.collection_outputs_sql(answered, 't', null, null)));
+           wanted);
+  if params ->> 'style' = 'raw' then
+    select r.sql, params || jsonb_build_object('raw', jsonb_build_object('columns', r.columns, 'key', null)) into sql, params
+      from internal.collection_raw_sql(collection_aggregate_sql.definition, status, 'null', null, null, rows, answered) r;
+    return;
+  end if;
+  sql := internal.collection_statement_sql(
+    collection_aggregate_sql.definition, status, '''{"data":'' || coalesce(json_agg(p.j)::text, ''[]'') || ''}''', 'null',
+    format('(select row_to_json("_row") as j from %s cross join lateral (select %s) "_row") p', rows,
+           internal.collection_outputs_sql(answered, 't', null, null)));
 end $$;
 comment on function internal.collection_aggregate_sql is
   'Counts, sums, averages and extremes by group, as one statement. Refuses 400 INVALID_BODY with details.path, INVALID_COLUMN.';

@@ -22,7 +22,7 @@ grant execute on function internal.collection_type, internal.collection_value_pr
   internal.collection_op_suits, internal.collection_leaf_problem, internal.collection_compare_sql, internal.millisecond_sql,
   internal.collection_json_leaf_sql, internal.collection_where_sql, internal.collection_output_sql, internal.collection_select_check,
   internal.collection_include_tree, internal.collection_outputs, internal.collection_outputs_sql, internal.collection_raw_output,
-  internal.collection_raw_sql, internal.collection_key_of, internal.collection_include_sql, internal.collection_included_ids,
+  internal.collection_raw_sql, internal.collection_key_of, internal.collection_include_sql, internal.collection_include_refused, internal.collection_included_ids,
   internal.collection_with_included, internal.collection_version_sql,
   internal.collection_statement_sql, internal.collection_write_condition_of, internal.collection_group, internal.collection_group_sql, internal.collection_group_role,
   internal.collection_search_sql, internal.collection_conditions_sql, internal.collection_order, internal.collection_page_sql,

@@ -95,7 +95,8 @@ export const groupOf = ({ request }: HandlerContext): string | undefined => {
   return group === undefined ? undefined : String(group)
 }
 
-const invalid = (path: string, reason: string) => refusal(400, 'INVALID_BODY', `${path}: ${reason}`, { path, reason })
+export const invalid = (path: string, reason: string) =>
+  refusal(400, 'INVALID_BODY', `${path}: ${reason}`, { path, reason })
 
 type Find = z.infer<typeof FindOptions>
 
