@@ -130,7 +130,7 @@ test('what is no score is refused by name', async () => {
     [1],
     {},
     { rawJSON: '1' },
-    1_000_000_000_000_000_256,
+    Number('1000000000000000256'),
     1e300,
   ]
   for (const score of wrong) {
