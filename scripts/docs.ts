@@ -107,7 +107,8 @@ status, and on a declared one that no test has seen.
 A refusal is \`{"error": {"code", "message", "details"?}}\`: decide by \`code\`, show \`message\` to developers. \`429\` and \`503\` carry
 \`Retry-After\` in seconds. A \`500\` says nothing of the inside; its \`X-Request-Id\` stands in the server's log. Beside these, a
 path that does not exist answers 404 \`NOT_FOUND\`, a known path under another method 405 \`METHOD_NOT_ALLOWED\` with
-\`Allow\`, and headers of more than 16 KB 431 \`HEADERS_TOO_LARGE\`.
+\`Allow\`. What HTTP itself refuses has the same form: 400 \`INVALID_INPUT\` (no Host in HTTP/1.1, two of them, broken framing), 405 \`METHOD_NOT_ALLOWED\`
+for \`CONNECT\`, 408 \`REQUEST_TIMEOUT\`, 417 \`EXPECTATION_FAILED\`, and 431 \`HEADERS_TOO_LARGE\` for headers of more than 16 KB.
 
 ${parts.join('\n')}
 ## By route

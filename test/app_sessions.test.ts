@@ -159,6 +159,13 @@ describe('starting a session', () => {
     harness.advance(90)
     await beat(user, data.id)
     expect(await seen()).toBe(at(210))
+    // within a minute of the last sighting: a start sorts the list of users, a heartbeat does not
+    harness.advance(20)
+    await beat(user, data.id)
+    expect(await seen()).toBe(at(210))
+    harness.advance(1)
+    await start(user)
+    expect(await seen()).toBe(at(231))
   })
 })
 

@@ -301,6 +301,27 @@ describe.each([
       named,
     )
 
+  test('of which enough have come end the statement, and the connection goes on', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      let taken = 0
+      const endless = {
+        // in the select list it sends each row as it makes it; behind from it would make all of them first
+        ...statement(`select repeat('x', 1000), generate_series(1, 1000000000)::text`),
+        formats: [0, 0],
+        take: () => {
+          taken += 1
+        },
+        isEnough: () => taken >= 10,
+      }
+      await runOneSync(client, as(alice.id), endless, { ...options, readOnly: true, timeoutMs: 0 }, named)
+      expect(taken).toBeGreaterThanOrEqual(10)
+      for (let next = 0; next < 20; next += 1)
+        expect(
+          await runOneSync(client, as(alice.id), statement('select pg_sleep(0.001)::text'), options, named),
+        ).toEqual([['']])
+    }
+  })
+
   test('are those of the caller, in their formats, and go to nobody else', async () => {
     const taken: string[] = []
     const take: Statement['take'] = (bytes, start, end) => void taken.push(bytes.toString('hex', start, end))

@@ -223,7 +223,7 @@ describe('magic links', () => {
       await stage.code(email),
     ])
       expectRefusal(await stage.verifyLink(wrong), 401, 'INVALID_TOKEN')
-    for (const body of [{}, { token: '' }, { token: 7 }, { token: 'x'.repeat(201) }])
+    for (const body of [{}, { token: '' }, { token: 7 }])
       expectRefusal(await app.post('/client/auth/magic-link/verify', body), 400, 'INVALID_INPUT')
     for (const body of [{}, { email: 'nobody' }])
       expectRefusal(await app.post('/client/auth/magic-link/request', body), 400, 'INVALID_INPUT')

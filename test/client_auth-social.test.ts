@@ -267,7 +267,6 @@ describe('bad tokens', () => {
     [{ provider: 'google' }, 'id_token'],
     [{ provider: 'google', id_token: '' }, 'id_token'],
     [{ provider: 'google', id_token: 7 }, 'id_token'],
-    [{ provider: 'google', id_token: 'x'.repeat(16_385) }, 'id_token'],
     [{ provider: 'google', id_token: 'x', nonce: '' }, 'nonce'],
     [{ provider: 'google', id_token: 'x', name: 7 }, 'name'],
   ])('the body %j is refused', async (body, field) => {

@@ -97,6 +97,79 @@ describe('aggregate', async () => {
     ).toEqual([{ mean: null, n: 0 }])
   })
 
+  test('averages and sums answer whatever numbers somebody stored', async () => {
+    const open = await define(project, {
+      name: 'measures',
+      read_policy: 'public',
+      columns: [
+        { name: 'kind', type: 'text' },
+        { name: 'exact', type: 'numeric' },
+        { name: 'rough', type: 'double' },
+        { name: 'big', type: 'bigint' },
+      ],
+    })
+    const put = (kind: string, rows: object[]) =>
+      other
+        .post(`${open}/batch`, { rows: rows.map((row) => ({ kind, ...row })) })
+        .then(({ status }) => expect(status).toBe(201))
+    await put(
+      'huge',
+      Array.from({ length: 3 }, () => ({ exact: `9${'9'.repeat(999)}`, rough: 1.7e308, big: '9223372036854775807' })),
+    )
+    await put('tiny', [{ exact: `0.${'0'.repeat(400)}1`, rough: 5e-324 }])
+    await put('cancels', [
+      { exact: '1e400', rough: 1.7e308 },
+      { exact: '-1e400', rough: -1.7e308 },
+      { exact: 3, rough: 3 },
+    ])
+    await put('plain', [
+      { exact: 0.1, rough: 0.1, big: 1 },
+      { exact: 0.2, rough: 0.25, big: 2 },
+    ])
+    const columns = ['exact', 'rough', 'big']
+    const answer = await user.post(`${open}/aggregate`, {
+      group_by: ['kind'],
+      aggregates: columns.flatMap((column) => ['sum', 'avg'].map((fn) => ({ fn, column, as: `${fn}_${column}` }))),
+    })
+    expect(answer.status).toBe(200)
+    const of = (kind: string) => answer.data.find((row: { kind: string }) => row.kind === kind)
+    expect(of('plain')).toEqual({
+      kind: 'plain',
+      sum_exact: 0.3,
+      avg_exact: 0.15,
+      sum_rough: 0.35,
+      avg_rough: 0.175,
+      sum_big: 3,
+      avg_big: 1.5,
+    })
+    expect(of('cancels')).toMatchObject({
+      sum_exact: 3,
+      avg_exact: 1,
+      sum_rough: 3,
+      avg_rough: 1,
+      sum_big: null,
+      avg_big: null,
+    })
+    expect(of('tiny')).toMatchObject({ sum_rough: 5e-324, avg_rough: 5e-324 })
+    expect(Number(of('tiny').avg_exact)).toBe(0)
+    expect(of('huge')).toMatchObject({
+      sum_big: '27670116110564327421',
+      avg_big: expect.stringMatching(/^9223372036854775807(\.0+)?$/),
+    })
+    expect(of('huge').sum_rough).toMatch(/^51\d{307}$/)
+    expect(of('huge').avg_rough).toBe(1.7e308)
+    expect(of('huge').avg_exact).toMatch(/^9{1000}(\.0+)?$/)
+    const having = { column: 'sum_rough', op: 'gt', value: '1e308' }
+    const kept = await user.post(`${open}/aggregate`, {
+      group_by: ['kind'],
+      aggregates: [{ fn: 'sum', column: 'rough', as: 'sum_rough' }],
+      having,
+    })
+    expect(kept.data.map((row: { kind: string }) => row.kind)).toEqual(['huge'])
+    const tooLong = await other.post(open, { exact: '9'.repeat(1001) })
+    expect(tooLong).toMatchObject({ status: 400, error: { code: 'INVALID_BODY', details: { column: 'exact' } } })
+  })
+
   test('groups, keeps groups by having, orders, limits', async () => {
     const aggregates = [
       { fn: 'count', as: 'n' },

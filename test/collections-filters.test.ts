@@ -230,6 +230,37 @@ describe('what a filter does wrong', async () => {
     ).toBe('value')
   })
 
+  test('lists have at most 1000 elements and a search 200 characters, in bodies and in query strings', async () => {
+    const list = (count: number) => Array.from({ length: count }, () => 'a')
+    for (const column of ['title', 'meta', 'tags'])
+      for (const op of column === 'tags' ? ['contains', 'contained_by', 'containedBy', 'overlaps'] : ['in', 'not_in']) {
+        expect((await user.post(`${path}/find`, { filter: leaf(op, list(1000), column) })).error).toBeUndefined()
+        for (const [where, answer] of [
+          ['value', await user.post(`${path}/find`, { filter: leaf(op, list(1001), column) })],
+          [
+            'not.and[0].value',
+            await user.post(`${path}/find`, { filter: { not: { and: [leaf(op, list(1001), column)] } } }),
+          ],
+          ['value', await user.get(`${path}?${column}[${op}]=${list(1001).join(',')}`)],
+        ] as const)
+          expect(answer, `${column} ${op}`).toMatchObject({
+            status: 400,
+            error: { code: 'INVALID_BODY', details: { path: expect.stringContaining(where) } },
+          })
+      }
+    for (const fuzzy of [false, true]) {
+      const find = (q: string) => user.post(`${path}/find`, { search: { q, columns: ['title'], fuzzy } })
+      expect((await find('🌱'.repeat(200))).error).toBeUndefined()
+      for (const q of ['🌱'.repeat(201), 'x'.repeat(500_000)])
+        expect(await find(q)).toMatchObject({
+          status: 400,
+          error: { code: 'INVALID_BODY', details: { path: 'search.q' } },
+        })
+    }
+    const byUrl = await user.get(`${path}?q=${'x'.repeat(201)}&q_columns=title`)
+    expect(byUrl).toMatchObject({ status: 400, error: { code: 'INVALID_BODY', details: { path: 'search.q' } } })
+  })
+
   test('8 levels and 50 conditions are fine, and so is a pattern that ends in a backslash', async () => {
     for (const filter of [
       nested(8),

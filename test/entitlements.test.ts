@@ -127,6 +127,7 @@ describe('a grant', () => {
     for (const [id, status, code, others] of [
       [randomUUID(), 404, 'NOT_FOUND', 'NOT_FOUND'],
       ['x', 400, 'INVALID_USER_ID', 'INVALID_ID'],
+      ['%00', 400, 'INVALID_USER_ID', 'INVALID_ID'],
     ] as const) {
       refused(await grant(id, { entitlement_id: 'a' }), status, code)
       refused(await project.admin.get(`/users/${id}/entitlements`), status, others)
@@ -280,17 +281,4 @@ describe('a reward', () => {
     expect(outcome.entitlements).toHaveLength(6)
     expect((await user.get('/client/entitlements')).data).toHaveLength(1)
   })
-})
-
-test('restore fails closed: without a provider, and while it cannot be asked', async () => {
-  const other = await harness.project()
-  const user = await other.user()
-  refused(await user.post('/client/entitlements/restore'), 409, 'RESTORE_UNAVAILABLE')
-  await other.admin.post('/integrations', { provider: 'superwall', config: { api_key: 'k' } })
-  refused(await user.post('/client/entitlements/restore'), 409, 'RESTORE_UNAVAILABLE')
-  await other.admin.post('/integrations', { provider: 'revenuecat', config: { secret_api_key: 'k' } })
-  refused(await user.post('/client/entitlements/restore'), 502, 'RESTORE_UPSTREAM_FAILED')
-  await other.sql(`update app.integrations set is_active = false where provider = 'revenuecat'`)
-  refused(await user.post('/client/entitlements/restore'), 409, 'RESTORE_UNAVAILABLE')
-  expect((await user.get('/client/entitlements')).data).toEqual([])
 })

@@ -279,6 +279,23 @@ describe('what is refused', () => {
       [`${op} of 100 %`, leaf(op, '%a'.repeat(100)), null],
       [`${op} of 101 %`, leaf(op, '%a'.repeat(101)), 'value: must have at most 100 %'],
     ]),
+    ...['in', 'not_in', 'contains', 'contained_by', 'containedBy', 'overlaps', 'eq'].flatMap(
+      (op): [string, unknown, string | null][] => [
+        [`${op} of 1000 elements`, leaf(op, Array(1000).fill('a')), null],
+        [
+          `${op} of 1001 elements`,
+          leaf(op, Array(1001).fill('a')),
+          'value: must have at most 1000 elements, those of nested lists and objects included',
+        ],
+      ],
+    ),
+    [
+      'contains of 1001 elements in an object in a list',
+      leaf('contains', { a: [{ b: Array(998).fill(1) }, 2] }),
+      'value: must have at most 1000 elements, those of nested lists and objects included',
+    ],
+    ['like of 1000 characters', leaf('like', '🌱'.repeat(1000)), null],
+    ['ilike of 1001 characters', leaf('ilike', 'x'.repeat(1001)), 'value: must have at most 1000 characters'],
     ['contains of null', leaf('contains', null), 'value: must not be null'],
     [
       'the place, deep inside',
@@ -346,7 +363,7 @@ describe('nothing that a caller sends raises', () => {
     ['the smallest power', '1e-16383'],
     ['many digits', '1'.repeat(300)],
     ['deep enough', deep(999)],
-    ['broad', `[${Array.from({ length: 3000 }, () => '[]').join(',')}]`],
+    ['broad', `[${Array.from({ length: 1000 }, () => '[]').join(',')}]`],
     ['brackets in a string', `"${'['.repeat(5000)}"`],
   ]
 

@@ -1,4 +1,3 @@
-import { request as rawRequest } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
 
@@ -167,21 +166,4 @@ test('a page: defaults, the clamp, and what is refused', async () => {
 test('health says which part fails, and is open to everybody', async () => {
   const answer = await harness.anyone.get('//health')
   expect(answer).toMatchObject({ status: 200, data: { status: 'ok', parts: { database: 'ok', template: 'ok' } } })
-})
-
-test('HTTP that is not HTTP is answered in a line and ends the connection', async () => {
-  const { port, hostname } = new URL(harness.url)
-  const status = await new Promise((resolve) => {
-    const request = rawRequest({
-      host: hostname,
-      port,
-      path: '/health',
-      headers: { 'content-length': 'x' },
-      insecureHTTPParser: false,
-    })
-    request.on('response', (response) => resolve(response.statusCode))
-    request.on('error', () => resolve('closed'))
-    request.end()
-  })
-  expect([400, 'closed']).toContain(status)
 })

@@ -158,13 +158,10 @@ describe('sign-up by invite only', () => {
     expect(made).toHaveLength(1)
   })
 
-  test.each([[{ invite_code: 5 }], [{ invite_code: null }], [{ invite_code: 'x'.repeat(1001) }]])(
-    'refuses as malformed: %j',
-    async (body) => {
-      const answer = await signupAt(invited, body)
-      expect([...told(answer), answer.error?.details.field]).toEqual([400, 'INVALID_INPUT', 'invite_code'])
-    },
-  )
+  test.each([[{ invite_code: 5 }], [{ invite_code: null }]])('refuses as malformed: %j', async (body) => {
+    const answer = await signupAt(invited, body)
+    expect([...told(answer), answer.error?.details.field]).toEqual([400, 'INVALID_INPUT', 'invite_code'])
+  })
 })
 
 describe('sign-up when closed', () => {
@@ -236,7 +233,7 @@ describe('redeeming', () => {
     const answer = await redeem(developer, createInvite().code)
     expect(told(answer)).toEqual([403, 'INVITE_INVALID'])
     expect((await developer.get('/auth/developer/me')).data.can_provision).toBe(false)
-    for (const bad of [undefined, null, 5, '', 'x'.repeat(1001)]) {
+    for (const bad of [undefined, null, 5, '']) {
       const malformed = await redeem(developer, bad)
       expect([...told(malformed), malformed.error?.details.field]).toEqual([400, 'INVALID_INPUT', 'invite_code'])
     }

@@ -51,7 +51,7 @@ describe('definitions', () => {
     [{ timezone: 'Mars/Olympus' }, 'timezone'],
     [{ starts_at: '2026-12-01T00:00:00Z', ends_at: '2026-11-01T00:00:00Z' }, 'ends_at'],
     [{ min_score: 5, max_score: 4 }, 'max_score'],
-    [{ min_score: 1e16 }, 'min_score'],
+    [{ min_score: 1e19 }, 'min_score'],
     [{ max_per_minute: 0 }, 'max_per_minute'],
     [{ keep_runs: 0 }, 'keep_runs'],
     [{ segment_id: randomUUID() }, 'segment_id'],
@@ -292,7 +292,7 @@ describe('submitting', () => {
     const post = (body: unknown) => who.post(`/client/leaderboards/${key}/scores`, body)
     for (const score of [-1.5, 10]) expect((await post({ score })).status).toBeLessThan(300)
     for (const score of [-1.6, 10.01]) refused(await post({ score }), 400, 'SCORE_OUT_OF_RANGE', 'score')
-    for (const score of ['1', null, 1e16]) refused(await post({ score }), 400, 'VALIDATION_ERROR', 'score')
+    for (const score of ['1', null, 1e19]) refused(await post({ score }), 400, 'VALIDATION_ERROR', 'score')
     refused(await post('[]'), 400, 'INVALID_BODY')
     const blob = (size: number) => ({ a: 'x'.repeat(size - 8) })
     expect((await post({ score: 1, metadata: blob(4096) })).status).toBe(200)

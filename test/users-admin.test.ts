@@ -273,7 +273,8 @@ describe('one user', () => {
   test('is refused by name where there is none', async () => {
     for (const path of ['', '/events', '/events/export', '/export']) {
       expectRefusal(await admin.get(`/users/${randomUUID()}${path}`), 404, 'NOT_FOUND')
-      expectRefusal(await admin.get(`/users/x${path}`), 400, 'INVALID_USER_ID', 'userId')
+      for (const id of ['x', '%00', `${randomUUID()}%00`])
+        expectRefusal(await admin.get(`/users/${id}${path}`), 400, 'INVALID_USER_ID', 'userId')
     }
   })
 })

@@ -128,7 +128,7 @@ describe('deleting a user', () => {
 
   test('is refused by name where there is nobody', async () => {
     expectRefusal(await project.admin.delete(`/users/${randomUUID()}`), 404, 'NOT_FOUND')
-    expectRefusal(await project.admin.delete('/users/x'), 400, 'INVALID_USER_ID')
+    for (const id of ['x', '%00']) expectRefusal(await project.admin.delete(`/users/${id}`), 400, 'INVALID_USER_ID')
     expectRefusal(await project.admin.delete(`/users?anonymous_id=anon_${'x'.repeat(40)}`), 404, 'NOT_FOUND')
     for (const query of ['', '?anonymous_id='])
       expectRefusal(await project.admin.delete(`/users${query}`), 400, 'INVALID_BODY')
@@ -486,6 +486,7 @@ describe('a reset', () => {
 
   test('of nobody is refused', async () => {
     expectRefusal(await project.admin.delete(`/users/${randomUUID()}/reset`), 404, 'NOT_FOUND')
-    expectRefusal(await project.admin.delete('/users/x/reset'), 400, 'INVALID_USER_ID')
+    for (const id of ['x', '%00'])
+      expectRefusal(await project.admin.delete(`/users/${id}/reset`), 400, 'INVALID_USER_ID')
   })
 })

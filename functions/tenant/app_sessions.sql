@@ -27,7 +27,7 @@ language sql stable as $$
 $$;
 comment on function internal.app_session_json is 'A session as apps see it. Supplement B3.';
 
-create or replace function internal.app_session_lock() returns uuid
+create or replace function internal.app_session_lock(to_the_minute boolean default true) returns uuid
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant uuid := internal.user_id();
@@ -40,11 +40,14 @@ begin
   if not found then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
   end if;
-  update app.users u set last_seen_at = internal.now() where u.id = me and u.last_seen_at < internal.now() - interval '1 minute';
+  update app.users u
+     set last_seen_at = internal.now()
+   where u.id = me
+     and u.last_seen_at < internal.now() - case when app_session_lock.to_the_minute then interval '1 minute' else interval '0' end;
   return me;
 end $$;
 comment on function internal.app_session_lock is
-  'Locks the caller''s row, notes that they were seen (to the minute), and answers who they are. Refuses 404 NOT_FOUND.';
+  'Locks the caller''s row, sets last_seen_at (to the minute, for each change moves the row in an index), and returns the caller''s id. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.app_session_close(session app.app_sessions, at timestamptz, reason text) returns app.app_sessions
 language plpgsql volatile security definer set search_path = '' as $$
@@ -70,7 +73,7 @@ create or replace function internal.app_session_begin(
 returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  me constant uuid := internal.app_session_lock();
+  me constant uuid := internal.app_session_lock(to_the_minute => false);
   began constant timestamptz := least(coalesce(app_session_begin.started_at, internal.now()), internal.now());
   known app.app_sessions;
   open app.app_sessions;

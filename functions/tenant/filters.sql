@@ -246,6 +246,14 @@ comment on function internal.filter_matches is
   'Whether a row matches a filter; unknown, an ill-formed filter and no filter are false. Never raises. With jsonb at hand,
    internal.filter_truth saves the casts.';
 
+create or replace function internal.json_elements_exceed(value jsonb, most int) returns boolean
+language sql immutable parallel safe
+-- strict, for lax unwraps arrays and counts elements twice; the root is no element
+return coalesce((select count(*) > json_elements_exceed.most + 1
+                   from (select from jsonb_path_query(json_elements_exceed.value, 'strict $.**') limit json_elements_exceed.most + 2) as node), false);
+comment on function internal.json_elements_exceed is
+  'Whether a list or an object has more elements than this, with those of nested ones. Containment costs the product of two sides'' elements at each row.';
+
 create or replace function internal.filter_leaf_problem(leaf jsonb, out path text, out reason text)
 language plpgsql immutable parallel safe as $$
 declare
@@ -280,8 +288,12 @@ begin
     when op in ('gt', 'gte', 'lt', 'lte') and kind not in ('string', 'number') then 'must be a string or a number'
     when op = 'contains' and kind = 'null' then 'must not be null'
     when op in ('like', 'ilike') and kind <> 'string' then 'must be a string'
+    when kind in ('array', 'object') and internal.json_elements_exceed(value, 1000)
+      then 'must have at most 1000 elements, those of nested lists and objects included'
     when op in ('like', 'ilike') and length(value #>> '{}') - length(replace(value #>> '{}', '%', '')) > 100
       then 'must have at most 100 %'
+    -- ilike folds the case of its pattern at every row
+    when op in ('like', 'ilike') and char_length(value #>> '{}') > 1000 then 'must have at most 1000 characters'
   end;
   if reason is null then
     path := null;
@@ -378,13 +390,15 @@ begin
 end $$;
 comment on function internal.filter_check is
   'The first thing that is wrong with a filter: path such as and[1].value, empty for the filter itself, and a short reason.
-   Both are null when it is well-formed. At most 8 levels of and, or and not, and 50 conditions. Null is not a filter.';
+   Both are null when it is well-formed. At most 8 levels of and, or and not, 50 conditions, and 1,000 elements in a value. Null is not a filter.';
 
 create or replace function internal.filter_problem(filter json) returns text
 language sql immutable parallel safe as $$
-  select concat_ws(': ', nullif(c.path, ''), c.reason)
-    from internal.filter_check(filter_problem.filter) c
-   where c.reason is not null
+  select case when octet_length(filter_problem.filter::text) > 65536 then 'must have at most 64 KB'
+              else (select concat_ws(': ', nullif(c.path, ''), c.reason)
+                      from internal.filter_check(filter_problem.filter) c
+                     where c.reason is not null) end
 $$;
 comment on function internal.filter_problem is
-  'What is wrong with a filter, for internal.invalid: "and[1].value: must be an array". Null when it is well-formed.';
+  'What is wrong with a filter, for internal.invalid: "and[1].value: must be an array". Null when it is well-formed. A filter that is kept
+   has at most 64 KB, so that lists of what holds one stay readable.';

@@ -14,6 +14,6 @@ grant insert, delete, update (value, value_type, description, conditions, versio
 grant execute on function internal.fnv1a32, internal.bucket, internal.config_coerced, internal.config_value, internal.etag_matches,
   internal.config_tag, api.config_values
   to app_anon, app_user;
-grant execute on function internal.config_conditions, internal.config_key_json, internal.config_storable,
+grant execute on function internal.config_conditions, internal.config_key_json, internal.config_storable, internal.config_size_check,
   api.config_set, api.config_list, api.config_update, api.config_delete
   to app_admin;

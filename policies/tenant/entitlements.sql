@@ -12,7 +12,7 @@ create policy "administrators read what the provider told" on app.subscription_e
 grant select on app.entitlement_grants to app_user, app_admin;
 grant select on app.subscriptions, app.subscription_events to app_admin;
 grant execute on function internal.grant_end, internal.entitlement_json, internal.best_grants to app_user, app_admin;
-grant execute on function internal.has_subscription_provider, api.entitlements_list, api.entitlement_get, api.entitlements_restore to app_user;
+grant execute on function api.entitlements_list, api.entitlement_get to app_user;
 grant execute on function internal.grant_json, internal.entitlements_with_grants, internal.user_section__entitlements, internal.entitled_user,
   internal.entitlement_grant, internal.entitlement_withdraw, api.user_entitlements, api.user_entitlement_grant, api.user_entitlement_delete,
   internal.ms_time, internal.subscription_end, internal.subscription_status, internal.subscription_json, internal.subscription_with_grants,

@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Client } from 'pg'
 import { messages } from '#server/database/messages.ts'
@@ -37,6 +38,8 @@ export type Statement = {
   readonly formats?: readonly number[]
   /** Takes each row as its bytes came, and then none is in what the call resolves with. */
   readonly take?: TakeRow
+  /** Asked after each row that was taken: whether no other is wanted. The statement, which must only read, is then cancelled. */
+  readonly isEnough?: () => boolean
 }
 
 /** The body of a DataRow: the number of columns, then the length (-1 for null) and the bytes of each. */
@@ -108,13 +111,17 @@ class OneSync {
   #settled = false
   #close: (() => void) | undefined
   #thrown: Error | null = null
+  #cancelled: Promise<void> | undefined
+  readonly #client: Client
 
   constructor(
+    client: Client,
     statement: Statement,
     values: string[],
     named: boolean,
     settle: (error: Error | null, rows: (string | null)[][]) => void,
   ) {
+    this.#client = client
     this.#statement = statement
     this.#values = values
     this.#named = named
@@ -136,11 +143,12 @@ class OneSync {
     packet += messages.bind(this.#named ? setup.name : '', this.#values) + messages.execute
     if (!this.#named || wire.parsedStatements[name] === undefined) packet += messages.parse(name, this.#statement.text)
     packet += messages.bind(name, this.#statement.values, this.#statement.formats) + messages.execute + messages.sync
-    const { take } = this.#statement
+    const { take, isEnough } = this.#statement
     if (take) {
       const guarded: TakeRow = (bytes, start, end) => {
         try {
           take(bytes, start, end)
+          if (isEnough && !this.#cancelled && isEnough()) this.#cancelled = cancelRunning(this.#client)
         } catch (error) {
           // thrown into the socket it would end the process
           this.#thrown ??= error as Error
@@ -170,7 +178,8 @@ class OneSync {
   handlePortalSuspended(): void {}
 
   handleError(error: Error): void {
-    this.#finish(error)
+    // what was wanted is here: how the rest ended matters to nobody
+    this.#finish(this.#cancelled ? this.#thrown : error)
   }
 
   handleReadyForQuery(): void {
@@ -180,8 +189,13 @@ class OneSync {
   #finish(error: Error | null): void {
     if (this.#settled) return
     this.#settled = true
-    this.#close?.()
-    this.#settle(error, this.rows)
+    const settle = () => {
+      this.#close?.()
+      this.#settle(error, this.rows)
+    }
+    // the connection is given back when no cancellation can come any more
+    if (this.#cancelled) void this.#cancelled.then(settle)
+    else settle()
   }
 }
 
@@ -194,6 +208,26 @@ export const prepareConnection = async (client: Client): Promise<void> => {
 }
 
 const idle: CallOptions = { timeoutMs: 5000, clock: null }
+
+const cancelMs = 1000
+
+/**
+ * Asks Postgres to cancel what a connection runs, over a connection of its own, and resolves when Postgres has closed that: the signal
+ * is sent by then, and a backend that runs nothing ignores it. Never rejects: a statement that is not cancelled runs to its end.
+ */
+const cancelRunning = (client: Client): Promise<void> =>
+  new Promise((resolve) => {
+    const { host, port, processID, secretKey } = client as Client & { processID: number; secretKey: number }
+    const request = Buffer.alloc(16)
+    for (const [index, word] of [16, 80_877_102, processID, secretKey].entries())
+      request.writeInt32BE(word | 0, index * 4)
+    const socket = connect(host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port })
+    socket.setTimeout(cancelMs, () => socket.destroy())
+    socket.on('connect', () => socket.write(request))
+    socket.on('error', () => socket.destroy())
+    socket.on('close', () => resolve())
+    socket.resume()
+  })
 
 /** What a trigger leaves in one of the settings that answers carry, when the answer has been built already (`internal.tell`). */
 export type Told = (setting: string, value: string) => void
@@ -222,7 +256,7 @@ export const runOneSync = (
 ): Promise<(string | null)[][]> =>
   new Promise((resolve, reject) => {
     listen(client, told)
-    const call = new OneSync(statement, setupValues(claims, options), named, (error, rows) =>
+    const call = new OneSync(client, statement, setupValues(claims, options), named, (error, rows) =>
       error ? reject(error) : resolve(rows),
     )
     client.query(call as unknown as Parameters<Client['query']>[0])

@@ -54,7 +54,14 @@ export type RowReader = {
   readonly headers: Record<string, string> | null
   /** Where the next page begins; null where there is none. */
   readonly next: { readonly key: string | null; readonly id: string } | null
+  /** Whether rows are left out because a page has no room for them: what still comes is of no use. */
+  readonly isFull: boolean
+  /** How many rows are in the answer. */
+  readonly shown: number
 }
+
+/** The most that the rows of one page may have, as internal.page_bytes(). */
+export const pageBytes = 8_388_608
 
 /** Where answers are put together, many at a time: each takes one and gives it back with its last row. */
 const spare: Buffer[] = []
@@ -79,13 +86,22 @@ const textAt = (bytes: Buffer, at: number): string | null => {
   return size < 0 ? null : bytes.toString('utf8', at + 4, at + 4 + size)
 }
 
-/** Reads at most `limit` rows; one more says that there is a next page. */
-export const createRowReader = (raw: RawRows, limit: number): RowReader => {
+/**
+ * Reads at most `limit` rows, and of these as many as 8 MB hold; one row more says that there is a next page. The first is read whatever
+ * it has, but where `boundsFirst`: then an answer may be full with no row in it.
+ */
+export const createRowReader = (raw: RawRows, limit: number, boundsFirst = false): RowReader => {
   const { missing } = raw
   let status: string | null = null
   let version: string | null = null
   let count = 0
-  let next: { key: string | null; id: string } | null = null
+  let hasMore = false
+  let isFull = false
+  // the last row that is in the answer: the bytes that it came in, and where its id and its key stand there
+  let lastBytes: Buffer | null = null
+  let lastId = 0
+  let lastKey = 0
+  let written = 0
   let headers: Record<string, string> | null = null
   let rows = ''
   let out: Buffer | null = null
@@ -100,26 +116,45 @@ export const createRowReader = (raw: RawRows, limit: number): RowReader => {
   }
 
   const take: TakeRow = (bytes, start, end) => {
+    if (isFull) return
     const versionAt = after(bytes, start + 2)
     const idAt = after(bytes, versionAt)
-    if (count === 0) {
+    if (status === null) {
       status = textAt(bytes, start + 2)
       version = textAt(bytes, versionAt)
     }
     // no row, or one that only says that there are more
-    if (int32(bytes, idAt) < 0 || ++count > limit) return
+    if (int32(bytes, idAt) < 0) return
+    if (count === limit) {
+      hasMore = true
+      return
+    }
     const keyAt = after(bytes, idAt)
     if (missing !== null) headers = { ETag: etagOf(bytes, keyAt + 4) }
-    else if (count === limit) next = { key: keyOf(raw, bytes, keyAt), id: uuidOf(bytes, idAt + 4) }
+    if (end - start > pageBytes && (count > 0 || boundsFirst)) {
+      isFull = true
+      return
+    }
     // a letter may become six
     const most = (end - start) * 6 + raw.frame
     if (out && to + most > out.length) flush()
     out ??= takeBuffer(most)
-    if (count > 1) {
+    const began = to
+    if (count > 0) {
       out[to++] = 44
       out[to++] = 32
     }
     to = writeRow(raw, bytes, after(bytes, keyAt), out, to)
+    if (count > 0 && written + to - began > pageBytes) {
+      to = began
+      isFull = true
+      return
+    }
+    written += to - began
+    count += 1
+    lastBytes = bytes
+    lastId = idAt
+    lastKey = keyAt
   }
 
   return {
@@ -139,7 +174,14 @@ export const createRowReader = (raw: RawRows, limit: number): RowReader => {
       return headers
     },
     get next() {
-      return count > limit ? next : null
+      if (!lastBytes || !(hasMore || isFull)) return null
+      return { key: keyOf(raw, lastBytes, lastKey), id: uuidOf(lastBytes, lastId + 4) }
+    },
+    get isFull() {
+      return isFull
+    },
+    get shown() {
+      return count
     },
   }
 }

@@ -22,8 +22,15 @@ export type Question = {
   readonly request: Readonly<Record<string, unknown>>
 }
 
-/** `next` is where the next page begins; `pages` whether the question is one of pages at all. */
-export type Answered = Reply & { readonly next: RowReader['next']; readonly pages: boolean }
+/**
+ * `next` is where the next page begins; `pages` whether the question is one of pages at all. `cut` is how many rows are shown of more, where
+ * 8 MB had no room for all.
+ */
+export type Answered = Reply & {
+  readonly next: RowReader['next']
+  readonly pages: boolean
+  readonly cut: number | null
+}
 
 export type Statements = {
   /** One round trip when the shape is known: only values travel. */
@@ -157,20 +164,26 @@ export const createStatements = (database: Database): Statements => {
     if (!raw) {
       const { row, milliseconds } = await database.execute(place, role, claims, prepare, settings)
       const [status, , , , , version = null] = row
-      const reply = status === '0' ? null : { ...replyOf(row, kind), milliseconds, next: null, pages }
+      const reply = status === '0' ? null : { ...replyOf(row, kind), milliseconds, next: null, pages, cut: null }
       return { version, reply }
     }
-    const reader = createRowReader(raw, raw.missing === null ? Number(request['limit']) : 1)
+    const limit = raw.missing === null ? Number(request['limit']) : 1
+    const reader = createRowReader(raw, limit, request['include'] !== undefined)
     const { milliseconds } = await database.execute(
       place,
       role,
       claims,
-      (client) => ({ ...prepare(client), formats: raw.formats, take: reader.take }),
+      (client) => ({
+        ...prepare(client),
+        formats: raw.formats,
+        take: reader.take,
+        isEnough: () => reader.isFull,
+      }),
       settings,
     )
-    const { status, version, headers, next } = reader
+    const { status, version, headers, next, isFull, shown } = reader
     const answer = { status: Number(status), body: reader.body(), headers, dueAt: null, changed: [] }
-    return { version, reply: { ...answer, milliseconds, next, pages } }
+    return { version, reply: { ...answer, milliseconds, next, pages, cut: isFull ? shown : null } }
   }
 
   return {
@@ -224,7 +237,7 @@ export const createStatements = (database: Database): Statements => {
           }
         }
         const explained = await explain(compiled, failure)
-        if (explained.status > 0) return { ...explained, next: null, pages: false }
+        if (explained.status > 0) return { ...explained, next: null, pages: false, cut: null }
         if (explained.status < 0 && failure) throw await database.explain(failure, place, role, kind, settings)
         forget()
       }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import cors from '@fastify/cors'
 import Fastify, {
@@ -13,10 +12,18 @@ import type { Reply } from '#server/database/database.ts'
 import type { Question } from '#server/database/statements.ts'
 import { ApiError, refusal } from '#server/errors.ts'
 import { addressKey } from '#server/http/ceilings.ts'
-import { answerOf, envelopeOf, notHttp, nothingHere, send, unsupported } from '#server/http/errors.ts'
+import { answerOf, envelopeOf, nothingHere, send, unsupported } from '#server/http/errors.ts'
 import { readInput } from '#server/http/input.ts'
 import { mostBytes } from '#server/http/json.ts'
 import { fullPath } from '#server/http/openapi.ts'
+import {
+  commonHeaders,
+  guardProtocol,
+  pathOf,
+  refuseUnparsed,
+  requestIdOf,
+  usualHeaders,
+} from '#server/http/protocol.ts'
 import { reference } from '#server/http/reference.ts'
 import { type Answer, type Area, invalidCode, type Resolved, type Route } from '#server/http/route.ts'
 import type { Services } from '#server/services.ts'
@@ -33,6 +40,8 @@ export type Observer = (
 
 export type AppOptions = { readonly areas: readonly Area[]; readonly services: Services; readonly observe?: Observer }
 
+const usual = Object.entries(usualHeaders)
+
 /** The Fastify app: envelope, errors, ceilings, and every declared route under /v1. */
 export const createApp = ({ areas, services, observe }: AppOptions): FastifyInstance => {
   const { config } = services
@@ -42,17 +51,20 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
     bodyLimit: mostBytes,
     trustProxy: trustOf(config.TRUST_PROXY),
     requestIdHeader: false,
-    genReqId: (request) => {
-      const sent = request.headers['x-request-id']
-      return typeof sent === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(sent) ? sent : randomUUID()
-    },
+    genReqId: requestIdOf,
+    rewriteUrl: pathOf,
+    // a request without one is refused in our form
+    http: { requireHostHeader: false },
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: 16_384 },
     exposeHeadRoutes: true,
     // a path that cannot be decoded names nothing
     frameworkErrors: (_error, request, reply) => {
-      send(reply.header('x-request-id', request.id), { status: 404, body: envelopeOf(nothingHere) })
+      send(reply.headers({ 'x-request-id': request.id, ...commonHeaders, ...usualHeaders }), {
+        status: 404,
+        body: envelopeOf(nothingHere),
+      })
     },
-    clientErrorHandler: notHttp,
+    clientErrorHandler: refuseUnparsed,
     forceCloseConnections: 'idle',
     connectionTimeout: 0,
     requestTimeout: 30_000,
@@ -74,17 +86,14 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
     else done(unsupported(request.headers['content-type']), undefined)
   })
 
+  guardProtocol(app)
   void app.register(cors, { delegator: corsFor(config.CORS_ORIGINS) })
   void app.register(reference)
   closeInTime(app, services.stopping)
   app.addHook('onSend', (request, reply, payload, done) => {
     reply.header('x-request-id', request.id)
-    reply.header('x-content-type-options', 'nosniff')
-    reply.header('referrer-policy', 'no-referrer')
-    reply.header('cross-origin-resource-policy', 'cross-origin')
-    if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store')
-    if (!reply.hasHeader('content-security-policy'))
-      reply.header('content-security-policy', "default-src 'none'; frame-ancestors 'none'")
+    reply.headers(commonHeaders)
+    for (const [name, value] of usual) if (!reply.hasHeader(name)) reply.header(name, value)
     done(null, payload)
   })
   app.addHook('onResponse', (request, reply, done) => {

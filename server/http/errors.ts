@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { failureOf } from '#server/database/failures.ts'
 import { ApiError, refusal } from '#server/errors.ts'
@@ -7,22 +6,6 @@ import { sendStream } from '#server/http/stream.ts'
 import type { Services } from '#server/services.ts'
 
 export const nothingHere = refusal(404, 'NOT_FOUND', 'There is nothing at this path.')
-
-/** What is not HTTP, or has more than 16 KB of headers, gets a last line in our form and no further request. */
-export const notHttp = (error: Error & { code?: string }, socket: Socket): void => {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy()
-    return
-  }
-  const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW'
-  const [status, code, message] = isTooLarge
-    ? (['431 Request Header Fields Too Large', 'HEADERS_TOO_LARGE', 'The headers have more than 16 KB.'] as const)
-    : (['400 Bad Request', 'INVALID_INPUT', 'This is not HTTP.'] as const)
-  const body = JSON.stringify({ error: { code, message } })
-  socket.end(
-    `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-  )
-}
 
 export const unsupported = (type: string | undefined) =>
   refusal(415, 'UNSUPPORTED_MEDIA_TYPE', `Send application/json${type ? `, not ${type.slice(0, 100)}` : ''}.`)

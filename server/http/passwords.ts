@@ -1,12 +1,13 @@
 import { hash, verify } from '@node-rs/argon2'
 import { z } from 'zod'
 import { refusal } from '#server/errors.ts'
+import { Credential } from '#server/http/schemas.ts'
 
 /** A password that is being chosen: refuseWeak says whether it is long enough. */
 export const NewPassword = z.string().max(1000, 'must have at most 1000 characters')
 
 /** A password as it is typed at sign-in. */
-export const Password = NewPassword.min(1, 'is required')
+export const Password = Credential
 
 /** Refuses a new password of fewer than 8 characters, counted in code points: four emoji are four. */
 export const refuseWeak = (password: string): void => {

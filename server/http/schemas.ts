@@ -1,11 +1,20 @@
 import { z } from 'zod'
 import { checkJson, jsonSize } from '#server/http/json.ts'
-import { numberText } from '#server/json/exact.ts'
+import { isExactNumber, numberText } from '#server/json/exact.ts'
 
 /** The 8-4-4-4-12 hexadecimal form, any version, as the contract means "uuid". */
 export const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 export const Uuid = z.string().regex(uuidPattern, 'must be a uuid').meta({ format: 'uuid' })
+
+/**
+ * An id whose malformed forms SQL refuses under the route's own code. A Postgres text holds no U+0000: another character that no id has
+ * takes its place, and the id stays malformed.
+ */
+export const AnyId = z.string().transform((id) => id.replaceAll('\0', '\ufffd'))
+
+/** A credential in a body. One of any length that is not ours gets the answer of an unknown one: the body's limit bounds it. */
+export const Credential = z.string().min(1, 'is required')
 
 /** Times in answers: UTC, milliseconds, Z. */
 export const Time = z
@@ -45,13 +54,44 @@ export const Email = z
 /** Any JSON, null too, that is there. What is read was parsed from JSON; a recursive schema would stand in the document as a reference to nowhere. */
 export const Json: z.ZodType = z.unknown().refine((value) => value !== undefined, 'is required')
 export const JsonObject = z.record(z.string(), z.unknown())
+const mostScore = 10n ** 18n
+const decimal = /^-?(\d{1,40})(?:\.(\d{1,40}))?$/
+
+/** Whether digits lie within ±10^18, which a double does not tell at its edge. */
+const isScoreText = (text: string): boolean => {
+  const [, whole, part = ''] = decimal.exec(text) ?? []
+  if (whole === undefined) return false
+  return BigInt(whole) < mostScore || (BigInt(whole) === mostScore && /^0*$/.test(part))
+}
+
+const isScore = (value: unknown): boolean => {
+  // a shorter one is a number that was sent as the wrong type
+  if (typeof value === 'string')
+    return value.length <= 82 && value.replace(/\D/g, '').length >= 16 && isScoreText(value)
+  if (typeof value === 'number') return Math.abs(value) <= Number(mostScore)
+  if (!isExactNumber(value)) return false
+  const text = JSON.stringify(value)
+  return decimal.test(text) ? isScoreText(text) : Math.abs(Number(text)) < Number(mostScore)
+}
+
+/** A score in a request: a number as it was written (server/json/exact.ts), or a string of 16 digits or more, for clients whose numbers are doubles. */
+export const Score = z
+  .unknown()
+  .refine(isScore, 'must be a number of -10^18 to 10^18, or a string of one that has 16 digits or more')
+  .meta({
+    type: ['number', 'string'],
+    description: 'From -10^18 to 10^18; a string where it has 16 digits or more',
+  })
+
+/** A number of Postgres's numeric in an answer: a string where a double does not hold it exactly. */
+export const ExactNumber = z.union([z.number(), z.string().regex(/^-?\d+(\.\d+)?$/)])
 
 /** An object of at most so many characters as JSON, its numbers written out. */
 export const SmallJson = (most: number) =>
   JsonObject.refine((value) => jsonSize(value).characters <= most, `must have at most ${most} characters as JSON`)
 
-/** A number of any length, which SQL takes as it was sent. */
-export const ExactNumber = z
+/** A number of any length in a request, which SQL takes as it was sent. */
+export const SentNumber = z
   .unknown()
   .refine((value) => numberText(value) !== null, 'must be a number')
   .meta({ type: 'number' })

@@ -34,6 +34,9 @@ export type IdentityOptions = {
   readonly log: Pick<Logger, 'warn'>
 }
 
+/** Providers' tokens have some 1,000 characters. */
+const longestToken = 16_384
+
 const algorithms: Algorithm[] = ['RS256', 'ES256']
 /** How far ahead of ours a provider's clock may be. Nothing is added to a token's life. */
 const skewSeconds = 60
@@ -57,6 +60,7 @@ export const createIdentityProviders = ({ apple, google, now, log }: IdentityOpt
 const spellings = (issuer: string): string[] => [...new Set([issuer, issuer.replace(/^https:\/\//, '')])]
 
 const payloadOf = async (presented: Presented, keys: Keyset, issuers: string[], now: Date) => {
+  if (presented.token.length > longestToken) return null
   let outage: Error | undefined
   try {
     const verified = await jwtVerify(

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { area, route } from '#server/http/route.ts'
-import { Deleted, data, JsonObject, Key, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { AnyId, Deleted, data, JsonObject, Key, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const between = (least: number, most: number) =>
   z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
@@ -66,7 +66,7 @@ const DryRun = z.strictObject({
 })
 
 // the contract names INVALID_ID here: SQL says it, where the readings' 404 would come first
-const achievementId = { achievementId: z.string() }
+const achievementId = { achievementId: AnyId }
 const ofOne = { 400: ['INVALID_ID'] }
 const contract = {
   caller: administrator,

@@ -5,7 +5,7 @@ import { appKey } from '#server/http/callers.ts'
 import { perIp, perSubject, takeLimits } from '#server/http/limits.ts'
 import { checkPassword, hashPassword, NewPassword, Password, refuseWeak } from '#server/http/passwords.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { Deleted, data, Email, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { Credential, Deleted, data, Email, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { AuthResult, deviceOf, edgeOf, holder, newcomers, Success, signIn } from '#server/routes/client_auth/result.ts'
 import { sha256 } from '#server/secrets.ts'
 
@@ -72,12 +72,10 @@ const logout = async (context: HandlerContext) => {
   return context.call('auth_logout', { sid, all }, { as })
 }
 
-const RefreshToken = z.string().min(1, 'is required').max(4096, 'is too long')
-
 const logoutRoute = route('POST /client/auth/logout', {
   caller: appKey,
   summary: 'End a session, or with the session itself every one of its user',
-  body: z.object({ refresh_token: RefreshToken, all: z.boolean().default(false) }),
+  body: z.object({ refresh_token: Credential, all: z.boolean().default(false) }),
   example: { refresh_token: 'eyJ…' },
   handle: logout,
   replies: { 200: Success },
@@ -132,7 +130,7 @@ export const clientAuth = area({
     route('POST /client/auth/refresh', {
       caller: appKey,
       summary: 'Replace both tokens of a session',
-      body: z.object({ refresh_token: RefreshToken }),
+      body: z.object({ refresh_token: Credential }),
       example: { refresh_token: 'eyJ…' },
       handle: refresh,
       replies: { 200: data(z.strictObject({ session_token: z.string(), refresh_token: z.string() })) },

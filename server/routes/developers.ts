@@ -7,7 +7,7 @@ import { InviteCode, inviteHash, isBlank, requestAccess } from '#server/http/inv
 import { asSignIn, giveBack, perIp, perSubject, takeLimits } from '#server/http/limits.ts'
 import { checkPassword, hashPassword, NewPassword, Password, refuseWeak } from '#server/http/passwords.ts'
 import { area, type HandlerContext, type Resolved, route } from '#server/http/route.ts'
-import { Deleted, data, Email, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { Credential, Deleted, data, Email, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { Developer, SignedIn, signInTokens, visitor, withTokens } from '#server/http/sign-in.ts'
 import { sha256 } from '#server/secrets.ts'
 
@@ -152,7 +152,7 @@ const patch = async (context: HandlerContext) => {
   return reply
 }
 
-const RefreshToken = z.object({ refresh_token: z.string().min(1, 'is required').max(4096, 'is too long') })
+const RefreshToken = z.object({ refresh_token: Credential })
 
 export const developers = area({
   stem: 'developers',

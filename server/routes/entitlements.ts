@@ -37,14 +37,5 @@ export const entitlements = area({
       refusals: { 404: ['NOT_FOUND'] },
       failure: 'FETCH_FAILED',
     }),
-    route('POST /client/entitlements/restore', {
-      caller: endUser,
-      summary: 'Ask the subscription provider again what the caller bought',
-      description: 'Refused without an active subscription integration, and whenever the provider cannot be asked.',
-      call: 'entitlements_restore',
-      replies: {},
-      refusals: { 409: ['RESTORE_UNAVAILABLE'], 502: ['RESTORE_UPSTREAM_FAILED'] },
-      failure: 'RESTORE_FAILED',
-    }),
   ],
 })

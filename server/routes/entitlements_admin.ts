@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
 import { idempotency } from '#server/http/idempotency.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { data, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { AnyId, data, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { Entitlement } from '#server/routes/entitlements.ts'
 
 export const Grant = z.strictObject({
@@ -44,7 +44,7 @@ export const entitlementsAdmin = area({
       summary: 'Grant an entitlement, or lengthen an earlier promotional grant',
       description:
         'Without `expiration_date` and `duration_days` for life. Never shortens a grant, never touches what a store sold. Takes an Idempotency-Key.',
-      params: { userId: z.string() },
+      params: { userId: AnyId },
       body: z.object({
         entitlement_id: Text(128, 1),
         expiration_date: z.string().max(40, 'must be an ISO 8601 time').nullable().optional(),

@@ -7,11 +7,13 @@ import { area, route } from '#server/http/route.ts'
 import {
   Deleted,
   data,
+  ExactNumber,
   JsonObject,
   Key,
   Moment,
   Page,
   page,
+  Score,
   Text,
   Time,
   Uuid,
@@ -20,8 +22,6 @@ import {
 
 const between = (least: number, most: number) =>
   z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
-const most = 1_000_000_000_000_000
-const Score = z.number(`must be a number of -${most} to ${most}`).min(-most).max(most)
 const Metadata = JsonObject.refine((value) => jsonSize(value).bytes <= 4096, 'must have at most 4096 bytes as JSON')
 const Source = z.discriminatedUnion(
   'type',
@@ -70,6 +70,8 @@ const Board = z.strictObject({
   key: Key,
   ...Rules,
   source: JsonObject,
+  min_score: ExactNumber.nullable(),
+  max_score: ExactNumber.nullable(),
   starts_at: Time.nullable(),
   ends_at: Time.nullable(),
   created_at: Time,
@@ -99,7 +101,7 @@ const Shown = z.strictObject({
 })
 const Entry = z.strictObject({
   app_user_id: Uuid,
-  score: z.number(),
+  score: ExactNumber,
   /** Null where the user is banned. */
   rank: z.int().nullable(),
   submissions: z.int(),
@@ -189,7 +191,7 @@ export const leaderboards = area({
           data(
             z.strictObject({
               entry: Entry,
-              previous: z.strictObject({ score: z.number(), rank: z.int().nullable() }).nullable(),
+              previous: z.strictObject({ score: ExactNumber, rank: z.int().nullable() }).nullable(),
               improved: z.boolean(),
             }),
           ),

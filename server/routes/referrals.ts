@@ -3,6 +3,7 @@ import { administrator, appKey, endUser } from '#server/http/callers.ts'
 import { perIp, takeLimits } from '#server/http/limits.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import {
+  Credential,
   Deleted,
   data,
   JsonObject,
@@ -119,7 +120,7 @@ export const referrals = area({
       summary: 'Claim a code; case, spaces and dashes do not matter',
       description:
         '201 with the reward of the claimer, 200 for a code that the caller has claimed. One code of another user ever, each promo code once. Five tries an hour.',
-      body: z.object({ code: Text(100, 1) }),
+      body: z.object({ code: Credential }),
       example: { code: 'spring-24' },
       call: 'referral_claim',
       replies: { 200: data(Claimed), 201: data(Claimed) },

@@ -3,7 +3,7 @@ import { dataOf } from '#server/database/database.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { giveBack, perSubject, takeLimits } from '#server/http/limits.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { Flag, Text } from '#server/http/schemas.ts'
+import { AnyId, Flag, Text } from '#server/http/schemas.ts'
 import { type Batch, type StreamFormat, streamed, streamRows } from '#server/http/stream.ts'
 
 const Format = z.enum(['csv', 'ndjson'], 'must be csv or ndjson').default('csv')
@@ -93,7 +93,7 @@ export const userExports = area({
       caller: administrator,
       summary: "A user's events, as CSV or NDJSON, oldest first",
       description: '`since` is in, `until` is out.',
-      params: { userId: z.string() },
+      params: { userId: AnyId },
       query: {
         format: Format,
         since: z.string().optional(),
@@ -110,7 +110,7 @@ export const userExports = area({
       caller: administrator,
       summary: 'Everything that is kept of a user, as NDJSON',
       description: 'Each line is `{section, data}`, a section a table; the last line is `export_complete`.',
-      params: { userId: z.string() },
+      params: { userId: AnyId },
       handle: exportBundle,
       replies: { 200: streamed('ndjson') },
       refusals: ofUser,

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
 import { idempotency } from '#server/http/idempotency.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { Deleted, data, Flag, JsonObject, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { AnyId, Deleted, data, Flag, JsonObject, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { AuthResult, edgeOf, signIn, User } from '#server/routes/client_auth/result.ts'
 
 const AdminUser = z.strictObject({
@@ -153,7 +153,7 @@ export const usersAdmin = area({
     route('GET /admin/projects/:projectId/users/:userId', {
       caller: administrator,
       summary: 'A user, with streaks and entitlements',
-      params: { userId: z.string() },
+      params: { userId: AnyId },
       call: 'user_get',
       replies: { 200: data(WholeUser) },
       refusals: ofUser,
@@ -179,7 +179,7 @@ export const usersAdmin = area({
     route('DELETE /admin/projects/:projectId/users/:userId', {
       caller: administrator,
       summary: 'Delete a user with everything that belongs to them',
-      params: { userId: z.string() },
+      params: { userId: AnyId },
       handle: ({ call, params }) => call('user_delete', { user_id: params['userId'] }, { readOnly: false, ...longest }),
       replies: { 200: Deleted },
       refusals: ofUser,
@@ -188,7 +188,7 @@ export const usersAdmin = area({
     route('GET /admin/projects/:projectId/users/:userId/events', {
       caller: administrator,
       summary: "A user's events, most recent first",
-      params: { userId: z.string() },
+      params: { userId: AnyId },
       query: { ...Page, ...system },
       call: 'user_events',
       replies: { 200: page(Event) },
@@ -199,7 +199,7 @@ export const usersAdmin = area({
       caller: administrator,
       summary: "Reset sections of a user's state; on wish delete the user",
       description: 'Without `sections`: all but `entitlements`, `push` and `sessions`.',
-      params: { userId: z.string() },
+      params: { userId: AnyId },
       query: { sections: Text(1000).optional(), delete_user: Flag() },
       invalidQuery: 'INVALID_INPUT',
       handle: ({ call, params, query }) =>

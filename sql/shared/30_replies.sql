@@ -20,11 +20,32 @@ end;
 comment on function internal.json_merge is
   'The fields of one object and then those of another, in their order. jsonb would sort them, and costs three times as much.';
 
+create or replace function internal.page_bytes() returns int
+language sql immutable parallel safe
+return 8388608;
+comment on function internal.page_bytes is 'The most bytes that the rows of one page, or of one batch of an export, may have: 8 MB. A single row may have more.';
+
+create or replace function internal.json_fitting(data json, out shown json, out n bigint)
+language sql stable parallel safe as $$
+  select json_agg(e.value order by e.n), count(*)
+    from (select r.value, r.n, sum(octet_length(r.value::text) + 2) over (order by r.n) as bytes
+            from json_array_elements(json_fitting.data) with ordinality as r (value, n)) as e
+   where e.n = 1 or e.bytes <= internal.page_bytes()
+$$;
+comment on function internal.json_fitting is 'The first elements of a list, as many as internal.page_bytes() allows and at least one, and how many that are.';
+
 create or replace function internal.reply_page(data json, total bigint, page_offset bigint, page_limit bigint) returns api.reply
 language sql stable parallel safe
-return row(200, json_build_object('data', coalesce(reply_page.data, '[]'), 'total', reply_page.total,
-                                  'offset', reply_page.page_offset, 'limit', reply_page.page_limit), null)::api.reply;
-comment on function internal.reply_page is 'An offset-paged list: data, total, offset, limit. Null data is an empty list.';
+return case
+  when reply_page.data is null or octet_length(reply_page.data::text) <= internal.page_bytes()
+  then row(200, json_build_object('data', coalesce(reply_page.data, '[]'), 'total', reply_page.total,
+                                  'offset', reply_page.page_offset, 'limit', reply_page.page_limit), null)::api.reply
+  else (select row(200, json_build_object('data', f.shown, 'total', reply_page.total, 'offset', reply_page.page_offset, 'limit', f.n), null)::api.reply
+          from internal.json_fitting(reply_page.data) f)
+end;
+comment on function internal.reply_page is
+  'An offset-paged list: data, total, offset, limit. Null data is an empty list. Of rows of more than 8 MB the first that fit, and limit is their number: the
+   next page begins at offset + limit.';
 
 create or replace function internal.reply_cursor(data json, next_cursor text, total bigint default null) returns api.reply
 language sql stable parallel safe

@@ -14,7 +14,7 @@ begin
       grant execute on function
         internal.user_id(), internal.session_id(), internal.developer_id(), internal.project_id(), internal.caller(),
         internal.actor(), internal.now(), internal.iso(timestamptz), internal.reply(int, json, json),
-        internal.json_merge(json, json), internal.reply_page(json, bigint, bigint, bigint), internal.reply_cursor(json, text, bigint),
+        internal.json_merge(json, json), internal.reply_page(json, bigint, bigint, bigint), internal.page_bytes(), internal.json_fitting(json), internal.reply_cursor(json, text, bigint),
         internal.refuse(int, text, text, json, json), internal.fail(int, text, text, json, json),
         internal.invalid(text, text, text), internal.changed(text), internal.tell(text, text), internal.constraint_refusal(text, text, text),
         internal.new_id(), internal.as_uuid(text), internal.email_normal(text), internal.email_mailbox(text),

@@ -34,6 +34,13 @@ end $$;
 comment on function internal.collection_group_by_sql is
   'A column to group by, or its bucket of time in a zone: the column, with its expression under inner. Refuses 400 INVALID_COLUMN, INVALID_BODY.';
 
+create or replace function internal.double_sum_sql(expr text) returns text
+language sql immutable parallel safe
+-- sum() of doubles raises at 1.8e308; casts by text keep all digits, which float8 to numeric does not
+return format('(coalesce((sum(%1$s) filter (where abs(%1$s) < 1e290))::text::numeric + coalesce(sum(%1$s::text::numeric) filter (where abs(%1$s) >= 1e290), 0), '
+              'sum(%1$s::text::numeric) filter (where abs(%1$s) >= 1e290)))', double_sum_sql.expr);
+comment on function internal.double_sum_sql is 'The sum of doubles as numeric, which does not overflow.';
+
 create or replace function internal.collection_aggregate_column(definition jsonb, item jsonb, place text) returns jsonb
 language plpgsql stable as $$
 declare
@@ -61,10 +68,15 @@ begin
   return case fn
     when 'count' then jsonb_build_object('type', 'bigint', 'inner', format('count(%s)', expr))
     when 'count_distinct' then jsonb_build_object('type', 'bigint', 'inner', format('count(distinct %s)', expr))
-    when 'sum' then jsonb_build_object('type', case type when 'integer' then 'bigint' when 'bigint' then 'numeric' else type end,
-                                       'inner', format('sum(%s)', expr))
-    -- an average is no exact number anyway, and is one in JSON
-    when 'avg' then jsonb_build_object('type', 'double', 'inner', format('avg(%s)::double precision', expr))
+    when 'sum' then case type
+      when 'integer' then jsonb_build_object('type', 'bigint', 'inner', format('sum(%s)', expr))
+      when 'double' then jsonb_build_object('type', 'numeric', 'output', 'double sum', 'inner', internal.double_sum_sql(expr))
+      else jsonb_build_object('type', 'numeric', 'inner', format('sum(%s)', expr)) end
+    -- compared as numeric: what others stored may be beyond every double
+    when 'avg' then case type
+      when 'double' then jsonb_build_object('type', 'numeric', 'output', 'double sum',
+                                            'inner', format('%s / nullif(count(%s), 0)', internal.double_sum_sql(expr), expr))
+      else jsonb_build_object('type', 'numeric', 'output', 'average', 'inner', format('avg(%s)', expr)) end
     else jsonb_build_object('type', type, 'sql', col ->> 'sql', 'collate', col ->> 'collate', 'inner', format('%s(%s%s)', fn, expr, col ->> 'collate'))
   end;
 end $$;
@@ -119,6 +131,7 @@ declare
   wanted text;
   col jsonb;
   sorting text[] := '{}';
+  rows text;
 begin
   select c.params, c.sql, c.status into params, conditions, status
     from internal.collection_conditions_sql(collection_aggregate_sql.definition, collection_aggregate_sql.request, collection_aggregate_sql.filter, 't',
@@ -140,9 +153,7 @@ begin
       from jsonb_array_elements_text(answered -> 'order') with ordinality as o (name, n)
       join lateral (select answered -> 'columns' -> o.name as value) as c on (c.value ->> 'is_group')::boolean
      order by o.n);
-  sql := internal.collection_statement_sql(
-    collection_aggregate_sql.definition, status, '''{"data":'' || coalesce(json_agg(p.j)::text, ''[]'') || ''}''', 'null',
-    format('(select row_to_json("_row") as j from (select t.* from (select %s from collections.%I t where %s%s) t where %s%s limit %s) t cross join lateral (select %s) "_row") p',
+  rows := format('(select t.* from (select %s from collections.%I t where %s%s) t where %s%s limit %s) t',
            (select string_agg(format('%s as %I', answered -> 'columns' -> o.name ->> 'inner', o.name), ', ' order by o.n)
               from jsonb_array_elements_text(answered -> 'order') with ordinality as o (name, n)),
            collection_aggregate_sql.definition ->> 'name', conditions,
@@ -150,7 +161,16 @@ begin
               from jsonb_array_elements_text(answered -> 'order') with ordinality as o (name, n)
              where answered -> 'columns' -> o.name ? 'is_group'),
            coalesce(kept, 'true'), (select ' order by ' || string_agg(s.part, ', ' order by s.n) from unnest(sorting) with ordinality as s (part, n)),
-           wanted, internal.collection_outputs_sql(answered, 't', null, null)));
+           wanted);
+  if params ->> 'style' = 'raw' then
+    select r.sql, params || jsonb_build_object('raw', jsonb_build_object('columns', r.columns, 'key', null)) into sql, params
+      from internal.collection_raw_sql(collection_aggregate_sql.definition, status, 'null', null, null, rows, answered) r;
+    return;
+  end if;
+  sql := internal.collection_statement_sql(
+    collection_aggregate_sql.definition, status, '''{"data":'' || coalesce(json_agg(p.j)::text, ''[]'') || ''}''', 'null',
+    format('(select row_to_json("_row") as j from %s cross join lateral (select %s) "_row") p', rows,
+           internal.collection_outputs_sql(answered, 't', null, null)));
 end $$;
 comment on function internal.collection_aggregate_sql is
   'Counts, sums, averages and extremes by group, as one statement. Refuses 400 INVALID_BODY with details.path, INVALID_COLUMN.';

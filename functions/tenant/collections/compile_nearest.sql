@@ -48,6 +48,7 @@ declare
   farthest text;
   vector text;
   distance text;
+  rows text;
 begin
   if col ->> 'type' <> 'vector' then
     perform internal.fail(400, 'INVALID_COLUMN', format('%s is no vector.', col ->> 'name'),
@@ -73,15 +74,21 @@ begin
   if request ->> 'max_distance' is not null then
     select p.params, p.sql into params, farthest from internal.collection_param(params, '["max_distance"]', 'double precision', '{}') p;
   end if;
-  -- the last sum makes a 0 of the -0 that an inner product of pgvector may be
-  sql := internal.collection_statement_sql(
-    d, status, '''{"data":'' || coalesce(json_agg(p.j)::text, ''[]'') || ''}''', 'null',
-    format('(select row_to_json("_row") as j from (select t.* from (select t.*, %s as "_distance" from collections.%I t where %s and %s is not null order by %s limit %s) t where t."_distance" <> ''NaN''%s limit %s) t cross join lateral (select %s, t."_distance" + 0 as "_distance") "_row") p',
+  rows := format('(select t.* from (select t.*, %s as "_distance" from collections.%I t where %s and %s is not null order by %s limit %s) t where t."_distance" <> ''NaN''%s limit %s) t',
            distance, d ->> 'name', concat_ws(' and ', how ->> 'gate', conditions), expr,
            -- what is no bare distance no index of neighbours can order
            case when coalesce((how ->> 'by_index')::boolean, false) then distance else format('%s + 0, t.id', distance) end,
            internal.collection_page_size((request ->> 'limit')::bigint),
-           case when farthest is not null then format(' and t."_distance" <= %s', farthest) else '' end, wanted,
+           case when farthest is not null then format(' and t."_distance" <= %s', farthest) else '' end, wanted);
+  -- the last sum makes a 0 of the -0 that an inner product of pgvector may be
+  if params ->> 'style' = 'raw' then
+    select r.sql, params || jsonb_build_object('raw', jsonb_build_object('columns', r.columns, 'key', null)) into sql, params
+      from internal.collection_raw_sql(d, status, 'null', nullif(request -> 'select', 'null'), null, rows, distance => 't."_distance" + 0') r;
+    return;
+  end if;
+  sql := internal.collection_statement_sql(
+    d, status, '''{"data":'' || coalesce(json_agg(p.j)::text, ''[]'') || ''}''', 'null',
+    format('(select row_to_json("_row") as j from %s cross join lateral (select %s, t."_distance" + 0 as "_distance") "_row") p', rows,
            internal.collection_outputs_sql(d, 't', nullif(request -> 'select', 'null'), null)));
 end $$;
 comment on function internal.collection_nearest_sql is

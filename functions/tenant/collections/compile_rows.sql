@@ -2,7 +2,9 @@
 
 create or replace function internal.collection_output_sql(col jsonb, expr text) returns text
 language sql immutable parallel safe as $$
-  select case collection_output_sql.col ->> 'type'
+  select case coalesce(collection_output_sql.col ->> 'output', collection_output_sql.col ->> 'type')
+    when 'average' then format('internal.average_json(%s)', collection_output_sql.expr)
+    when 'double sum' then format('internal.double_json(%s)', collection_output_sql.expr)
     when 'timestamptz' then format('internal.iso(%s)', collection_output_sql.expr)
     when 'bigint' then format('internal.bigint_json(%s)', collection_output_sql.expr)
     when 'numeric' then format('internal.numeric_json(%s)', collection_output_sql.expr)
@@ -111,17 +113,34 @@ $$;
 comment on function internal.collection_outputs_sql is 'The select list of a row as JSON.';
 
 create or replace function internal.collection_raw_sql(definition jsonb, status text, key text, chosen jsonb, tree jsonb, source text,
+                                                       answered jsonb default null, distance text default null,
                                                        out sql text, out columns jsonb)
 language sql stable as $$
-  select format('select %s, %s, r.* from (select 1) one left join (select t.id::uuid as "$id", %s, %s from %s) r on true',
-                collection_raw_sql.status, internal.collection_version_sql(collection_raw_sql.definition), collection_raw_sql.key,
-                string_agg(o.raw, ', ' order by o.n), collection_raw_sql.source),
+  select format('select %s, %s, r.* from (select 1) one left join (select %s as "$id", %s as "$key", %s from %s) r on true',
+                collection_raw_sql.status, internal.collection_version_sql(collection_raw_sql.definition),
+                -- a group has no id; any says that there is a row
+                case when collection_raw_sql.answered is null then 't.id::uuid' else '''00000000-0000-0000-0000-000000000000''::uuid' end,
+                collection_raw_sql.key, string_agg(o.raw, ', ' order by o.n), collection_raw_sql.source),
          jsonb_agg(jsonb_build_object('name', o.name, 'form', o.form) order by o.n)
-    from internal.collection_outputs(collection_raw_sql.definition, 't', collection_raw_sql.chosen, collection_raw_sql.tree) o
+    from (select c.n, c.name, c.form, c.raw
+            from internal.collection_outputs(coalesce(collection_raw_sql.answered, collection_raw_sql.definition), 't', collection_raw_sql.chosen,
+                                             collection_raw_sql.tree) c
+          union all
+          select 10000, '_distance', 'json', format('to_json(%s)', collection_raw_sql.distance)
+           where collection_raw_sql.distance is not null) o
 $$;
 comment on function internal.collection_raw_sql is
   'A statement that only reads, for the server: on each row status, the version met, id, key, and the columns as they are; one row of nulls behind the version where
-   there is none. Making JSON of them costs Postgres three times what sending them does.';
+   there is none. Making JSON of them costs Postgres three times what sending them does. answered is what stands in the answer where that is not the
+   collection''s rows but groups of them; distance adds a column _distance.';
+
+create or replace function internal.collection_include_refused() returns json
+language plpgsql volatile as $$
+begin
+  perform internal.collection_refuse('include', 'brings a list of more than 4 MB to one row');
+  return null;
+end $$;
+comment on function internal.collection_include_refused is 'Refuses an included list that is too large: 400 INVALID_BODY.';
 
 create or replace function internal.collection_include_sql(definition jsonb, alias text, name text, tree jsonb, inner_alias text) returns text
 language plpgsql stable as $$
@@ -161,7 +180,8 @@ begin
   end if;
   other := internal.collection_definition(collection_include_sql.name);
   return format(
-    '(select coalesce(json_agg(row_to_json("_%1$s")), ''[]'') from (select * from collections.%2$I %1$s where %1$s.%4$I = %5$s.id and %1$s.deleted_at is null order by %1$s.created_at desc, %1$s.id desc limit 100) %1$s cross join lateral (select %3$s) "_%1$s")',
+    -- a running sum, so that a list that is too large is refused at the row that makes it so; offset 0, so that each row is written once
+    '(select coalesce(json_agg(case when l.bytes > internal.page_bytes() / 2 then internal.collection_include_refused() else l.j end), ''[]'') from (select j.j, sum(octet_length(j.j::text)) over (rows unbounded preceding) as bytes from (select row_to_json("_%1$s") as j from (select * from collections.%2$I %1$s where %1$s.%4$I = %5$s.id and %1$s.deleted_at is null order by %1$s.created_at desc, %1$s.id desc limit 100) %1$s cross join lateral (select %3$s) "_%1$s" offset 0) j) l)',
     collection_include_sql.inner_alias, other ->> 'name',
     internal.collection_outputs_sql(other, collection_include_sql.inner_alias, null, collection_include_sql.tree),
     children -> 0 ->> 'column', collection_include_sql.alias);

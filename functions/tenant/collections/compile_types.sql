@@ -9,7 +9,8 @@ language sql immutable parallel safe as $$
       ('text', array['string'], null, null, false, true, 'a string'),
       ('integer', array['number'], '^-?[0-9]{1,10}$', null, true, true, 'a whole number'),
       ('bigint', array['number', 'string'], '^-?[0-9]{1,19}$', null, true, true, 'a whole number, or a string of one'),
-      ('numeric', array['number', 'string'], '^-?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]{1,3})?$', null, true, true, 'a number, or a string of one'),
+      -- at most 1,000 characters: what has more cannot be indexed, and adds up to what numeric cannot hold
+      ('numeric', array['number', 'string'], '^(?!.{250}.{250}.{250}.{251})-?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]{1,3})?$', null, true, true, 'a number of at most 1000 characters, or a string of one'),
       ('double', array['number'], '^-?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]{1,6})?$', null, true, true, 'a number'),
       ('boolean', array['boolean'], '^(true|false)$', null, false, true, 'true or false'),
       ('uuid', array['string'], '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$', null, false, true, 'a uuid'),
@@ -84,6 +85,23 @@ language sql stable parallel safe as $$
   end
 $$;
 comment on function internal.numeric_json is 'A JSON number where a double holds it exactly, else a string.';
+
+create or replace function internal.double_json(value numeric) returns json
+language sql stable parallel safe
+return case
+  when double_json.value = 0 or abs(double_json.value) between 5e-324 and 1.7976931348623157e308 then to_json(double_json.value::float8)
+  else to_json(double_json.value::text)
+end;
+comment on function internal.double_json is 'A JSON number, rounded to a double; a string where that is out of a double''s range.';
+
+create or replace function internal.average_json(value numeric) returns json
+language sql stable parallel safe
+return case
+  when abs(average_json.value) <= 9007199254740991 then internal.double_json(average_json.value)
+  else internal.numeric_json(average_json.value)
+end;
+comment on function internal.average_json is
+  'An average: its fraction is rounded to a double. Beyond 2^53 - 1 it is as internal.numeric_json, a string where a double does not hold it exactly.';
 
 create or replace function internal.bigints_json(list bigint[]) returns json
 language sql stable parallel safe

@@ -5,35 +5,53 @@ create or replace function api.collection_export(name text, after uuid default n
 language plpgsql volatile as $$
 declare
   d jsonb;
-  rows json;
-  last uuid;
+  lines text[];
+  bytes bigint;
+  next_cursor uuid;
   version bigint;
+  read record;
 begin
   for attempt in 1 .. 5 loop
     d := internal.collection_definition(collection_export.name);
+    lines := '{}';
+    bytes := 0;
+    next_cursor := null;
+    version := null;
     begin
       -- aliases that no column can have: a column's name would come before a table's
-      execute format(
-        'select coalesce(json_agg(p.line order by p.id), ''[]''), case when count(*) = 500 then (array_agg(p.id order by p.id desc))[1] end, %s
-           from (select "_t".id, (select row_to_json("_row")::text from (select %s) as "_row") as line
-                   from collections.%I as "_t"
-                  where ($1 is null or "_t".id > $1) and ($2 or "_t".deleted_at is null)
-                  order by "_t".id limit 500) p',
+      for read in execute format(
+        'select %s as version, p.id, p.line
+           from (select 1) as one
+           left join (select "_t".id, (select row_to_json("_row")::text from (select %s) as "_row") as line
+                        from collections.%I as "_t"
+                       where ($1 is null or "_t".id > $1) and ($2 or "_t".deleted_at is null)
+                       order by "_t".id limit 500) p on true
+          order by p.id',
         internal.collection_version_sql(d), internal.collection_outputs_sql(d, '"_t"', null, null), collection_export.name)
-        into rows, last, version using collection_export.after, collection_export.include_deleted;
+        using collection_export.after, collection_export.include_deleted
+      loop
+        version := read.version;
+        exit when read.id is null;
+        lines := lines || read.line;
+        bytes := bytes + octet_length(read.line);
+        if cardinality(lines) = 500 or bytes >= internal.page_bytes() then
+          next_cursor := read.id;
+          exit;
+        end if;
+      end loop;
     exception when undefined_table or undefined_column then
       -- it changed while this waited: as it is now, or not there any more
       version := null;
     end;
     if version = (d ->> 'version')::bigint then
-      return internal.reply(200, json_build_object('rows', rows, 'next_cursor', last, 'columns', d -> 'order'));
+      return internal.reply(200, json_build_object('rows', lines, 'next_cursor', next_cursor, 'columns', d -> 'order'));
     end if;
   end loop;
   perform internal.fail(503, 'TENANT_UNAVAILABLE', 'The collection is changing: try again in a moment.', null, '{"Retry-After": "2"}');
 end $$;
 comment on function api.collection_export is
-  'The next 500 rows in the order of their ids, which is that of their making, as JSON texts; next_cursor is null after the last. columns are their
-   names in order. Refuses 404 COLLECTION_NOT_FOUND.';
+  'The next rows in the order of their ids, which is that of their making, as JSON texts: at most 500 and 8 MB. next_cursor is null after the last. columns
+   are their names in order. Refuses 404 COLLECTION_NOT_FOUND.';
 
 create or replace function internal.collection_import_begin(name text) returns json
 language plpgsql volatile security definer set search_path = '' as $$

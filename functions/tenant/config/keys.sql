@@ -55,6 +55,16 @@ begin
 end $$;
 comment on function internal.config_storable is 'A value as it is stored. Refuses 400 INVALID_INPUT.';
 
+create or replace function internal.config_size_check() returns void
+language plpgsql volatile as $$
+begin
+  if (select sum(octet_length(k.value::text) + octet_length(k.conditions::text)) from app.config_keys k) > internal.page_bytes() / 2 then
+    perform internal.invalid('value', 'would give the configuration more than 4 MB in all', 'INVALID_INPUT');
+  end if;
+end $$;
+comment on function internal.config_size_check is
+  'Refuses 400 INVALID_INPUT when values and conditions of all keys have more than 4 MB: apps read the configuration whole, in one answer.';
+
 create or replace function api.config_set(key text, value json, value_type text default 'string', description text default null,
                                           conditions json default '[]')
 returns api.reply
@@ -69,6 +79,7 @@ begin
      set value = excluded.value, value_type = excluded.value_type, description = excluded.description, conditions = excluded.conditions,
          version = k.version + case when k.value = excluded.value then 0 else 1 end, updated_at = internal.now()
   returning k.* into stored;
+  perform internal.config_size_check();
   return internal.reply(201, internal.config_key_json(stored));
 end $$;
 comment on function api.config_set is
@@ -99,7 +110,9 @@ begin
    where k.key = config_update.key
      and exists (select from json_object_keys(config_update.patch) p where p in ('value', 'description', 'conditions'))
   returning k.* into stored;
-  if not found then
+  if found then
+    perform internal.config_size_check();
+  else
     select k.* into stored from app.config_keys k where k.key = config_update.key;
     if not found then
       perform internal.fail(404, 'NOT_FOUND', 'There is no such key.');

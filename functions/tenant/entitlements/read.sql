@@ -61,24 +61,6 @@ begin
 end $$;
 comment on function api.entitlement_get is 'One of the caller''s entitlements, lapsed ones too. Refuses 404 NOT_FOUND.';
 
-create or replace function api.entitlements_restore() returns api.reply
-language plpgsql volatile as $$
-begin
-  if not internal.has_subscription_provider() then
-    perform internal.fail(409, 'RESTORE_UNAVAILABLE', 'This project has no active subscription integration.');
-  end if;
-  -- closed: whoever cannot be asked grants nothing, and ends nothing
-  perform internal.fail(502, 'RESTORE_UPSTREAM_FAILED', 'The subscription provider could not be asked.');
-end $$;
-comment on function api.entitlements_restore is
-  'Refuses 409 RESTORE_UNAVAILABLE without an active subscription integration, 502 RESTORE_UPSTREAM_FAILED while its purchases cannot be asked for.';
-
-create or replace function internal.has_subscription_provider() returns boolean
-language sql stable security definer set search_path = '' as $$
-  select exists (select from app.integrations i where i.provider = 'revenuecat' and i.is_active)
-$$;
-comment on function internal.has_subscription_provider is 'Whether the subscription provider is connected. Says nothing of its credentials.';
-
 create or replace function internal.entitlements_with_grants(app_user_id uuid) returns json
 language sql stable as $$
   select coalesce(json_agg(internal.json_merge(internal.entitlement_json(g), json_build_object('grants', (

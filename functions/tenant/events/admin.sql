@@ -105,6 +105,8 @@ declare
   last_shown app.engagement_events;
   shown json[] := '{}';
   seen int := 0;
+  bytes bigint := 0;
+  line json;
   next_cursor text;
 begin
   if events_list."where" is not null then
@@ -129,11 +131,13 @@ begin
     if (with_system or event.source <> 'system')
        and (events_list.source is null or event.source = events_list.source)
        and (filter is null or internal.filter_truth(filter, event.properties)) then
-      if cardinality(shown) = events_list.page_limit then
+      line := internal.event_full_json(event);
+      bytes := bytes + octet_length(line::text);
+      if cardinality(shown) = events_list.page_limit or bytes > internal.page_bytes() and cardinality(shown) > 0 then
         next_cursor := internal.cursor_text(last_shown.occurred_at, last_shown.id);
         exit;
       end if;
-      shown := shown || internal.event_full_json(event);
+      shown := shown || line;
       last_shown := event;
     end if;
     if seen = most then
@@ -145,7 +149,7 @@ begin
 end $$;
 comment on function api.events_list is
   'Events, newest first by occurred_at and id, from since and before until. System events only with include_system, or when they are asked for by
-   name or source. A page looks at 10,000 events at most: under a filter it may be short, even empty, with a cursor to go on. Refuses 400 INVALID_INPUT.';
+   name or source. A page looks at 10,000 events at most and has 8 MB: it may be short, under a filter even empty, with a cursor to go on. Refuses 400 INVALID_INPUT.';
 
 create or replace function internal.event_caused(event app.engagement_events) returns json
 language plpgsql stable as $$

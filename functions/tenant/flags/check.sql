@@ -98,7 +98,9 @@ comment on function internal.flag_rule is 'A rule as it is stored. Refuses 400 V
 create or replace function internal.flag_rules(rules jsonb, value_type text, place text) returns jsonb
 language plpgsql volatile as $$
 begin
-  if jsonb_typeof(flag_rules.rules) is distinct from 'array' or jsonb_array_length(flag_rules.rules) > 50 then
+  if octet_length(flag_rules.rules::text) > 262144 then
+    perform internal.invalid(flag_rules.place, 'must have at most 256 KB');
+  elsif jsonb_typeof(flag_rules.rules) is distinct from 'array' or jsonb_array_length(flag_rules.rules) > 50 then
     perform internal.invalid(flag_rules.place, 'must be a list of at most 50');
   end if;
   return (select coalesce(jsonb_agg(internal.flag_rule(r.value, flag_rules.value_type, flag_rules.place || '.' || (r.n - 1)) order by r.n), '[]')
@@ -172,7 +174,9 @@ declare
   checked jsonb;
   steps jsonb := '[]';
 begin
-  if jsonb_typeof(flag_schedule.schedule) is distinct from 'array' or jsonb_array_length(flag_schedule.schedule) > 100 then
+  if octet_length(flag_schedule.schedule::text) > 262144 then
+    perform internal.invalid('schedule', 'must have at most 256 KB');
+  elsif jsonb_typeof(flag_schedule.schedule) is distinct from 'array' or jsonb_array_length(flag_schedule.schedule) > 100 then
     perform internal.invalid('schedule', 'must be a list of at most 100');
   end if;
   perform internal.flag_time(case when jsonb_typeof(s.value) = 'object' then s.value -> 'at' end, 'schedule.' || (s.n - 1) || '.at')

@@ -9,7 +9,7 @@ begin
     perform internal.fail(403, 'SERVER_KEY_REQUIRED', 'Scores of this leaderboard come from servers.');
   elsif score < board.min_score or score > board.max_score then
     perform internal.fail(400, 'SCORE_OUT_OF_RANGE', 'The score is out of the range of this leaderboard.', json_build_object(
-      'field', 'score', 'min_score', board.min_score, 'max_score', board.max_score));
+      'field', 'score', 'min_score', internal.numeric_json(board.min_score), 'max_score', internal.numeric_json(board.max_score)));
   end if;
 end $$;
 comment on function internal.leaderboard_submit_check is
@@ -76,7 +76,7 @@ begin
   ranks := internal.leaderboard_moved(board, run, moved.was, moved.entry);
   answer := internal.reply(case when (moved.was).score is null then 201 else 200 end, json_build_object(
     'entry', internal.leaderboard_entry_json(moved.entry, ranks.rank, shown.display_name, shown.avatar_url),
-    'previous', case when (moved.was).score is not null then json_build_object('score', (moved.was).score, 'rank', ranks.previous_rank) end,
+    'previous', case when (moved.was).score is not null then json_build_object('score', internal.numeric_json((moved.was).score), 'rank', ranks.previous_rank) end,
     'improved', (moved.was).score is null or (moved.entry).place < (moved.was).place));
   if leaderboard_submit.idempotency_key is not null then
     perform internal.idempotency_end('POST leaderboards/' || board.id || '/scores', leaderboard_submit.idempotency_key, answer);

@@ -12,7 +12,7 @@ language sql stable as $$
     'period', (leaderboard_json.b).period, 'timezone', (leaderboard_json.b).timezone,
     'starts_at', internal.iso((leaderboard_json.b).starts_at), 'ends_at', internal.iso((leaderboard_json.b).ends_at),
     'segment_id', (leaderboard_json.b).segment_id, 'client_writable', (leaderboard_json.b).client_writable,
-    'min_score', (leaderboard_json.b).min_score, 'max_score', (leaderboard_json.b).max_score, 'max_per_minute', (leaderboard_json.b).max_per_minute,
+    'min_score', internal.numeric_json((leaderboard_json.b).min_score), 'max_score', internal.numeric_json((leaderboard_json.b).max_score), 'max_per_minute', (leaderboard_json.b).max_per_minute,
     'rewards', (leaderboard_json.b).rewards, 'keep_runs', (leaderboard_json.b).keep_runs, 'is_active', (leaderboard_json.b).is_active,
     'created_at', internal.iso((leaderboard_json.b).created_at), 'updated_at', internal.iso((leaderboard_json.b).updated_at))
 $$;

@@ -3,7 +3,7 @@
 create or replace function internal.leaderboard_entry_json(e app.leaderboard_entries, rank bigint, display_name text, avatar_url text) returns json
 language sql stable parallel safe
 return json_build_object(
-  'app_user_id', (leaderboard_entry_json.e).app_user_id, 'score', (leaderboard_entry_json.e).score, 'rank', leaderboard_entry_json.rank,
+  'app_user_id', (leaderboard_entry_json.e).app_user_id, 'score', internal.numeric_json((leaderboard_entry_json.e).score), 'rank', leaderboard_entry_json.rank,
   'submissions', (leaderboard_entry_json.e).submissions, 'reached_at', internal.iso((leaderboard_entry_json.e).reached_at),
   'metadata', (leaderboard_entry_json.e).metadata,
   'user', json_build_object('id', (leaderboard_entry_json.e).app_user_id, 'display_name', leaderboard_entry_json.display_name,

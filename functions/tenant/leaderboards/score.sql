@@ -18,8 +18,7 @@ begin
         after.reached_at := tally.best_at;
       end if;
     when 'sum' then
-      -- numbers stay such as a program can read
-      after.score := greatest(-1e18, least(1e18, coalesce(after.score, 0) + tally.total));
+      after.score := coalesce(after.score, 0) + tally.total;
       after.reached_at := greatest(after.reached_at, case when is_new then tally.last_at else tally.total_at end);
       after.metadata := coalesce(tally.metadata, after.metadata);
     when 'last' then
@@ -234,7 +233,7 @@ begin
     return null;
   end if;
   number := (value #>> '{}')::numeric;
-  return case when abs(number) <= 1e15 then round(number, 9) end;
+  return case when abs(number) <= 1e18 then round(number, 9) end;
 end $$;
 comment on function internal.leaderboard_value is
   'What an event submits to a board: what the property says (1 without one), a balance or a streak as they stand, or for sums what was added. Null: nothing.';

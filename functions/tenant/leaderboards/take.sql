@@ -200,7 +200,7 @@ begin
     ranks := internal.leaderboard_ranks(told.w, told.e);
     if (told.w).score is distinct from (told.e).score or ranks.previous_rank is distinct from ranks.rank then
       perform internal.add_effect('leaderboards', json_build_object(
-        'app_user_id', (told.e).app_user_id, 'key', told.key, 'score', (told.e).score, 'rank', ranks.rank, 'previous_rank', ranks.previous_rank));
+        'app_user_id', (told.e).app_user_id, 'key', told.key, 'score', internal.numeric_json((told.e).score), 'rank', ranks.rank, 'previous_rank', ranks.previous_rank));
     end if;
     continue when not tells_others;
     if told.is_in is not null then

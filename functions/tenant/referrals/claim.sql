@@ -61,6 +61,15 @@ begin
   if claim.id is not null then
     return internal.reply(200, internal.referral_claim_json(claim));
   end if;
+  if me <> all (coalesce(internal.lock_users(array[me, c.app_user_id]), '{}')) then
+    perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
+  end if;
+  perform internal.check_session();
+  -- one that ran at the same time has claimed this code: no second attempt is counted
+  select l.* into claim from app.referral_claims l where (l.claimer_id, l.code_id) = (me, c.id);
+  if claim.id is not null then
+    return internal.reply(200, internal.referral_claim_json(claim));
+  end if;
   wait := internal.take_limits(json_build_array(json_build_object('key', 'referral claims ' || me, 'max', 5, 'seconds', 3600)));
   if wait is not null then
     return internal.refuse(429, 'RATE_LIMITED', 'A user tries at most 5 codes an hour.', json_build_object('retry_after_seconds', wait),
@@ -78,10 +87,6 @@ begin
     return internal.refuse(400, 'SELF_REFERRAL', 'This code is of another account on the same device.', '{"field": "code", "reason": "same_device"}');
   end if;
 
-  if me <> all (coalesce(internal.lock_users(array[me, c.app_user_id]), '{}')) then
-    perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
-  end if;
-  perform internal.check_session();
   owner_id := c.app_user_id;
   select k.* into c from app.referral_codes k where k.id = c.id for no key update;
   if c.id is null then
@@ -91,11 +96,6 @@ begin
   elsif c.app_user_id is distinct from owner_id then
     -- its owner became somebody else meanwhile, who is not locked
     raise exception 'the owner of the code has changed' using errcode = 'serialization_failure';
-  end if;
-  -- the same user twice at once: the second waited here
-  select l.* into claim from app.referral_claims l where (l.claimer_id, l.code_id) = (me, c.id);
-  if claim.id is not null then
-    return internal.reply(200, internal.referral_claim_json(claim));
   end if;
   select coalesce(bool_or(u.is_banned), false) into is_banned from app.users u where u.id = c.app_user_id;
   if not c.is_active or is_banned then
@@ -127,7 +127,7 @@ begin
 end $$;
 comment on function internal.referral_claim is
   'The caller claims a code: 201, 200 for one that they have claimed. Returns 404 REFERRAL_NOT_FOUND, 400 SELF_REFERRAL, 409 REFERRAL_INACTIVE,
-   REFERRAL_ALREADY_CLAIMED, REFERRAL_EXHAUSTED, 429 RATE_LIMITED. Locks the limit, the claimer and the owner, then the code. Supplement D7.';
+   REFERRAL_ALREADY_CLAIMED, REFERRAL_EXHAUSTED, 429 RATE_LIMITED. Locks the claimer and the owner, then the limit, then the code. Supplement D7.';
 
 create or replace function api.referral_claim(code text) returns api.reply
 language sql volatile as $$

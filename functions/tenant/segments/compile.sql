@@ -87,7 +87,9 @@ begin
   select p.path, p.reason into problem
     from internal.filter_leaf_problem(jsonb_strip_nulls(jsonb_build_object('column', 'x', 'op', segment_on_json.leaf -> 'op'))
       || case when segment_on_json.leaf ? 'value' then jsonb_build_object('value', internal.segment_value(segment_on_json.leaf -> 'value')) else '{}' end) p;
-  if problem.reason is not null then
+  -- all segments are compiled when one changes: a leaf that was accepted under a former limit must not refuse that
+  if problem.reason is not null
+     and not exists (select from app.segment_states t where t.parameters @> jsonb_build_array(segment_on_json.leaf)) then
     perform internal.invalid(segment_on_json.place || '.' || problem.path, problem.reason);
   end if;
   condition := format('internal.filter_compare(%s, %s ->> ''op'', internal.segment_value(%s -> ''value''))',

@@ -1,4 +1,4 @@
--- Exports: each call answers a batch of 500 rows as JSON texts, and where to go on. The server streams them (server/http/stream.ts).
+-- Exports: each call answers a batch of at most 500 rows and 8 MB as JSON texts, and where to go on. The server streams them (server/http/stream.ts).
 
 create or replace function internal.export_time(value text, code text) returns timestamptz
 language plpgsql stable as $$
@@ -20,35 +20,34 @@ declare
   after_time constant timestamptz := coalesce((state ->> 'at')::timestamptz, from_time);
   after_id constant uuid := coalesce((state ->> 'id')::uuid, '00000000-0000-0000-0000-000000000000');
   began constant timestamptz := (state ->> 'began')::timestamptz;
-  rows json;
-  last_time timestamptz;
-  last_id uuid;
-  read_count int;
+  lines text[] := '{}';
+  bytes bigint := 0;
+  next_cursor text;
+  read record;
 begin
-  with batch as (
-    select u.id, u.email, u.anonymous_id, u.created_at, u.last_seen_at, u.properties
+  for read in
+    select u.created_at, u.id, json_build_object(
+             'id', u.id, 'email', u.email, 'anonymous_id', u.anonymous_id, 'created_at', internal.iso(u.created_at),
+             'last_seen_at', internal.iso(u.last_seen_at), 'properties', u.properties,
+             'platform_strings', coalesce(t.platforms, '{}'), 'push_token_count', coalesce(t.count, 0))::text as line
       from app.users u
+      left join lateral (
+        select array_agg(distinct p.platform order by p.platform) as platforms, count(*) as count
+          from app.push_tokens p
+         where p.app_user_id = u.id and p.is_active) t on true
      where (u.created_at, u.id) > (after_time, after_id)
        and u.created_at <= began
      order by u.created_at, u.id
      limit 500
-  )
-  select json_agg(json_build_object(
-           'id', b.id, 'email', b.email, 'anonymous_id', b.anonymous_id, 'created_at', internal.iso(b.created_at),
-           'last_seen_at', internal.iso(b.last_seen_at), 'properties', b.properties,
-           'platform_strings', coalesce(t.platforms, '{}'), 'push_token_count', coalesce(t.count, 0))::text
-           order by b.created_at, b.id),
-         count(*), max(b.created_at), (array_agg(b.id order by b.created_at desc, b.id desc))[1]
-    into rows, read_count, last_time, last_id
-    from batch b
-    left join lateral (
-      select array_agg(distinct p.platform order by p.platform) as platforms, count(*) as count
-        from app.push_tokens p
-       where p.app_user_id = b.id and p.is_active) t on true;
-  return internal.reply(200, json_build_object(
-    'rows', coalesce(rows, '[]'),
-    'next_cursor', case when read_count = 500
-                        then jsonb_build_object('began', began, 'at', last_time, 'id', last_id)::text end));
+  loop
+    lines := lines || read.line;
+    bytes := bytes + octet_length(read.line);
+    if cardinality(lines) = 500 or bytes >= internal.page_bytes() then
+      next_cursor := jsonb_build_object('began', began, 'at', read.created_at, 'id', read.id)::text;
+      exit;
+    end if;
+  end loop;
+  return internal.reply(200, json_build_object('rows', lines, 'next_cursor', next_cursor));
 end $$;
 comment on function api.users_export is
   'A batch of the users'' export, oldest first, created at since or later; platforms and count are of active push tokens. Refuses 400 INVALID_SINCE.';
@@ -65,13 +64,14 @@ declare
   after_time constant timestamptz := coalesce((state ->> 'at')::timestamptz, from_time);
   after_id constant uuid := coalesce((state ->> 'id')::uuid, '00000000-0000-0000-0000-000000000000');
   began constant timestamptz := (state ->> 'began')::timestamptz;
-  rows json;
-  read_count int;
-  last_time timestamptz;
-  last_id uuid;
+  lines text[] := '{}';
+  bytes bigint := 0;
+  next_cursor text;
+  read record;
 begin
-  with batch as (
-    select e.id, e.app_user_id, e.event_name, e.properties, e.occurred_at
+  for read in
+    select e.occurred_at, e.id, json_build_object('id', e.id, 'app_user_id', e.app_user_id, 'event_name', e.event_name, 'properties', e.properties,
+                                                  'occurred_at', internal.iso(e.occurred_at))::text as line
       from app.engagement_events e
      where e.app_user_id = them.id
        and (e.occurred_at, e.id) > (after_time, after_id)
@@ -81,15 +81,15 @@ begin
        and (user_events_export.include_system or e.source <> 'system')
      order by e.occurred_at, e.id
      limit 500
-  )
-  select json_agg(json_build_object('id', b.id, 'app_user_id', b.app_user_id, 'event_name', b.event_name, 'properties', b.properties,
-                                    'occurred_at', internal.iso(b.occurred_at))::text order by b.occurred_at, b.id),
-         count(*), max(b.occurred_at), (array_agg(b.id order by b.occurred_at desc, b.id desc))[1]
-    into rows, read_count, last_time, last_id
-    from batch b;
-  return internal.reply(200, json_build_object(
-    'rows', coalesce(rows, '[]'),
-    'next_cursor', case when read_count = 500 then jsonb_build_object('began', began, 'at', last_time, 'id', last_id)::text end));
+  loop
+    lines := lines || read.line;
+    bytes := bytes + octet_length(read.line);
+    if cardinality(lines) = 500 or bytes >= internal.page_bytes() then
+      next_cursor := jsonb_build_object('began', began, 'at', read.occurred_at, 'id', read.id)::text;
+      exit;
+    end if;
+  end loop;
+  return internal.reply(200, json_build_object('rows', lines, 'next_cursor', next_cursor));
 end $$;
 comment on function api.user_events_export is
   'A batch of a user''s events, oldest first, occurred at since or later and before until; our own (svc.*) only with include_system.
@@ -147,8 +147,8 @@ declare
   place record;
   row_read record;
   lines text[] := '{}';
-  before int;
   after_key jsonb;
+  bytes bigint := 0;
   total bigint := coalesce((state ->> 'total')::bigint, 0);
 begin
   if internal.caller() <> 'developer' and user_bundle.user_id is distinct from internal.user_id() then
@@ -167,17 +167,18 @@ begin
      order by is_later, d.table_name, d.user_column
   loop
     after_key := case when (place.table_name, place.user_column) = (state ->> 'table', state ->> 'column') then state -> 'after' end;
-    before := cardinality(lines);
     for row_read in
       execute internal.bundle_query(place.table_name, place.user_column, place.export_columns, place.export_order)
-        using user_bundle.user_id, after_key, 500 - before
+        using user_bundle.user_id, after_key, 500 - cardinality(lines)
     loop
       lines := lines || row_read.line;
+      bytes := bytes + octet_length(row_read.line);
       after_key := row_read.keys;
+      exit when bytes >= internal.page_bytes();
     end loop;
-    if cardinality(lines) = 500 then
+    if cardinality(lines) = 500 or bytes >= internal.page_bytes() then
       return json_build_object('rows', to_json(lines), 'next_cursor', jsonb_build_object(
-        'table', place.table_name, 'column', place.user_column, 'after', after_key, 'total', total + 500)::text);
+        'table', place.table_name, 'column', place.user_column, 'after', after_key, 'total', total + cardinality(lines))::text);
     end if;
   end loop;
   lines := lines || json_build_object('section', 'export_complete', 'data', json_build_object(

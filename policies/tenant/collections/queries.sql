@@ -15,14 +15,14 @@ create policy "administrators keep keys" on app.collection_keys for insert to ap
 
 grant select, insert on app.collection_keys to app_user, app_server, app_admin;
 
-grant execute on function internal.collection_type, internal.collection_value_problem, internal.bigint_json, internal.numeric_json,
+grant execute on function internal.collection_type, internal.collection_value_problem, internal.bigint_json, internal.numeric_json, internal.double_json, internal.average_json, internal.double_sum_sql,
   internal.bigints_json, internal.numerics_json, internal.like_pattern, internal.like_contains, internal.etag, internal.vector_distance,
   internal.collection_definition, internal.collection_column, internal.collection_refuse, internal.collection_refuse_column,
   internal.collection_place, internal.collection_param, internal.collection_filter_sql, internal.collection_leaf_sql,
   internal.collection_op_suits, internal.collection_leaf_problem, internal.collection_compare_sql, internal.millisecond_sql,
   internal.collection_json_leaf_sql, internal.collection_where_sql, internal.collection_output_sql, internal.collection_select_check,
   internal.collection_include_tree, internal.collection_outputs, internal.collection_outputs_sql, internal.collection_raw_output,
-  internal.collection_raw_sql, internal.collection_key_of, internal.collection_include_sql, internal.collection_included_ids,
+  internal.collection_raw_sql, internal.collection_key_of, internal.collection_include_sql, internal.collection_include_refused, internal.collection_included_ids,
   internal.collection_with_included, internal.collection_version_sql,
   internal.collection_statement_sql, internal.collection_write_condition_of, internal.collection_group, internal.collection_group_sql, internal.collection_group_role,
   internal.collection_search_sql, internal.collection_conditions_sql, internal.collection_order, internal.collection_page_sql,

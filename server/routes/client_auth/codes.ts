@@ -4,7 +4,7 @@ import { appKey } from '#server/http/callers.ts'
 import { Code, type CodeScope, codeHash, newCode, Phone, sealPurpose } from '#server/http/codes.ts'
 import { perIp, takeLimits } from '#server/http/limits.ts'
 import { area, type Declaration, type HandlerContext, type Route, route } from '#server/http/route.ts'
-import { Email } from '#server/http/schemas.ts'
+import { Credential, Email } from '#server/http/schemas.ts'
 import { AuthResult, edgeOf, holder, Ok, signIn } from '#server/routes/client_auth/result.ts'
 import { sha256 } from '#server/secrets.ts'
 
@@ -103,7 +103,7 @@ export const clientAuthCodes = area({
     route('POST /client/auth/magic-link/verify', {
       caller: appKey,
       summary: 'Sign in with the token of a mailed link, once',
-      body: z.object({ token: z.string().min(1, 'is required').max(200, 'is too long') }),
+      body: z.object({ token: Credential }),
       example: { token: 'q3J…' },
       handle: (context) =>
         signIn(context, 'auth_magic_link_verify', { token_hash: sha256(context.body['token'] as string) }),

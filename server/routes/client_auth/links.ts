@@ -5,7 +5,7 @@ import { Code, codeHash, Phone } from '#server/http/codes.ts'
 import { perSubject, takeLimits } from '#server/http/limits.ts'
 import { checkPassword, hashPassword, NewPassword, Password, refuseWeak } from '#server/http/passwords.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { data, Email, Text } from '#server/http/schemas.ts'
+import { Credential, data, Email, Text } from '#server/http/schemas.ts'
 import { socialProviders } from '#server/providers/identity.ts'
 import { edgeOf, holder, Success, User } from '#server/routes/client_auth/result.ts'
 import { type IdTokenBody, identityFrom, idToken } from '#server/routes/client_auth/social.ts'
@@ -169,7 +169,7 @@ export const clientAuthLinks = area({
     route('POST /client/auth/merge', {
       caller: holder,
       summary: 'Merge a purely anonymous user into the signed-in one',
-      body: z.object({ from_session_token: z.string().min(1, 'is required').max(4096, 'is too long') }),
+      body: z.object({ from_session_token: Credential }),
       example: { from_session_token: 'eyJ…' },
       handle: merge,
       replies: { 200: Merged },

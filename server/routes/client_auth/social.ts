@@ -2,14 +2,14 @@ import { z } from 'zod'
 import { refusal } from '#server/errors.ts'
 import { appKey } from '#server/http/callers.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { Text } from '#server/http/schemas.ts'
+import { Credential, Text } from '#server/http/schemas.ts'
 import { displayNameOf, type Identity, type SocialProvider, socialProviders } from '#server/providers/identity.ts'
 import { AuthResult, newcomers, settingsOf, signIn } from '#server/routes/client_auth/result.ts'
 
 /** What a social sign-in and a social link send beside the provider's name. */
 export const idToken = {
-  id_token: z.string().min(1, 'is required').max(16_384, 'is too long'),
-  nonce: Text(1000, 1).optional(),
+  id_token: Credential,
+  nonce: Credential.optional(),
 }
 
 export type IdTokenBody = { readonly provider: SocialProvider; readonly id_token: string; readonly nonce?: string }

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
+import type { Answered } from '#server/database/statements.ts'
 import type { Answer, HandlerContext } from '#server/http/route.ts'
 import { data, JsonObject, Uuid } from '#server/http/schemas.ts'
 import { readCursor, writeCursor } from './cursors.ts'
@@ -12,6 +13,7 @@ import {
   findRequest,
   groupOf,
   insertRequest,
+  invalid,
   NearestOptions,
   nearestRequest,
   patchRequest,
@@ -24,7 +26,12 @@ import { type Request, shapeOf } from './shapes.ts'
 const Row = z.looseObject({ id: Uuid })
 export const OneRow = data(Row)
 export const Rows = data(z.array(Row))
-export const Page = z.strictObject({ data: z.array(JsonObject), next_cursor: z.string().nullable().optional() })
+export const Page = z.strictObject({
+  data: z.array(JsonObject),
+  next_cursor: z.string().nullable().optional(),
+  offset: z.int().optional(),
+  limit: z.int().optional(),
+})
 export const Aggregates = data(z.array(JsonObject))
 export const Nearest = data(z.array(z.looseObject({ _distance: z.number() })))
 export const Deleted = data(z.strictObject({ id: Uuid, deleted: z.literal(true) }))
@@ -34,10 +41,21 @@ export { AggregateOptions, FindOptions, NearestOptions }
 
 export const Batch = z.object({ rows: z.unknown() })
 
-export const ask = (context: HandlerContext, kind: string, request: Request) => {
+export const ask = async (context: HandlerContext, kind: string, request: Request) => {
   const collection = String(context.params['name'])
-  return context.ask({ kind, collection, shape: shapeOf(request), request })
+  const answer = await context.ask({ kind, collection, shape: shapeOf(request), request })
+  if (answer.cut === 0) throw invalid('include', 'brings more than 8 MB to one row')
+  // these two have no next page
+  if (answer.cut !== null && kind !== 'find')
+    throw invalid('limit', 'is too large for these rows: they have more than 8 MB')
+  return answer
 }
+
+/** A page by offset that 8 MB cut short says how far it comes: the next one begins at offset + limit. */
+const withPlace = (answer: Answered, request: Request): Answer => ({
+  ...answer,
+  body: `${answer.body.slice(0, -1)},"offset":${Number(request['offset'] ?? 0)},"limit":${answer.cut}}`,
+})
 
 const find = async (context: HandlerContext, request: Request, cursor: string | undefined): Promise<Answer> => {
   const { services, resolved, params } = context
@@ -49,7 +67,7 @@ const find = async (context: HandlerContext, request: Request, cursor: string | 
   )
   const after = cursor === undefined ? undefined : readCursor(services.secrets, query, cursor)
   const answer = await ask(context, 'find', after ? { ...request, after } : request)
-  if (!answer.pages) return answer
+  if (!answer.pages) return answer.cut === null ? answer : withPlace(answer, request)
   const next = answer.next === null ? null : writeCursor(services.secrets, query, answer.next)
   // {"data": [...]} and where the next page begins
   return { ...answer, body: `${answer.body.slice(0, -1)},"next_cursor":${JSON.stringify(next)}}` }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
 import { type Answer, area, type HandlerContext, route } from '#server/http/route.ts'
-import { data, ExactNumber, Flag, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { data, Flag, Page, page, SentNumber, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const Name = z.string().regex(/^[a-z][a-z0-9_]{0,62}$/, 'must match ^[a-z][a-z0-9_]{0,62}$')
 const types = [
@@ -29,7 +29,7 @@ const Method = z.enum(methods, `must be one of ${methods.join(', ')}`)
 const OnDelete = z.enum(['set_null', 'cascade', 'restrict'], 'must be set_null, cascade or restrict')
 const Filter = z.record(z.string(), z.unknown())
 /** A bigint or a numeric may be sent as a string too, for JSON numbers are doubles to many callers. */
-const Bound = z.union([ExactNumber, z.string().regex(/^-?\d+(\.\d+)?$/)], 'must be a number')
+const Bound = z.union([SentNumber, z.string().regex(/^-?\d+(\.\d+)?$/)], 'must be a number')
 
 const NewColumn = z.object({
   name: Name,

@@ -93,9 +93,13 @@ export const groupOf = ({ request }: HandlerContext): string | undefined => {
   return group === undefined ? undefined : String(group)
 }
 
-const invalid = (path: string, reason: string) => refusal(400, 'INVALID_BODY', `${path}: ${reason}`, { path, reason })
+export const invalid = (path: string, reason: string) =>
+  refusal(400, 'INVALID_BODY', `${path}: ${reason}`, { path, reason })
 
 type Find = z.infer<typeof FindOptions>
+
+/** A search for similar words compares each of its trigrams with each row's. */
+const mostQ = 200
 
 /** A request for a page, in one order of keys; `exact` holds its values as they were written. */
 export const findRequest = (options: Find, exact: Body, group: string | undefined, isText = false): Request => {
@@ -103,6 +107,8 @@ export const findRequest = (options: Find, exact: Body, group: string | undefine
     throw invalid('cursor', 'cannot be sent together with offset')
   }
   if (options.cursor && (options.order?.length ?? 0) > 1) throw invalid('order', 'must be one column with a cursor')
+  if ([...(options.search?.q.slice(0, mostQ * 2 + 1) ?? '')].length > mostQ)
+    throw invalid('search.q', `must have at most ${mostQ} characters`)
   const search = options.search && {
     q: options.search.q,
     columns: options.search.columns,

@@ -1,0 +1,107 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { FastifyInstance } from 'fastify'
+import { type ApiError, refusal } from '#server/errors.ts'
+import { envelopeOf, send } from '#server/http/errors.ts'
+
+/** What HTTP itself refuses, before there is a route: in the envelope of every answer, with its headers. */
+
+/** Headers of every answer. */
+export const commonHeaders = {
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'cross-origin',
+}
+/** Headers of every answer that does not set others. */
+export const usualHeaders = {
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+}
+
+/** The X-Request-Id that a caller sent, or a new one. */
+export const requestIdOf = (request: Pick<IncomingMessage, 'headers'>): string => {
+  const sent = request.headers['x-request-id']
+  return typeof sent === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(sent) ? sent : randomUUID()
+}
+
+/** Absolute form, as sent to proxies, names the same path (RFC 9112, 3.2.2). */
+export const pathOf = ({ url = '/' }: IncomingMessage): string =>
+  url.charCodeAt(0) === 47 ? url : url.replace(/^https?:\/\/[^/?#]*\/?/i, '/')
+
+const reasons: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  405: 'Method Not Allowed',
+  408: 'Request Timeout',
+  413: 'Payload Too Large',
+  431: 'Request Header Fields Too Large',
+}
+
+/** Answers on a socket that no response of Node's stands for, and ends the connection. */
+const endWith = (socket: Duplex, answer: ApiError, requestId: string): void => {
+  const body = envelopeOf(answer)
+  const headers = {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(body),
+    'x-request-id': requestId,
+    ...commonHeaders,
+    ...usualHeaders,
+    ...answer.headers,
+    connection: 'close',
+  }
+  const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.end(`HTTP/1.1 ${answer.status} ${reasons[answer.status]}\r\n${head.join('')}\r\n${body}`)
+}
+
+const parserRefusals: Readonly<Record<string, ApiError>> = {
+  HPE_HEADER_OVERFLOW: refusal(431, 'HEADERS_TOO_LARGE', 'The headers have more than 16 KB.'),
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: refusal(413, 'PAYLOAD_TOO_LARGE', 'The chunk extensions have more than 16 KB.'),
+  ERR_HTTP_REQUEST_TIMEOUT: refusal(408, 'REQUEST_TIMEOUT', 'The request did not come whole in time.'),
+}
+const notHttp = refusal(400, 'INVALID_INPUT', 'This is not HTTP.')
+
+/** A request that Node's parser refuses gets one last answer, unless another answer has begun on this connection. */
+export const refuseUnparsed = (error: Error & { code?: string }, socket: Duplex): void => {
+  const inFlight = (socket as { _httpMessage?: ServerResponse | null })._httpMessage
+  if (error.code === 'ECONNRESET' || !socket.writable || inFlight?.headersSent) {
+    socket.destroy()
+    return
+  }
+  endWith(socket, parserRefusals[error.code ?? ''] ?? notHttp, randomUUID())
+}
+
+const countHosts = ({ rawHeaders }: IncomingMessage): number => {
+  let count = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] as string
+    if (name.length === 4 && name.toLowerCase() === 'host') count += 1
+  }
+  return count
+}
+
+/** RFC 9112, 3.2: one Host header in HTTP/1.1, and never two, of which a proxy may have believed the other. */
+const refusedOf = (request: IncomingMessage): ApiError | null => {
+  const hosts = countHosts(request)
+  if (hosts > 1) return refusal(400, 'INVALID_INPUT', 'The request has more than one Host header.')
+  if (hosts === 0 && request.httpVersion === '1.1')
+    return refusal(400, 'INVALID_INPUT', 'The request has no Host header.')
+  const { expect } = request.headers
+  if (expect !== undefined && expect.toLowerCase() !== '100-continue' && request.httpVersion === '1.1')
+    return refusal(417, 'EXPECTATION_FAILED', 'The only expectation that is met is 100-continue.')
+  return null
+}
+
+/** Requests that Node would answer by itself or not at all: without a Host, with another expectation, CONNECT. */
+export const guardProtocol = (app: FastifyInstance): void => {
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
+  app.server.on('connect', (request: IncomingMessage, socket: Duplex) => {
+    const allow = { allow: 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS' }
+    socket.on('error', () => socket.destroy())
+    endWith(socket, refusal(405, 'METHOD_NOT_ALLOWED', 'This server is no proxy.', null, allow), requestIdOf(request))
+  })
+  app.addHook('onRequest', (request, reply, done) => {
+    const refused = refusedOf(request.raw)
+    if (!refused) return done()
+    send(reply.header('connection', 'close'), { status: refused.status, body: envelopeOf(refused) })
+  })
+}
