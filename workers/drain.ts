@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { dataOf } from '#server/database/database.ts'
 import type { Services } from '#server/services.ts'
+import { isUnsealed, sealTenant } from '#workers/seal.ts'
 import type { OutboxRow, OutboxTask, TenantContext } from '#workers/task.ts'
 
 /** How long a lease lasts, and how often one whose work still runs is renewed. */
@@ -59,15 +60,20 @@ const runDue = async (
 ): Promise<void> => {
   const running = new Map<OutboxRow, Promise<void>>()
   const stopRenewing = renew(context, running, pace)
+  let sealing: Promise<void> | undefined
   try {
     while (performance.now() < until) {
-      const rows = dataOf<OutboxRow[]>(
-        await context.call('outbox_lease', {
-          batch: together - running.size,
-          seconds: pace.leaseSeconds,
-          lane_limit: laneLimit,
-        }),
-      )
+      const lease = await context.call('outbox_lease', {
+        batch: together - running.size,
+        seconds: pace.leaseSeconds,
+        lane_limit: laneLimit,
+      })
+      if (!sealing && isUnsealed(lease)) {
+        sealing = sealTenant(context).finally(() => {
+          sealing = undefined
+        })
+      }
+      const rows = dataOf<OutboxRow[]>(lease)
       for (const row of rows) {
         running.set(
           row,
@@ -79,7 +85,7 @@ const runDue = async (
       if (rows.length === 0 || running.size >= together) await Promise.race(running.values())
     }
   } finally {
-    await Promise.all(running.values())
+    await Promise.all([...running.values(), sealing])
     stopRenewing()
   }
 }

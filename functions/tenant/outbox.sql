@@ -81,11 +81,12 @@ begin
                   order by t.due_at)
     into leased
     from taken t;
-  return internal.reply(200, coalesce(leased, '[]'));
+  -- beside the rows, so that a drain seals the audit trail without asking whether there is something to seal
+  return row(200, json_build_object('data', coalesce(leased, '[]'), 'is_unsealed', internal.audit_waiting()), null)::api.reply;
 end $$;
 comment on function api.outbox_lease is
   'Takes due rows for some seconds: their ids, tasks, keys, payloads. At most lane_limit of one lane run at once, however many lease. A row whose
-   worker died is due again when its lease ends. Serialises its callers.';
+   worker died is due again when its lease ends. is_unsealed beside data: rows of the audit trail wait for their seal. Serialises its callers.';
 
 create or replace function api.outbox_renew(held json, seconds int) returns api.reply
 language sql volatile as $$

@@ -4,6 +4,8 @@ import type { Logger } from 'pino'
 /** Tells the workers that a tenant has due work. */
 export type Waker = {
   wake(projectId: string, dueAt: string): void
+  /** Has the audit trails of control sealed. */
+  seal(): void
   /** Notes that a tenant is written to, so that the minute's sweep looks at it; at most every five minutes. */
   written(projectId: string): void
   flush(): Promise<void>
@@ -21,6 +23,7 @@ export const createWaker = (
 ): Waker => {
   let due = new Map<string, number>()
   let fresh: string[] = []
+  let isSealDue = false
   const noted = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> = Promise.resolve()
@@ -29,10 +32,13 @@ export const createWaker = (
     timer = undefined
     const wakes = [...due].map(([id, at]) => ({ id, at: new Date(at).toISOString(), now: at <= Date.now() + 1000 }))
     const written = fresh
+    const seals = isSealDue
     due = new Map()
     fresh = []
+    isSealDue = false
     try {
       if (wakes.length > 0) await jobs.query(addDrains, [JSON.stringify(wakes)])
+      if (seals) await jobs.query(addSeal)
       if (written.length > 0) await noteWritten(written)
     } catch (error) {
       log.warn({ error: (error as Error).message, tenants: wakes.length }, 'cannot wake tenants now; the sweep will')
@@ -48,6 +54,10 @@ export const createWaker = (
     wake(projectId, dueAt) {
       const at = Date.parse(dueAt)
       due.set(projectId, Math.min(at, due.get(projectId) ?? at))
+      soon()
+    },
+    seal() {
+      isSealDue = true
       soon()
     },
     written(projectId) {
@@ -70,6 +80,8 @@ export const createWaker = (
     },
   }
 }
+
+const addSeal = `select graphile_worker.add_job('audit__seal', job_key := 'audit__seal', max_attempts := 5)`
 
 const addDrains = `
   select graphile_worker.add_job('tenant__drain', json_build_object('project_id', w.id),

@@ -118,12 +118,16 @@ const exportAll = (context: HandlerContext) => {
   })
 }
 
+type Key = { readonly id: string; readonly key: string }
+
 type Verified = {
   readonly checked: number
   readonly last_position: number | null
   readonly is_over: boolean
-  readonly first_broken: { readonly id: string; readonly key: string } | null
+  readonly first_broken: Key | null
   readonly is_cut: boolean
+  /** In the last step alone: how many rows wait for their seal, and the row up to which all have one. */
+  readonly sealed: { readonly unsealed: number; readonly through: Key | null } | null
 }
 
 /** Goes over one place's chain, some rows at a time, up to the first that does not follow from the one before. */
@@ -137,18 +141,30 @@ const verifyPlace = async (ask: Ask, args: Arguments, isWanted: () => boolean) =
   }
 }
 
+const inOrder = (keys: readonly (Key | null)[]): Key[] =>
+  keys.filter((key) => key !== null).sort((a, b) => (a.key < b.key ? -1 : 1))
+const oldest = (keys: readonly (Key | null)[]): Key | undefined => inOrder(keys)[0]
+
+/** The row of the list up to which every one is sealed, in both places. */
+const sealedThrough = (parts: readonly Verified[]): Key | null | undefined => {
+  const places = parts.flatMap(({ sealed }) => (sealed ? [sealed] : []))
+  const waiting = places.filter(({ unsealed }) => unsealed > 0).map(({ through }) => through)
+  if (waiting.includes(null)) return null
+  return waiting.length > 0 ? oldest(waiting) : inOrder(places.map(({ through }) => through)).at(-1)
+}
+
 const verify = async (context: HandlerContext) => {
   const isWanted = () => !context.request.raw.destroyed
   const parts = await Promise.all(
     placesOf(context, 'FETCH_FAILED').map((ask) => verifyPlace(ask, context.query, isWanted)),
   )
-  const [first] = parts
-    .flatMap(({ first_broken }) => (first_broken ? [first_broken] : []))
-    .sort((a, b) => (a.key < b.key ? -1 : 1))
+  const first = oldest(parts.map(({ first_broken }) => first_broken))
   const result = {
     verified: !first && parts.every(({ is_cut }) => !is_cut),
     checked: parts.reduce((sum, part) => sum + part.checked, 0),
     first_broken_id: first?.id ?? null,
+    sealed_through_id: sealedThrough(parts)?.id ?? null,
+    unsealed: parts.reduce((sum, { sealed }) => sum + (sealed?.unsealed ?? 0), 0),
   }
   return { status: 200, body: JSON.stringify({ data: result }) }
 }
@@ -189,11 +205,19 @@ export const audit = area({
     }),
     route('GET /admin/projects/:projectId/audit-events/verify', {
       caller: projectOwner,
-      summary: 'Whether nothing in the trail was altered, taken out or cut off',
+      summary: 'Whether nothing in the trail was changed, removed, put in or cut off, and up to which row it is sealed',
       query: range,
       handle: verify,
       replies: {
-        200: data(z.strictObject({ verified: z.boolean(), checked: z.int(), first_broken_id: Uuid.nullable() })),
+        200: data(
+          z.strictObject({
+            verified: z.boolean(),
+            checked: z.int(),
+            first_broken_id: Uuid.nullable(),
+            sealed_through_id: Uuid.nullable(),
+            unsealed: z.int(),
+          }),
+        ),
       },
       refusals: reachable,
       failure: 'FETCH_FAILED',
