@@ -120,6 +120,8 @@ const exportAll = (context: HandlerContext) => {
 
 type Key = { readonly id: string; readonly key: string }
 
+type Sealed = { readonly unsealed: number; readonly first_unsealed: string | null; readonly through: Key | null }
+
 type Verified = {
   readonly checked: number
   readonly last_position: number | null
@@ -127,7 +129,7 @@ type Verified = {
   readonly first_broken: Key | null
   readonly is_cut: boolean
   /** In the last step alone: how many rows wait for their seal, and the row up to which all have one. */
-  readonly sealed: { readonly unsealed: number; readonly through: Key | null } | null
+  readonly sealed: Sealed | null
 }
 
 /** Goes over one place's chain, some rows at a time, up to the first that does not follow from the one before. */
@@ -141,30 +143,33 @@ const verifyPlace = async (ask: Ask, args: Arguments, isWanted: () => boolean) =
   }
 }
 
-const inOrder = (keys: readonly (Key | null)[]): Key[] =>
-  keys.filter((key) => key !== null).sort((a, b) => (a.key < b.key ? -1 : 1))
-const oldest = (keys: readonly (Key | null)[]): Key | undefined => inOrder(keys)[0]
+const byKey = (a: Key, b: Key) => (a.key < b.key ? -1 : 1)
 
-/** The row of the list up to which every one is sealed, in both places. */
-const sealedThrough = (parts: readonly Verified[]): Key | null | undefined => {
-  const places = parts.flatMap(({ sealed }) => (sealed ? [sealed] : []))
-  const waiting = places.filter(({ unsealed }) => unsealed > 0).map(({ through }) => through)
-  if (waiting.includes(null)) return null
-  return waiting.length > 0 ? oldest(waiting) : inOrder(places.map(({ through }) => through)).at(-1)
+/** The row of the list up to which every one is sealed: the newest of both places that is older than what waits in either. */
+const sealedThrough = async (places: readonly Ask[], parts: readonly (Sealed | null)[]): Promise<string | null> => {
+  const first = parts
+    .map((part) => part?.first_unsealed ?? null)
+    .filter((key) => key !== null)
+    .sort()[0]
+  const sealed = first
+    ? await Promise.all(places.map(async (ask) => dataOf<Sealed>(await ask('audit_sealed', { before: first }))))
+    : parts
+  const through = sealed.flatMap((part) => part?.through ?? [])
+  return through.sort(byKey).at(-1)?.id ?? null
 }
 
 const verify = async (context: HandlerContext) => {
   const isWanted = () => !context.request.raw.destroyed
-  const parts = await Promise.all(
-    placesOf(context, 'FETCH_FAILED').map((ask) => verifyPlace(ask, context.query, isWanted)),
-  )
-  const first = oldest(parts.map(({ first_broken }) => first_broken))
+  const places = placesOf(context, 'FETCH_FAILED')
+  const parts = await Promise.all(places.map((ask) => verifyPlace(ask, context.query, isWanted)))
+  const [first] = parts.flatMap(({ first_broken }) => first_broken ?? []).sort(byKey)
+  const sealed = parts.map((part) => part.sealed)
   const result = {
     verified: !first && parts.every(({ is_cut }) => !is_cut),
     checked: parts.reduce((sum, part) => sum + part.checked, 0),
     first_broken_id: first?.id ?? null,
-    sealed_through_id: sealedThrough(parts)?.id ?? null,
-    unsealed: parts.reduce((sum, { sealed }) => sum + (sealed?.unsealed ?? 0), 0),
+    sealed_through_id: await sealedThrough(places, sealed),
+    unsealed: sealed.reduce((sum, part) => sum + (part?.unsealed ?? 0), 0),
   }
   return { status: 200, body: JSON.stringify({ data: result }) }
 }

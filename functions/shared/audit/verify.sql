@@ -112,10 +112,11 @@ begin
   -- counted with their seals and digests
   select count(*), 0, max(c.at),
          (array_agg(json_build_object('id', c.id, 'key', internal.audit_key(c.event)) order by c.at)
-           filter (where not exists (select from app.audit_seals s
+           filter (where c.at not between 1 and 999999999999999
+                     or not exists (select from app.audit_seals s
                                       where s.event_id = c.id and s.occurred_at = c.occurred_at and s.scope = audit_verify_rows.scope
                                         and s.sealed_at >= c.occurred_at)
-                     and not exists (select from app.audit_digests d where d.position = c.at and d.event_id = c.id)))[1]
+                        and not exists (select from app.audit_digests d where d.position = c.at and d.event_id = c.id)))[1]
     into seen, counted, last_position, broken
     from chosen c;
 end $$;
@@ -138,6 +139,7 @@ begin
   select count(*), count(*), max(c.position),
          (array_agg(json_build_object('id', c.event_id, 'key', internal.audit_key_of(c.occurred_at, c.position, c.event_id)) order by c.position)
            filter (where ((c.event).hash is null and (c.event).scope = audit_verify_digests.scope and (c.event).position = c.position
+                          and c.position between 1 and 999999999999999
                           and internal.audit_digest(c.event) = c.digest) is not true))[1]
     into seen, counted, last_position, broken
     from chosen c;
@@ -167,28 +169,33 @@ language sql stable as $$
 $$;
 comment on function internal.audit_is_cut is 'Whether a month ends elsewhere than was recorded: what is cut off the end leaves nothing behind that could be broken.';
 
-create or replace function internal.audit_sealed(scope uuid) returns json
+create or replace function internal.audit_sealed(scope uuid, before text default null) returns json
 language sql stable as $$
   with waiting as (
-    select count(*) as unsealed, min(internal.audit_key_of(d.occurred_at, d.position, d.event_id)) as first_key
+    select count(*) as unsealed, min(internal.audit_key_of(d.occurred_at, d.position, d.event_id) collate "C") as first_key
       from app.audit_digests d
      where d.scope = audit_sealed.scope
-  ), first_one as (
-    select w.unsealed, split_part(w.first_key, ' ', 1)::timestamptz as at, split_part(w.first_key, ' ', 2)::bigint as position,
-           split_part(w.first_key, ' ', 3)::uuid as id
-      from waiting w
+  ), bound as (
+    select split_part(k.key, ' ', 1)::timestamptz as at, split_part(k.key, ' ', 2)::bigint as position, split_part(k.key, ' ', 3)::uuid as id
+      from (select least(w.first_key, audit_sealed.before) as key from waiting w) k
   )
-  select json_build_object('unsealed', f.unsealed, 'through', (
+  select json_build_object('unsealed', w.unsealed, 'first_unsealed', w.first_key, 'through', (
            select json_build_object('id', e.id, 'key', internal.audit_key(e))
              from app.audit_events e
             where e.scope = audit_sealed.scope
-              and (f.at is null or (e.occurred_at <= f.at and (e.occurred_at, e.position, e.id) < (f.at, f.position, f.id)))
+              and (b.at is null or (e.occurred_at <= b.at and (e.occurred_at, e.position, e.id) < (b.at, b.position, b.id)))
             order by e.occurred_at desc, e.position desc, e.id desc
             limit 1))
-    from first_one f
+    from waiting w, bound b
 $$;
 comment on function internal.audit_sealed is
-  'How many rows wait for their seal, and through which row of the list all are sealed: the newest, or the one before the oldest that waits.';
+  'How many rows wait for their seal, the key of the oldest of them, and through which row all are sealed: the newest before it, and before the key "before".';
+
+create or replace function api.audit_sealed(before text) returns api.reply
+language sql stable as $$
+  select internal.reply(200, internal.audit_sealed(internal.audit_scope(), audit_sealed.before))
+$$;
+comment on function api.audit_sealed is 'Through which row, older than a key, one database''s part of a trail is sealed: {unsealed, first_unsealed, through {id, key}}.';
 
 create or replace function api.audit_verify(since timestamptz default null, until timestamptz default null, after_position bigint default 0,
                                             page_limit int default 2000)
@@ -207,9 +214,11 @@ declare
 begin
   loop
     execute format('select * from internal.%I($1, $2, $3, $4, $5)', 'audit_verify_' || walks[walk + 1])
-       into step using own_scope, audit_verify.since, audit_verify.until, after, audit_verify.page_limit;
+       into step using own_scope, audit_verify.since, audit_verify.until,
+                       -- from the very first: what was put in may have any position
+                       case when after = 0 then -9223372036854775808 else after end, audit_verify.page_limit;
     counted := counted + step.counted;
-    after := coalesce(step.last_position, after);
+    after := greatest(least(coalesce(step.last_position, 0), walk_size - 1), 0);
     exit when step.broken is not null or step.seen >= audit_verify.page_limit;
     walk := walk + 1;
     after := 0;
@@ -223,4 +232,4 @@ begin
 end $$;
 comment on function api.audit_verify is
   'Verifies one database''s part of a trail, some rows at a time, from last_position of the step before: what was changed, removed, put in or cut off shows,
-   sealed or not. The last step has {unsealed, through} as sealed. Supplement A5.';
+   sealed or not. The last step has internal.audit_sealed as sealed. Supplement A5.';
