@@ -68,7 +68,9 @@ const measure = async (url: string, developer: Record<string, string>, projectId
       )
       let beside = 0
       while (!isOver) {
-        const small = await timed(() => admin('POST', '/config', { key: 'bench', value: { round, at: performance.now() } }))
+        const small = await timed(() =>
+          admin('POST', '/config', { key: 'bench', value: { round, at: performance.now() } }),
+        )
         beside = Math.max(beside, small)
       }
       if (round > 0) figures.get(way)?.push({ bulk: await running, beside })
