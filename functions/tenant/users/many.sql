@@ -125,7 +125,8 @@ create or replace function internal.bulk_apply(items jsonb, is_careful boolean,
                                                out results json[], out updated int, out moved_segments uuid[], out moved_users uuid[], out moved_in boolean[])
 language plpgsql volatile as $$
 declare
-  contested constant uuid[] := case when bulk_apply.is_careful then '{}' else internal.bulk_contested(bulk_apply.items) end;
+  contested constant uuid[] := case when not bulk_apply.is_careful and jsonb_path_exists(bulk_apply.items, '$[*].set')
+                                    then internal.bulk_contested(bulk_apply.items) else '{}' end;
   each record;
   whose uuid;
   properties jsonb;
