@@ -43,6 +43,8 @@ const runOn =
       Object.values(args),
     )
     await control.query('commit')
+    // what was written to the audit trail; a running server seals what this cannot
+    await control.query('select internal.audit_seal(1000)')
     const [row] = rows
     // after the commit: a server that looks again must find what changed
     if (row?.changed) await control.query('select pg_notify($1, $2)', [changedChannel, row.changed])

@@ -169,6 +169,7 @@ export const assemble = async (
     log,
     clock: () => harness.clock?.()?.toISOString() ?? null,
     isBehind: (place) => behind.has(place.database),
+    onUnsealed: () => waker.seal(),
   })
   const behind = new Set<string>()
   const controlPlace: Place = { cluster, database: controlName(config.DATABASE_PREFIX), kind: 'control' }

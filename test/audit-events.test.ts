@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type Project, startHarness } from '#test/support/harness.ts'
+import { sealControl } from '#workers/seal.ts'
 
 /** A pooler keeps its connections to a database that takes no new ones, so none goes away behind it. */
 const isPooled = process.env['DATABASE_STATEMENTS'] === 'unnamed'
@@ -34,6 +35,11 @@ const shut = async (of: Project) => {
   const { control, database } = harness.running.services
   await harness.control(`alter database "${of.database}" with allow_connections false`)
   await database.pools.forget(`${control.cluster.id}/${of.database}`)
+}
+/** Seals what waits in both places. */
+const seal = async (of: Project) => {
+  await of.drain()
+  await sealControl(harness.running.services)
 }
 const webhook = (event_name: string, of: Project = project) =>
   of.admin.post('/webhooks', { event_name, target_url: 'https://1.1.1.1/' })
@@ -289,29 +295,53 @@ describe('verifying', () => {
     const own = await harness.project()
     await webhook('a', own)
     await own.developer.patch(`/admin/projects/${own.id}`, { name: 'b' })
-    expect(await verify(own)).toEqual({ verified: true, checked: 5, first_broken_id: null })
+    const newest = (await list('limit=1', own)).data[0].id
+    const sealed = { first_broken_id: null, unsealed: 0 }
+    await seal(own)
+    expect(await verify(own)).toEqual({ verified: true, checked: 5, ...sealed, sealed_through_id: newest })
     await own.sql(`select internal.audit('test.many', 'tests', n::text) from generate_series(1, 4100) n`)
-    expect(await verify(own)).toEqual({ verified: true, checked: 4105, first_broken_id: null })
+    const waiting = { first_broken_id: null, unsealed: 4100, sealed_through_id: newest }
+    expect(await verify(own)).toEqual({ verified: true, checked: 4105, ...waiting })
+    await seal(own)
+    expect(await verify(own)).toMatchObject({ verified: true, checked: 4105, ...sealed })
   })
 
-  test('finds what was altered, taken out, put in, moved or cut off, in either place, and where first', async () => {
+  test.each([
+    ['before it is sealed', false],
+    ['after it was sealed', true],
+  ])('finds what was changed, removed, put in or moved %s, in either place, and where first', async (_, isSealed) => {
     const own = await harness.project()
     await own.sql(`select internal.audit('test.many', 'tests', n::text) from generate_series(1, 10) n`)
+    if (isSealed) await seal(own)
     const row = async (n: number) =>
       (await own.sql(`select id from app.audit_events where target_id = $1`, [String(n)]))[0].id
     const fifth = await row(5)
-    const sixth = await row(6)
+    const stranger = randomUUID()
+    const columns = 'scope, position, occurred_at, actor, action, target_type, target_id, changes, status'
     await own.sql('create table app.test_copies as select * from app.audit_events')
     const changes: [string, string | null][] = [
       [`update app.audit_events set changes = '{"n": [1, 2]}' where target_id = '5'`, fifth],
       [`update app.audit_events set status = 500 where target_id = '5'`, fifth],
       [`update app.audit_events set actor = '{"type": "system"}' where target_id = '5'`, fifth],
       [`update app.audit_events set hash = repeat('0', 64) where target_id = '5'`, fifth],
-      [`delete from app.audit_events where target_id = '5'`, sixth],
-      [`delete from app.audit_events where target_id::int <= 5`, sixth],
-      [`update app.audit_events set position = 12 where target_id = '5'`, sixth],
-      [`delete from app.audit_events where target_id = '10'`, null],
-      [`delete from app.audit_events`, null],
+      [`update app.audit_events set occurred_at = occurred_at - interval '1 second' where target_id = '5'`, fifth],
+      [`update app.audit_events set scope = gen_random_uuid() where target_id = '5'`, fifth],
+      [`update app.audit_events set id = '${stranger}' where target_id = '5'`, isSealed ? fifth : stranger],
+      [`update app.audit_events set target_id = '55' where target_id = '5'`, fifth],
+      [`update app.audit_events set position = 1000000 where target_id = '5'`, fifth],
+      [`delete from app.audit_events where target_id = '5'`, fifth],
+      [`delete from app.audit_events where target_id::int <= 5`, await row(1)],
+      [`delete from app.audit_events where target_id = '10'`, await row(10)],
+      [`delete from app.audit_events`, await row(1)],
+      [
+        `insert into app.audit_events (id, ${columns}) select '${stranger}', scope, position + 1000, occurred_at, actor, action, target_type, target_id, changes, status from app.audit_events where target_id = '5'`,
+        stranger,
+      ],
+      // the id of a row that is there
+      [
+        `insert into app.audit_events (id, ${columns}) select id, scope, position + 1000, occurred_at + interval '1 us', actor, action, target_type, target_id, changes, status from app.audit_events where target_id = '5'`,
+        fifth,
+      ],
     ]
     for (const [change, broken] of changes) {
       await own.sql(change)
@@ -337,14 +367,16 @@ describe('verifying', () => {
       await webhook(`bound_${n}`, own)
     }
     const since = (n: number) => `since=${hour(n)}`
-    expect(await verify(own, since(2))).toEqual({ verified: true, checked: 2, first_broken_id: null })
+    expect(await verify(own, since(2))).toMatchObject({ verified: true, checked: 2, first_broken_id: null })
+    await own.drain()
+    expect(await verify(own, since(2))).toMatchObject({ verified: true, checked: 2, first_broken_id: null })
     await own.sql(`update app.audit_events set ip = 'x' where changes ->> 'event_name' like '%bound_1%'`)
     expect(await verify(own, since(2))).toMatchObject({ verified: true })
     expect(await verify(own, `${since(1)}&until=${hour(2)}`)).toMatchObject({
       verified: false,
       checked: 1,
     })
-    await own.sql(`delete from app.audit_events where changes ->> 'event_name' like '%bound_1%'`)
+    await own.sql(`delete from app.audit_seals where position = 1`)
     expect(await verify(own, since(2))).toMatchObject({ verified: false })
     expect(await verify(own, since(3))).toMatchObject({ verified: true, checked: 1 })
     expect(await own.admin.get(`${path}/verify?since=x`)).toMatchObject({

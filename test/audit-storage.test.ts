@@ -13,11 +13,15 @@ const maintain = async () => {
   await jobs.find(({ name }) => name === 'fleet__maintain')?.run(services, {})
 }
 type Sql = typeof harness.control
-const partitions = async (sql: Sql) =>
+const partitionsOf = async (sql: Sql, parent: string) =>
   (
-    await sql(`select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
-                where i.inhparent = 'app.audit_events'::regclass order by 1`)
+    await sql(
+      `select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
+                where i.inhparent = to_regclass('app.' || $1) order by 1`,
+      [parent],
+    )
   ).map(({ relname }) => relname)
+const partitions = (sql: Sql) => partitionsOf(sql, 'audit_events')
 /** A change at a time, by nobody in particular. */
 const change = (sql: Sql, at: string, target: string) =>
   sql(`select internal.audit('test.change', 'tests', $2, scope => $3) from set_config('app.clock', $1, true)`, [
@@ -63,23 +67,31 @@ describe.each([
     expect(await partitions(sql)).not.toContain(`audit_events_${decade}106`)
   })
 
-  test('begins each month with the last hash of the one before, and never goes back into a month that is over', async () => {
+  test('begins each month of seals with the last hash of the one before, and never goes back into a month that is over', async () => {
     const sql = await start()
+    const seal = () => sql('select internal.audit_seal(1000)')
     await change(sql, `${decade}2-05-31T12:00:00Z`, 'may')
+    await seal()
     await change(sql, `${decade}2-06-01T00:00:01Z`, 'june')
-    // a transaction that began before midnight, and came second
+    await seal()
+    // a transaction that began before midnight, and committed when June was sealed already
     await change(sql, `${decade}2-05-31T23:59:59Z`, 'late')
+    await seal()
     const rows = await sql(
-      `select target_id, hash, occurred_at from app.audit_events where action = 'test.change' and occurred_at >= '${decade}2-05-01' order by position`,
-    )
-    expect(rows.map(({ target_id }) => target_id)).toEqual(['may', 'june', 'late'])
-    expect(rows[2].occurred_at).toEqual(new Date(`${decade}2-06-01T00:00:01Z`))
-    const chains = await sql(
-      `select month::text, opening_hash, last_hash from app.audit_chains where scope = $1 and month >= '${decade}2-05-01' order by month`,
+      `select e.target_id, s.hash, e.occurred_at, s.sealed_at
+         from app.audit_events e join app.audit_seals s on s.event_id = e.id
+        where e.action = 'test.change' and e.occurred_at >= '${decade}2-05-01' and s.scope = $1 order by s.position`,
       [scope],
     )
-    expect(chains).toEqual([
-      { month: `${decade}2-05-01`, opening_hash: expect.any(String), last_hash: rows[0].hash },
+    expect(rows.map(({ target_id }) => target_id)).toEqual(['may', 'june', 'late'])
+    expect(rows[2].occurred_at).toEqual(new Date(`${decade}2-05-31T23:59:59Z`))
+    expect(rows[2].sealed_at).toEqual(new Date(`${decade}2-06-01T00:00:01Z`))
+    const heads = await sql(
+      `select month::text, opening_hash, last_hash from app.audit_heads where scope = $1 and month >= '${decade}2-05-01' order by month`,
+      [scope],
+    )
+    expect(heads).toEqual([
+      { month: `${decade}2-05-01`, opening_hash: expect.any(Buffer), last_hash: rows[0].hash },
       { month: `${decade}2-06-01`, opening_hash: rows[0].hash, last_hash: rows[2].hash },
     ])
   })
@@ -92,7 +104,7 @@ test('months without a day of the last 400 are dropped, and what is left can sti
     const rows = await project.as(
       'app_admin',
       { 'app.clock': at },
-      `select r.body -> 'data' as data from api.audit_verify(page_limit => 3) r`,
+      `select r.body -> 'data' as data from api.audit_verify(page_limit => 4) r`,
     )
     return rows[0].data
   }
@@ -103,20 +115,26 @@ test('months without a day of the last 400 are dropped, and what is left can sti
     ['2033-01-31T23:00:00Z', 'b'],
     ['2033-02-01T00:00:00Z', 'c'],
     ['2033-02-02T00:00:00Z', 'd'],
-  ] as const)
+    // a row of January that commits in February: it goes with its month, its seal with the next
+    ['2033-01-31T23:59:00Z', 'late'],
+  ] as const) {
     await change(sql, at, name)
+    await sql(`select internal.audit_seal(1) from set_config('app.clock', $1, true)`, [at])
+  }
   // 400 days after the last of January: that day still counts
   harness.setTime('2034-03-07T00:00:00Z')
   await maintain()
-  expect(await rowsIn(sql, 'audit_events')).toEqual(['a', 'b', 'c', 'd'])
+  expect(await rowsIn(sql, 'audit_events')).toEqual(['a', 'b', 'c', 'd', 'late'])
   harness.setTime('2034-03-08T00:00:00Z')
   await maintain()
   expect(await partitions(sql)).not.toContain('audit_events_203301')
+  const kept = await partitionsOf(sql, 'audit_seals')
+  expect([kept.includes('audit_seals_203301'), kept.includes('audit_seals_203302')]).toEqual([false, true])
   expect(await rowsIn(sql, 'audit_events')).toEqual(['c', 'd'])
   const now = '2034-03-08T00:00:00Z'
   expect(await verify(now)).toMatchObject({ checked: 2, first_broken: null, is_cut: false })
   // the recorded hash holds the first one that is left
-  await sql(`update app.audit_chains set opening_hash = repeat('0', 64) where month = '2033-02-01'`)
+  await sql(`update app.audit_heads set opening_hash = opening_hash || '\\x00' where month = '2033-02-01'`)
   expect(await verify(now)).toMatchObject({ first_broken: { id: expect.any(String) } })
 
   // a trail of which everything is gone goes on where it ended
@@ -125,12 +143,15 @@ test('months without a day of the last 400 are dropped, and what is left can sti
   expect(await rowsIn(sql, 'audit_events')).toEqual([])
   expect(await verify('2036-01-01T00:00:00Z')).toMatchObject({ checked: 0, is_cut: false })
   await change(sql, '2036-01-01T00:00:00Z', 'e')
-  const [{ position }] = await sql(`select position from app.audit_events where target_id = 'e'`)
-  expect(Number(position)).toBe(5)
+  await sql(`select internal.audit_seal(3) from set_config('app.clock', '2036-01-01T00:00:00Z', true)`)
+  const [{ position }] = await sql(
+    `select s.position from app.audit_seals s join app.audit_events e on e.id = s.event_id where e.target_id = 'e'`,
+  )
+  expect(Number(position)).toBe(6)
   expect(await verify('2036-01-01T00:00:00Z')).toMatchObject({ checked: 1, first_broken: null, is_cut: false })
 })
 
-test('developers never wait for one another: the trails of two projects are written at the same time', async () => {
+test('writers never wait for one another: one trail is written by two transactions at the same time', async () => {
   const [one, other] = [await harness.project(), await harness.project()]
   const login = async () => {
     const client = new pg.Client({ connectionString: databaseUrl(services.control.database) })
@@ -142,9 +163,11 @@ test('developers never wait for one another: the trails of two projects are writ
   try {
     const audit = `select internal.audit('test.change', 'tests', 'x', scope => $1)`
     await first.query(audit, [one.id])
-    await second.query(`set local lock_timeout = '200ms'`)
+    // refused at once, were there any lock to wait for
+    await second.query(`set local lock_timeout = '1ms'`)
     await second.query(audit, [other.id])
-    await expect(second.query(audit, [one.id])).rejects.toThrow(/lock timeout/)
+    await second.query(audit, [one.id])
+    await second.query('commit')
   } finally {
     await first.end()
     await second.end()
@@ -170,8 +193,15 @@ describe('is append-only', () => {
     'delete from app.audit_events',
     'truncate app.audit_events',
     'delete from app.audit_events_default',
-    `update app.audit_chains set last_hash = ''`,
-    'delete from app.audit_chains',
+    ...['audit_chains', 'audit_heads', 'audit_digests', 'audit_seals', 'audit_seals_default'].flatMap((table) => [
+      `insert into app.${table} select * from app.${table}`,
+      `update app.${table} set scope = scope`,
+      `delete from app.${table}`,
+      `truncate app.${table}`,
+    ]),
+    `select nextval('app.audit_positions')`,
+    `select internal.audit_many(array['a'], 'b', array['c'], array['{}']::json[], array[200], array[gen_random_uuid()])`,
+    `select internal.audit_head_keep(null, 1)`,
     'drop table app.audit_events',
     `select internal.audit('a', 'b', 'c')`,
     'alter table app.audit_events disable trigger all',

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { type Answer, startHarness, type User } from '#test/support/harness.ts'
 import { openTransaction, untilBlocked } from '#test/support/transaction.ts'
@@ -190,6 +191,49 @@ describe('while it is deleted', () => {
     expect(grant.outcome).toMatchObject({ xp: { given: 5 }, ...outcome })
   })
 
+  test('a challenge that is counted, for the first time or further', async () => {
+    for (const steps of [0, 1]) {
+      made += 1
+      const { id } = await make('/challenges', {
+        ...{ name: `Challenge ${made}`, goal_type: 'event_count', event_name: 'ran', goal_value: 5 },
+        ...{
+          start_at: harness.now().toISOString(),
+          end_at: new Date(harness.now().getTime() + 86_400_000).toISOString(),
+        },
+      })
+      const step = () => asWorker('select (api.challenges_recount_step($1, $1, 1)).body as body', [id])
+      for (let n = 0; n < steps; n += 1) expect((await step())[0].body.data).toMatchObject({ is_over: false })
+      const [answer] = await meanwhile('challenge_delete', id, step)
+      expect(answer.body.data).toEqual({ done: 0, changed: 0, is_over: true })
+    }
+  })
+
+  test('an achievement that is unlocked for who qualifies, for the first time or further', async () => {
+    for (const steps of [0, 1]) {
+      made += 1
+      const { id } = await make('/achievements', {
+        ...{ key: `achievement-${made}`, name: 'Achievement' },
+        criteria: { type: 'event_count', event_name: 'ran', target_value: 1000 },
+      })
+      const step = () => asWorker('select (api.achievements_backfill_step($1, $1, true, 1)).body as body', [id])
+      for (let n = 0; n < steps; n += 1) expect((await step())[0].body.data).toMatchObject({ is_over: false })
+      const [answer] = await meanwhile('achievement_delete', id, step)
+      expect(answer.body.data).toEqual({ done: 0, unlocked: 0, is_over: true })
+    }
+  })
+
+  test('a board that is rebuilt', async () => {
+    made += 1
+    const { id } = await make('/leaderboards', {
+      ...{ key: `board-${made}`, name: 'Board', scoring: 'count', period: 'weekly' },
+      source: { type: 'event', event_name: 'ran' },
+    })
+    const operation = randomUUID()
+    const step = () => asWorker('select (api.leaderboard_rebuild_step($1, $2, 1)).body as body', [operation, id])
+    const [answer] = await meanwhile('leaderboard_delete', id, step)
+    expect(answer.body.data).toMatchObject({ state: 'done', swapped: false })
+  })
+
   test('a segment that is evaluated', async () => {
     made += 1
     const { id } = await make('/segments', {
@@ -202,21 +246,20 @@ describe('while it is deleted', () => {
   })
 })
 
-/** Whoever names a currency holds it before they wait to be audited, and so does whoever deletes it. */
-test.each<[string, (code: string) => Promise<Answer>]>([
-  ['an item with a price', (code) => admin.post('/catalog', priced(code))],
-  ['an import with a price', (code) => admin.post('/catalog/import?dry_run=false', [priced(code)])],
-])('no deadlock of %s with the deletion of its currency', async (_name, define) => {
+test.each<[string, (code: string) => [string, unknown[]]]>([
+  ['an item with a price', (code) => ['select api.catalog_define($1)', [JSON.stringify(priced(code))]]],
+  [
+    'an import with a price',
+    (code) => ['select api.catalog_import($1, dry_run => false)', [JSON.stringify([{ index: 0, item: priced(code) }])]],
+  ],
+])('the deletion of a currency waits for %s in it, and is refused', async (_name, statement) => {
   made += 1
   const { code } = await currency()
-  const audited = await administrator()
-  await audited.query(`select api.config_set($1, '1')`, [`audited_${made}`])
-  const defining = define(code)
-  await untilBlocked(project)
+  const defining = await administrator()
+  await defining.query(...statement(code))
   const deleting = admin.delete(`/currencies/${code}`)
-  await untilBlocked(project, 2)
-  await audited.commit()
-  expect([200, 201]).toContain((await defining).status)
+  await untilBlocked(project)
+  await defining.commit()
   expect(await deleting).toMatchObject({ status: 409, error: { code: 'CURRENCY_IN_USE' } })
 })
 

@@ -60,14 +60,15 @@ test.each<[string, (key: string, user: User) => Promise<Answer>]>([
   expect(await acting).toMatchObject({ status: 404, error: { code: 'NOT_FOUND' } })
 })
 
-test('no deadlock of overrides with changes of other flags: all are audited first, and take the one hash then', async () => {
+test('overrides wait for a change of another flag, which has the one hash, and are written then', async () => {
   const [one, two] = [await flag(), await flag()]
   const user = await project.user()
   const changing = await administrator()
-  await changing.query(`select api.config_set('audited', '1')`)
+  await changing.query('select api.flag_toggle($1, false)', [two.key])
   const putting = admin.put(`/flags/${one.key}/overrides`, { [user.id]: true })
   await untilBlocked(project)
-  await changing.query('select api.flag_toggle($1, false)', [two.key])
+  // what has no hash in common waits for neither
+  expect((await admin.post('/config', { key: 'beside', value: 1 })).status).toBe(201)
   await changing.commit()
   expect((await putting).status).toBe(200)
 })

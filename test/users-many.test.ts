@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { type Answer, startHarness } from '#test/support/harness.ts'
+import { openTransaction, untilBlocked } from '#test/support/transaction.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
@@ -156,6 +157,75 @@ describe('a bulk update', () => {
       const failed = answers.flatMap(({ data }) => data.results).filter(({ status }) => status === 'failed')
       expect(failed.map(({ code }) => code)).toEqual(['USER_ALREADY_EXISTS', 'USER_ALREADY_EXISTS'])
     }
+  })
+
+  test('keeps the order of items that pass on what is unique, or name a user anew', async () => {
+    const mail = () => `${unique()}@example.org`
+    const [first, second] = [await make({ email: mail() }), await make({ email: mail() })]
+    const fresh = mail()
+    const statuses = async (items: object[]) =>
+      (await update(items)).data.results.map(({ status, code }: { status: string; code?: string }) => code ?? status)
+    // the second takes what the first gives up, but not before
+    expect(
+      await statuses([
+        { user_id: second.id, set: { email: first.email }, properties: { early: 1 } },
+        { user_id: first.id, set: { email: fresh }, properties: { a: 1 } },
+        { user_id: second.id, set: { email: first.email }, properties: { late: 1 } },
+        { user_id: first.id, set: { email: fresh }, properties: { b: 1 } },
+      ]),
+    ).toEqual(['USER_ALREADY_EXISTS', 'updated', 'updated', 'updated'])
+    expect(await rowOf(first.id)).toMatchObject({ email: fresh, properties: { a: 1, b: 1 } })
+    expect(await rowOf(second.id)).toMatchObject({ email: first.email, properties: { late: 1 } })
+    // a name of a user may be given by an item before
+    const [one, other] = [`one-${unique()}`, `other-${unique()}`]
+    expect(
+      await statuses([
+        { external_id: one, properties: { none: 1 } },
+        { user_id: first.id, set: { external_id: one } },
+        { external_id: one, properties: { c: 1 } },
+        { external_id: one, set: { external_id: other } },
+        { external_id: one, properties: { none: 1 } },
+        { external_id: other, properties: { d: 1 } },
+      ]),
+    ).toEqual(['NOT_FOUND', 'updated', 'updated', 'updated', 'NOT_FOUND', 'updated'])
+    expect(await rowOf(first.id)).toMatchObject({ external_id: other, properties: { a: 1, b: 1, c: 1, d: 1 } })
+    // two that want the same: the first has it
+    const wanted = mail()
+    expect(
+      await statuses([first, second].map(({ id }) => ({ user_id: id, set: { email: wanted }, properties: { e: 1 } }))),
+    ).toEqual(['updated', 'USER_ALREADY_EXISTS'])
+    expect((await rowOf(second.id)).properties).toEqual({ late: 1 })
+  })
+
+  test('fails the item alone whose address another transaction takes meanwhile', async () => {
+    const [one, two] = [await make(), await make()]
+    const taken = `${unique()}@example.org`
+    const other = await openTransaction(project, 'app_admin', { 'app.caller': 'developer' })
+    await other.query('select api.user_create($1)', [JSON.stringify({ email: taken })])
+    const updating = update([
+      { user_id: one.id, properties: { a: 1 } },
+      { user_id: two.id, set: { email: taken }, properties: { a: 1 } },
+      { user_id: two.id, properties: { b: 1 } },
+    ])
+    await untilBlocked(project)
+    await other.commit()
+    const { data } = await updating
+    expect(data).toMatchObject({ updated: 2, failed: 1 })
+    expect(data.results[1]).toMatchObject({ index: 1, code: 'USER_ALREADY_EXISTS', user_id: two.id })
+    expect((await rowOf(one.id)).properties).toEqual({ a: 1 })
+    expect(await rowOf(two.id)).toMatchObject({ email: null, properties: { b: 1 } })
+  })
+
+  test('writes each user once, with one row of the audit trail, however many items name them', async () => {
+    const [one, two] = [await make(), await make()]
+    await update([one, two, one, two, one].map(({ id }, n) => ({ user_id: id, properties: { [`k${n}`]: n } })))
+    expect((await rowOf(one.id)).properties).toEqual({ k0: 0, k2: 2, k4: 4 })
+    const trail = await project.sql(
+      `select target_id, changes, status from app.audit_events where target_id in ($1, $2) and action = 'users.update' order by position`,
+      [one.id, two.id],
+    )
+    const changes = { properties: ['[redacted]', '[redacted]'] }
+    expect(trail).toEqual([one, two].map(({ id }) => ({ target_id: id, changes, status: 200 })))
   })
 
   test('puts users into static segments and takes them out; any other segment fails its item alone', async () => {

@@ -1,8 +1,9 @@
-import { dataOf } from '#server/database/database.ts'
+import { dataOf, type Reply } from '#server/database/database.ts'
 import { ApiError } from '#server/errors.ts'
 import type { Services } from '#server/services.ts'
 import { orStopped, Stopped, sleepUntil } from '#server/stopping.ts'
 import { type Bell, createBell } from '#workers/bell.ts'
+import { isUnsealed, sealTenant } from '#workers/seal.ts'
 import { type OutboxRow, type OutboxTask, type TenantContext, type Urgency, urgencies } from '#workers/task.ts'
 
 /** How long a lease lasts, how often one whose work still runs is renewed, and how long a drain begins new work. */
@@ -130,18 +131,26 @@ const runDue = async (drain: Drain, until: number): Promise<void> => {
   const { asked } = context.services.stopping
   const running: Running = new Map()
   const stopRenewing = renew(context, running, pace)
+  let sealing: Promise<void> | undefined
   try {
     while (!asked.aborted) {
       const isTurnOver = performance.now() > until
       if (isTurnOver && running.size === 0) break
       const rung = bell.listen()
-      const rows = await lease(drain, freePlaces(running, isTurnOver))
+      const leased = await lease(drain, freePlaces(running, isTurnOver))
+      if (!sealing && leased.isUnsealed) {
+        sealing = sealTenant(context).finally(() => {
+          sealing = undefined
+        })
+      }
+      const { rows } = leased
       for (const row of rows) begin(drain, running, row)
       if (running.size === 0) break
       // what ends makes room, in its lane too; what is new may be more urgent
       if (rows.length === 0) await orStopped(Promise.race([...ends(running), rung]), asked).catch(() => undefined)
     }
   } finally {
+    await sealing
     await handBack(context, running)
     stopRenewing()
   }
@@ -149,23 +158,26 @@ const runDue = async (drain: Drain, until: number): Promise<void> => {
 
 const ends = (running: Running) => [...running.values()].map(({ ended }) => ended)
 
-const lease = async (drain: Drain, free: readonly number[]): Promise<OutboxRow[]> => {
+type Leased = { readonly rows: readonly OutboxRow[]; readonly isUnsealed: boolean }
+
+const lease = async (drain: Drain, free: readonly number[]): Promise<Leased> => {
   const { context, pace, rules } = drain
   const batch = free.reduce((sum, each) => sum + each, 0)
-  if (batch === 0) return []
+  if (batch === 0) return { rows: [], isUnsealed: false }
   const args = { batch, seconds: pace.leaseSeconds, lane_limit: laneLimit }
-  if (rules === null) return dataOf<OutboxRow[]>(await context.call('outbox_lease', args))
+  if (rules === null) return leasedOf(await context.call('outbox_lease', args))
   try {
-    const places = `{${free.join(',')}}`
-    return dataOf<OutboxRow[]>(await context.call('outbox_lease', { ...args, rules, places }))
+    return leasedOf(await context.call('outbox_lease', { ...args, rules, places: `{${free.join(',')}}` }))
   } catch (error) {
     if (!isMissing(error)) throw error
     // a tenant that waits for its migration knows the first three arguments, and its work goes on as before
-    const rows = dataOf<OutboxRow[]>(await context.call('outbox_lease', args))
+    const leased = leasedOf(await context.call('outbox_lease', args))
     drain.rules = null
-    return rows
+    return leased
   }
 }
+
+const leasedOf = (reply: Reply): Leased => ({ rows: dataOf<OutboxRow[]>(reply), isUnsealed: isUnsealed(reply) })
 
 /** A function that the tenant does not have is a defect, unless a request has shown already that the tenant is behind. */
 const isMissing = (error: unknown) =>

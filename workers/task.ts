@@ -41,7 +41,11 @@ export type TenantContext = {
   readonly step: Call
 }
 
-type Call = (name: string, args: Arguments, settings?: { readonly timeoutMs?: number }) => Promise<Reply>
+type Call = (
+  name: string,
+  args: Arguments,
+  settings?: { readonly timeoutMs?: number; readonly background?: boolean },
+) => Promise<Reply>
 
 /** How the rows of a task share a project's workers with others. */
 export type Share = {

@@ -130,13 +130,14 @@ begin
                   order by t.rank, t.due_at)
     into leased
     from taken t;
-  return internal.reply(200, coalesce(leased, '[]'));
+  -- beside the rows, so that a drain seals the audit trail without asking whether there is something to seal
+  return row(200, json_build_object('data', coalesce(leased, '[]'), 'is_unsealed', internal.audit_waiting()), null)::api.reply;
 end $$;
 comment on function api.outbox_lease is
   'Takes due rows for some seconds: their ids, tasks, keys, payloads, those of the lowest rank first, then the longest due. At most lane_limit of one lane
    run at once, and of a task as many as its rule says, however many lease; places are how many of each rank this caller takes. Rows of a task
-   without a key are one: the lease of one removes the others that are due. A row whose worker died is due again when its lease ends. Serialises its
-   callers.';
+   without a key are one: the lease of one removes the others that are due. A row whose worker died is due again when its lease ends. is_unsealed
+   beside data: rows of the audit trail wait for their seal. Serialises its callers.';
 
 create or replace function api.outbox_renew(held json, seconds int) returns api.reply
 language sql volatile as $$
@@ -225,8 +226,10 @@ language sql stable as $$
            and o.due_at <= internal.now() and (o.locked_until is null or o.locked_until <= internal.now())
          order by o.due_at
          limit 1) c
-      where not g.is_attended)))))
+      where not g.is_attended),
+    -- a sealer at work, or one that failed, left them: not at once, for it may go on failing
+    case when internal.audit_waiting() then internal.now() + interval '5 seconds' end))))
 $$;
 comment on function api.outbox_next is
   'When to look again: the earliest row that is due, or the end of a lease, for its holder may have died; null when there is neither. What waits for a
-   limited place counts only when nothing runs there: rules as for outbox_lease.';
+   limited place counts only when nothing runs there: rules as for outbox_lease. Rows of the audit trail without a seal count as due in some seconds.';

@@ -88,6 +88,8 @@ export type DatabaseOptions = {
   readonly clock?: () => string | null
   /** Whether a place runs an older program than ours: then what is missing is pending, not a defect. */
   readonly isBehind?: (place: Place) => boolean
+  /** Called after a call to control that wrote audit rows: they wait for their seal. */
+  readonly onUnsealed?: () => void
 }
 
 const identifier = /^[a-z_][a-z0-9_]*$/
@@ -204,7 +206,10 @@ export const createDatabase = (options: DatabaseOptions): Database => {
     )
     const statement = { ...shape, values: present.map(([, value]) => encode(value)) }
     const { row, milliseconds } = await execute(place, role, claims, () => statement, settings)
-    return { ...replyOf(row, `api.${name}`), milliseconds }
+    const reply = replyOf(row, `api.${name}`)
+    // in control nothing but the audit trail sets a due time
+    if (reply.dueAt && place.kind === 'control') options.onUnsealed?.()
+    return { ...reply, milliseconds }
   }
 
   /** Turns what went wrong into what the caller may know of it. */

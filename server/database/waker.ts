@@ -6,6 +6,8 @@ export type Waker = {
   wake(projectId: string, dueAt: string): void
   /** The same for what the sweep found: it goes after what requests woke. */
   wakeSwept(projectId: string): void
+  /** Has the audit trails of control sealed. */
+  seal(): void
   /** Notes that a tenant is written to, so that the minute's sweep looks at it; at most every five minutes. */
   written(projectId: string): void
   flush(): Promise<void>
@@ -24,6 +26,7 @@ export const createWaker = (
   let due = new Map<string, number>()
   let swept = new Set<string>()
   let fresh: string[] = []
+  let isSealDue = false
   const noted = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> = Promise.resolve()
@@ -38,11 +41,14 @@ export const createWaker = (
     const now = new Date().toISOString()
     for (const id of swept) wakes.push({ id, at: now, kind: 'sweep' })
     const written = fresh
+    const seals = isSealDue
     due = new Map()
     swept = new Set()
     fresh = []
+    isSealDue = false
     try {
       if (wakes.length > 0) await jobs.query(addDrains, [JSON.stringify(wakes)])
+      if (seals) await jobs.query(addSeal)
       if (written.length > 0) await noteWritten(written)
     } catch (error) {
       log.warn({ error: (error as Error).message, tenants: wakes.length }, 'cannot wake tenants now; the sweep will')
@@ -62,6 +68,10 @@ export const createWaker = (
     },
     wakeSwept(projectId) {
       swept.add(projectId)
+      soon()
+    },
+    seal() {
+      isSealDue = true
       soon()
     },
     written(projectId) {
@@ -84,6 +94,8 @@ export const createWaker = (
     },
   }
 }
+
+const addSeal = `select graphile_worker.add_job('audit__seal', job_key := 'audit__seal', max_attempts := 5)`
 
 // a lower priority goes first
 const addDrains = `

@@ -118,12 +118,18 @@ const exportAll = (context: HandlerContext) => {
   })
 }
 
+type Key = { readonly id: string; readonly key: string }
+
+type Sealed = { readonly unsealed: number; readonly first_unsealed: string | null; readonly through: Key | null }
+
 type Verified = {
   readonly checked: number
   readonly last_position: number | null
   readonly is_over: boolean
-  readonly first_broken: { readonly id: string; readonly key: string } | null
+  readonly first_broken: Key | null
   readonly is_cut: boolean
+  /** In the last step alone: how many rows wait for their seal, and the row up to which all have one. */
+  readonly sealed: Sealed | null
 }
 
 /** Goes over one place's chain, some rows at a time, up to the first that does not follow from the one before. */
@@ -137,18 +143,33 @@ const verifyPlace = async (ask: Ask, args: Arguments, isWanted: () => boolean) =
   }
 }
 
+const byKey = (a: Key, b: Key) => (a.key < b.key ? -1 : 1)
+
+/** The row of the list up to which every one is sealed: the newest of both places that is older than what waits in either. */
+const sealedThrough = async (places: readonly Ask[], parts: readonly (Sealed | null)[]): Promise<string | null> => {
+  const first = parts
+    .map((part) => part?.first_unsealed ?? null)
+    .filter((key) => key !== null)
+    .sort()[0]
+  const sealed = first
+    ? await Promise.all(places.map(async (ask) => dataOf<Sealed>(await ask('audit_sealed', { before: first }))))
+    : parts
+  const through = sealed.flatMap((part) => part?.through ?? [])
+  return through.sort(byKey).at(-1)?.id ?? null
+}
+
 const verify = async (context: HandlerContext) => {
   const isWanted = () => !context.request.raw.destroyed
-  const parts = await Promise.all(
-    placesOf(context, 'FETCH_FAILED').map((ask) => verifyPlace(ask, context.query, isWanted)),
-  )
-  const [first] = parts
-    .flatMap(({ first_broken }) => (first_broken ? [first_broken] : []))
-    .sort((a, b) => (a.key < b.key ? -1 : 1))
+  const places = placesOf(context, 'FETCH_FAILED')
+  const parts = await Promise.all(places.map((ask) => verifyPlace(ask, context.query, isWanted)))
+  const [first] = parts.flatMap(({ first_broken }) => first_broken ?? []).sort(byKey)
+  const sealed = parts.map((part) => part.sealed)
   const result = {
     verified: !first && parts.every(({ is_cut }) => !is_cut),
     checked: parts.reduce((sum, part) => sum + part.checked, 0),
     first_broken_id: first?.id ?? null,
+    sealed_through_id: await sealedThrough(places, sealed),
+    unsealed: sealed.reduce((sum, part) => sum + (part?.unsealed ?? 0), 0),
   }
   return { status: 200, body: JSON.stringify({ data: result }) }
 }
@@ -189,11 +210,19 @@ export const audit = area({
     }),
     route('GET /admin/projects/:projectId/audit-events/verify', {
       caller: projectOwner,
-      summary: 'Whether nothing in the trail was altered, taken out or cut off',
+      summary: 'Whether nothing in the trail was changed, removed, put in or cut off, and up to which row it is sealed',
       query: range,
       handle: verify,
       replies: {
-        200: data(z.strictObject({ verified: z.boolean(), checked: z.int(), first_broken_id: Uuid.nullable() })),
+        200: data(
+          z.strictObject({
+            verified: z.boolean(),
+            checked: z.int(),
+            first_broken_id: Uuid.nullable(),
+            sealed_through_id: Uuid.nullable(),
+            unsealed: z.int(),
+          }),
+        ),
       },
       refusals: reachable,
       failure: 'FETCH_FAILED',

@@ -128,7 +128,7 @@ export const usersAdmin = area({
       body: z.object({ updates: z.array(z.unknown()).min(1, 'must have 1 to 1000 items') }),
       documentedBody: z.object({ updates: z.array(BulkItem).min(1).max(1000) }),
       example: { updates: [{ external_id: 'customer-17', properties: { plan: 'pro' }, set: { display_name: 'Ada' } }] },
-      // somebody who takes an address meanwhile and then waits for the trail waits in a circle: what is undone is made again
+      // another transaction may hold an address that an item wants, and wait for a user locked here: what loses the deadlock is undone and made again
       handle: ({ call, body }) => call('users_bulk_update', { updates: body['updates'] }, { ...longest, retries: 5 }),
       replies: { 200: data(z.strictObject({ updated: z.int(), failed: z.int(), results: z.array(BulkResult) })) },
       refusals: { 400: ['BATCH_TOO_LARGE'] },

@@ -12,7 +12,8 @@ begin
   if internal.caller() <> 'worker' then
     raise exception 'backfills are run by a worker, not by %', internal.caller();
   end if;
-  select a.* into achievement from app.achievements a where a.id = achievement_backfill.achievement_id;
+  -- one that is being deleted is waited for, and is unlocked no more; one that is there stays until this step ends
+  select a.* into achievement from app.achievements a where a.id = achievement_backfill.achievement_id for key share;
   if achievement.id is null then
     return json_build_object('done', 0, 'unlocked', 0, 'is_over', true);
   end if;
@@ -43,7 +44,8 @@ begin
   return json_build_object('done', run.done, 'unlocked', run.unlocked, 'is_over', run.is_over);
 end $$;
 comment on function internal.achievement_backfill is
-  'The next users of a backfill. One transaction: a step that is done again after a crash goes on after the last one. Silent is history: no webhooks, no push. Locks users.';
+  'The next users of a backfill; is_over for an achievement that is gone. One transaction: a step that is done again after a crash goes on after the last
+   one. Silent is history: no webhooks, no push. Locks the achievement against its deletion, then users.';
 
 create or replace function api.achievements_backfill_step(run_id uuid, achievement_id uuid, is_silent boolean, batch int) returns api.reply
 language sql volatile as $$

@@ -20,7 +20,7 @@ language sql volatile as $$
      for key share
 $$;
 comment on function internal.catalog_currencies_hold is
-  'Holds the currencies that prices name, against deletion. Before anything is written: whoever deletes one holds it while they wait to be audited.';
+  'Locks the currencies that prices name against deletion, in the order of their codes.';
 
 create or replace function internal.catalog_prices_set(item app.catalog_items, prices jsonb) returns void
 language plpgsql volatile as $$

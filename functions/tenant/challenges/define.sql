@@ -246,7 +246,8 @@ begin
   if internal.caller() <> 'worker' then
     raise exception 'challenges are recounted by a worker, not by %', internal.caller();
   end if;
-  select c.* into challenge from app.challenges c where c.id = challenge_recount.challenge_id;
+  -- one that is being deleted is waited for, and is counted no more; one that is there stays until this step ends
+  select c.* into challenge from app.challenges c where c.id = challenge_recount.challenge_id for key share;
   if challenge.id is null then
     return json_build_object('done', 0, 'changed', 0, 'is_over', true);
   end if;
@@ -272,7 +273,8 @@ begin
   return json_build_object('done', run.done, 'changed', run.changed, 'is_over', run.is_over);
 end $$;
 comment on function internal.challenge_recount is
-  'The next users of a recount. One transaction: a step that is done again after a crash goes on after the last one. Nobody is told. Locks users.';
+  'The next users of a recount; is_over for a challenge that is gone. One transaction: a step that is done again after a crash goes on after the last one.
+   Nobody is told. Locks the challenge against its deletion, then users.';
 
 create or replace function api.challenges_recount_step(run_id uuid, challenge_id uuid, batch int) returns api.reply
 language sql volatile as $$

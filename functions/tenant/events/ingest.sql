@@ -101,6 +101,7 @@ declare
   known uuid[];
   fresh uuid[];
   has_rules boolean;
+  unseen uuid[];
 begin
   if internal.caller() not in ('user', 'server_key', 'server_key_user', 'developer') then
     raise exception 'events come from users, server keys and developers, not from %', internal.caller();
@@ -157,11 +158,16 @@ begin
     perform internal.events_thin(judged);
   end if;
 
-  update app.users u
-     set last_seen_at = internal.now()
-   where u.id = any (known)
-     and u.last_seen_at < internal.now() - interval '1 minute'
-     and u.id in (select e.app_user_id from unnest(judged) e where e.problem is null);
+  unseen := array(
+    select u.id
+      from app.users u
+     where u.id = any (known)
+       and u.last_seen_at < internal.now() - interval '1 minute'
+       and u.id in (select e.app_user_id from unnest(judged) e where e.problem is null));
+  -- at most once a minute of each user: a statement that changes nothing would still prepare its triggers
+  if unseen <> '{}' then
+    update app.users u set last_seen_at = internal.now() where u.id = any (unseen);
+  end if;
 end $$;
 comment on function internal.ingest_events is
   'Stores the good items of a request, once per client-chosen id, and answers every item judged, in order: problem is null (accepted), DUPLICATE,

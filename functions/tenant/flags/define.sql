@@ -183,7 +183,6 @@ begin
   if (select count(*) from app.flag_overrides o where o.flag_id = flag_overrides_put.flag_id) > 1000 then
     perform internal.fail(409, 'LIMIT_REACHED', 'A flag has at most 1000 overrides.', '{"limit": 1000}');
   end if;
-  -- in the order of every other change: what is audited, then the one hash
   perform internal.audit('flags.overrides', 'flags', flag_overrides_put.flag_id::text, changes);
   perform internal.flags_rehash();
 end $$;

@@ -140,6 +140,10 @@ begin
     return 0;
   end if;
   select t.* into state from app.segment_states t where t.segment_id = segment.id;
+  if not found then
+    -- deleted meanwhile
+    return 0;
+  end if;
   execute 'select array(select u.id from app.users u
                           left join app.segment_members m on m.segment_id = $2 and m.app_user_id = u.id
                          where ' || state.condition || ' <> (m.app_user_id is not null) order by u.id limit $3)'

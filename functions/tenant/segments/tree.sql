@@ -136,6 +136,8 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   each app.segments;
   compiled record;
+  events text[];
+  named uuid[];
 begin
   -- one at a time: two that would make a circle together must see each other. What names a segment changes with it, so all are looked at
   perform pg_advisory_xact_lock(7305441031);
@@ -145,14 +147,17 @@ begin
     else
       select 'false' as condition, '{"values": [], "events": [], "uses": []}'::jsonb as state into compiled;
     end if;
-    insert into app.segment_states as t (segment_id, condition, parameters, event_names, uses)
-    values (each.id, compiled.condition, compiled.state -> 'values',
-            array(select distinct e from jsonb_array_elements_text(compiled.state -> 'events') e order by e),
-            array(select distinct e::uuid from jsonb_array_elements_text(compiled.state -> 'uses') e order by 1))
-    on conflict on constraint segment_states_pkey do update
-       set condition = excluded.condition, parameters = excluded.parameters, event_names = excluded.event_names, uses = excluded.uses
-     where (t.condition, t.parameters, t.event_names, t.uses)
-           is distinct from (excluded.condition, excluded.parameters, excluded.event_names, excluded.uses);
+    events := array(select distinct e from jsonb_array_elements_text(compiled.state -> 'events') e order by e);
+    named := array(select distinct e::uuid from jsonb_array_elements_text(compiled.state -> 'uses') e order by 1);
+    -- only what differs is touched: "on conflict" would lock every state, and wait for whoever counts its members
+    update app.segment_states t
+       set condition = compiled.condition, parameters = compiled.state -> 'values', event_names = events, uses = named
+     where t.segment_id = each.id
+       and (t.condition, t.parameters, t.event_names, t.uses)
+           is distinct from (compiled.condition, compiled.state -> 'values', events, named);
+    insert into app.segment_states (segment_id, condition, parameters, event_names, uses)
+    select each.id, compiled.condition, compiled.state -> 'values', events, named
+     where not exists (select from app.segment_states t where t.segment_id = each.id);
   end loop;
   if exists (select from app.segments s where s.kind = 'dynamic') then
     perform internal.enqueue('segments__refresh');

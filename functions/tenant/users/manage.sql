@@ -177,27 +177,34 @@ end $$;
 comment on function api.user_events is
   'A user''s events, most recent first; our own (svc.*) only with include_system. Refuses 400 INVALID_USER_ID, 404 NOT_FOUND.';
 
+create or replace function internal.users_set(user_ids uuid[], fields jsonb[]) returns void
+language sql volatile as $$
+  update app.users u
+     set display_name = case when w.f ? 'display_name' then w.f ->> 'display_name' else u.display_name end,
+         avatar_url = case when w.f ? 'avatar_url' then w.f ->> 'avatar_url' else u.avatar_url end,
+         external_id = case when w.f ? 'external_id' then w.f ->> 'external_id' else u.external_id end,
+         email = case when w.f ? 'email' then w.f ->> 'email' else u.email end,
+         phone = case when w.f ? 'phone' then w.f ->> 'phone' else u.phone end,
+         timezone = case when w.f ? 'timezone' then w.f ->> 'timezone' else u.timezone end,
+         properties = case when w.f ? 'properties' then w.f -> 'properties' else u.properties end,
+         is_banned = case when w.f ? 'is_banned' then (w.f ->> 'is_banned')::boolean else u.is_banned end,
+         muted_until = case when w.f ? 'muted_until' then internal.as_time(w.f ->> 'muted_until') else u.muted_until end
+    from unnest(users_set.user_ids, users_set.fields) as w (id, f)
+   where u.id = w.id and w.f <> '{}'
+$$;
+comment on function internal.users_set is
+  'Writes checked fields of users, for administrators; properties replace what was there. Each user at most once. Locks the rows.';
+
 create or replace function internal.user_set(user_id uuid, fields jsonb) returns app.users
 language plpgsql volatile as $$
 declare
-  f constant jsonb := user_set.fields;
   them app.users;
 begin
-  update app.users u
-     set display_name = case when f ? 'display_name' then f ->> 'display_name' else u.display_name end,
-         avatar_url = case when f ? 'avatar_url' then f ->> 'avatar_url' else u.avatar_url end,
-         external_id = case when f ? 'external_id' then f ->> 'external_id' else u.external_id end,
-         email = case when f ? 'email' then f ->> 'email' else u.email end,
-         phone = case when f ? 'phone' then f ->> 'phone' else u.phone end,
-         timezone = case when f ? 'timezone' then f ->> 'timezone' else u.timezone end,
-         properties = case when f ? 'properties' then f -> 'properties' else u.properties end,
-         is_banned = case when f ? 'is_banned' then (f ->> 'is_banned')::boolean else u.is_banned end,
-         muted_until = case when f ? 'muted_until' then internal.as_time(f ->> 'muted_until') else u.muted_until end
-   where u.id = user_set.user_id
-  returning u.* into them;
+  perform internal.users_set(array[user_set.user_id], array[user_set.fields]);
+  select u.* into them from app.users u where u.id = user_set.user_id;
   return them;
 end $$;
-comment on function internal.user_set is 'Writes checked fields of a user, for administrators; properties replace what was there. Locks the row.';
+comment on function internal.user_set is 'internal.users_set for one; answers the user as written.';
 
 create or replace function api.user_update(user_id uuid, patch json) returns api.reply
 language plpgsql volatile as $$

@@ -16,12 +16,49 @@ language sql stable as $$
 $$;
 comment on function internal.user_named is 'The user whom an item names by user_id, external_id or anonymous_id, or null.';
 
-create or replace function internal.bulk_item(item jsonb) returns uuid
+create or replace function internal.users_named(items jsonb) returns table (n int, item jsonb, whose uuid)
+language sql stable as $$
+  -- joined one by one: with "or" between them Postgres reads all users
+  select e.n::int, e.item, coalesce(i.id, x.id, a.id)
+    from jsonb_array_elements(users_named.items) with ordinality as e (item, n)
+    left join app.users i on i.id = internal.as_uuid(internal.naming_part(e.item, 'user_id'))
+    left join app.users x on x.external_id = internal.naming_part(e.item, 'external_id')
+    left join app.users a on a.anonymous_id = internal.naming_part(e.item, 'anonymous_id')
+$$;
+comment on function internal.users_named is 'Items of a bulk update, counted from 1, with the user whom each names, or null.';
+
+create or replace function internal.bulk_contested(items jsonb) returns uuid[]
+language sql stable as $$
+  with wanted as (
+    select d.whose, f.key as field,
+           case f.key when 'email' then internal.email_normal(f.value #>> '{}') else f.value #>> '{}' end as value
+      from internal.users_named(bulk_contested.items) d
+     cross join lateral jsonb_each(case when jsonb_typeof(d.item -> 'set') = 'object' then d.item -> 'set' else '{}' end) f
+     where f.key in ('external_id', 'email', 'phone') and jsonb_typeof(f.value) = 'string' and d.whose is not null
+  ), held as (
+    select w.*, coalesce(x.id, e.id, p.id) as holder
+      from wanted w
+      left join app.users x on w.field = 'external_id' and x.external_id = w.value
+      left join app.users e on w.field = 'email' and e.email = w.value
+      left join app.users p on w.field = 'phone' and p.phone = w.value
+  ), contested as (
+    select h.field, h.value, max(h.holder::text)::uuid as holder
+      from held h
+     group by h.field, h.value
+    having count(distinct h.whose) > 1 or bool_or(h.holder <> h.whose)
+  )
+  select array(select h.whose from held h join contested c on (c.field, c.value) = (h.field, h.value)
+               union
+               select c.holder from contested c where c.holder is not null)
+$$;
+comment on function internal.bulk_contested is
+  'Users between whom items of a bulk update pass on what must be unique: one has, or two want, the same. Their items depend on each other''s order.';
+
+create or replace function internal.bulk_fields(item jsonb, whose uuid, properties jsonb) returns jsonb
 language plpgsql volatile as $$
 declare
-  i constant jsonb := bulk_item.item;
+  i constant jsonb := bulk_fields.item;
   fields jsonb := '{}';
-  them app.users;
 begin
   if jsonb_typeof(i) <> 'object' then
     perform internal.fail(400, 'INVALID_BODY', 'An item must be an object.');
@@ -41,27 +78,25 @@ begin
      or jsonb_path_exists(coalesce(i -> 'unset_properties', '[]'), '$[*] ? (@.type() <> "string")') then
     perform internal.invalid('unset_properties', 'must be a list of strings', 'INVALID_BODY');
   end if;
-  select u.* into them from app.users u where u.id = internal.user_named(i) for no key update;
-  if them.id is null then
+  if bulk_fields.whose is null then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
   end if;
-  select coalesce(jsonb_object_agg(f.key, f.value), '{}') into fields
-    from jsonb_each(coalesce(i -> 'set', '{}')) f
-   where f.key in ('display_name', 'avatar_url', 'external_id', 'email', 'phone', 'timezone');
-  fields := internal.user_fields(fields, 'INVALID_BODY');
+  if i ? 'set' then
+    select coalesce(jsonb_object_agg(f.key, f.value), '{}') into fields
+      from jsonb_each(i -> 'set') f
+     where f.key in ('display_name', 'avatar_url', 'external_id', 'email', 'phone', 'timezone');
+    fields := internal.user_fields(fields, 'INVALID_BODY');
+  end if;
   if i ?| array['properties', 'unset_properties'] then
     fields := fields || jsonb_build_object('properties',
-      internal.merged_properties(them.properties, coalesce(i -> 'properties', '{}'))
+      internal.merged_properties(bulk_fields.properties, coalesce(i -> 'properties', '{}'))
         - array(select jsonb_array_elements_text(coalesce(i -> 'unset_properties', '[]'))));
     perform internal.check_properties_size(fields -> 'properties', 'INVALID_BODY');
   end if;
-  if fields <> '{}' then
-    perform internal.user_set(them.id, fields);
-  end if;
-  return them.id;
+  return fields;
 end $$;
-comment on function internal.bulk_item is
-  'One item of a bulk update; answers whose it was. Refuses 400 INVALID_BODY, 404 NOT_FOUND, and what the unique rules of users refuse. Locks the user.';
+comment on function internal.bulk_fields is
+  'What one item of a bulk update writes to its user, who has these properties. Refuses 400 INVALID_BODY, 404 NOT_FOUND. Writes nothing.';
 
 create or replace function internal.bulk_segments(item jsonb, field text) returns uuid[]
 language plpgsql volatile as $$
@@ -86,37 +121,115 @@ end $$;
 comment on function internal.bulk_segments is
   'The static segments that an item names in a field, by id or key. Refuses 400 INVALID_BODY, SEGMENT_NOT_STATIC, 404 NOT_FOUND.';
 
+create or replace function internal.bulk_apply(items jsonb, is_careful boolean,
+                                               out results json[], out updated int, out moved_segments uuid[], out moved_users uuid[], out moved_in boolean[])
+language plpgsql volatile as $$
+declare
+  contested constant uuid[] := case when not bulk_apply.is_careful and jsonb_path_exists(bulk_apply.items, '$[*].set')
+                                    then internal.bulk_contested(bulk_apply.items) else '{}' end;
+  each record;
+  whose uuid;
+  properties jsonb;
+  fields jsonb;
+  joins uuid[];
+  leaves uuid[];
+  said text;
+  refusal text;
+  violated text;
+  -- users whose items are folded, and what is written to each at the end
+  users uuid[] := '{}';
+  writes jsonb[] := '{}';
+begin
+  results := array_fill(null::json, array[jsonb_array_length(bulk_apply.items)]);
+  updated := 0;
+  moved_segments := '{}';
+  moved_users := '{}';
+  moved_in := '{}';
+  for each in
+    select d.n, d.item, d.whose, bulk_apply.is_careful or d.whose = any (contested) as is_written_at_once
+      from internal.users_named(bulk_apply.items) d
+     -- one user's items stand together; those that depend on others' stay as they were sent
+     order by case when bulk_apply.is_careful or d.whose = any (contested) then null else d.whose end nulls first, d.n
+  loop
+    begin
+      if each.is_written_at_once then
+        whose := case when jsonb_typeof(each.item) = 'object' then internal.user_named(each.item) end;
+        select u.properties into properties from app.users u where u.id = whose for no key update;
+        whose := case when found then whose end;
+      elsif each.whose is distinct from users[cardinality(users)] or each.whose is null then
+        whose := each.whose;
+        select u.properties into properties from app.users u where u.id = whose;
+        if whose is not null then
+          users := users || whose;
+          writes := writes || jsonb '{}';
+        end if;
+      end if;
+      fields := internal.bulk_fields(each.item, whose, properties);
+      joins := '{}';
+      leaves := '{}';
+      if each.item ?| array['add_segments', 'remove_segments'] then
+        joins := internal.bulk_segments(each.item, 'add_segments');
+        leaves := internal.bulk_segments(each.item, 'remove_segments');
+      end if;
+      if fields <> '{}' then
+        if each.is_written_at_once then
+          perform internal.users_set(array[whose], array[fields]);
+        else
+          writes[cardinality(writes)] := writes[cardinality(writes)] || fields;
+          properties := coalesce(fields -> 'properties', properties);
+        end if;
+      end if;
+      updated := updated + 1;
+      moved_segments := moved_segments || joins || leaves;
+      moved_users := moved_users || array_fill(whose, array[cardinality(joins) + cardinality(leaves)]);
+      moved_in := moved_in || array_fill(true, array[cardinality(joins)]) || array_fill(false, array[cardinality(leaves)]);
+      results[each.n] := json_build_object('index', each.n - 1, 'user_id', whose, 'status', 'updated');
+    exception
+      when sqlstate 'TR000' then
+        get stacked diagnostics said = message_text, refusal = pg_exception_detail;
+        results[each.n] := json_build_object('index', each.n - 1, 'user_id', whose, 'status', 'failed', 'code', refusal::json ->> 'code', 'message', said);
+      when unique_violation then
+        get stacked diagnostics violated = constraint_name;
+        results[each.n] := json_build_object('index', each.n - 1, 'user_id', whose, 'status', 'failed', 'code', 'USER_ALREADY_EXISTS',
+          'message', 'Another user has this ' || (internal.already_exists(violated) ->> 'field') || '.');
+      when data_exception then
+        results[each.n] := json_build_object('index', each.n - 1, 'user_id', whose, 'status', 'failed', 'code', 'INVALID_BODY',
+                                             'message', 'A value cannot be stored.');
+    end;
+  end loop;
+  perform internal.users_set(users, writes);
+end $$;
+comment on function internal.bulk_apply is
+  'Applies the items of a bulk update. One user''s items are folded into one write, and all of these are one statement; items that depend on the order of
+   others, with is_careful all, are written one by one, each in a savepoint. Answers the results, and who moves into (moved_in) or out of which segment, as sent.
+   Raises unique_violation when another transaction took a value meanwhile. The users must be locked.';
+
 create or replace function api.users_bulk_update(updates json) returns api.reply
 language plpgsql volatile as $$
 declare
   items constant jsonb := users_bulk_update.updates::jsonb;
-  item jsonb;
-  n int;
-  results json[] := '{}';
-  updated int := 0;
-  whose uuid;
-  said text;
-  refusal text;
-  violated text;
-  joins uuid[];
-  leaves uuid[];
-  moves jsonb := '[]';
+  sets_unique boolean;
+  -- who is named by an external id depends on the order of the items when they change some
+  is_careful boolean;
+  applied record;
+  failed int;
   segment record;
 begin
   if jsonb_array_length(items) > 1000 then
     perform internal.fail(400, 'BATCH_TOO_LARGE', 'A bulk update holds at most 1000 users.',
                           '{"field": "updates", "reason": "must have 1 to 1000 items"}');
   end if;
-  -- one at a time: the trail lets only one write anyway, and two that want each other's addresses would wait in a circle
-  perform pg_advisory_xact_lock(hashtextextended('users bulk update', 0));
-  -- all in one order, as whoever locks several users
-  perform u.id
-     from app.users u
-    where u.id in (select internal.as_uuid(internal.naming_part(e, 'user_id')) from jsonb_array_elements(items) e)
-       or u.external_id in (select internal.naming_part(e, 'external_id') from jsonb_array_elements(items) e)
-       or u.anonymous_id in (select internal.naming_part(e, 'anonymous_id') from jsonb_array_elements(items) e)
-    order by u.id
-      for no key update;
+  select bool_or(e -> 'set' ?| array['external_id', 'email', 'phone']),
+         bool_or(e -> 'set' ? 'external_id') and bool_or(e ? 'external_id')
+    into sets_unique, is_careful
+    from jsonb_array_elements(items) e
+   where jsonb_typeof(e) = 'object';
+  if sets_unique then
+    -- one at a time: two that want each other's addresses would wait in a circle
+    perform pg_advisory_xact_lock(hashtextextended('users bulk update', 0));
+  end if;
+  -- all in one order, as whoever locks several users; whom the items name is asked again under the locks
+  perform u.id from app.users u where u.id = any (array(select d.whose from internal.users_named(items) d)) order by u.id for no key update;
   -- then segments: they stay until the end, as the items were judged
   perform internal.segments_lock(array(
     select w.name #>> '{}'
@@ -124,37 +237,18 @@ begin
      cross join lateral (select jsonb_path_query(e.value, '$.add_segments[*]') as name
                          union all
                          select jsonb_path_query(e.value, '$.remove_segments[*]')) w));
-
-  for item, n in select e.item, e.n - 1 from jsonb_array_elements(items) with ordinality as e (item, n) loop
-    whose := case when jsonb_typeof(item) = 'object' then internal.user_named(item) end;
-    begin
-      perform internal.bulk_item(item);
-      joins := internal.bulk_segments(item, 'add_segments');
-      leaves := internal.bulk_segments(item, 'remove_segments');
-      updated := updated + 1;
-      moves := moves || coalesce((select jsonb_agg(jsonb_build_array(s.id, whose, s.is_added))
-                                    from (select unnest(joins) as id, true as is_added union all select unnest(leaves), false) s), '[]');
-      results := results || json_build_object('index', n, 'user_id', whose, 'status', 'updated');
-    exception
-      when sqlstate 'TR000' then
-        get stacked diagnostics said = message_text, refusal = pg_exception_detail;
-        results := results || json_build_object('index', n, 'user_id', whose, 'status', 'failed',
-                                                'code', refusal::json ->> 'code', 'message', said);
-      when unique_violation then
-        get stacked diagnostics violated = constraint_name;
-        results := results || json_build_object('index', n, 'user_id', whose, 'status', 'failed', 'code', 'USER_ALREADY_EXISTS',
-          'message', 'Another user has this ' || (internal.already_exists(violated) ->> 'field') || '.');
-      when data_exception then
-        results := results || json_build_object('index', n, 'user_id', whose, 'status', 'failed', 'code', 'INVALID_BODY',
-                                                'message', 'A value cannot be stored.');
-    end;
-  end loop;
+  begin
+    select a.* into applied from internal.bulk_apply(items, coalesce(is_careful, false)) a;
+  exception when unique_violation or data_exception then
+    select a.* into applied from internal.bulk_apply(items, true) a;
+  end;
+  failed := cardinality(applied.results) - applied.updated;
   -- the last word on a user and a segment holds; each segment moves once
   for segment in
     select m.id, m.is_added, array_agg(m.whose) as users
-      from (select distinct on (e.value ->> 0, e.value ->> 1) (e.value ->> 0)::uuid as id, (e.value ->> 1)::uuid as whose, (e.value ->> 2)::boolean as is_added
-              from jsonb_array_elements(moves) with ordinality as e (value, n)
-             order by e.value ->> 0, e.value ->> 1, e.n desc) m
+      from (select distinct on (e.id, e.whose) e.id, e.whose, e.is_added
+              from unnest(applied.moved_segments, applied.moved_users, applied.moved_in) with ordinality as e (id, whose, is_added, n)
+             order by e.id, e.whose, e.n desc) m
      group by m.id, m.is_added
      order by m.id, m.is_added
   loop
@@ -162,12 +256,13 @@ begin
   end loop;
   perform internal.segments_touched();
   perform internal.audit_act('users.bulk_update', 'users', null,
-                             json_build_object('updated', json_build_array(null, updated), 'failed', json_build_array(null, cardinality(results) - updated)), 200);
-  return internal.reply(200, json_build_object('updated', updated, 'failed', cardinality(results) - updated, 'results', to_json(results)));
+                             json_build_object('updated', json_build_array(null, applied.updated), 'failed', json_build_array(null, failed)), 200);
+  return internal.reply(200, json_build_object('updated', applied.updated, 'failed', failed, 'results', to_json(applied.results)));
 end $$;
 comment on function api.users_bulk_update is
-  'Updates up to 1000 users: {updated, failed, results}. Each item is a savepoint of its own: what is wrong with one is said under it, and stops no other.
-   Refuses 400 BATCH_TOO_LARGE. Runs one at a time. Locks the users in the order of their ids, then the segments in that of theirs. Supplement B4.';
+  'Updates up to 1000 users: {updated, failed, results}. Each item stands for itself: what is wrong with one is reported under it, and stops no other.
+   Refuses 400 BATCH_TOO_LARGE. Locks the users in the order of their ids, then the segments in that of theirs; those that set email, phone or external_id run
+   one at a time. Supplement B4.';
 
 create or replace function internal.with_index(value jsonb, index int) returns jsonb
 language plpgsql immutable parallel safe as $$

@@ -231,8 +231,15 @@ create or replace trigger tg_users__credentials_of_deleted
   for each row execute function internal.tg_users__credentials();
 
 -- What a user is called and can be reached by is not repeated in a trail that outlives the account; nor is what the account is for.
-create or replace trigger tg_users__audit
-  after insert or delete or update of email, phone, display_name, avatar_url, external_id, anonymous_id, properties, timezone, is_banned,
-    muted_until on app.users
-  for each row when (internal.caller() = 'developer')
-  execute function internal.tg_audit('users', 'email', 'phone', 'display_name', 'avatar_url', 'external_id', 'anonymous_id', 'properties');
+create or replace trigger tg_users__audit_of_insert
+  after insert on app.users referencing new table as new_rows
+  for each statement when (internal.caller() = 'developer')
+  execute function internal.tg_statement__audit('users', 'email', 'phone', 'display_name', 'avatar_url', 'external_id', 'anonymous_id', 'properties');
+create or replace trigger tg_users__audit_of_update
+  after update on app.users referencing old table as old_rows new table as new_rows
+  for each statement when (internal.caller() = 'developer')
+  execute function internal.tg_statement__audit('users', 'email', 'phone', 'display_name', 'avatar_url', 'external_id', 'anonymous_id', 'properties');
+create or replace trigger tg_users__audit_of_delete
+  after delete on app.users referencing old table as old_rows
+  for each statement when (internal.caller() = 'developer')
+  execute function internal.tg_statement__audit('users', 'email', 'phone', 'display_name', 'avatar_url', 'external_id', 'anonymous_id', 'properties');

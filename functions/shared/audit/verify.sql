@@ -1,0 +1,235 @@
+-- Verifying: four walks, one after the other, some rows at a time. The former chain; the seals, each with its row; the rows, each with its seal or
+-- digest; the digests that wait, each with its row. What was changed, removed or put in fails one of them.
+create or replace function internal.audit_hash(previous text, event app.audit_events) returns text
+language sql stable as $$
+  select encode(sha256(convert_to(coalesce(audit_hash.previous, '') || internal.audit_canonical(audit_hash.event), 'UTF8')), 'hex')
+$$;
+comment on function internal.audit_hash is 'sha256(hash of the row before || the row), in hex: what the hash of a row of the former chain must be.';
+
+create or replace function internal.audit_key_of(occurred_at timestamptz, place bigint, event_id uuid) returns text
+language sql stable as $$
+  select to_char(audit_key_of.occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || ' '
+         || lpad(audit_key_of.place::text, 19, '0') || ' ' || audit_key_of.event_id
+$$;
+comment on function internal.audit_key_of is 'The place in the list of a row of which only these are known.';
+
+create or replace function internal.audit_verify_former(scope uuid, since timestamptz, until timestamptz, after_position bigint, page_limit int,
+                                                        out seen bigint, out counted bigint, out last_position bigint, out broken json)
+language plpgsql stable as $$
+begin
+  with chosen as materialized (
+    select e as event, e.position as at
+      from app.audit_events e
+     where e.scope = audit_verify_former.scope and e.hash is not null and e.position > audit_verify_former.after_position
+       and (audit_verify_former.since is null or e.occurred_at >= audit_verify_former.since)
+       and (audit_verify_former.until is null or e.occurred_at < audit_verify_former.until)
+     order by e.position
+     limit audit_verify_former.page_limit
+  ), neighbours as (
+    select c.event, c.at, lag((c.event).hash) over by_position as hash_before, lag(c.at) over by_position as position_before
+      from chosen c
+    window by_position as (order by c.at)
+  ), expected as (
+    select n.event, n.at, m.opening_hash,
+           case when n.position_before = n.at - 1 then n.hash_before
+                else (select p.hash from app.audit_events p where p.scope = audit_verify_former.scope and p.position = n.at - 1) end as hash_before
+      from neighbours n
+      -- the first of a month leans on what the month before ended with, and that is kept when the month is not
+      left join app.audit_chains m on m.scope = audit_verify_former.scope and m.opening_position = n.at - 1
+  ), judged as (
+    select x.event, x.at,
+           coalesce(x.hash_before, x.opening_hash) is not null
+           and (x.hash_before is null or x.opening_hash is null or x.hash_before = x.opening_hash)
+           and (x.event).hash = internal.audit_hash(coalesce(x.opening_hash, x.hash_before), x.event)
+           -- nothing follows the recorded end
+           and x.at <= (select max(m.last_position) from app.audit_chains m where m.scope = audit_verify_former.scope) as is_whole
+      from expected x
+  )
+  select count(*), count(*), max(j.at),
+         (array_agg(json_build_object('id', (j.event).id, 'key', internal.audit_key(j.event)) order by j.at) filter (where j.is_whole is not true))[1]
+    into seen, counted, last_position, broken
+    from judged j;
+end $$;
+comment on function internal.audit_verify_former is 'Rows of the former chain: each follows from the one before.';
+
+create or replace function internal.audit_verify_seals(scope uuid, since timestamptz, until timestamptz, after_position bigint, page_limit int,
+                                                       out seen bigint, out counted bigint, out last_position bigint, out broken json)
+language plpgsql stable as $$
+begin
+  with chosen as materialized (
+    select s as seal, s.position as at, s.hash
+      from app.audit_seals s
+     where s.scope = audit_verify_seals.scope and s.position > audit_verify_seals.after_position
+       and (audit_verify_seals.since is null or s.occurred_at >= audit_verify_seals.since)
+       and (audit_verify_seals.until is null or s.occurred_at < audit_verify_seals.until)
+     order by s.position
+     limit audit_verify_seals.page_limit
+  ), neighbours as (
+    select c.seal, c.at, lag(c.hash) over by_position as hash_before, lag(c.at) over by_position as position_before
+      from chosen c
+    window by_position as (order by c.at)
+  ), expected as (
+    select n.seal, n.at, opened.opening_hash, month.last_position,
+           case when n.position_before = n.at - 1 then n.hash_before
+                else (select p.hash from app.audit_seals p where p.scope = audit_verify_seals.scope and p.position = n.at - 1) end as hash_before,
+           (select e from app.audit_events e where e.id = (n.seal).event_id and e.occurred_at = (n.seal).occurred_at) as event,
+           -- a row that committed after its month had ended goes with its month, and its seal with the next
+           (n.seal).occurred_at < internal.audit_oldest_time() as is_dropped
+      from neighbours n
+      left join app.audit_heads opened on opened.scope = audit_verify_seals.scope and opened.opening_position = n.at - 1
+      left join app.audit_heads month on month.scope = audit_verify_seals.scope
+                                     and month.month = date_trunc('month', (n.seal).sealed_at at time zone 'UTC')::date
+  ), judged as (
+    select x.seal, x.at, x.is_dropped,
+           coalesce(x.hash_before, x.opening_hash) is not null
+           and (x.hash_before is null or x.opening_hash is null or x.hash_before = x.opening_hash)
+           and (x.seal).hash = internal.audit_seal_hash(coalesce(x.opening_hash, x.hash_before), x.seal)
+           and x.at <= x.last_position
+           and (x.is_dropped or (x.event).hash is null and internal.audit_digest(x.event) = (x.seal).digest) as is_whole
+      from expected x
+  )
+  select count(*), count(*) filter (where not j.is_dropped), max(j.at),
+         (array_agg(json_build_object('id', (j.seal).event_id, 'key', internal.audit_key_of((j.seal).occurred_at, 0, (j.seal).event_id)) order by j.at)
+           filter (where j.is_whole is not true))[1]
+    into seen, counted, last_position, broken
+    from judged j;
+end $$;
+comment on function internal.audit_verify_seals is 'Seals: each follows from the one before, within the recorded months, and its row is as it was written.';
+
+create or replace function internal.audit_verify_rows(scope uuid, since timestamptz, until timestamptz, after_position bigint, page_limit int,
+                                                      out seen bigint, out counted bigint, out last_position bigint, out broken json)
+language plpgsql stable as $$
+begin
+  with chosen as materialized (
+    select e as event, e.id, e.position as at, e.occurred_at
+      from app.audit_events e
+     where e.scope = audit_verify_rows.scope and e.hash is null and e.position > audit_verify_rows.after_position
+       and (audit_verify_rows.since is null or e.occurred_at >= audit_verify_rows.since)
+       and (audit_verify_rows.until is null or e.occurred_at < audit_verify_rows.until)
+     order by e.position
+     limit audit_verify_rows.page_limit
+  )
+  -- counted with their seals and digests
+  select count(*), 0, max(c.at),
+         (array_agg(json_build_object('id', c.id, 'key', internal.audit_key(c.event)) order by c.at)
+           filter (where c.at not between 1 and 999999999999999
+                     or not exists (select from app.audit_seals s
+                                      where s.event_id = c.id and s.occurred_at = c.occurred_at and s.scope = audit_verify_rows.scope
+                                        and s.sealed_at >= c.occurred_at)
+                        and not exists (select from app.audit_digests d where d.position = c.at and d.event_id = c.id)))[1]
+    into seen, counted, last_position, broken
+    from chosen c;
+end $$;
+comment on function internal.audit_verify_rows is 'Rows: each has its seal, or a digest that waits. Whether these are right is asked of them.';
+
+create or replace function internal.audit_verify_digests(scope uuid, since timestamptz, until timestamptz, after_position bigint, page_limit int,
+                                                         out seen bigint, out counted bigint, out last_position bigint, out broken json)
+language plpgsql stable as $$
+begin
+  with chosen as materialized (
+    select d.position, d.event_id, d.occurred_at, d.digest,
+           (select e from app.audit_events e where e.id = d.event_id and e.occurred_at = d.occurred_at) as event
+      from app.audit_digests d
+     where d.scope = audit_verify_digests.scope and d.position > audit_verify_digests.after_position
+       and (audit_verify_digests.since is null or d.occurred_at >= audit_verify_digests.since)
+       and (audit_verify_digests.until is null or d.occurred_at < audit_verify_digests.until)
+     order by d.position
+     limit audit_verify_digests.page_limit
+  )
+  select count(*), count(*), max(c.position),
+         (array_agg(json_build_object('id', c.event_id, 'key', internal.audit_key_of(c.occurred_at, c.position, c.event_id)) order by c.position)
+           filter (where ((c.event).hash is null and (c.event).scope = audit_verify_digests.scope and (c.event).position = c.position
+                          and c.position between 1 and 999999999999999
+                          and internal.audit_digest(c.event) = c.digest) is not true))[1]
+    into seen, counted, last_position, broken
+    from chosen c;
+end $$;
+comment on function internal.audit_verify_digests is 'Digests that wait to be sealed: each has its row, as it was written.';
+
+create or replace function internal.audit_is_cut(scope uuid, since timestamptz, until timestamptz) returns boolean
+language sql stable as $$
+  select exists (
+    select from app.audit_chains m
+     where m.scope = audit_is_cut.scope
+       and (audit_is_cut.since is null or m.last_at >= audit_is_cut.since)
+       and (audit_is_cut.until is null or m.last_at < audit_is_cut.until)
+       and m.month >= internal.audit_oldest_month()
+       and not exists (select from app.audit_events e
+                        where e.scope = audit_is_cut.scope and e.position = m.last_position and e.occurred_at = m.last_at
+                          and e.hash = m.last_hash))
+  or exists (
+    select from app.audit_heads h
+     where h.scope = audit_is_cut.scope
+       and (audit_is_cut.since is null or h.last_at >= audit_is_cut.since)
+       and (audit_is_cut.until is null or h.last_at < audit_is_cut.until)
+       and h.month >= internal.audit_oldest_month()
+       and not exists (select from app.audit_seals s
+                        where s.scope = audit_is_cut.scope and s.position = h.last_position and s.sealed_at = h.last_at
+                          and s.hash = h.last_hash))
+$$;
+comment on function internal.audit_is_cut is 'Whether a month ends elsewhere than was recorded: what is cut off the end leaves nothing behind that could be broken.';
+
+create or replace function internal.audit_sealed(scope uuid, before text default null) returns json
+language sql stable as $$
+  with waiting as (
+    select count(*) as unsealed, min(internal.audit_key_of(d.occurred_at, d.position, d.event_id) collate "C") as first_key
+      from app.audit_digests d
+     where d.scope = audit_sealed.scope
+  ), bound as (
+    select split_part(k.key, ' ', 1)::timestamptz as at, split_part(k.key, ' ', 2)::bigint as position, split_part(k.key, ' ', 3)::uuid as id
+      from (select least(w.first_key, audit_sealed.before) as key from waiting w) k
+  )
+  select json_build_object('unsealed', w.unsealed, 'first_unsealed', w.first_key, 'through', (
+           select json_build_object('id', e.id, 'key', internal.audit_key(e))
+             from app.audit_events e
+            where e.scope = audit_sealed.scope
+              and (b.at is null or (e.occurred_at <= b.at and (e.occurred_at, e.position, e.id) < (b.at, b.position, b.id)))
+            order by e.occurred_at desc, e.position desc, e.id desc
+            limit 1))
+    from waiting w, bound b
+$$;
+comment on function internal.audit_sealed is
+  'How many rows wait for their seal, the key of the oldest of them, and through which row all are sealed: the newest before it, and before the key "before".';
+
+create or replace function api.audit_sealed(before text) returns api.reply
+language sql stable as $$
+  select internal.reply(200, internal.audit_sealed(internal.audit_scope(), audit_sealed.before))
+$$;
+comment on function api.audit_sealed is 'Through which row, older than a key, one database''s part of a trail is sealed: {unsealed, first_unsealed, through {id, key}}.';
+
+create or replace function api.audit_verify(since timestamptz default null, until timestamptz default null, after_position bigint default 0,
+                                            page_limit int default 2000)
+returns api.reply
+language plpgsql stable as $$
+declare
+  own_scope constant uuid := internal.audit_scope();
+  walks constant text[] := array['former', 'seals', 'rows', 'digests'];
+  -- after_position names a walk and how far it went, in one number that fits a double
+  walk_size constant bigint := 1000000000000000;
+  walk int := audit_verify.after_position / walk_size;
+  after bigint := audit_verify.after_position % walk_size;
+  step record;
+  counted bigint := 0;
+  is_over boolean;
+begin
+  loop
+    execute format('select * from internal.%I($1, $2, $3, $4, $5)', 'audit_verify_' || walks[walk + 1])
+       into step using own_scope, audit_verify.since, audit_verify.until,
+                       -- from the very first: what was put in may have any position
+                       case when after = 0 then -9223372036854775808 else after end, audit_verify.page_limit;
+    counted := counted + step.counted;
+    after := greatest(least(coalesce(step.last_position, 0), walk_size - 1), 0);
+    exit when step.broken is not null or step.seen >= audit_verify.page_limit;
+    walk := walk + 1;
+    after := 0;
+    exit when walk = cardinality(walks);
+  end loop;
+  is_over := walk = cardinality(walks);
+  return internal.reply(200, json_build_object(
+    'checked', counted, 'last_position', walk * walk_size + after, 'is_over', is_over, 'first_broken', step.broken,
+    'is_cut', is_over and internal.audit_is_cut(own_scope, audit_verify.since, audit_verify.until),
+    'sealed', case when is_over or step.broken is not null then internal.audit_sealed(own_scope) end));
+end $$;
+comment on function api.audit_verify is
+  'Verifies one database''s part of a trail, some rows at a time, from last_position of the step before: what was changed, removed, put in or cut off shows,
+   sealed or not. The last step has internal.audit_sealed as sealed. Supplement A5.';
