@@ -1,6 +1,7 @@
 import cluster from 'node:cluster'
 import { readConfig } from '#server/config.ts'
 import { StartError } from '#server/errors.ts'
+import { requireFreePort } from '#server/http/port.ts'
 import { assemble, createLog, lay, prepare, type Running } from '#server/start.ts'
 
 const [major = 0] = process.versions.node.split('.').map(Number)
@@ -11,6 +12,7 @@ const main = async (): Promise<void> => {
   const config = readConfig()
   const log = createLog(config)
   const began = performance.now()
+  await requireFreePort(config.HOST, config.PORT)
   const foundation = await lay(config, log)
   const prepared = await prepare(foundation).catch(async (error) => {
     await foundation.postgres.stop()
