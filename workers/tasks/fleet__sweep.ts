@@ -12,6 +12,7 @@ const sweep = async (services: Services, all: boolean) => {
   for (const id of await ask<string[]>(services, 'provision_stalled')) await services.fleet.queueAgain('provision', id)
   for (const id of await ask<string[]>(services, 'removals_left')) await services.fleet.queueAgain('remove', id)
   for (const id of await ask<string[]>(services, 'file_purges_due')) await services.fleet.queuePurge(id)
+  await services.fleet.inspect()
 }
 
 /** Every minute, over tenants written to lately. */
