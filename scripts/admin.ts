@@ -54,13 +54,13 @@ const runOn =
 const onControl = async (work: (run: Run) => Promise<void>): Promise<void> => {
   const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
   // the whole server is behind this import: a mistyped chore need not wait for it
-  const { createLog, lay } = await import('#server/start.ts')
-  const { postgres } = await lay(config, createLog(config))
+  const { createLog, layExisting, noDatabases } = await import('#server/start.ts')
+  const { postgres } = await layExisting(config, createLog(config))
   try {
     const cluster: Cluster = { id: '', dsn: postgres.dsn, socketDirectory: postgres.socketDirectory }
     const admin = await connectAdmin(cluster, maintenanceDatabase(cluster), false)
     const exists = await databaseExists(admin, controlName(config.DATABASE_PREFIX)).finally(() => admin.end())
-    if (!exists) throw new StartError('There are no databases here yet: run npm start, or npm run db:migrate.')
+    if (!exists) throw new StartError(noDatabases)
     const control = await connectAdmin(cluster, controlName(config.DATABASE_PREFIX))
     await work(runOn(control)).finally(() => control.end())
   } finally {

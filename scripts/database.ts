@@ -1,10 +1,11 @@
 // npm run db:migrate, db:reload, db:status, db:new, db:cluster, db:url: for whoever looks after the databases, also while a server runs.
-import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { readConfig } from '#server/config.ts'
+import { type Config, readConfig } from '#server/config.ts'
 import { type Cluster, connectAdmin, databaseExists, maintenanceDatabase } from '#server/database/cluster.ts'
+import { runningEmbeddedPostgres } from '#server/database/embedded.ts'
 import { readProgram, root } from '#server/database/files.ts'
-import { controlName, type Programs, tenantName } from '#server/database/prepare.ts'
+import { controlName, type Programs } from '#server/database/prepare.ts'
 import {
   addCluster,
   type FleetStatus,
@@ -15,18 +16,31 @@ import {
   reloadInstallation,
   rollOut,
   type Tenant,
+  whereIs,
   withoutMigrations,
 } from '#server/database/rollout.ts'
 import { StartError } from '#server/errors.ts'
-import { assemble, createLog, type Foundation, lay, prepare, type Running } from '#server/start.ts'
+import { uuidPattern } from '#server/http/schemas.ts'
+import { createSecrets, type Secrets } from '#server/secrets.ts'
+import {
+  assemble,
+  createLog,
+  embeddedPassword,
+  type Foundation,
+  lay,
+  layExisting,
+  noDatabases,
+  prepare,
+  type Running,
+} from '#server/start.ts'
 
 const say = (line: string) => process.stdout.write(`${line}\n`)
 
 const seconds = (since: number) => `${((performance.now() - since) / 1000).toFixed(1)} s`
 
-const onFoundation = async <T>(work: (foundation: Foundation) => Promise<T>): Promise<T> => {
+const onFoundation = async <T>(work: (foundation: Foundation) => Promise<T>, start = layExisting): Promise<T> => {
   const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
-  const foundation = await lay(config, createLog(config))
+  const foundation = await start(config, createLog(config))
   try {
     return await work(foundation)
   } finally {
@@ -45,11 +59,10 @@ const clusterOf = ({ postgres }: Foundation): Cluster => ({
   socketDirectory: postgres.socketDirectory,
 })
 
-const requireControl = async ({ config }: Foundation, cluster: Cluster): Promise<void> => {
+const requireControl = async ({ config }: Pick<Foundation, 'config'>, cluster: Cluster): Promise<void> => {
   const admin = await connectAdmin(cluster, maintenanceDatabase(cluster), false)
   try {
-    if (!(await databaseExists(admin, controlName(config.DATABASE_PREFIX))))
-      throw new StartError('There are no databases here yet: run npm run db:migrate, or npm start.')
+    if (!(await databaseExists(admin, controlName(config.DATABASE_PREFIX)))) throw new StartError(noDatabases)
   } finally {
     await admin.end()
   }
@@ -93,11 +106,13 @@ const migrate = (): Promise<number> =>
     const running = await assemble(foundation, prepared)
     try {
       const behind = await readyTenants(prepared.cluster, foundation.config.DATABASE_PREFIX, tenant.contentHash)
-      return await rollOutAndSay(behind, running, began)
+      const code = await rollOutAndSay(behind, running, began)
+      await running.services.fleet.inspect()
+      return code
     } finally {
       await running.stop()
     }
-  })
+  }, lay)
 
 const reload = (): Promise<number> =>
   onFoundation(async (foundation) => {
@@ -106,7 +121,7 @@ const reload = (): Promise<number> =>
     const cluster = clusterOf(foundation)
     await requireControl(foundation, cluster)
     const prefix = foundation.config.DATABASE_PREFIX
-    const reloaded = await reloadInstallation(cluster, prefix, programs)
+    const reloaded = await reloadInstallation(cluster, prefix, programs, foundation.log)
     say(`control   ${reloaded.control ? 'reloaded' : 'as it was'}`)
     say(`template  ${reloaded.template ? 'built anew' : 'as it was'}`)
     const tenantProgram = withoutMigrations(programs.tenant)
@@ -116,9 +131,11 @@ const reload = (): Promise<number> =>
     })
     try {
       const behind = await readyTenants(cluster, prefix, programs.tenant.contentHash)
-      return await rollOutAndSay(behind, running, began, (tenant) => {
+      const code = await rollOutAndSay(behind, running, began, (tenant) => {
         if (tenant.schemaVersion < programs.tenant.schemaVersion) throw needsMigrating('It')
       })
+      await running.services.fleet.inspect()
+      return code
     } finally {
       await running.stop()
     }
@@ -129,14 +146,42 @@ const status = (): Promise<number> =>
     const cluster = clusterOf(foundation)
     await requireControl(foundation, cluster)
     const programs = await readPrograms()
-    const found = await fleetStatus(cluster, foundation.config.DATABASE_PREFIX, programs)
+    const found = await fleetStatus(cluster, foundation.config.DATABASE_PREFIX, programs, foundation.secrets)
     for (const line of table(found, programs)) say(line)
     return 0
   })
 
 const counted = (count: number, one: string, many: string) => `${count} ${count === 1 ? one : many}`
 
-const table = ({ control, template, queued, tenants }: FleetStatus, programs: Programs): string[] => {
+/** What somebody has to look at: servers away, databases gone, privileges that are wrong. */
+const troubles = ({ clusters, tenants, isLockedDown }: FleetStatus): string[] => {
+  const gone = new Map(
+    [...tenants.gone, ...clusters.flatMap(({ missing }) => missing)].map((one) => [one.database, one]),
+  )
+  const wrong = clusters.flatMap((cluster) => cluster.wrong)
+  const shared = wrong.filter(({ kind, canRepair }) => kind === 'shared' && !canRepair)
+  const ours = wrong.filter((one) => !shared.includes(one))
+  return [
+    ...clusters.filter(({ error }) => error).map(({ name, error }) => `away      server ${name}: ${error}`),
+    ...[...gone.values()].map(
+      ({ project_id, database }) =>
+        `gone      ${database}: restore it, or POST /v1/admin/projects/${project_id}/reprovision makes an empty one`,
+    ),
+    ...ours.map(
+      ({ database, problems }) => `open      ${database}: ${problems.join(', ')}; npm run db:migrate repairs it`,
+    ),
+    ...shared.map(
+      ({ database, problems, remedy }) =>
+        `open      ${database}: ${problems.join(', ')}; it is not ours to close. Its owner can: ${remedy}`,
+    ),
+    ...(isLockedDown
+      ? []
+      : ['open      large objects and sessions of one login: only a superuser can take these functions from logins']),
+  ]
+}
+
+const table = (found: FleetStatus, programs: Programs): string[] => {
+  const { control, template, queued, tenants } = found
   const toCome = [
     ...(control.pending > 0 ? [counted(control.pending, 'migration to come', 'migrations to come')] : []),
     ...(control.changed > 0 ? [counted(control.changed, 'changed file', 'changed files')] : []),
@@ -157,6 +202,7 @@ const table = ({ control, template, queued, tenants }: FleetStatus, programs: Pr
   return [
     ...rows.map(([name, version, state]) => `${name.padEnd(10)}${version.padEnd(16)}${state}`.trimEnd()),
     ...tenants.failed.map(({ database, error }) => `failed    ${database}: ${error.replaceAll(/\s+/g, ' ')}`),
+    ...troubles(found),
   ]
 }
 
@@ -209,16 +255,38 @@ const clusters = ([action = 'list', name = '', capacity = '500']: readonly strin
     return 0
   })
 
+/** The Postgres that runs: nothing is started, and nothing is written. */
+const findRunning = async (): Promise<{ config: Config; secrets: Secrets; cluster: Cluster }> => {
+  const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
+  const key = config.SECRETS_KEY ?? (await readFile(join(config.DATA_DIR, 'secrets.key'), 'utf8').catch(() => ''))
+  if (!key) throw new StartError(noDatabases)
+  const secrets = createSecrets(key.trim())
+  const dsn = config.DATABASE_URL ?? (await runningEmbeddedPostgres(config.DATA_DIR, embeddedPassword(secrets)))
+  if (!dsn) {
+    throw new StartError(
+      `No server runs on ${config.DATA_DIR}, and Postgres runs only as long as one does: start it with npm start.`,
+    )
+  }
+  return { config, secrets, cluster: { id: '', dsn } }
+}
+
 /** Where a client such as psql finds control, or the database of a project. */
-const url = ([projectId]: readonly string[]): Promise<number> =>
-  onFoundation(async ({ config, postgres }) => {
-    const found = new URL(postgres.dsn)
-    const { DATABASE_PREFIX: prefix } = config
-    found.pathname = `/${projectId ? tenantName(prefix, projectId) : controlName(prefix)}`
-    found.searchParams.set('options', '-c role=trellis_owner')
-    say(found.href.replaceAll('+', '%20'))
-    return 0
-  })
+const url = async ([projectId, ...rest]: readonly string[]): Promise<number> => {
+  if (rest.length > 0 || (projectId !== undefined && !uuidPattern.test(projectId)))
+    throw new StartError("Say the project's id, a uuid, or nothing for control: npm run -s db:url -- <project id>")
+  const { config, secrets, cluster } = await findRunning()
+  const { DATABASE_PREFIX: prefix } = config
+  await requireControl({ config }, cluster)
+  const place = projectId
+    ? await whereIs(cluster, prefix, projectId, secrets)
+    : { dsn: cluster.dsn, database: controlName(prefix) }
+  const found = new URL(place.dsn)
+  found.pathname = `/${place.database}`
+  found.searchParams.delete('pooler')
+  found.searchParams.set('options', '-c role=trellis_owner')
+  say(found.href.replaceAll('+', '%20'))
+  return 0
+}
 
 const commands: Readonly<Record<string, (rest: readonly string[]) => Promise<number>>> = {
   migrate,

@@ -1,14 +1,13 @@
 // npm run demo: the product's story in real requests, from a developer's sign-up to a signed delivery, on a server of its own.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { root } from '#server/database/files.ts'
 import { verifySignature } from '#server/providers/outbound.ts'
 import { type HttpsReceiver, startHttpsReceiver } from '#test/support/https.ts'
+import { beginRun } from '#test/support/run.ts'
 
 const say = (text = '') => process.stdout.write(`${text}\n`)
 
@@ -195,11 +194,11 @@ const interrupted = () =>
 
 const main = async (): Promise<void> => {
   const began = performance.now()
-  const folder = await mkdtemp(join(tmpdir(), 'trellis-demo-'))
+  const run = await beginRun()
   const stop = interrupted()
   stop.catch(() => undefined)
   const receiver = await startHttpsReceiver()
-  const starting = startServer(folder, receiver.caFile)
+  const starting = startServer(join(run.folder, 'data'), receiver.caFile)
   try {
     say('Starting a server of its own, with an empty database.')
     const { url } = await Promise.race([starting, stop])
@@ -209,7 +208,7 @@ const main = async (): Promise<void> => {
   } finally {
     await starting.then(({ child }) => stopServer(child)).catch(() => undefined)
     await receiver.close()
-    await rm(folder, { recursive: true, force: true })
+    await run.end()
   }
 }
 

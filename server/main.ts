@@ -2,6 +2,7 @@ import cluster from 'node:cluster'
 import { once } from 'node:events'
 import { readConfig } from '#server/config.ts'
 import { StartError } from '#server/errors.ts'
+import { requireFreePort } from '#server/http/port.ts'
 import { stopOnSignals } from '#server/signals.ts'
 import { assemble, createLog, lay, prepare } from '#server/start.ts'
 
@@ -13,6 +14,7 @@ const main = async (): Promise<void> => {
   const config = readConfig()
   const log = createLog(config)
   const began = performance.now()
+  await requireFreePort(config.HOST, config.PORT)
   const foundation = await lay(config, log)
   const prepared = await prepare(foundation).catch(async (error) => {
     await foundation.postgres.stop()

@@ -6,12 +6,15 @@ import type { Config } from '#server/config.ts'
 import { adminConfig, type Cluster } from '#server/database/cluster.ts'
 import { createDatabase, migrationPending, type Place } from '#server/database/database.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '#server/database/embedded.ts'
+import { existingHome } from '#server/database/embedded-folder.ts'
 import { readProgram, root } from '#server/database/files.ts'
 import { createFleet, type Fleet } from '#server/database/fleet.ts'
 import { createNotifier } from '#server/database/notifier.ts'
 import { controlName, type Programs, prepareInstallation } from '#server/database/prepare.ts'
 import { createStatements } from '#server/database/statements.ts'
 import { createWaker } from '#server/database/waker.ts'
+import { watchTenants } from '#server/database/watch.ts'
+import { StartError } from '#server/errors.ts'
 import { createApp, type Observer } from '#server/http/app.ts'
 import { loadAreas } from '#server/http/areas.ts'
 import { createSessions } from '#server/http/callers.ts'
@@ -52,6 +55,9 @@ export type Harness = {
 export const createLog = (config: Config): Logger =>
   pino({ level: config.LOG_LEVEL, base: { process: process.pid }, timestamp: pino.stdTimeFunctions.isoTime })
 
+export const embeddedPassword = (secrets: Secrets): string =>
+  secrets.derive('embedded superuser', 24).toString('base64url')
+
 /** Starts embedded Postgres, or takes the one of DATABASE_URL. */
 export const lay = async (config: Config, log: Logger): Promise<Foundation> => {
   const secrets = createSecrets(await loadSecretsKey(config.SECRETS_KEY, config.DATA_DIR))
@@ -62,12 +68,20 @@ export const lay = async (config: Config, log: Logger): Promise<Foundation> => {
   const start = () =>
     startEmbeddedPostgres({
       dataDir: config.DATA_DIR,
-      superuserPassword: secrets.derive('embedded superuser', 24).toString('base64url'),
+      superuserPassword: embeddedPassword(secrets),
       log: (message) => log.info(message),
       maxConnections: 300,
     })
   return { config, log, secrets, postgres: supervise(await start(), start, log) }
 }
+
+/** As `lay`, where there are data already. An operator's command makes none: it refuses, and writes nothing. */
+export const layExisting = async (config: Config, log: Logger): Promise<Foundation> => {
+  if (!config.DATABASE_URL && !(await existingHome(config.DATA_DIR))) throw new StartError(noDatabases)
+  return lay(config, log)
+}
+
+export const noDatabases = 'There are no databases here yet: run npm start, or npm run db:migrate.'
 
 /** Embedded Postgres is ours to look after: one that was killed is started again, where it was. */
 const supervise = (first: EmbeddedPostgres, start: () => Promise<EmbeddedPostgres>, log: Logger): Postgres => {
@@ -158,7 +172,7 @@ export const assemble = async (
   const areas = await loadAreas()
   const now = () => harness.clock?.() ?? new Date()
   const stopping = createStopping(config.SHUTDOWN_SECONDS)
-  const database = createDatabase({
+  const tenants = createDatabase({
     secrets,
     limits: {
       total: config.DATABASE_CONNECTIONS,
@@ -171,6 +185,8 @@ export const assemble = async (
     isBehind: (place) => behind.has(place.database),
     onUnsealed: () => waker.seal(),
   })
+  const database = watchTenants(tenants, (projectId) => fleet.confirm(projectId), log)
+  const statements = createStatements(database)
   const behind = new Set<string>()
   const controlPlace: Place = { cluster, database: controlName(config.DATABASE_PREFIX), kind: 'control' }
   const jobs = createJobsPool(cluster, controlPlace.database, log)
@@ -182,6 +198,7 @@ export const assemble = async (
   const drop = (changed: string) => {
     edges.drop(changed)
     sessions.drop(changed)
+    statements.drop(changed)
   }
   const notifier = createNotifier({ cluster, database: controlPlace.database }, log, drop, () => {
     edges.clear()
@@ -248,7 +265,7 @@ export const assemble = async (
     log,
     secrets,
     database,
-    statements: createStatements(database),
+    statements,
     control: controlPlace,
     fleet,
     edges,
@@ -298,6 +315,9 @@ export const assemble = async (
     },
     async work(concurrency) {
       workers = await startWorkers(services, jobs, concurrency)
+      void fleet
+        .inspect()
+        .catch((error: Error) => log.warn({ error: error.message }, 'the databases were not looked at'))
       return workers
     },
     endNow: () => stopping.end(),

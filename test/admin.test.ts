@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, inject, test, vi } from 'vitest'
 import { root } from '#server/database/files.ts'
 import { freshEmail, startHarness } from '#test/support/harness.ts'
-import { ask, endServer, startServer, tellStory } from '#test/support/process.ts'
+import { ask, endPrograms, endServer, startServer, tellStory } from '#test/support/process.ts'
 
 /** npm run admin as a process of its own, beside servers that run. */
 vi.setConfig({ testTimeout: 90_000 })
@@ -13,7 +13,10 @@ const harness = await startHarness({ env: { SIGNUP_MODE: 'invite' } })
 const { anyone } = harness
 const password = 'a long passphrase'
 const folder = await mkdtemp(join(tmpdir(), 'trellis-admin-'))
-afterAll(() => rm(folder, { recursive: true, force: true }))
+afterAll(async () => {
+  await endPrograms()
+  await rm(folder, { recursive: true, force: true })
+}, 60_000)
 
 type Ran = { readonly code: number; readonly out: string; readonly err: string }
 
@@ -242,24 +245,19 @@ describe('mistakes', () => {
 test('works with the embedded Postgres of DATA_DIR, whether or not a server runs', { timeout: 120_000 }, async () => {
   const server = await startServer({ SIGNUP_MODE: 'open' })
   const chore = (...args: string[]) => run(args, { DATA_DIR: server.dataDir })
-  try {
-    const story = await tellStory(server.url)
-    const email = (await ask(server.url, 'GET', '/v1/auth/developer/me', undefined, story.developer)).body.data.email
-    expect(await chore('developer', 'provisioning', email, 'off')).toMatchObject({ code: 0 })
-    const refused = await ask(server.url, 'POST', '/v1/admin/projects', { name: 'x' }, story.developer)
-    expect(refused).toMatchObject({ status: 403, body: { error: { code: 'INVITE_REQUIRED' } } })
-    const made = await chore('invite', 'create')
-    await endServer(server)
+  const story = await tellStory(server.url)
+  const email = (await ask(server.url, 'GET', '/v1/auth/developer/me', undefined, story.developer)).body.data.email
+  expect(await chore('developer', 'provisioning', email, 'off')).toMatchObject({ code: 0 })
+  const refused = await ask(server.url, 'POST', '/v1/admin/projects', { name: 'x' }, story.developer)
+  expect(refused).toMatchObject({ status: 403, body: { error: { code: 'INVITE_REQUIRED' } } })
+  const made = await chore('invite', 'create')
+  await endServer(server)
 
-    // nobody runs now: the chore starts Postgres, and stops it again
-    expect((await chore('invite', 'list')).out).toContain(made.out.slice(0, 8))
-    const again = await startServer({ DATA_DIR: server.dataDir })
-    const body = { invite_code: made.out.trim() }
-    const redeemed = await ask(again.url, 'POST', '/v1/auth/developer/redeem-invite', body, story.developer)
-    expect(redeemed).toMatchObject({ status: 200, body: { data: { redeemed: true } } })
-    await endServer(again)
-  } finally {
-    await endServer(server)
-    await rm(server.dataDir, { recursive: true, force: true })
-  }
+  // nobody runs now: the chore starts Postgres, and stops it again
+  expect((await chore('invite', 'list')).out).toContain(made.out.slice(0, 8))
+  const again = await startServer({ DATA_DIR: server.dataDir })
+  const body = { invite_code: made.out.trim() }
+  const redeemed = await ask(again.url, 'POST', '/v1/auth/developer/redeem-invite', body, story.developer)
+  expect(redeemed).toMatchObject({ status: 200, body: { data: { redeemed: true } } })
+  await endServer(again)
 })

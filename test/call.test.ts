@@ -135,11 +135,8 @@ describe('nothing of a call is left afterwards', () => {
     const sleeping = expect(
       runOneSync(other, as(alice.id), statement('select pg_sleep(5)::text'), options),
     ).rejects.toThrow()
-    const { processID } = other as unknown as { processID: number }
     await project.sql('select 1')
-    const same = await connect('app_user')
-    await same.query('select pg_terminate_backend($1)', [processID])
-    await same.end()
+    await harness.endConnection(other)
     await sleeping
     await expect(runOneSync(other, as(alice.id), statement('select 1'), options)).rejects.toThrow()
   })

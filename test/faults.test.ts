@@ -1,15 +1,14 @@
-import { readFile, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, expect, test } from 'vitest'
-import { startEmbeddedPostgres } from '#server/database/embedded.ts'
-import { ask, endServer, type ServerProcess, startServer, tellStory, temporaryFolder } from '#test/support/process.ts'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '#server/database/embedded.ts'
+import { ask, endPrograms, endServer, startServer, tellStory, temporaryFolder } from '#test/support/process.ts'
 
-const started: ServerProcess[] = []
-const folders: string[] = []
+let postgres: EmbeddedPostgres | undefined
 afterAll(async () => {
-  for (const server of started) await endServer(server)
-  for (const folder of folders) await rm(folder, { recursive: true, force: true })
+  await postgres?.stop()
+  await endPrograms()
 }, 60_000)
 
 type Load = {
@@ -70,8 +69,6 @@ test('embedded Postgres killed under load: 503 or success, nothing lost, back by
   timeout: 90_000,
 }, async () => {
   const server = await startServer({ LOG_LEVEL: 'silent' })
-  started.push(server)
-  folders.push(server.dataDir)
   const story = await tellStory(server.url)
   const load = post(server.url, story.user)
   await expect.poll(() => load.answered.length, { timeout: 20_000 }).toBeGreaterThan(50)
@@ -87,17 +84,14 @@ test('embedded Postgres killed under load: 503 or success, nothing lost, back by
 
 test('the server of DATABASE_URL restarted under load, health says so meanwhile', { timeout: 90_000 }, async () => {
   const folder = await temporaryFolder()
-  folders.push(folder)
   const run = () =>
     startEmbeddedPostgres({ dataDir: folder, superuserPassword: 'faults', log: () => undefined, maxConnections: 200 })
-  let postgres = await run()
+  postgres = await run()
   const server = await startServer({
     DATABASE_URL: postgres.url,
     SECRETS_KEY: Buffer.alloc(32, 3).toString('base64'),
     LOG_LEVEL: 'silent',
   })
-  started.push(server)
-  folders.push(server.dataDir)
   const story = await tellStory(server.url)
   const load = post(server.url, story.user)
   await expect.poll(() => load.answered.length, { timeout: 20_000 }).toBeGreaterThan(50)

@@ -174,12 +174,7 @@ test('a broken connection is not lent again, and one that the server ended is fo
   expect((second.client as unknown as { processID: number }).processID).not.toBe(processID)
   second.release()
   const gone = new Promise((resolve) => second.client.once('end', resolve))
-  // a role may end its own sessions, and no other's
-  const { host, port, database, user, password } = target(quick)
-  const same = new pg.Client({ host, port, database, user, password })
-  await same.connect()
-  await same.query('select pg_terminate_backend($1)', [(second.client as unknown as { processID: number }).processID])
-  await same.end()
+  await harness.endConnection(second.client)
   await gone
   expect(pool.open).toBe(0)
   const third = await pool.lease(quick)
@@ -196,7 +191,7 @@ test('connections that cannot be made, or that end while they are lent, give the
   for (let round = 0; round < 10; round += 1) {
     const lease = await pool.lease(quick, 'app_user', 'ann')
     const gone = new Promise((resolve) => lease.client.once('end', resolve))
-    await lease.client.query('select pg_terminate_backend(pg_backend_pid())').catch(() => undefined)
+    await harness.endConnection(lease.client)
     await gone
     lease.release(true)
   }

@@ -84,7 +84,12 @@ test('a project that fails is named and holds up no other; once mended it follow
   expect(first).toMatchObject({ done: 3, failures: [{ database: broken.database }] })
   expect(first.failures[0]?.message).toContain('policies/tenant/settings.sql')
 
-  const { tenants, template, control } = await fleetStatus(cluster, harness.prefix, await programsHere())
+  const { tenants, template, control } = await fleetStatus(
+    cluster,
+    harness.prefix,
+    await programsHere(),
+    services.secrets,
+  )
   expect(tenants).toMatchObject({ tenants: 3, ready: 3, current: 2, behind: 1 })
   expect(tenants.failed).toMatchObject([{ project_id: broken.id, database: broken.database }])
   expect(template?.isCurrent).toBe(true)

@@ -1,22 +1,21 @@
 import { execFile } from 'node:child_process'
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import pg from 'pg'
 import { afterAll, expect, test } from 'vitest'
-import { ask, endServer, freePort, type ServerProcess, startServer, tellStory } from '#test/support/process.ts'
+import { root } from '#server/database/files.ts'
+import {
+  ask,
+  endPrograms,
+  endServer,
+  freePort,
+  startServer,
+  tellStory,
+  temporaryFolder,
+} from '#test/support/process.ts'
 
-const started: ServerProcess[] = []
-const folders = new Set<string>()
-const start = async (env: Record<string, string> = {}) => {
-  const server = await startServer(env)
-  started.push(server)
-  folders.add(server.dataDir)
-  return server
-}
-afterAll(async () => {
-  for (const server of started) await endServer(server)
-  for (const folder of folders) await rm(folder, { recursive: true, force: true })
-}, 60_000)
+afterAll(endPrograms, 60_000)
 
 /** Whether any program runs on this folder: /proc where there is one, so that nothing but Node is needed; ps elsewhere. */
 const postgresRuns = async (dataDir: string): Promise<boolean> => {
@@ -30,7 +29,7 @@ const postgresRuns = async (dataDir: string): Promise<boolean> => {
 test('the first start makes everything, the next keeps the data; Ctrl-C ends all of it with 0', {
   timeout: 60_000,
 }, async () => {
-  const first = await start()
+  const first = await startServer()
   expect(first.output()).toContain('Next: open an account')
   const story = await tellStory(first.url)
   expect((await ask(first.url, 'POST', '/v1/client/events', { event_name: 'kept' }, story.user)).status).toBe(201)
@@ -40,14 +39,14 @@ test('the first start makes everything, the next keeps the data; Ctrl-C ends all
   expect(await first.ended).toBe(0)
   expect(await postgresRuns(first.dataDir)).toBe(false)
 
-  const second = await start({ DATA_DIR: first.dataDir })
+  const second = await startServer({ DATA_DIR: first.dataDir })
   const me = await ask(second.url, 'GET', '/v1/client/users/me', undefined, story.user)
   expect(me).toMatchObject({ status: 200, body: { data: { id: story.userId } } })
   await endServer(second)
 })
 
 test('kill -9 loses nothing that was answered, and the next start takes over', { timeout: 60_000 }, async () => {
-  const first = await start()
+  const first = await startServer()
   const story = await tellStory(first.url)
   const answered: string[] = []
   const posting = (async () => {
@@ -65,7 +64,7 @@ test('kill -9 loses nothing that was answered, and the next start takes over', {
   expect(await first.ended).toBe('SIGKILL')
   expect(answered.length).toBeGreaterThanOrEqual(50)
 
-  const second = await start({ DATA_DIR: first.dataDir })
+  const second = await startServer({ DATA_DIR: first.dataDir })
   const again = await ask(
     second.url,
     'POST',
@@ -78,8 +77,8 @@ test('kill -9 loses nothing that was answered, and the next start takes over', {
 })
 
 test('two servers on one data folder share its Postgres, and the last one stops it', { timeout: 60_000 }, async () => {
-  const first = await start()
-  const second = await start({ DATA_DIR: first.dataDir })
+  const first = await startServer()
+  const second = await startServer({ DATA_DIR: first.dataDir })
   const story = await tellStory(first.url)
   expect((await ask(second.url, 'GET', '/v1/client/users/me', undefined, story.user)).status).toBe(200)
   await endServer(first)
@@ -89,7 +88,7 @@ test('two servers on one data folder share its Postgres, and the last one stops 
 })
 
 test('several server processes serve one port', { timeout: 60_000 }, async () => {
-  const server = await start({ WEB_CONCURRENCY: '2' })
+  const server = await startServer({ WEB_CONCURRENCY: '2' })
   const story = await tellStory(server.url)
   const answers = await Promise.all(
     Array.from({ length: 40 }, () => ask(server.url, 'GET', '/v1/client/users/me', undefined, story.user)),
@@ -104,30 +103,31 @@ test('a port in use, a wrong key and bad variables give a sentence, and nothing 
   timeout: 60_000,
 }, async () => {
   const port = String(await freePort())
-  const first = await start({ PORT: port })
-  const second = await start({ PORT: port })
+  const first = await startServer({ PORT: port })
+  const second = await startServer({ PORT: port })
   expect(await second.ended).toBe(1)
   expect(second.output()).toMatch(/choose another port: PORT=4001 npm start/)
-  expect(await postgresRuns(second.dataDir)).toBe(false)
+  // said before anything was written
+  expect(await readdir(second.dataDir)).toEqual([])
   await endServer(first)
 
   await writeFile(join(first.dataDir, 'secrets.key'), `${Buffer.alloc(32, 9).toString('base64')}\n`)
-  const wrong = await start({ DATA_DIR: first.dataDir })
+  const wrong = await startServer({ DATA_DIR: first.dataDir })
   expect(await wrong.ended).toBe(1)
   expect(wrong.output()).toMatch(/SECRETS_KEY|key/)
   expect(wrong.output()).not.toMatch(/ at .*\.ts:/)
 
-  const bad = await start({ PORT: 'many', LOG_LEVEL: 'loud' })
+  const bad = await startServer({ PORT: 'many', LOG_LEVEL: 'loud' })
   expect(await bad.ended).toBe(1)
   expect(bad.output()).toMatch(/PORT: .*\n.*LOG_LEVEL: /)
 
-  const lonely = await start({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/x' })
+  const lonely = await startServer({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/x' })
   expect(await lonely.ended).toBe(1)
   expect(lonely.output()).toContain('DATABASE_URL needs SECRETS_KEY')
 })
 
 test('nothing secret is logged, not even at the most talkative level', { timeout: 60_000 }, async () => {
-  const server = await start({ LOG_LEVEL: 'trace' })
+  const server = await startServer({ LOG_LEVEL: 'trace' })
   const story = await tellStory(server.url)
   await ask(server.url, 'POST', '/v1/auth/developer/login', {
     email: 'me@example.org',
@@ -151,4 +151,49 @@ test('nothing secret is logged, not even at the most talkative level', { timeout
     expect(postgresLog).not.toContain(secret)
   }
   expect(server.output()).toContain('"route":"GET /client/users/me"')
+})
+
+test("operators' commands make no data, and db:url starts nothing", { timeout: 60_000 }, async () => {
+  const fresh = join(await temporaryFolder(), 'data')
+  const run = (
+    dataDir: string,
+    script: string,
+    ...args: string[]
+  ): Promise<{ code: number; out: string; err: string }> =>
+    new Promise((resolve) => {
+      const env = { PATH: process.env['PATH'], DATA_DIR: dataDir }
+      execFile(process.execPath, [join(root, script), ...args], { env }, (error, out, err) =>
+        resolve({ code: error ? Number(error.code) : 0, out, err }),
+      )
+    })
+  const database = (...args: string[]) => run(fresh, 'scripts/database.ts', ...args)
+  const none = { code: 1, out: '', err: 'There are no databases here yet: run npm start, or npm run db:migrate.\n' }
+  for (const command of ['status', 'reload', 'cluster', 'url']) expect(await database(command), command).toEqual(none)
+  expect(await run(fresh, 'scripts/admin.ts', 'invite', 'list')).toEqual(none)
+  await expect(readdir(fresh)).rejects.toThrow('ENOENT')
+
+  const server = await startServer()
+  const { projectId } = await tellStory(server.url)
+  const url = (...args: string[]) => run(server.dataDir, 'scripts/database.ts', 'url', ...args)
+  const found = await url(projectId)
+  expect(found).toMatchObject({ code: 0, err: '' })
+  const client = new pg.Client({ connectionString: found.out.trim() })
+  await client.connect()
+  expect((await client.query('select count(*)::int as users, current_user::text from app.users')).rows).toEqual([
+    { users: 1, current_user: 'trellis_owner' },
+  ])
+  await client.end()
+  expect((await url()).out).toContain('/trellis_control?')
+  for (const args of [['nonsense'], [projectId, 'more'], ["'; select 1"]])
+    expect(await url(...args)).toMatchObject({
+      code: 1,
+      out: '',
+      err: expect.stringMatching(/^Say the project's id, a uuid/),
+    })
+  const unknown = '00000000-0000-4000-8000-000000000000'
+  expect(await url(unknown)).toEqual({ code: 1, out: '', err: `There is no project ${unknown} here.\n` })
+
+  await endServer(server)
+  expect(await url(projectId)).toMatchObject({ code: 1, out: '', err: expect.stringMatching(/^No server runs on /) })
+  expect(await postgresRuns(server.dataDir)).toBe(false)
 })

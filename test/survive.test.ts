@@ -1,15 +1,8 @@
-import { rm } from 'node:fs/promises'
 import { afterAll, expect, test } from 'vitest'
 import { startHttpsReceiver } from '#test/support/https.ts'
-import { ask, endServer, type ServerProcess, startServer, tellStory } from '#test/support/process.ts'
+import { ask, endPrograms, startServer, tellStory } from '#test/support/process.ts'
 
-const started: ServerProcess[] = []
-afterAll(async () => {
-  for (const server of started) {
-    await endServer(server)
-    await rm(server.dataDir, { recursive: true, force: true })
-  }
-}, 60_000)
+afterAll(endPrograms, 60_000)
 
 test('a receiver gets every event that was answered, each under one key, though server and worker are killed', {
   timeout: 120_000,
@@ -17,7 +10,6 @@ test('a receiver gets every event that was answered, each under one key, though 
   const receiver = await startHttpsReceiver()
   const env = { WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8', WEBHOOK_CA_FILE: receiver.caFile, LOG_LEVEL: 'silent' }
   const first = await startServer(env)
-  started.push(first)
   const story = await tellStory(first.url)
   const path = `/v1/admin/projects/${story.projectId}/webhooks`
   const made = await ask(first.url, 'POST', path, { event_name: 'precious', target_url: receiver.url }, story.developer)
@@ -43,8 +35,7 @@ test('a receiver gets every event that was answered, each under one key, though 
   await Promise.all(posting)
   await first.ended
 
-  const second = await startServer({ ...env, DATA_DIR: first.dataDir })
-  started.push(second)
+  await startServer({ ...env, DATA_DIR: first.dataDir })
   const received = () =>
     receiver.requests.filter((request) => answered.has(String(request.headers['x-service-event-id'])))
   await expect

@@ -10,9 +10,75 @@ begin
    where t.project_id = provision_begin.project_id;
   return internal.reply(200, case when tenant.project_id is not null then json_build_object(
     'project_id', tenant.project_id, 'cluster_id', tenant.cluster_id, 'database_name', tenant.database_name,
-    'status', tenant.status, 'steps', tenant.steps) end);
+    'status', tenant.status, 'steps', tenant.steps, 'attempt', tenant.attempt,
+    'is_gone', internal.database_is_gone(tenant)) end);
 end $$;
-comment on function api.provision_begin is 'What to make for a project, or null when it is gone.';
+comment on function api.provision_begin is 'What to make for a project, or null when the project is deleted.';
+
+create or replace function internal.database_is_gone(t app.tenants) returns boolean
+language sql immutable
+return (database_is_gone.t).status = 'failed' and (database_is_gone.t).error ->> 'code' = 'DATABASE_GONE';
+comment on function internal.database_is_gone is 'Whether the database of a tenant was ready and is not there any more.';
+
+create or replace function api.fleet_moved(cluster_id uuid, databases json) returns api.reply
+language sql stable as $$
+  select internal.reply(200, coalesce(json_agg(t.project_id), '[]'))
+    from app.tenants t
+    join app.projects p on p.id = t.project_id and p.deleted_at is null
+    left join (select n as name from json_array_elements_text(fleet_moved.databases) n) d on d.name = t.database_name
+   where t.cluster_id = fleet_moved.cluster_id
+     and case when d.name is null then t.status = 'ready' else internal.database_is_gone(t) end
+$$;
+comment on function api.fleet_moved is
+  'Projects of a cluster that control takes for ready and whose database is not among these, and those that it takes for gone and whose database is.';
+
+create or replace function api.tenant_seen(project_id uuid, attempt int, is_there boolean) returns api.reply
+language plpgsql volatile as $$
+declare
+  has_changed boolean;
+begin
+  update app.tenants t
+     set status = case when tenant_seen.is_there then 'ready' else 'failed' end,
+         error = case when not tenant_seen.is_there then json_build_object('code', 'DATABASE_GONE', 'message',
+                   'The database of this project is gone. Restore it from a backup, or POST reprovision for a new, empty one.') end,
+         completed_at = case when tenant_seen.is_there then internal.now() end,
+         moved_at = internal.now(),
+         steps = (select jsonb_agg(s.value || jsonb_build_object('status', case when tenant_seen.is_there then 'succeeded'
+                                                                                when s.value ->> 'name' = 'create_database' then 'failed'
+                                                                                else 'pending' end) order by s.n)
+                    from jsonb_array_elements(t.steps) with ordinality as s (value, n))
+   where t.project_id = tenant_seen.project_id
+     -- a database that was made anew since is another one
+     and t.attempt = tenant_seen.attempt
+     and case when tenant_seen.is_there then internal.database_is_gone(t) else t.status = 'ready' end
+     -- a deleted project's database goes by itself
+     and exists (select from app.projects p where p.id = t.project_id and p.deleted_at is null);
+  has_changed := found;
+  if has_changed then
+    perform internal.changed('project:' || tenant_seen.project_id);
+    -- what servers remember of its rows
+    perform internal.changed('tenant:' || tenant_seen.project_id);
+  end if;
+  return internal.reply(200, to_json(has_changed));
+end $$;
+comment on function api.tenant_seen is
+  'Its own cluster says whether the database of this attempt is there: a ready tenant without one becomes failed with DATABASE_GONE, one that was
+   restored becomes ready again. true when that was news. Locks the tenant.';
+
+create or replace function api.health() returns api.reply
+language sql stable as $$
+  with gone as (
+    select t.project_id
+      from app.tenants t
+      join app.projects p on p.id = t.project_id and p.deleted_at is null
+     where t.status = 'failed' and internal.database_is_gone(t)
+  )
+  select internal.reply(200, json_build_object(
+    'has_template', exists (select from app.templates),
+    'gone', (select count(*) from gone),
+    'projects', (select coalesce(json_agg(f.project_id), '[]') from (select g.project_id from gone g order by g.project_id limit 20) f)))
+$$;
+comment on function api.health is 'Whether a template is there, how many projects have lost their database, and the first twenty of these.';
 
 create or replace function api.provision_step(project_id uuid, step text, status text) returns api.reply
 language plpgsql volatile as $$
@@ -127,7 +193,9 @@ language sql stable as $$
     'tenants', count(*),
     'ready', count(*) filter (where t.status = 'ready'),
     'provisioning', count(*) filter (where t.status = 'provisioning'),
-    'not_made', count(*) filter (where t.status = 'failed'),
+    'not_made', count(*) filter (where t.status = 'failed' and not internal.database_is_gone(t)),
+    'gone', coalesce(json_agg(json_build_object('project_id', t.project_id, 'database', t.database_name))
+                       filter (where internal.database_is_gone(t)), '[]'),
     'current', count(*) filter (where t.status = 'ready' and t.content_hash = fleet_status.content_hash),
     'behind', count(*) filter (where t.status = 'ready' and t.content_hash <> fleet_status.content_hash),
     'failed', coalesce(json_agg(json_build_object('project_id', t.project_id, 'database', t.database_name, 'error', t.migration_error))

@@ -220,15 +220,18 @@ comment on function api.api_key_deactivate is 'Switches a key off; doing so twic
 
 create or replace function internal.provisioning_json(t app.tenants) returns json
 language sql stable as $$
-  select json_build_object(
+  select internal.json_merge(json_build_object(
     'status', (provisioning_json.t).status, 'workflow_id', (provisioning_json.t).workflow_id,
     'current_step', (select s ->> 'name' from jsonb_array_elements((provisioning_json.t).steps) s where s ->> 'status' = 'running' limit 1),
     'steps', (provisioning_json.t).steps, 'attempt', (provisioning_json.t).attempt,
     'is_stalled', (provisioning_json.t).status = 'provisioning' and (provisioning_json.t).moved_at < internal.now() - interval '5 minutes',
     'started_at', internal.iso((provisioning_json.t).started_at), 'completed_at', internal.iso((provisioning_json.t).completed_at),
-    'error', (provisioning_json.t).error)
+    'error', (provisioning_json.t).error),
+    case when (provisioning_json.t).data_lost_at is null then '{}'
+         else json_build_object('data_lost_at', internal.iso((provisioning_json.t).data_lost_at)) end)
 $$;
-comment on function internal.provisioning_json is 'How far the making of a database has come. Stalled: no step moved for five minutes.';
+comment on function internal.provisioning_json is
+  'How far the making of a database has come. Stalled: no step moved for five minutes. data_lost_at only where an empty database took the place of one that was gone.';
 
 create or replace function api.provisioning_status(project_id uuid) returns api.reply
 language plpgsql stable as $$
@@ -252,6 +255,7 @@ create or replace function internal.restart_provisioning(project_id uuid, databa
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   tenant app.tenants;
+  was_gone boolean;
 begin
   -- the project's row, so that two restarts of one that was never placed meet, and so do a restart and a deletion
   perform from app.projects p
@@ -278,8 +282,10 @@ begin
   if tenant.status = 'provisioning' and tenant.moved_at >= internal.now() - interval '5 minutes' then
     perform internal.fail(409, 'ALREADY_RUNNING', 'The database of this project is being made.');
   end if;
+  was_gone := internal.database_is_gone(tenant);
   update app.tenants t
      set status = 'provisioning', attempt = t.attempt + 1, error = null,
+         data_lost_at = case when was_gone then internal.now() else t.data_lost_at end,
          workflow_id = coalesce(restart_provisioning.workflow_id, t.workflow_id), started_at = internal.now(), moved_at = internal.now(),
          completed_at = null,
          -- what succeeded stays so; the rest is to be done again
@@ -289,12 +295,13 @@ begin
    where t.project_id = restart_provisioning.project_id
   returning t.* into tenant;
   perform internal.add_job('tenant__provision', json_build_object('project_id', tenant.project_id), 'provision ' || tenant.project_id);
-  perform internal.audit('projects.reprovision', 'projects', tenant.project_id::text,
-                         json_build_object('attempt', json_build_array(tenant.attempt - 1, tenant.attempt)), 202, tenant.project_id);
+  perform internal.audit('projects.reprovision', 'projects', tenant.project_id::text, internal.json_merge(
+                           json_build_object('attempt', json_build_array(tenant.attempt - 1, tenant.attempt)),
+                           case when was_gone then '{"data_lost": [false, true]}' else '{}' end::json), 202, tenant.project_id);
   return tenant;
 end $$;
 comment on function internal.restart_provisioning is
-  'Starts the making of a database again, at the first step that has not succeeded, under the workflow id that is given. Refuses 404 NOT_FOUND, 409 ALREADY_PROVISIONED, ALREADY_RUNNING, 503 TENANT_UNAVAILABLE. Locks project and tenant.';
+  'Starts the making of a database again, at the first step that has not succeeded, or from the beginning where the database is gone, under the workflow id that is given. Refuses 404 NOT_FOUND, 409 ALREADY_PROVISIONED, ALREADY_RUNNING, 503 TENANT_UNAVAILABLE. Locks project and tenant.';
 
 create or replace function api.reprovision(project_id uuid, database_name text, workflow_id text default null) returns api.reply
 language plpgsql volatile as $$
@@ -302,10 +309,11 @@ declare
   project constant app.projects := internal.own_project(reprovision.project_id);
   tenant constant app.tenants := internal.restart_provisioning(project.id, reprovision.database_name, reprovision.workflow_id);
 begin
-  return internal.reply(202, json_build_object('provisioning_status', tenant.status, 'workflow_id', tenant.workflow_id,
-                                               'attempt', tenant.attempt));
+  return internal.reply(202, internal.json_merge(
+    json_build_object('provisioning_status', tenant.status, 'workflow_id', tenant.workflow_id, 'attempt', tenant.attempt),
+    case when tenant.data_lost_at = tenant.started_at then '{"data_lost": true}' else '{}' end::json));
 end $$;
-comment on function api.reprovision is 'Supplement A6: 202. Refuses 404 NOT_FOUND and what internal.restart_provisioning refuses.';
+comment on function api.reprovision is 'Supplement A6: 202, with data_lost where the database was gone and an empty one is made. Refuses 404 NOT_FOUND and what internal.restart_provisioning refuses.';
 
 create or replace trigger tg_projects__audit
   after insert or update or delete on app.projects

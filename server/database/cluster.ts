@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { root } from '#server/database/files.ts'
 import type { Target } from '#server/database/pools.ts'
@@ -84,22 +85,6 @@ export const adminUrl = (cluster: Cluster, database: string): string => {
 /** The database that the administrator's dsn names: where locks of the whole cluster are taken. */
 export const maintenanceDatabase = (cluster: Cluster) => new URL(cluster.dsn).pathname.slice(1) || 'postgres'
 
-const bootstrapLock = 7_305_441_001
-
-/**
- * Runs under one lock for the whole cluster: role changes of two bootstraps at once fail with "tuple concurrently
- * updated", and advisory locks are per database, so all meet in the maintenance database.
- */
-export const withClusterLock = async <T>(cluster: Cluster, work: (client: pg.Client) => Promise<T>): Promise<T> => {
-  const client = await connectAdmin(cluster, maintenanceDatabase(cluster), false)
-  try {
-    await client.query('select pg_advisory_lock($1)', [bootstrapLock])
-    return await work(client)
-  } finally {
-    await client.end()
-  }
-}
-
 /** Makes the roles and their logins. Safe to run again; the lock must be held. */
 export const bootstrapRoles = async (client: pg.Client, secrets: Secrets): Promise<void> => {
   const verifiers = Object.fromEntries(
@@ -111,11 +96,24 @@ export const bootstrapRoles = async (client: pg.Client, secrets: Secrets): Promi
   await client.query(`select set_config('trellis.verifiers', '', false)`)
 }
 
-/** Only our logins may connect, and only to the kind of database that is theirs; nobody makes temporary tables. */
+/**
+ * Only our logins may connect, and only to the kind of database that is theirs; nobody makes temporary tables. Tried again when
+ * another process changes the privileges of the same database at this moment.
+ */
 export const grantConnect = async (client: pg.Client, database: string, roles: readonly Role[]): Promise<void> => {
   const name = pg.escapeIdentifier(database)
+  const everybody = [...controlRoles, ...tenantRoles].flatMap((role) => [role, `login_${role}`]).join(', ')
   const logins = roles.map((role) => `login_${role}`).join(', ')
-  await client.query(`revoke all on database ${name} from public; grant connect on database ${name} to ${logins}`)
+  const statement = `revoke all on database ${name} from public, ${everybody}; grant connect on database ${name} to ${logins}`
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await client.query(statement)
+      return
+    } catch (error) {
+      if (attempt >= 10 || !(error as Error).message.includes('tuple concurrently updated')) throw error
+      await sleep(20 * attempt)
+    }
+  }
 }
 
 export const databaseExists = async (client: pg.Client, database: string): Promise<boolean> => {

@@ -74,6 +74,18 @@ export const findPlace = async (dataDir: string, log: (message: string) => void)
   }
 }
 
+/** Where the cluster of this data folder stands, or null when none was made yet. Writes nothing. */
+export const existingHome = async (dataDir: string): Promise<string | null> => {
+  const asked = await realpath(dataDir).catch(() => null)
+  if (!asked) return null
+  for (const home of isRoot() ? [asked, homeElsewhere(asked)] : [asked]) if (await hasCluster(home)) return home
+  return null
+}
+
+/** Where root's Postgres keeps its data when its user cannot reach the data folder. */
+export const homeElsewhere = (dataDir: string): string =>
+  join('/var/lib/trellis', createHash('sha256').update(dataDir).digest('hex').slice(0, 16))
+
 /** Whatever the umask says, the folders that root makes can be passed through by the user that runs Postgres. */
 const makeFolders = async (path: string) => {
   const first = await mkdir(path, { recursive: true })
@@ -89,7 +101,7 @@ const openForOthers = async (home: string) => {
 /** Under a private folder (/root) the other user cannot reach its data: then they stand in /var/lib/trellis. */
 const homeForRoot = async (dataDir: string, log: (message: string) => void): Promise<string> => {
   const isReachable = await canUse(await ownerOf(dataDir), 'x', dataDir)
-  const elsewhere = join('/var/lib/trellis', createHash('sha256').update(dataDir).digest('hex').slice(0, 16))
+  const elsewhere = homeElsewhere(dataDir)
   if (await hasCluster(dataDir)) {
     if (isReachable) return dataDir
     throw new StartError(

@@ -14,6 +14,7 @@ import {
   usableBinaries,
 } from '#server/database/embedded-binaries.ts'
 import {
+  existingHome,
   explained,
   findPlace,
   makePrivate,
@@ -73,6 +74,16 @@ export const startEmbeddedPostgres = async (options: EmbeddedOptions): Promise<E
     if (error instanceof StartError || !/ENOSPC|EDQUOT|disk is full|spawn .* ENOENT/.test(String(error))) throw error
     throw explained(String(error), home)
   }
+}
+
+/** The URL of the Postgres that runs on `dataDir`, or null. Starts nothing and writes nothing. */
+export const runningEmbeddedPostgres = async (dataDir: string, superuserPassword: string): Promise<string | null> => {
+  const home = await existingHome(dataDir)
+  const found = home ? await readPostmaster(join(home, 'cluster')) : null
+  if (!home || !found) return null
+  const owner = await stat(join(home, 'cluster'))
+  const isAlive = await isPostmaster({ cluster: join(home, 'cluster'), runsAs: owner }, found.pid)
+  return isAlive ? urlOf(found.port, superuserPassword) : null
 }
 
 const adoptOrLaunch = async (place: Place, installed: Binaries, options: EmbeddedOptions): Promise<Postmaster> => {
@@ -190,7 +201,7 @@ const readPostmaster = async (cluster: string): Promise<Postmaster | null> => {
 }
 
 /** Is this process alive, a postmaster, and on this cluster? Pids are used again, above all after a machine's restart. */
-const isPostmaster = async ({ cluster, runsAs }: Place, pid: number): Promise<boolean> => {
+const isPostmaster = async ({ cluster, runsAs }: Pick<Place, 'cluster' | 'runsAs'>, pid: number): Promise<boolean> => {
   const found = await processOf(pid)
   if (!`${found?.command} `.includes(`/postgres -D ${cluster} `)) return false
   return found?.uid === (runsAs?.uid ?? process.getuid?.())
@@ -305,9 +316,11 @@ const handle = (place: Place, running: Postmaster, options: EmbeddedOptions): Em
   const tidying = setInterval(() => {
     boundLog(place.logFile).catch((error) => options.log(`The log of Postgres could not be bounded: ${error}`))
   }, 60_000).unref()
-  const stop = () => {
+  const stop = async () => {
     clearInterval(tidying)
     release()
+    // its folder was removed: no other process can share it any more
+    if (!(await stat(place.home).catch(() => null))) return stopPostmaster(place, running.pid, options.log)
     return alone(join(place.home, 'start.lock'), async () => {
       if (isInUse(inUse)) return options.log(`Postgres (process ${running.pid}) goes on: another process uses it.`)
       // it may have crashed since, and another process have started it again

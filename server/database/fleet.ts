@@ -1,16 +1,11 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
-import {
-  type Cluster,
-  connectAdmin,
-  grantConnect,
-  maintenanceDatabase,
-  tenantRoles,
-  withClusterLock,
-} from '#server/database/cluster.ts'
+import { type Cluster, connectAdmin, grantConnect, maintenanceDatabase, tenantRoles } from '#server/database/cluster.ts'
 import { type Database, dataOf, type Place } from '#server/database/database.ts'
+import { withClusterLock, withDatabaseLock } from '#server/database/locks.ts'
 import { buildTemplate, createTenantDatabase, migrateDatabase } from '#server/database/migrate.ts'
 import { type Programs, templateName } from '#server/database/prepare.ts'
+import { repairPrivileges } from '#server/database/privileges.ts'
 import type { Secrets } from '#server/secrets.ts'
 
 /** What workers do to databases: make them, and bring them to the newest program. */
@@ -23,6 +18,15 @@ export type Fleet = {
   provision(projectId: string): Promise<void>
   /** Brings one tenant to this program; a failure is recorded, and thrown so that the job is retried. */
   migrate(projectId: string): Promise<void>
+  /**
+   * Asks a project's own cluster whether the database is there, and notes in control when that has changed: gone, or restored.
+   * Answers whether it has. A cluster that does not answer throws, and changes nothing.
+   */
+  confirm(projectId: string): Promise<boolean>
+  /** Looks at every cluster: databases that are gone or were restored, and privileges that a restore has lost. */
+  inspect(): Promise<void>
+  /** Queues a look at everything, for a start: what happened while nothing ran. */
+  queueSweep(): Promise<void>
   /** Removes a deleted project's database, then its rows in control; safe to run again. */
   remove(projectId: string): Promise<void>
   /** Queues the making or the removing of a database again, for the sweep. */
@@ -51,6 +55,8 @@ type TenantRow = {
   database_name: string
   status: string
   steps: { name: string; status: string }[]
+  attempt: number
+  is_gone: boolean
 }
 
 type TemplateRow = { schema_version: string; content_hash: string }
@@ -86,7 +92,7 @@ export const createFleet = (options: FleetOptions): Fleet => {
   const ensureTemplate = async (cluster: Cluster): Promise<void> => {
     if (cluster.id === options.ownClusterId) return
     if ((await templateOf(cluster))?.content_hash === programs.tenant.contentHash) return
-    await withClusterLock(cluster, (admin) => buildTemplate(cluster, admin, templateName(prefix), programs.tenant))
+    await withClusterLock(cluster, (admin) => buildTemplate(cluster, admin, templateName(prefix), programs.tenant), log)
     await asWorker('template_built', {
       cluster_id: cluster.id,
       schema_version: programs.tenant.schemaVersion,
@@ -103,27 +109,18 @@ export const createFleet = (options: FleetOptions): Fleet => {
     }
   }
 
-  /**
-   * Alone with one database: a removal waits for a making that is under way, also for one whose worker died, and a making that
-   * comes after finds the project gone. So none is left behind that nobody knows of.
-   */
-  const withDatabaseLock = <T>(cluster: Cluster, name: string, work: (admin: pg.Client) => Promise<T>): Promise<T> =>
-    asAdmin(cluster, async (admin) => {
-      await admin.query('select pg_advisory_lock(73054411, hashtext($1))', [name])
-      return work(admin)
-    })
-
   const steps = (row: TenantRow, cluster: Cluster): Record<string, () => Promise<void>> => ({
     async create_database() {
       await ensureTemplate(cluster)
-      await withDatabaseLock(cluster, row.database_name, async (admin) => {
+      const make = async (admin: pg.Client) => {
         if (await tenantOf(row.project_id)) await createTenantDatabase(admin, row.database_name, templateName(prefix))
-      })
+      }
+      await withDatabaseLock(cluster, row.database_name, make, log)
     },
     async run_migrations() {
       // a template that is not ours was made by a newer version, or by db:reload: what it says is right, not what we read at start
       if ((await templateOf(cluster))?.content_hash !== programs.tenant.contentHash) return
-      await migrateDatabase(cluster, row.database_name, programs.tenant)
+      await migrateDatabase(cluster, row.database_name, programs.tenant, { log })
     },
     // logins belong to the cluster; what a new database needs is that they may connect to it
     create_roles: () => asAdmin(cluster, (admin) => grantConnect(admin, row.database_name, tenantRoles)),
@@ -146,7 +143,7 @@ export const createFleet = (options: FleetOptions): Fleet => {
   const dropDatabase = async (cluster: Cluster, name: string): Promise<void> => {
     await database.pools.forget(`${cluster.id}/${name}`)
     // other servers may have connections open; nothing that comes through them is wanted any more
-    await withDatabaseLock(cluster, name, (admin) => admin.query(`drop database if exists "${name}" with (force)`))
+    await withDatabaseLock(cluster, name, (admin) => admin.query(`drop database if exists "${name}" with (force)`), log)
   }
 
   const provision = async (projectId: string): Promise<void> => {
@@ -181,9 +178,61 @@ export const createFleet = (options: FleetOptions): Fleet => {
     })
   }
 
+  /** Only pg_database says that a database is gone: one that restarts, or takes no connections, is there. */
+  const isThere = async (cluster: Cluster, name: string): Promise<boolean> => {
+    const text = 'select from pg_catalog.pg_database where datname = $1'
+    const found =
+      cluster.id === options.ownClusterId
+        ? await options.jobs.query(text, [name])
+        : await asAdmin(cluster, (admin) => admin.query(text, [name]))
+    return found.rowCount === 1
+  }
+
+  const confirm = async (projectId: string): Promise<boolean> => {
+    const row = await tenantOf(projectId)
+    if (!row || (row.status !== 'ready' && !row.is_gone)) return false
+    const cluster = await clusterOf(row.cluster_id)
+    if (!cluster || (await isThere(cluster, row.database_name)) !== row.is_gone) return false
+    // the row was read before its database was looked for, and is changed only if it is still the same
+    const hasChanged = await asWorker<boolean>('tenant_seen', {
+      project_id: projectId,
+      attempt: row.attempt,
+      is_there: row.is_gone,
+    })
+    if (hasChanged && row.is_gone) log.warn({ project: projectId, database: row.database_name }, 'a database is back')
+    if (hasChanged && !row.is_gone) log.error({ project: projectId, database: row.database_name }, 'a database is gone')
+    return hasChanged
+  }
+
+  const inspectCluster = async (id: string): Promise<void> => {
+    const cluster = await clusterOf(id)
+    if (!cluster) return
+    const databases = await asAdmin(cluster, async (admin) => {
+      const { rows } = await admin.query<{ datname: string }>(
+        `select datname from pg_catalog.pg_database where starts_with(datname, $1)`,
+        [`${prefix}_`],
+      )
+      await repairPrivileges(cluster, admin, prefix, log)
+      return rows.map(({ datname }) => datname)
+    })
+    const moved = await asWorker<string[]>('fleet_moved', { cluster_id: id, databases })
+    for (const projectId of moved) await confirm(projectId)
+  }
+
   return {
     programs,
     clusterOf,
+    confirm,
+    async inspect() {
+      const rows = await asWorker<{ id: string }[]>('cluster_list')
+      await Promise.all(
+        rows.map(({ id }) =>
+          inspectCluster(id).catch((error: Error) =>
+            log.warn({ cluster: id, error: error.message }, 'a cluster cannot be inspected'),
+          ),
+        ),
+      )
+    },
     async placeOf(projectId) {
       const row = await tenantOf(projectId)
       const cluster = row?.status === 'ready' ? await clusterOf(row.cluster_id) : null
@@ -195,7 +244,7 @@ export const createFleet = (options: FleetOptions): Fleet => {
       const cluster = row?.status === 'ready' ? await clusterOf(row.cluster_id) : null
       if (!row || !cluster) return
       try {
-        await migrateDatabase(cluster, row.database_name, programs.tenant)
+        await migrateDatabase(cluster, row.database_name, programs.tenant, { log })
       } catch (error) {
         await asWorker('fleet_migrated', { project_id: projectId, error: (error as Error).message.slice(0, 2000) })
         throw error
@@ -222,6 +271,11 @@ export const createFleet = (options: FleetOptions): Fleet => {
       await options.jobs.query(
         `select graphile_worker.add_job('tenant__' || $1, json_build_object('project_id', $2::text), job_key := $1 || ' ' || $2)`,
         [task, projectId],
+      )
+    },
+    async queueSweep() {
+      await options.jobs.query(
+        `select graphile_worker.add_job('fleet__sweep', job_key := 'sweep at start', max_attempts := 3)`,
       )
     },
     async queuePurge(purgeId) {

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type pg from 'pg'
+import type { Logger } from 'pino'
 import {
   adminUrl,
   type Cluster,
@@ -15,12 +16,11 @@ import {
 import type { DatabaseError } from '#server/database/failures.ts'
 import type { Program } from '#server/database/files.ts'
 import { loadBase, loadProgram } from '#server/database/load.ts'
+import { migrationLock, takeLock } from '#server/database/locks.ts'
+import { lockDown } from '#server/database/privileges.ts'
 
 const require = createRequire(import.meta.url)
 const exec = promisify(execFile)
-
-/** dbmate takes no lock of its own: ours is held around it and everything after it. */
-const migrationLock = 7_305_441_002
 
 /**
  * Brings one database to this program: sql/, dbmate as the owner, then functions, policies and seeds that changed.
@@ -30,13 +30,14 @@ export const migrateDatabase = async (
   cluster: Cluster,
   database: string,
   program: Program,
-  afterBase: () => Promise<void> = async () => undefined,
+  { afterBase = async () => undefined, log }: { afterBase?: () => Promise<void>; log?: Pick<Logger, 'warn'> } = {},
 ): Promise<string[]> => {
   const client = await connectAdmin(cluster, database)
   try {
-    await client.query('select pg_advisory_lock($1)', [migrationLock])
+    await takeLock(client, migrationLock(database), { connect: () => connectAdmin(cluster, database, false), log })
     await loadBase(client, program)
     await client.query(installVectors)
+    await lockDown(client)
     await afterBase()
     const pending = await pendingMigrations(client, program)
     if (pending.length > 0) await runDbmate(cluster, database, program)
@@ -114,6 +115,7 @@ export const buildTemplate = async (
   const old = `${template}_old`
   await admin.query(`drop database if exists "${draft}" with (force)`)
   await admin.query(`create database "${draft}" owner trellis_owner template template0 encoding 'UTF8'`)
+  await admin.query(`revoke all on database "${draft}" from public`)
   await migrateDatabase(cluster, draft, program)
   await admin.query(`alter database "${draft}" allow_connections false`)
   // a drop forces a checkpoint, which takes seconds on a busy server: the old template goes when the next one is built

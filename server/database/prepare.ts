@@ -1,16 +1,11 @@
 import { runMigrations } from 'graphile-worker'
 import pg from 'pg'
 import type { Logger } from 'pino'
-import {
-  adminConfig,
-  bootstrapRoles,
-  type Cluster,
-  connectAdmin,
-  databaseExists,
-  withClusterLock,
-} from '#server/database/cluster.ts'
+import { adminConfig, bootstrapRoles, type Cluster, connectAdmin, databaseExists } from '#server/database/cluster.ts'
 import type { Program } from '#server/database/files.ts'
+import { withClusterLock } from '#server/database/locks.ts'
 import { buildTemplate, createControl, migrateDatabase } from '#server/database/migrate.ts'
+import { repairPrivileges } from '#server/database/privileges.ts'
 import { StartError } from '#server/errors.ts'
 import type { Secrets } from '#server/secrets.ts'
 
@@ -31,35 +26,48 @@ export const prepareInstallation = (
   prefix: string,
   programs: Programs,
   secrets: Secrets,
-  log: Pick<Logger, 'info'>,
+  log: Pick<Logger, 'info' | 'warn'>,
 ): Promise<Prepared> =>
-  withClusterLock(cluster, async (admin) => {
-    await checkVersion(admin)
-    const control = controlName(prefix)
-    // before the logins get new passwords: a wrong key must not lock running servers out
-    if (await databaseExists(admin, control)) await checkKey(cluster, control, secrets)
-    await bootstrapRoles(admin, secrets)
-    await createControl(admin, control)
-    const jobs = new pg.Pool({ ...adminConfig(cluster, control), max: 1 })
-    jobs.on('error', () => undefined)
-    jobs.on('connect', (client) => client.on('error', () => undefined))
-    try {
-      await migrateDatabase(cluster, control, programs.control, () =>
-        runMigrations({ pgPool: jobs, schema: 'graphile_worker' }),
-      )
-    } finally {
-      await jobs.end()
-    }
-    await storeKey(cluster, control, secrets)
-    const client = await connectAdmin(cluster, control)
-    try {
-      const clusterId = await ensureCluster(client)
-      await ensureTemplate(cluster, admin, client, clusterId, templateName(prefix), programs.tenant, log)
-      return { clusterId }
-    } finally {
-      await client.end()
-    }
-  })
+  withClusterLock(
+    cluster,
+    async (admin) => {
+      await checkVersion(admin)
+      const control = controlName(prefix)
+      // before the logins get new passwords: a wrong key must not lock running servers out
+      if (await databaseExists(admin, control)) await checkKey(cluster, control, secrets)
+      await bootstrapRoles(admin, secrets)
+      await createControl(admin, control)
+      await repairPrivileges(cluster, admin, prefix, log)
+      await migrateControl(cluster, control, programs.control, log)
+      await storeKey(cluster, control, secrets)
+      const client = await connectAdmin(cluster, control)
+      try {
+        const clusterId = await ensureCluster(client)
+        await ensureTemplate(cluster, admin, client, clusterId, templateName(prefix), programs.tenant, log)
+        return { clusterId }
+      } finally {
+        await client.end()
+      }
+    },
+    log,
+  )
+
+const migrateControl = async (
+  cluster: Cluster,
+  control: string,
+  program: Program,
+  log: Pick<Logger, 'warn'>,
+): Promise<void> => {
+  const jobs = new pg.Pool({ ...adminConfig(cluster, control), max: 1 })
+  jobs.on('error', () => undefined)
+  jobs.on('connect', (client) => client.on('error', () => undefined))
+  const afterBase = () => runMigrations({ pgPool: jobs, schema: 'graphile_worker' })
+  try {
+    await migrateDatabase(cluster, control, program, { afterBase, log })
+  } finally {
+    await jobs.end()
+  }
+}
 
 const checkVersion = async (admin: pg.Client): Promise<void> => {
   const { rows } = await admin.query<{ version: string }>(`select current_setting('server_version_num') as version`)

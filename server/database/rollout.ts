@@ -1,8 +1,11 @@
 import type pg from 'pg'
-import { bootstrapRoles, type Cluster, connectAdmin, withClusterLock } from '#server/database/cluster.ts'
+import type { Logger } from 'pino'
+import { bootstrapRoles, type Cluster, connectAdmin, maintenanceDatabase } from '#server/database/cluster.ts'
 import type { Program } from '#server/database/files.ts'
+import { withClusterLock } from '#server/database/locks.ts'
 import { buildTemplate, migrateDatabase } from '#server/database/migrate.ts'
 import { controlName, type Programs, templateName } from '#server/database/prepare.ts'
+import { isLockedDown, repairPrivileges, type Wrong, wrongPrivileges } from '#server/database/privileges.ts'
 import { StartError } from '#server/errors.ts'
 import type { Secrets } from '#server/secrets.ts'
 
@@ -73,8 +76,14 @@ export const needsMigrating = (what: string): StartError =>
  * Functions, policies, seeds and sql/ of control and of the template, without dbmate. The template is closed to connections
  * and is therefore built anew. Answers the cluster's id, and whether each of the two changed.
  */
-export const reloadInstallation = (cluster: Cluster, prefix: string, programs: Programs) =>
+export const reloadInstallation = (
+  cluster: Cluster,
+  prefix: string,
+  programs: Programs,
+  log: Pick<Logger, 'warn'> = { warn: () => undefined },
+) =>
   withClusterLock(cluster, async (admin) => {
+    await repairPrivileges(cluster, admin, prefix, log)
     const clusterId = await withControl(cluster, prefix, (control) => checkReloadable(control, programs))
     const applied = await migrateDatabase(cluster, controlName(prefix), withoutMigrations(programs.control))
     const template = await withControl(cluster, prefix, async (control) => {
@@ -104,7 +113,19 @@ const checkReloadable = async (control: pg.Client, { control: ours, tenant }: Pr
   return rows[0].id
 }
 
+/** A server for databases as it answers now; `error` where it does not. */
+export type ClusterStatus = {
+  readonly name: string
+  readonly error: string | null
+  /** Databases of projects that control takes for ready and that are not there. */
+  readonly missing: readonly { project_id: string; database: string }[]
+  readonly wrong: readonly Wrong[]
+}
+
 export type FleetStatus = {
+  readonly clusters: readonly ClusterStatus[]
+  /** Whether logins may not execute what lock_down.sql takes from them. */
+  readonly isLockedDown: boolean
   readonly control: { readonly version: string; readonly pending: number; readonly changed: number }
   readonly template: { readonly version: string; readonly isCurrent: boolean } | null
   readonly queued: number
@@ -113,6 +134,7 @@ export type FleetStatus = {
     readonly ready: number
     readonly provisioning: number
     readonly not_made: number
+    readonly gone: readonly { project_id: string; database: string }[]
     readonly current: number
     readonly behind: number
     readonly failed: readonly { project_id: string; database: string; error: string }[]
@@ -120,8 +142,67 @@ export type FleetStatus = {
   }
 }
 
-/** What runs where, read from control. It changes nothing. */
-export const fleetStatus = (cluster: Cluster, prefix: string, programs: Programs): Promise<FleetStatus> =>
+type PlacedTenant = { project_id: string; database: string; cluster_id: string }
+
+const statusOf = async (
+  cluster: Cluster,
+  prefix: string,
+  name: string,
+  ready: readonly PlacedTenant[],
+): Promise<ClusterStatus> => {
+  const admin = await connectAdmin(cluster, maintenanceDatabase(cluster), false)
+  try {
+    const { rows } = await admin.query<{ datname: string }>('select datname from pg_catalog.pg_database')
+    const there = new Set(rows.map(({ datname }) => datname))
+    const missing = ready
+      .filter((tenant) => !there.has(tenant.database))
+      .map(({ project_id, database }) => ({ project_id, database }))
+    return { name, error: null, missing, wrong: await wrongPrivileges(admin, prefix) }
+  } finally {
+    await admin.end()
+  }
+}
+
+/** Asks every server itself: what control notes may be a minute old. */
+const clusterStatuses = async (
+  own: Cluster,
+  prefix: string,
+  control: pg.Client,
+  secrets: Pick<Secrets, 'decrypt'>,
+): Promise<ClusterStatus[]> => {
+  const { rows: clusters } = await control.query<{ id: string; name: string; dsn_sealed: string | null }>(
+    'select id, name, dsn_sealed from app.clusters order by created_at, id',
+  )
+  const { rows: ready } = await control.query<PlacedTenant>(
+    `select t.project_id, t.database_name as database, t.cluster_id
+       from app.tenants t
+       join app.projects p on p.id = t.project_id and p.deleted_at is null
+      where t.status = 'ready'
+      order by t.project_id`,
+  )
+  const ask = async ({ id, name, dsn_sealed }: (typeof clusters)[number]): Promise<ClusterStatus> => {
+    const cluster = name === 'own' ? own : { id, dsn: secrets.decrypt('cluster dsn', dsn_sealed ?? '') }
+    return statusOf(
+      cluster,
+      prefix,
+      name,
+      ready.filter(({ cluster_id }) => cluster_id === id),
+    )
+  }
+  return Promise.all(
+    clusters.map((row) =>
+      ask(row).catch((error: Error) => ({ name: row.name, error: error.message, missing: [], wrong: [] })),
+    ),
+  )
+}
+
+/** What runs where: control's notes, and what the servers say. It changes nothing. */
+export const fleetStatus = (
+  cluster: Cluster,
+  prefix: string,
+  programs: Programs,
+  secrets: Pick<Secrets, 'decrypt'>,
+): Promise<FleetStatus> =>
   withControl(cluster, prefix, async (control) => {
     const { rows: versions } = await control.query<{ version: string }>('select version from ops.schema_migrations')
     const { rows: files } = await control.query<{ path: string; hash: string }>('select path, hash from ops.files')
@@ -140,6 +221,8 @@ export const fleetStatus = (cluster: Cluster, prefix: string, programs: Programs
     const { base, functions, policies, seeds, migrations } = programs.control
     const [template] = templates
     return {
+      clusters: await clusterStatuses(cluster, prefix, control, secrets),
+      isLockedDown: await isLockedDown(control),
       control: {
         version:
           versions
@@ -156,6 +239,35 @@ export const fleetStatus = (cluster: Cluster, prefix: string, programs: Programs
       queued: jobs[0]?.queued ?? 0,
       tenants: fleet[0]!.body.data,
     }
+  })
+
+/** Where the database of a project is, for `db:url`. Throws a StartError for a project that has none. */
+export const whereIs = (
+  cluster: Cluster,
+  prefix: string,
+  projectId: string,
+  secrets: Pick<Secrets, 'decrypt'>,
+): Promise<{ dsn: string; database: string }> =>
+  withControl(cluster, prefix, async (control) => {
+    const { rows } = await control.query<{
+      database: string | null
+      status: string
+      code: string | null
+      dsn_sealed: string | null
+    }>(
+      `select t.database_name as database, t.status, t.error ->> 'code' as code, c.dsn_sealed
+         from app.projects p
+         left join app.tenants t on t.project_id = p.id
+         left join app.clusters c on c.id = t.cluster_id
+        where p.id = $1 and p.deleted_at is null`,
+      [projectId],
+    )
+    const [row] = rows
+    if (!row) throw new StartError(`There is no project ${projectId} here.`)
+    const state = row.code === 'DATABASE_GONE' ? 'is gone' : 'is not made yet'
+    if (!row.database || row.status !== 'ready') throw new StartError(`The database of project ${projectId} ${state}.`)
+    const dsn = row.dsn_sealed ? secrets.decrypt('cluster dsn', row.dsn_sealed) : cluster.dsn
+    return { dsn, database: row.database }
   })
 
 export type ClusterRow = {

@@ -41,6 +41,8 @@ export type Statements = {
     question: Question,
     settings: CallSettings,
   ): Promise<Answered>
+  /** Forgets every statement when a project's database is another one (`tenant:<id>`): its versions begin anew. */
+  drop(changed: string): void
 }
 
 /** Statements that a process keeps for a project, and names that one connection has prepared. */
@@ -79,7 +81,7 @@ const leastUsed = <K, V>(max: number): Least<K, V> => {
 
 /** Keeps compiled statements, runs them, and finds out what a failure means by asking the compiler again. */
 export const createStatements = (database: Database): Statements => {
-  const places = leastUsed<string, Least<string, Compiled>>(keptPlaces)
+  let places = leastUsed<string, Least<string, Compiled>>(keptPlaces)
   const compiling = new Map<string, Promise<Compiled>>()
   const prepared = new WeakMap<object, Least<string, string>>()
   let numbered = 0
@@ -187,6 +189,9 @@ export const createStatements = (database: Database): Statements => {
   }
 
   return {
+    drop(changed) {
+      if (changed.startsWith('tenant:')) places = leastUsed(keptPlaces)
+    },
     async ask(place, role, claims, question, settings) {
       const { kind, collection, request } = question
       const forget = () => keptFor(place).delete(keyOf(role, question))

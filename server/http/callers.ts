@@ -44,6 +44,11 @@ export const createSessions = () => {
       }
       if (kind === 'token') developers.dropWhere((held) => held.token?.id === id)
       if (kind === 'developer') developers.dropWhere((held) => held.developerId === id)
+      // the database of a project is gone or another one: nobody in it is known any more
+      if (kind === 'tenant') {
+        users.dropWhere((claims) => claims.projectId === id)
+        onBehalf.clear()
+      }
       if (kind === 'user') {
         users.dropWhere((claims) => claims.userId === id)
         onBehalf.dropWhere((known) => known.userId === id)

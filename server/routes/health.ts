@@ -1,14 +1,33 @@
 import { z } from 'zod'
+import { dataOf } from '#server/database/database.ts'
 import { anyone } from '#server/http/callers.ts'
 import { area, route } from '#server/http/route.ts'
 import { data } from '#server/http/schemas.ts'
 
 const Part = z.enum(['ok', 'failing'])
 const Health = z.strictObject({
-  status: Part,
+  status: z.enum(['ok', 'degraded', 'failing']),
   version: z.literal('1.0.0'),
-  parts: z.strictObject({ database: Part, template: Part }),
+  parts: z.strictObject({ database: Part, template: Part, tenants: Part }),
+  // how many projects have lost their database, and the first of them
+  gone: z.strictObject({ count: z.int(), projects: z.array(z.string()) }).optional(),
 })
+
+type Found = { readonly has_template: boolean; readonly gone: number; readonly projects: readonly string[] }
+
+/** The others are served where one project has lost its database: that is 200, so that no balancer takes the server out. */
+const judge = (found: Found | null): z.input<typeof Health> => {
+  const word = (isOk: boolean) => (isOk ? 'ok' : 'failing')
+  const parts = {
+    database: word(found !== null),
+    template: word(found?.has_template === true),
+    tenants: word(found?.gone === 0),
+  } as const
+  const serves = parts.database === 'ok' && parts.template === 'ok'
+  const status = serves ? (parts.tenants === 'ok' ? 'ok' : 'degraded') : 'failing'
+  const gone = found && found.gone > 0 ? { gone: { count: found.gone, projects: [...found.projects] } } : {}
+  return { status, version: '1.0.0', parts, ...gone }
+}
 
 /** Never a cached answer: one statement in the control database, which must come back within two seconds. */
 export const health = area({
@@ -19,32 +38,18 @@ export const health = area({
   routes: [
     route('GET /health', {
       caller: { ...anyone, refusals: {} },
-      summary: 'Whether the service can do its work, and which part cannot',
+      summary: 'Whether the service can do its work, which part cannot, and which projects have lost their database',
       replies: { 200: data(Health), 503: data(Health) },
       ceiling: 'none',
       async handle({ services }) {
-        const database = await services.database
-          .call(
-            services.control,
-            'control_worker',
-            { caller: 'worker' },
-            'cluster_list',
-            {},
-            { readOnly: true, timeoutMs: 2000 },
-          )
-          .then(
-            (reply) => (reply.body.includes('"content_hash"') ? 'ok' : 'template'),
-            () => 'failing',
-          )
-        const parts = {
-          database: database === 'failing' ? 'failing' : 'ok',
-          template: database === 'ok' ? 'ok' : 'failing',
-        }
-        const status = database === 'ok' ? 'ok' : 'failing'
-        return {
-          status: status === 'ok' ? 200 : 503,
-          body: JSON.stringify({ data: { status, version: '1.0.0', parts } }),
-        }
+        const { database, control } = services
+        const settings = { readOnly: true, timeoutMs: 2000 }
+        const found = await database.call(control, 'control_worker', { caller: 'worker' }, 'health', {}, settings).then(
+          (reply) => dataOf<Found>(reply),
+          () => null,
+        )
+        const health = judge(found)
+        return { status: health.status === 'failing' ? 503 : 200, body: JSON.stringify({ data: health }) }
       },
     }),
   ],

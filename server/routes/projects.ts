@@ -71,6 +71,7 @@ const Provisioning = z.strictObject({
   started_at: Time.nullable(),
   completed_at: Time.nullable(),
   error: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
+  data_lost_at: Time.optional(),
 })
 
 /** Stands in the header of a mail: a line break would begin another header. */
@@ -165,6 +166,28 @@ const remove = async ({ call, params, services }: HandlerContext) => {
   )
   const reply = await call('project_delete', { project_id: project.id, locations })
   return { status: 200, body: JSON.stringify({ data: { ...dataOf<object>(reply), subscription } }) }
+}
+
+/** `ready` is answered only of a database that is there. */
+const provisioningStatus = async ({ call, params, services }: HandlerContext) => {
+  const args = { project_id: params['projectId'] }
+  const reply = await call('provisioning_status', args)
+  if (dataOf<{ status: string }>(reply).status === 'provisioning') return reply
+  const hasChanged = await services.fleet.confirm(String(params['projectId'])).catch(() => false)
+  return hasChanged ? call('provisioning_status', args) : reply
+}
+
+const reprovision = async ({ body, call, resolved, services }: HandlerContext) => {
+  // the id as control spells it: in a path it may stand in capitals, and the database is named after it
+  const id = resolved.edge?.projectId ?? ''
+  await services.fleet.confirm(id).catch((error: Error) => {
+    services.log.warn({ project: id, error: error.message }, 'whether the database is there is not known')
+    throw refusal(503, 'TENANT_UNAVAILABLE', 'The database is not available at the moment.', null, {
+      'Retry-After': '5',
+    })
+  })
+  const database_name = tenantName(services.config.DATABASE_PREFIX, id)
+  return call('reprovision', { project_id: id, database_name, workflow_id: body['workflow_id'] })
 }
 
 const projectId = ({ params }: { params: Record<string, unknown> }) => ({ project_id: params['projectId'] })
@@ -286,25 +309,24 @@ export const projects = area({
     route('GET /admin/projects/:projectId/provisioning-status', {
       caller: projectOwner,
       summary: "How far the making of the project's database has come",
-      call: 'provisioning_status',
-      args: projectId,
+      handle: provisioningStatus,
       replies: { 200: data(Provisioning) },
       source: 'contract',
       failure: 'FETCH_FAILED',
     }),
     route('POST /admin/projects/:projectId/reprovision', {
       caller: projectOwner,
-      summary: "Make the project's database again, from the first step that failed",
+      summary: "Make the project's database again: from the first step that failed, or empty where it is gone",
       body: z.object({ workflow_id: Text(200, 1).optional() }),
-      // the id as control spells it: in a path it may stand in capitals, and the database is named after it
-      handle: ({ body, call, resolved, services }) => {
-        const id = resolved.edge?.projectId ?? ''
-        const database_name = tenantName(services.config.DATABASE_PREFIX, id)
-        return call('reprovision', { project_id: id, database_name, workflow_id: body['workflow_id'] })
-      },
+      handle: reprovision,
       replies: {
         202: data(
-          z.strictObject({ provisioning_status: z.literal('provisioning'), workflow_id: z.string(), attempt: z.int() }),
+          z.strictObject({
+            provisioning_status: z.literal('provisioning'),
+            workflow_id: z.string(),
+            attempt: z.int(),
+            data_lost: z.literal(true).optional(),
+          }),
         ),
       },
       refusals: {

@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import type { TestProject } from 'vitest/node'
@@ -8,6 +7,7 @@ import { startEmbeddedPostgres } from '#server/database/embedded.ts'
 import { loadAreas } from '#server/http/areas.ts'
 import { lay, prepare } from '#server/start.ts'
 import { unseenCodes } from '#test/support/declared.ts'
+import { beginRun } from '#test/support/run.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -20,10 +20,12 @@ declare module 'vitest' {
 
 /**
  * One Postgres for the whole run: embedded, or the server of DATABASE_URL. Its control database and template are made once, and
- * every test file copies them under a name of its own.
+ * every test file copies them under a name of its own. What a test leaves behind, a process above all, fails the run.
  */
 export default async (project: TestProject) => {
-  const folder = await mkdtemp(join(tmpdir(), 'trellis-test-'))
+  const run = await beginRun()
+  const folder = join(run.folder, 'base')
+  await mkdir(folder)
   const secretsKey = process.env['SECRETS_KEY'] ?? Buffer.alloc(32, 7).toString('base64')
   const log = pino({ level: 'warn' })
   const given = process.env['DATABASE_URL']
@@ -56,7 +58,12 @@ export default async (project: TestProject) => {
   return async () => {
     const seen = await readFile(seenFile, 'utf8').catch(() => '')
     await embedded?.stop()
-    await rm(folder, { recursive: true, force: true })
+    const survivors = await run.survivors()
+    await run.end()
+    if (survivors.length > 0) {
+      const lines = survivors.map(({ pid, command }) => `  ${pid} ${command}`)
+      throw new Error(`Still there after the last test, and ended now:\n${lines.join('\n')}`)
+    }
     // a part of the suite cannot have seen everything
     const isWhole = project.vitest.config.cliExclude === undefined && process.env['TRELLIS_WHOLE_SUITE'] === '1'
     if (!isWhole) return

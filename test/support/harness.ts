@@ -100,6 +100,8 @@ export type Harness = {
   advance(seconds: number): void
   now(): Date
   control<T extends Record<string, unknown> = any>(text: string, values?: unknown[]): Promise<T[]>
+  /** Ends a connection by its `processID`, as an administrator does: logins may not. */
+  endConnection(client: object): Promise<void>
   stop(): Promise<void>
 }
 
@@ -345,6 +347,9 @@ export const startHarness = async (options: HarnessOptions = {}): Promise<Harnes
       clock = new Date((clock ?? new Date()).getTime() + seconds * 1000)
     },
     now: () => clock ?? new Date(),
+    async endConnection(client) {
+      await admin.query('select pg_terminate_backend($1)', [(client as { processID?: number }).processID])
+    },
     control: async (text, values = []) => (await ownerPool(controlName(prefix)).query(text, values)).rows,
     stop,
   }

@@ -1,16 +1,26 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { root } from '#server/database/files.ts'
+import { runFolder, runVariable } from '#test/support/run.ts'
 
 export type WorkerProcess = {
   readonly child: ChildProcess
   output(): string
   /** Resolves with the exit code; a signal counts as its name. */
   ended: Promise<number | string>
+}
+
+/** What this process has started and made, for `endPrograms`. */
+const started: WorkerProcess[] = []
+const folders: string[] = []
+
+/** Ends all that was started, and only then removes the folders that were made: a server whose data go first leaves its Postgres behind. */
+export const endPrograms = async (): Promise<void> => {
+  await Promise.all(started.splice(0).map(endServer))
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true })
 }
 
 export type ServerProcess = WorkerProcess & { readonly url: string; readonly dataDir: string }
@@ -24,12 +34,19 @@ export const freePort = async (): Promise<number> => {
   return port
 }
 
-export const temporaryFolder = () => mkdtemp(join(tmpdir(), 'trellis-process-'))
+/** Goes with `endPrograms`, and with the run at the latest. */
+export const temporaryFolder = async () => {
+  const folder = await mkdtemp(join(await runFolder(), 'p-'))
+  folders.push(folder)
+  return folder
+}
 
 /** A program of ours in a process group of its own: resolves when it says this text, or has ended. */
-const startProgram = async (file: string, env: Record<string, string>, isReady: string) => {
+const startProgram = async (file: string, env: Record<string, string>, isReady: string): Promise<WorkerProcess> => {
+  const folder = await runFolder()
+  const ours = { PATH: process.env['PATH'], [runVariable]: folder, TMPDIR: folder }
   const child = spawn(process.execPath, [join(root, file)], {
-    env: { PATH: process.env['PATH'], LOG_LEVEL: 'warn', GENERAL_RATE_LIMITS: 'off', TRUST_PROXY: 'true', ...env },
+    env: { ...ours, LOG_LEVEL: 'warn', GENERAL_RATE_LIMITS: 'off', TRUST_PROXY: 'true', ...env },
     detached: true,
   })
   let text = ''
@@ -42,8 +59,10 @@ const startProgram = async (file: string, env: Record<string, string>, isReady: 
   void ended.then(() => {
     isOver = true
   })
+  const program: WorkerProcess = { child, output: () => text, ended }
+  started.push(program)
   while (!text.includes(isReady) && !isOver) await new Promise((resolve) => setTimeout(resolve, 20))
-  return { child, output: () => text, ended }
+  return program
 }
 
 /** Starts the program as `npm start` does, and waits until it answers or ends. */

@@ -41,6 +41,7 @@ export const fleetSweep = job('fleet__sweep', async (services) => {
   for (const id of await ask<string[]>(services, 'removals_left')) await services.fleet.queueAgain('remove', id)
   for (const id of await ask<string[]>(services, 'file_purges_due')) await services.fleet.queuePurge(id)
   services.waker.seal()
+  await services.fleet.inspect()
   for (const until = performance.now() + turnMs; performance.now() < until && !services.stopping.asked.aborted; ) {
     const ids = await ask<string[]>(services, 'sweep_take', { all_tenants: false, batch })
     await lookInto(services, ids)

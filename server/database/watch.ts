@@ -1,0 +1,55 @@
+import type { Logger } from 'pino'
+import type { Database, Place } from '#server/database/database.ts'
+import type { DatabaseError } from '#server/database/failures.ts'
+
+/** How long nobody looks again whether the database of a project is gone. */
+const pauseMs = 5_000
+/** When a whole server is away, all its tenants are unavailable: the others wait for a later call, or the sweep. */
+const mostWaiting = 100
+
+/**
+ * The same database, which has `look` ask whether a tenant's database is gone when a call finds it unavailable. At most once in
+ * five seconds for a project and one at a time, so that a tenant that is merely down costs next to nothing.
+ */
+export const watchTenants = (
+  database: Database,
+  look: (projectId: string) => Promise<unknown>,
+  log: Pick<Logger, 'warn'>,
+): Database => {
+  const looked = new Map<string, number>()
+  const waiting = new Set<string>()
+  let last: Promise<void> = Promise.resolve()
+
+  const suspect = (place: Place, projectId: string | null | undefined): void => {
+    if (place.kind !== 'tenant' || !projectId || waiting.size >= mostWaiting || waiting.has(projectId)) return
+    const now = performance.now()
+    if ((looked.get(projectId) ?? Number.NEGATIVE_INFINITY) > now - pauseMs) return
+    if (looked.size > 10_000) looked.clear()
+    looked.set(projectId, now)
+    waiting.add(projectId)
+    last = last
+      .then(() => look(projectId))
+      // not known is not gone
+      .catch((error: Error) => log.warn({ project: projectId, error: error.message }, 'cannot look for a database'))
+      .then(() => void waiting.delete(projectId))
+  }
+  const isUnavailable = (error: unknown) =>
+    ['TENANT_UNAVAILABLE', '3D000'].includes((error as DatabaseError).code ?? '')
+  const watched = <T>(place: Place, projectId: string | null | undefined, work: Promise<T>): Promise<T> =>
+    work.catch((error: unknown) => {
+      if (isUnavailable(error)) suspect(place, projectId)
+      throw error
+    })
+
+  return {
+    ...database,
+    call: (place, role, claims, ...rest) =>
+      watched(place, claims.projectId, database.call(place, role, claims, ...rest)),
+    execute: (place, role, claims, ...rest) =>
+      watched(place, claims.projectId, database.execute(place, role, claims, ...rest)),
+    async close() {
+      await last
+      await database.close()
+    },
+  }
+}
