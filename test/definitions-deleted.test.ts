@@ -20,7 +20,7 @@ const asWorker = (statement: string, values: unknown[]) =>
 /** What is deleted by this statement while something else is done to it, or to its user. */
 const meanwhile = async <T>(statement: string, id: string, act: () => Promise<T>): Promise<T> => {
   const deletion = await administrator()
-  await deletion.query(`select api.${statement}($1)`, [id])
+  await deletion.query(`select api.${statement}`, [id])
   const acting = act()
   await untilBlocked(project)
   await deletion.commit()
@@ -58,13 +58,13 @@ type Case = [
   number,
   string?,
 ]
-const ofCurrency = { make: currency, deletes: 'currency_delete', id: 'code' }
-const ofItem = { make: item, deletes: 'catalog_delete' }
-const ofRule = { make: rule, deletes: 'xp_rule_delete' }
-const ofBoost = { make: boost, deletes: 'xp_boost_delete' }
-const ofCode = { make: code, deletes: 'referral_delete' }
-const ofSegment = { make: segment, deletes: 'segment_delete' }
-const ofFlow = { make: begun, deletes: 'onboarding_flow_delete' }
+const ofCurrency = { make: currency, deletes: 'currency_delete($1)', id: 'code' }
+const ofItem = { make: item, deletes: 'catalog_delete($1)' }
+const ofRule = { make: rule, deletes: "definition_delete('xp_rule', $1)" }
+const ofBoost = { make: boost, deletes: "definition_delete('xp_boost', $1)" }
+const ofCode = { make: code, deletes: 'referral_delete($1)' }
+const ofSegment = { make: segment, deletes: 'segment_delete($1)' }
+const ofFlow = { make: begun, deletes: 'onboarding_flow_delete($1)' }
 const coins = (currency_code: string) => [{ currency_code, amount: 1 }]
 
 const cases: Case[] = [
@@ -241,7 +241,7 @@ describe('while it is deleted', () => {
       rules: { source: 'event', event_name: 'nothing', measure: 'count', op: 'gte', value: 1 },
     })
     const evaluating = () => asWorker('select (api.segments_refresh($1, 100)).body as body', [id])
-    const [answer] = await meanwhile('segment_delete', id, evaluating)
+    const [answer] = await meanwhile('segment_delete($1)', id, evaluating)
     expect(answer.body.data).toBe(0)
   })
 })
@@ -267,7 +267,7 @@ test('a user who goes while they start a flow', async () => {
   made += 1
   const user = await project.user()
   const { id } = await flow()
-  const answer = await meanwhile('user_delete', user.id, () => user.post(`/client/onboarding/${id}/start`))
+  const answer = await meanwhile('user_delete($1)', user.id, () => user.post(`/client/onboarding/${id}/start`))
   expect(answer).toMatchObject({ status: 404, error: { code: 'NOT_FOUND' } })
 })
 
@@ -287,7 +287,7 @@ describe('a user who goes', () => {
 
   test('while a store tells what they bought', async () => {
     const { id } = await project.user()
-    expect(await meanwhile('user_delete', id, () => ingest(id, `first ${id}`))).toBe('unknown_user')
+    expect(await meanwhile('user_delete($1)', id, () => ingest(id, `first ${id}`))).toBe('unknown_user')
     expect(await project.sql('select outcome from app.subscription_events where id = $1', [`first ${id}`])).toEqual([
       { outcome: 'unknown_user' },
     ])
@@ -296,7 +296,7 @@ describe('a user who goes', () => {
   test('while a store tells of more that they bought', async () => {
     const { id } = await project.user()
     expect(await ingest(id, `first ${id}`)).toBe('applied')
-    expect(await meanwhile('user_delete', id, () => ingest(id, `second ${id}`))).toBe('unknown_user')
+    expect(await meanwhile('user_delete($1)', id, () => ingest(id, `second ${id}`))).toBe('unknown_user')
   })
 
   test('while what they bought is folded anew', async () => {
@@ -304,7 +304,7 @@ describe('a user who goes', () => {
     expect(await ingest(id, `first ${id}`)).toBe('applied')
     const [subscription] = await project.sql('select id from app.subscriptions where app_user_id = $1', [id])
     const replaying = () => admin.post(`/subscriptions/${subscription.id}/replay?dry_run=false`)
-    const answer = await meanwhile('user_delete', id, replaying)
+    const answer = await meanwhile('user_delete($1)', id, replaying)
     expect(answer).toMatchObject({ status: 404, error: { code: 'NOT_FOUND' } })
   })
 })

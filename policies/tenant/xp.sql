@@ -20,22 +20,14 @@ create policy "administrators read every total" on app.xp_totals for select to a
 create policy "users read their own ledger" on app.xp_transactions for select to app_user using (app_user_id = (select internal.user_id()));
 create policy "administrators read every ledger" on app.xp_transactions for select to app_admin using (true);
 
-grant select, insert, delete,
-  update (name, event_name, event_filter, amount, amount_property, multiplier, max_per_event, max_per_day, cooldown_seconds, max_total,
-          starts_at, ends_at, is_active, updated_at)
-  on app.xp_rules to app_admin;
-grant select, insert, delete, update (name, multiplier, starts_at, ends_at, segment_id, rule_keys, is_active, updated_at) on app.xp_boosts to app_admin;
 grant select on app.xp_levels, app.xp_totals, app.xp_transactions to app_user, app_admin;
 
 grant execute on function internal.xp_level_of, internal.xp_levels_json, internal.xp_transaction_json, internal.xp_page, api.xp_levels_get
   to app_user, app_admin;
 grant execute on function internal.cursor_text, internal.cursor_place, internal.xp_my_boosts, api.xp_me, api.xp_history to app_user;
 grant execute on function internal.xp_by_hand, api.xp_award to app_user, app_server;
-grant execute on function internal.xp_by_hand, internal.xp_rule_json, internal.xp_boost_json, internal.xp_rule_find, internal.xp_boost_find,
-  internal.xp_rule_check, internal.xp_boost_check, internal.xp_levels_wished, internal.xp_levels_replace, internal.xp_simulation, internal.event_caused__xp,
-  api.xp_rule_define, api.xp_rules, api.xp_rule_get, api.xp_rule_update, api.xp_rule_delete, api.xp_rule_simulate,
-  api.xp_boost_define, api.xp_boosts, api.xp_boost_get, api.xp_boost_update, api.xp_boost_delete, api.xp_levels_put, api.xp_grant,
-  api.xp_transactions, api.xp_stats
+grant execute on function internal.xp_by_hand, internal.xp_rule_check, internal.xp_boost_check, internal.xp_levels_wished, internal.xp_levels_replace, internal.xp_simulation,
+  internal.event_caused__xp, api.xp_rule_simulate, api.xp_levels_put, api.xp_grant, api.xp_transactions, api.xp_stats
   to app_admin;
 
 insert into internal.user_data
@@ -51,3 +43,11 @@ values
   ('app.xp_rule_days', 'app_user_id', 'xp_rule_days',
    array['app_user_id', 'rule_key', 'day', 'amount'],
    'xp', 'with app.xp_totals', 'delete', current_setting('trellis.file'));
+
+insert into internal.definitions (kind, table_name, singular, plural, key_column, fixed_columns, max_count, create_order, refs, declared_in)
+values
+  ('xp_rule', 'app.xp_rules', 'rule', 'rules', 'key', '{key}', 200, 40, '[]', current_setting('trellis.file')),
+  ('xp_boost', 'app.xp_boosts', 'boost', 'boosts', 'name', '{}', 50, 50,
+   '[{"path": "$.rule_keys[*]", "kind": "xp_rule", "by": "key"}]',
+   current_setting('trellis.file'));
+select internal.definition_declare('xp_rule'), internal.definition_declare('xp_boost');

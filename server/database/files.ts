@@ -32,7 +32,7 @@ const read = async (base: string, folder: string): Promise<SqlFile[]> => {
   return Promise.all(
     names.map(async (name) => {
       const text = await readFile(join(base, folder, name), 'utf8')
-      return { path: `${folder}/${name}`, hash: createHash('sha256').update(text).digest('hex'), text }
+      return { path: `${folder}/${name}`, hash: hashOf(text), text }
     }),
   )
 }
@@ -40,6 +40,15 @@ const read = async (base: string, folder: string): Promise<SqlFile[]> => {
 /** `20261121090000_streaks.sql` is version 20261121090000 of the stem streaks. */
 const versionOf = (name: string) => name.split('_')[0] ?? ''
 const isOfStem = (name: string, stem: string) => name.endsWith(`_${stem}.sql`)
+
+const hashOf = (text: string) => createHash('sha256').update(text).digest('hex')
+
+/** `policies/tenant/collections/queries.sql` is of the area collections. */
+export const stemOf = (path: string) => path.replace(/^[a-z]+\/[a-z]+\//, '').replace(/(\/.*)?\.sql$/, '')
+
+/** A policy file may grant what the catalog says is there: it is applied again after a migration of its area. */
+const withMigration = (file: SqlFile, migration: string | undefined): SqlFile =>
+  migration ? { ...file, hash: hashOf(`${file.hash} ${migration}`) } : file
 
 /** Reads every SQL file of a kind. `base` is the repository, or a copy of its SQL folders in tests. */
 export const readProgram = async (kind: Kind, base = root): Promise<Program> => {
@@ -53,13 +62,18 @@ export const readProgram = async (kind: Kind, base = root): Promise<Program> => 
     read(base, `sql/seeds/${kind}`),
     read(base, `db/${kind}/migrations`),
   ])
+  const names = migrations.map((file) => file.path.split('/').at(-1) ?? '')
+  const newestOf = (stem: string) =>
+    names
+      .filter((name) => isOfStem(name, stem))
+      .map(versionOf)
+      .at(-1)
   const files = {
     base: [...shared, ...own],
     functions: [...sharedFunctions, ...functions],
-    policies,
+    policies: policies.map((file) => withMigration(file, newestOf(stemOf(file.path)))),
     seeds: [...sharedSeeds, ...seeds],
   }
-  const names = migrations.map((file) => file.path.split('/').at(-1) ?? '')
   const hash = createHash('sha256')
   for (const file of [...files.base, ...migrations, ...files.functions, ...policies, ...files.seeds]) {
     hash.update(`${file.path} ${file.hash}\n`)
@@ -71,10 +85,6 @@ export const readProgram = async (kind: Kind, base = root): Promise<Program> => 
     migrationsDir: join(base, `db/${kind}/migrations`),
     schemaVersion: names.map(versionOf).at(-1) ?? '',
     contentHash: hash.digest('hex'),
-    newestOf: (stem) =>
-      names
-        .filter((name) => isOfStem(name, stem))
-        .map(versionOf)
-        .at(-1),
+    newestOf,
   }
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
 import type { DatabaseError } from '#server/database/failures.ts'
-import type { Program, SqlFile } from '#server/database/files.ts'
+import { type Program, type SqlFile, stemOf } from '#server/database/files.ts'
 
 /**
  * Applies functions, policies and seeds whose content changed, one transaction a file. What a file no longer says is
@@ -120,11 +120,11 @@ const applyFirst = async (
   policies: readonly SqlFile[],
   absent: readonly string[],
 ): Promise<{ files: readonly SqlFile[]; result: FunctionsApplied }> => {
-  const area = todo.filter((other) => stem(other.path) === stem(file.path))
+  const area = todo.filter((other) => stemOf(other.path) === stemOf(file.path))
   const apply = async (files: readonly SqlFile[], anew: boolean) => {
     const theirs = [...new Set(files.flatMap((one) => policiesFor(one, policies)))]
     // what stood in a file that is gone may stand in one of these, under other arguments
-    const gone = anew ? absent.filter((path) => files.some((one) => stem(one.path) === stem(path))) : []
+    const gone = anew ? absent.filter((path) => files.some((one) => stemOf(one.path) === stemOf(path))) : []
     return { files, result: await inTransaction(client, () => applyFunctions(client, files, theirs, anew, gone)) }
   }
   return apply([file], false)
@@ -138,9 +138,8 @@ const applyFirst = async (
     })
 }
 
-const stem = (path: string) => path.replace(/^[a-z]+\/[a-z]+\//, '').replace(/(\/.*)?\.sql$/, '')
 const policiesFor = (file: SqlFile, policies: readonly SqlFile[]) =>
-  policies.filter((policy) => stem(policy.path) === stem(file.path))
+  policies.filter((policy) => stemOf(policy.path) === stemOf(file.path))
 
 type FunctionsApplied = { readonly refreshed: string[]; readonly outdated: string[] }
 
@@ -322,13 +321,18 @@ const withdraw = async (client: Client, path: string): Promise<void> => {
   )
   for (const row of rows) await client.query(row.statement)
   await client.query('delete from ops.grants where path = $1', [path])
-  await client.query(`
-    do $registry$ begin
-      if to_regclass('internal.user_data') is not null then
-        delete from internal.user_data where declared_in = ${literal(path)};
-      end if;
-    end $registry$`)
+  for (const registry of registries) {
+    await client.query(`
+      do $registry$ begin
+        if to_regclass(${literal(registry)}) is not null then
+          delete from ${registry} where declared_in = ${literal(path)};
+        end if;
+      end $registry$`)
+  }
 }
+
+/** Tables whose rows policy files declare: a file's rows are replaced with it. */
+const registries = ['internal.user_data', 'internal.definitions']
 
 const literal = (text: string) => `'${text.replaceAll("'", "''")}'`
 

@@ -66,6 +66,9 @@ export type HandlerContext = Input & {
   readonly ask: (question: Question) => Promise<Answered>
 }
 
+/** One of the five routes of an entity that developers define, see server/http/definitions.ts. */
+export type OfDefinition = { readonly kind: string; readonly verb: 'create' | 'list' | 'get' | 'update' | 'delete' }
+
 export type Declaration = {
   readonly caller: Caller
   readonly summary: string
@@ -88,6 +91,8 @@ export type Declaration = {
   /** A PATCH sends its body whole, as `patch`, so that absent and null differ. */
   readonly patch?: boolean
   readonly call?: string
+  /** What the route does to which kind of definitions: for tests that run over all of them. */
+  readonly definition?: OfDefinition
   /** Arguments of the call beyond params, query and body. */
   readonly args?: (context: Input & { request: FastifyRequest; services: Services; resolved: Resolved }) => Arguments
   readonly handle?: (context: HandlerContext) => Promise<Answer>

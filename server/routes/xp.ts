@@ -1,21 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { administrator, endUser, serverAlone } from '#server/http/callers.ts'
+import { definitions } from '#server/http/definitions.ts'
 import { area, route } from '#server/http/route.ts'
-import {
-  cursorPage,
-  Deleted,
-  data,
-  JsonObject,
-  Key,
-  Limit,
-  Moment,
-  Page,
-  page,
-  Text,
-  Time,
-  Uuid,
-} from '#server/http/schemas.ts'
+import { cursorPage, data, JsonObject, Key, Limit, Moment, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const milliard = 1_000_000_000
 const between = (least: number, most: number) =>
@@ -37,18 +25,6 @@ const Rules = {
   ends_at: Moment.nullable(),
   is_active: z.boolean(),
 }
-const { name, event_name, ...optional } = Rules
-const NewRule = z.object({ key: Key, name, event_name, ...z.object(optional).partial().shape })
-const Rule = z.strictObject({
-  id: Uuid,
-  key: Key,
-  ...Rules,
-  starts_at: Time.nullable(),
-  ends_at: Time.nullable(),
-  created_at: Time,
-  updated_at: Time,
-})
-
 const Boosts = {
   name: Text(200, 1),
   multiplier: z.number('must be a number of 0.1 to 100').min(0.1).max(100),
@@ -58,18 +34,6 @@ const Boosts = {
   rule_keys: z.array(Key).min(1, 'must have 1 to 200 keys').max(200, 'must have 1 to 200 keys').nullable(),
   is_active: z.boolean(),
 }
-const NewBoost = z
-  .object(Boosts)
-  .partial({ starts_at: true, ends_at: true, segment_id: true, rule_keys: true, is_active: true })
-const Boost = z.strictObject({
-  id: Uuid,
-  ...Boosts,
-  starts_at: Time,
-  ends_at: Time.nullable(),
-  created_at: Time,
-  updated_at: Time,
-})
-
 const Level = z.strictObject({
   level: z.int(),
   xp_required: z.int(),
@@ -186,55 +150,27 @@ export const xp = area({
       failure: 'CREATE_FAILED',
     }),
 
-    route('POST /admin/projects/:projectId/xp/rules', {
-      caller: administrator,
-      summary: 'Define a rule: XP for events; at most 200',
-      description:
-        'Either `amount`, or `amount_property`, the path of a number in the properties, which is taken times ' +
-        '`multiplier` and rounded down. Caps clip, they do not refuse.',
-      body: NewRule,
-      example: { key: 'lesson', name: 'Lesson', event_name: 'lesson_completed', amount: 10, max_per_day: 100 },
-      call: 'xp_rule_define',
-      replies: { 201: data(Rule) },
-      refusals: { ...invalidBody, 409: ['CONFLICT', 'LIMIT_REACHED'] },
-      failure: 'CREATE_FAILED',
-    }),
-    route('GET /admin/projects/:projectId/xp/rules', {
-      caller: administrator,
-      summary: 'Rules, newest first',
-      query: Page,
-      call: 'xp_rules',
-      replies: { 200: page(Rule) },
-      refusals: { 400: ['INVALID_INPUT'] },
-      failure: 'LIST_FAILED',
-    }),
-    route('GET /admin/projects/:projectId/xp/rules/:idOrKey', {
-      caller: administrator,
-      summary: 'A rule',
-      params: idOrKey,
-      call: 'xp_rule_get',
-      replies: { 200: data(Rule) },
-      failure: 'FETCH_FAILED',
-    }),
-    route('PATCH /admin/projects/:projectId/xp/rules/:idOrKey', {
-      caller: administrator,
-      summary: 'Change a rule; what it gave stays',
-      params: idOrKey,
-      body: z.object(Rules).partial(),
-      patch: true,
-      example: { max_per_day: 200 },
-      call: 'xp_rule_update',
-      replies: { 200: data(Rule) },
-      refusals: invalidBody,
-      failure: 'UPDATE_FAILED',
-    }),
-    route('DELETE /admin/projects/:projectId/xp/rules/:idOrKey', {
-      caller: administrator,
-      summary: 'Delete a rule; what it gave stays',
-      params: idOrKey,
-      call: 'xp_rule_delete',
-      replies: { 200: Deleted },
-      failure: 'DELETE_FAILED',
+    ...definitions('xp_rule', {
+      path: '/xp/rules',
+      fixed: { key: Key },
+      fields: Rules,
+      required: ['key', 'name', 'event_name'],
+      example: {
+        create: { key: 'lesson', name: 'Lesson', event_name: 'lesson_completed', amount: 10, max_per_day: 100 },
+        update: { max_per_day: 200 },
+      },
+      words: {
+        create: {
+          summary: 'Define a rule: XP for events; at most 200',
+          description:
+            'Either `amount`, or `amount_property`, the path of a number in the properties, which is taken times ' +
+            '`multiplier` and rounded down. Caps clip, they do not refuse.',
+        },
+        list: 'Rules, newest first',
+        get: 'A rule',
+        update: 'Change a rule; what it gave stays',
+        delete: 'Delete a rule; what it gave stays',
+      },
     }),
     route('POST /admin/projects/:projectId/xp/rules/:idOrKey/simulate', {
       caller: administrator,
@@ -264,58 +200,30 @@ export const xp = area({
       failure: 'FETCH_FAILED',
     }),
 
-    route('POST /admin/projects/:projectId/xp/boosts', {
-      caller: administrator,
-      summary: 'Define a boost: XP of rules times a number, for a time; at most 50',
-      description: 'For all rules, or `rule_keys`. Boosts that match at once multiply; the result is rounded down.',
-      body: NewBoost,
+    ...definitions('xp_boost', {
+      path: '/xp/boosts',
+      fields: Boosts,
+      required: ['name', 'multiplier'],
       example: {
-        name: 'Double weekend',
-        multiplier: 2,
-        starts_at: '2026-11-28T00:00:00Z',
-        ends_at: '2026-11-30T00:00:00Z',
+        create: {
+          name: 'Double weekend',
+          multiplier: 2,
+          starts_at: '2026-11-28T00:00:00Z',
+          ends_at: '2026-11-30T00:00:00Z',
+        },
+        update: { is_active: false },
       },
-      call: 'xp_boost_define',
-      replies: { 201: data(Boost) },
-      refusals: { ...invalidBody, 409: ['CONFLICT', 'LIMIT_REACHED'] },
-      failure: 'CREATE_FAILED',
-    }),
-    route('GET /admin/projects/:projectId/xp/boosts', {
-      caller: administrator,
-      summary: 'Boosts, newest first',
-      query: Page,
-      call: 'xp_boosts',
-      replies: { 200: page(Boost) },
-      refusals: { 400: ['INVALID_INPUT'] },
-      failure: 'LIST_FAILED',
-    }),
-    route('GET /admin/projects/:projectId/xp/boosts/:idOrKey', {
-      caller: administrator,
-      summary: 'A boost, by its id or its name',
-      params: idOrKey,
-      call: 'xp_boost_get',
-      replies: { 200: data(Boost) },
-      failure: 'FETCH_FAILED',
-    }),
-    route('PATCH /admin/projects/:projectId/xp/boosts/:idOrKey', {
-      caller: administrator,
-      summary: 'Change a boost',
-      params: idOrKey,
-      body: z.object(Boosts).partial(),
-      patch: true,
-      example: { is_active: false },
-      call: 'xp_boost_update',
-      replies: { 200: data(Boost) },
-      refusals: { ...invalidBody, 409: ['CONFLICT'] },
-      failure: 'UPDATE_FAILED',
-    }),
-    route('DELETE /admin/projects/:projectId/xp/boosts/:idOrKey', {
-      caller: administrator,
-      summary: 'Delete a boost',
-      params: idOrKey,
-      call: 'xp_boost_delete',
-      replies: { 200: Deleted },
-      failure: 'DELETE_FAILED',
+      words: {
+        create: {
+          summary: 'Define a boost: XP of rules times a number, for a time; at most 50',
+          description: 'For all rules, or `rule_keys`. Boosts that match at once multiply; the result is rounded down.',
+        },
+        list: 'Boosts, newest first',
+        get: 'A boost, by its id or its name',
+        update: 'Change a boost',
+        delete: 'Delete a boost',
+      },
+      refusals: { update: { 409: ['CONFLICT'] } },
     }),
 
     route('GET /admin/projects/:projectId/xp/levels', {

@@ -234,6 +234,44 @@ export const rules: readonly Rule[] = [
           values ('app.lint_bads', 'app_user_id', 'lint_bads', array['app_user_id'], 'move', 'delete', 'lint')`,
   },
   {
+    name: 'the registry of definitions says what is: tables, columns, references, and rights to what can be changed',
+    only: 'tenant',
+    find: `select d.kind || ': ' || p.problem as offender
+             from internal.definitions d
+            cross join lateral (
+              select case when d.table_name !~ '^app\\.[a-z_]+$' or to_regclass(d.table_name) is null then 'there is no table ' || d.table_name end as problem
+              union all
+              select 'there is no column ' || c.name
+                from unnest(d.fixed_columns || d.state_columns || d.order_by || d.key_column || '{id,created_at,updated_at}') c (name)
+               where c.name is not null
+                 and not exists (select from pg_attribute a where a.attrelid = to_regclass(d.table_name) and a.attname = c.name and not a.attisdropped)
+              union all
+              select 'administrators may not change ' || c.name
+                from internal.definition_columns(d) c
+               where c.is_field and not has_column_privilege('app_admin', d.table_name, c.name, 'update')
+              union all
+              select 'administrators may change ' || c.name || ', which is fixed or state'
+                from internal.definition_columns(d) c
+               where not c.is_field and c.name <> 'updated_at' and has_column_privilege('app_admin', d.table_name, c.name, 'update')
+              union all
+              select 'refs: ' || r.value::text
+                from jsonb_array_elements(d.refs) r
+               where not coalesce(r.value ->> 'path' like '$.%' and r.value ->> 'by' in ('id', 'key')
+                                  and exists (select from internal.definitions o
+                                               where o.kind = r.value ->> 'kind' and o.create_order <= d.create_order), false)
+              union all
+              select h.name || ' is not a hook by its arguments, or administrators may not execute it'
+                from (select distinct on (f.proname) format('internal.%I', f.proname) as name, f.oid,
+                             internal.definition_hook(d, substr(f.proname, char_length(d.kind) + 2)) is not null as is_hook
+                        from pg_proc f
+                       where f.pronamespace = 'internal'::regnamespace
+                         and f.proname in (select d.kind || '_' || x from unnest('{check,listed,before_write,before_update,before_delete,after_write}'::text[]) x)) h
+               where not h.is_hook or not has_function_privilege('app_admin', h.oid, 'execute')
+            ) as p (problem)
+            where p.problem is not null`,
+    bad: `update internal.definitions set refs = '[{"path": "$.segment_id", "kind": "nothing", "by": "id"}]' where kind = 'xp_boost'`,
+  },
+  {
     name: 'the comment of a constraint that begins with a status is a whole refusal',
     find: `select d.description as offender from pg_description d
             where d.classoid in ('pg_constraint'::regclass, 'pg_class'::regclass) and d.description ~ '^\\d{3}\\M'

@@ -150,7 +150,7 @@ comment on function internal.xp_simulation is 'What a rule would have given for 
 create or replace function api.xp_rule_simulate(id_or_key text, since timestamptz default null) returns api.reply
 language plpgsql stable as $$
 declare
-  rule constant app.xp_rules := internal.xp_rule_find(xp_rule_simulate.id_or_key);
+  rule constant app.xp_rules := internal.definition_find(null::app.xp_rules, xp_rule_simulate.id_or_key);
   since constant timestamptz := coalesce(xp_rule_simulate.since, internal.now() - interval '30 days');
 begin
   if since > internal.now() or since < internal.now() - interval '366 days' then

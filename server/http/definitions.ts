@@ -1,0 +1,131 @@
+import { z } from 'zod'
+import { administrator } from '#server/http/callers.ts'
+import { type Declaration, type OfDefinition, type Route, route } from '#server/http/route.ts'
+import { Deleted, data, Moment, Page, page, Time, Uuid } from '#server/http/schemas.ts'
+
+type Shape = Readonly<Record<string, z.ZodType>>
+type Verb = OfDefinition['verb']
+type Words = string | Pick<Declaration, 'summary' | 'description'>
+
+export type Definition = {
+  /** Under the project: `/xp/rules`. */
+  readonly path: `/${string}`
+  /** What can be set and changed. */
+  readonly fields: Shape
+  /** What is set on creation only, such as the key. */
+  readonly fixed?: Shape
+  /** Fields that a creation must send; it may leave out the others. */
+  readonly required: readonly string[]
+  /** The row as answers show it, where it is not id, `fixed`, `fields`, created_at and updated_at. */
+  readonly row?: z.ZodType
+  /** The path parameter that finds one; by default `{ idOrKey: z.string() }`. */
+  readonly id?: Shape
+  /** Filters of the list, which internal.<kind>_listed gets as `filter`. */
+  readonly filters?: Shape
+  /** Bodies that are right. */
+  readonly example: { readonly create: Record<string, unknown>; readonly update: Record<string, unknown> }
+  readonly words: Partial<Readonly<Record<Verb, Words>>>
+  /** Refused by a route; in place of the usual 409 CONFLICT and LIMIT_REACHED of a creation, where it names that status. */
+  readonly refusals?: Partial<Readonly<Record<Verb, NonNullable<Declaration['refusals']>>>>
+  /** What all routes share. */
+  readonly shared?: Partial<Pick<Declaration, 'source' | 'invalid' | 'invalidBody' | 'invalidQuery'>>
+}
+
+const failures = {
+  create: 'CREATE_FAILED',
+  list: 'LIST_FAILED',
+  get: 'FETCH_FAILED',
+  update: 'UPDATE_FAILED',
+  delete: 'DELETE_FAILED',
+}
+
+/**
+ * The routes by which administrators create, list, get, change and delete the definitions of a kind: see docs/definitions.md. A verb without
+ * words has none, because the area declares a route of its own.
+ */
+export const definitions = (kind: string, of: Definition): Route[] => {
+  const many = `/admin/projects/:projectId${of.path}` as const
+  const id = of.id ?? { idOrKey: z.string() }
+  const one = `${many}/:${Object.keys(id)[0]}` as const
+  const row = of.row ?? rowOf({ ...of.fixed, ...of.fields })
+  const made = (verb: Verb, signature: `${'GET' | 'POST' | 'PATCH' | 'DELETE'} /${string}`, more: More): Route[] => {
+    const words = of.words[verb]
+    if (!words) return []
+    return [
+      route(signature, {
+        caller: administrator,
+        ...of.shared,
+        ...(typeof words === 'string' ? { summary: words } : words),
+        definition: { kind, verb },
+        call: `definition_${verb}`,
+        ...more,
+        refusals: { ...more.refusals, ...of.refusals?.[verb] },
+        failure: failures[verb],
+      }),
+    ]
+  }
+  const found = { params: id, args: foundBy(kind, id) }
+  return [
+    ...made('create', `POST ${many}`, {
+      body: creationOf(of),
+      patch: true,
+      example: of.example.create,
+      args: () => ({ kind }),
+      replies: { 201: data(row) },
+      refusals: { 409: ['CONFLICT', 'LIMIT_REACHED'] },
+    }),
+    ...made('list', `GET ${many}`, {
+      query: { ...Page, ...of.filters },
+      args: filteredBy(kind, Object.keys(of.filters ?? {})),
+      replies: { 200: page(row) },
+    }),
+    ...made('get', `GET ${one}`, { ...found, replies: { 200: data(row) } }),
+    ...made('update', `PATCH ${one}`, {
+      ...found,
+      body: z.object(of.fields).partial(),
+      patch: true,
+      example: of.example.update,
+      replies: { 200: data(row) },
+    }),
+    ...made('delete', `DELETE ${one}`, { ...found, replies: { 200: Deleted } }),
+  ]
+}
+
+type More = Pick<Declaration, 'params' | 'query' | 'body' | 'patch' | 'example' | 'args' | 'replies' | 'refusals'>
+
+const creationOf = ({ fixed, fields, required }: Definition) => {
+  const shape = { ...fixed, ...fields }
+  const optional = Object.keys(shape).filter((name) => !required.includes(name))
+  return z.object(shape).partial(Object.fromEntries(optional.map((name) => [name, true as const])))
+}
+
+/** The row of most entities: times come back as Postgres writes them. */
+const rowOf = (shape: Shape) =>
+  z.strictObject({
+    id: Uuid,
+    ...Object.fromEntries(Object.entries(shape).map(([name, schema]) => [name, answered(schema)])),
+    created_at: Time,
+    updated_at: Time,
+  })
+
+const answered = (schema: z.ZodType): z.ZodType => {
+  if (schema === Moment) return Time
+  return schema instanceof z.ZodNullable && schema.unwrap() === Moment ? Time.nullable() : schema
+}
+
+/** Whatever the path calls it, the functions of definitions call it id_or_key. */
+const foundBy =
+  (kind: string, id: Shape): NonNullable<Declaration['args']> =>
+  ({ params }) => {
+    const [name = ''] = Object.keys(id)
+    const snake = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+    return { kind, [snake]: undefined, id_or_key: params[name] }
+  }
+
+const filteredBy =
+  (kind: string, names: readonly string[]): NonNullable<Declaration['args']> =>
+  ({ query }) => ({
+    kind,
+    ...(names.length > 0 ? { filter: Object.fromEntries(names.map((name) => [name, query[name]])) } : {}),
+    ...Object.fromEntries(names.map((name) => [name, undefined])),
+  })
