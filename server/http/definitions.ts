@@ -93,10 +93,14 @@ export const definitions = (kind: string, of: Definition): Route[] => {
 
 type More = Pick<Declaration, 'params' | 'query' | 'body' | 'patch' | 'example' | 'args' | 'replies' | 'refusals'>
 
+/** What must be sent comes first, as the document shows it. */
 const creationOf = ({ fixed, fields, required }: Definition) => {
-  const shape = { ...fixed, ...fields }
+  const shape: Shape = { ...fixed, ...fields }
   const optional = Object.keys(shape).filter((name) => !required.includes(name))
-  return z.object(shape).partial(Object.fromEntries(optional.map((name) => [name, true as const])))
+  const ordered = [...required, ...optional].map((name) => [name, shape[name] ?? z.never()] as const)
+  return z
+    .object(Object.fromEntries(ordered))
+    .partial(Object.fromEntries(optional.map((name) => [name, true as const])))
 }
 
 /** The row of most entities: times come back as Postgres writes them. */

@@ -29,24 +29,24 @@ end $$;
 comment on function internal.definition_of(anyelement) is 'The declaration of the entity whose rows have this type. Raises where there is none.';
 
 create or replace function internal.definition_columns(d internal.definitions)
-returns table (name text, "position" int, is_field boolean, is_settable boolean, is_required boolean, is_shown boolean, is_generated boolean, is_time boolean,
+returns table (name text, "position" int, is_field boolean, is_settable boolean, is_required boolean, is_shown boolean, is_written boolean, is_time boolean,
                initial text)
 language sql stable as $$
   select a.attname::text, a.attnum::int,
          k.is_configuration and not k.is_fixed, k.is_configuration, k.is_configuration and a.attnotnull,
-         a.attname <> all ((definition_columns.d).state_columns), a.attgenerated <> '', a.atttypid = 'timestamptz'::regtype,
+         k.is_shown, k.is_shown and a.attgenerated = '', a.atttypid = 'timestamptz'::regtype,
          coalesce(case when a.attgenerated = '' then pg_get_expr(f.adbin, f.adrelid) end, 'null')
     from pg_catalog.pg_attribute a
    cross join lateral (
      select a.attname <> all (array['id', 'created_at', 'updated_at'] || (definition_columns.d).state_columns) and a.attgenerated = '' as is_configuration,
-            a.attname = any ((definition_columns.d).fixed_columns) as is_fixed) k
+            a.attname <> all ((definition_columns.d).state_columns) as is_shown, a.attname = any ((definition_columns.d).fixed_columns) as is_fixed) k
     left join pg_catalog.pg_attrdef f on f.adrelid = a.attrelid and f.adnum = a.attnum
    where a.attrelid = to_regclass((definition_columns.d).table_name) and a.attnum > 0 and not a.attisdropped
    order by a.attnum
 $$;
 comment on function internal.definition_columns is
   'The columns of an entity in their order: is_settable ones are configuration, is_field ones can also be changed later, is_shown ones are in the
-   common JSON; initial is the SQL of the default.';
+   common JSON, is_written ones are written when a row is created; initial is the SQL of the default.';
 
 create or replace function internal.definition_hook(d internal.definitions, hook text) returns text
 language sql stable as $$
@@ -82,13 +82,14 @@ declare
   new_name constant text := internal.definition_compiled(d, 'new');
   parts record;
 begin
-  select string_agg(format('%I', c.name), ', ' order by c.position) filter (where c.is_field) as fields,
+  select string_agg(format('%I', c.name), ', ' order by c.position) filter (where c.is_written) as written,
+         string_agg(format('%I', c.name), ', ' order by c.position) filter (where c.is_field) as fields,
          string_agg(format(case when c.is_time then '%L, internal.iso((r).%I)' else '%L, (r).%I' end, c.name, c.name), ', ' order by c.position)
            filter (where c.is_shown) as pairs,
          string_agg(c.initial, ', ' order by c.position) as defaults
     into parts
     from internal.definition_columns(d) c;
-  execute format('grant select, insert, delete, update (%s, updated_at) on %s to app_admin', parts.fields, row_type);
+  execute format('grant select, insert (%s), update (%s, updated_at), delete on %s to app_admin', parts.written, parts.fields, row_type);
   -- plpgsql, because its plans are kept in a session: an inlined function would be planned at each call
   execute format('create or replace function %s() returns %s language plpgsql volatile as %L', new_name, row_type,
                  format('begin return row(%s)::%s; end', parts.defaults, row_type));

@@ -118,7 +118,7 @@ begin
                          string_agg(format('%I', c.name), ', ' order by c.position),
                          string_agg(format('($1).%I', c.name), ', ' order by c.position))
              from internal.definition_columns(d) c
-            where not c.is_generated)
+            where c.is_written)
      into stored
     using stored;
   perform internal.definition_after_write(stored, definition_insert.shape, definition_insert.sent);
