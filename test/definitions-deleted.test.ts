@@ -58,7 +58,7 @@ type Case = [
   number,
   string?,
 ]
-const ofCurrency = { make: currency, deletes: 'currency_delete($1)', id: 'code' }
+const ofCurrency = { make: currency, deletes: "definition_delete('currency', $1)", id: 'code' }
 const ofItem = { make: item, deletes: 'catalog_delete($1)' }
 const ofRule = { make: rule, deletes: "definition_delete('xp_rule', $1)" }
 const ofBoost = { make: boost, deletes: "definition_delete('xp_boost', $1)" }

@@ -25,10 +25,6 @@ create policy "administrators read proofs" on app.currency_checks for select to 
 -- balances and ledgers are written by definer functions alone
 grant select on app.currencies, app.currency_balances, app.currency_transactions, app.currency_lots to app_user, app_admin;
 grant select on app.currency_checks to app_admin;
-grant insert, delete,
-  update (name, icon_url, initial_grant, max_balance, client_spendable, regen_amount, regen_every_seconds, regen_cap, regen_since, expiry_days,
-          is_active, updated_at)
-  on app.currencies to app_admin;
 
 grant execute on function internal.currency_find, internal.currency_regrow, internal.currency_clock, internal.currency_now,
   internal.currency_transaction_json, internal.currency_amount, internal.currency_expires, internal.as_time, internal.ledger_cursor,
@@ -37,9 +33,8 @@ grant execute on function internal.currency_find, internal.currency_regrow, inte
 grant execute on function internal.currency_balance_json, internal.currency_act, api.currencies_list, api.currency_transactions, api.currency_spend,
   api.currency_credit
   to app_user;
-grant execute on function internal.currency_json, internal.currency_with, internal.currency_adjust, internal.currency_reverse,
-  internal.currency_check_json, api.currency_define, api.currencies_defined, api.currency_get, api.currency_update, api.currency_delete,
-  api.currencies_adjust, api.currency_transaction_reverse, api.currency_transactions_all, api.user_balances, api.currency_stats,
+grant execute on function internal.currency_json, internal.currency_check, internal.currency_adjust, internal.currency_reverse,
+  internal.currency_check_json, api.currencies_adjust, api.currency_transaction_reverse, api.currency_transactions_all, api.user_balances, api.currency_stats,
   api.currencies_integrity
   to app_admin;
 grant execute on function api.currencies_check, internal.currencies_check to app_worker;
@@ -59,3 +54,7 @@ values
    '{}', 'currencies', 'with app.currency_balances', 'cascade', null, current_setting('trellis.file')),
   ('app.ledger_requests', 'app_user_id', 'ledger_requests', null, '{}', null, 'move', 'cascade',
    'answers that the ledgers hold, kept against repetition', current_setting('trellis.file'));
+
+insert into internal.definitions (kind, table_name, singular, plural, key_column, found_by, fixed_columns, state_columns, max_count, create_order, declared_in)
+values ('currency', 'app.currencies', 'currency', 'currencies', 'code', 'key', '{code}', '{regen_since}', 100, 10, current_setting('trellis.file'));
+select internal.definition_declare('currency');

@@ -1,21 +1,10 @@
 import { z } from 'zod'
 import { administrator, endUser, serverForUser } from '#server/http/callers.ts'
+import { definitions } from '#server/http/definitions.ts'
 import { idempotency } from '#server/http/idempotency.ts'
 import { perSubject, takeLimits } from '#server/http/limits.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import {
-  cursorPage,
-  Deleted,
-  data,
-  JsonObject,
-  Limit,
-  Page,
-  page,
-  SmallJson,
-  Text,
-  Time,
-  Uuid,
-} from '#server/http/schemas.ts'
+import { cursorPage, data, JsonObject, Limit, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const billions = 2_000_000_000
 const whole = (least: number, most: number) =>
@@ -37,8 +26,6 @@ const Rules = {
   expiry_days: whole(1, 3650).nullable(),
   is_active: z.boolean(),
 }
-const { name, ...optional } = Rules
-const Currency = z.strictObject({ id: Uuid, code: Code, ...Rules, created_at: Time, updated_at: Time })
 
 const sourceTypes = ['admin', 'reward', 'store', 'purchase', 'spend', 'regen', 'expiry', 'refund', 'merge', 'transfer']
 const Transaction = z.strictObject({
@@ -196,25 +183,24 @@ export const currencies = area({
       failure: 'CREATE_FAILED',
     }),
 
-    route('POST /admin/projects/:projectId/currencies', {
-      caller: administrator,
-      summary: 'Define a currency; at most 100',
-      body: z.object({ code: Code, name, ...z.object(optional).partial().shape }),
-      patch: true,
-      example: { code: 'ENERGY', name: 'Energy', initial_grant: 5, regen: { amount: 1, every_seconds: 600, cap: 5 } },
-      call: 'currency_define',
-      replies: { 201: data(Currency) },
-      refusals: { 400: badBody, 409: ['CONFLICT', 'LIMIT_REACHED'] },
-      failure: 'CREATE_FAILED',
-    }),
-    route('GET /admin/projects/:projectId/currencies', {
-      caller: administrator,
-      summary: 'Currencies, newest first',
-      query: Page,
-      call: 'currencies_defined',
-      replies: { 200: page(Currency) },
-      refusals: { 400: ['INVALID_INPUT'] },
-      failure: 'LIST_FAILED',
+    ...definitions('currency', {
+      path: '/currencies',
+      id: byCode,
+      fixed: { code: Code },
+      fields: Rules,
+      required: ['code', 'name'],
+      refusals: { delete: { 409: ['CURRENCY_IN_USE'] } },
+      example: {
+        create: { code: 'ENERGY', name: 'Energy', initial_grant: 5, regen: { amount: 1, every_seconds: 600, cap: 5 } },
+        update: { client_spendable: true },
+      },
+      words: {
+        create: 'Define a currency; at most 100',
+        list: 'Currencies, newest first',
+        get: 'A currency',
+        update: 'Change a currency',
+        delete: 'Delete a currency that nobody ever had',
+      },
     }),
     route('GET /admin/projects/:projectId/currencies/integrity', {
       caller: administrator,
@@ -276,36 +262,6 @@ export const currencies = area({
         409: ['ALREADY_REVERSED', 'CONFLICT', 'INSUFFICIENT_FUNDS', 'BALANCE_LIMIT_EXCEEDED'],
       },
       failure: 'CREATE_FAILED',
-    }),
-    route('GET /admin/projects/:projectId/currencies/:code', {
-      caller: administrator,
-      summary: 'A currency',
-      params: byCode,
-      call: 'currency_get',
-      replies: { 200: data(Currency) },
-      refusals: notFound,
-      failure: 'FETCH_FAILED',
-    }),
-    route('PATCH /admin/projects/:projectId/currencies/:code', {
-      caller: administrator,
-      summary: 'Change a currency',
-      params: byCode,
-      body: z.object(Rules).partial(),
-      patch: true,
-      example: { client_spendable: true },
-      call: 'currency_update',
-      replies: { 200: data(Currency) },
-      refusals: { 400: badBody, ...notFound },
-      failure: 'UPDATE_FAILED',
-    }),
-    route('DELETE /admin/projects/:projectId/currencies/:code', {
-      caller: administrator,
-      summary: 'Delete a currency that nobody ever had',
-      params: byCode,
-      call: 'currency_delete',
-      replies: { 200: Deleted },
-      refusals: { ...notFound, 409: ['CURRENCY_IN_USE'] },
-      failure: 'DELETE_FAILED',
     }),
     route('GET /admin/projects/:projectId/currencies/:code/stats', {
       caller: administrator,

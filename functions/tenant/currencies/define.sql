@@ -41,123 +41,34 @@ begin
 end $$;
 comment on function internal.currency_find is 'A currency by its code. Refuses 404 NOT_FOUND.';
 
-create or replace function internal.currency_with(c app.currencies, changes jsonb) returns app.currencies
+create or replace function internal.currency_check(wished app.currencies, was app.currencies, sent jsonb) returns app.currencies
 language plpgsql stable as $$
 declare
-  changed app.currencies;
-  missing text;
-  regen constant jsonb := currency_with.changes -> 'regen';
+  regen constant jsonb := currency_check.sent -> 'regen';
 begin
-  select f.key into missing
-    from jsonb_each(currency_with.changes) f
-   where f.key in ('name', 'initial_grant', 'max_balance', 'client_spendable', 'is_active') and f.value = 'null'
-   limit 1;
-  if missing is not null then
-    perform internal.invalid(missing, 'must not be null');
+  if regen is null then
+    return currency_check.wished;
+  elsif jsonb_typeof(regen) not in ('object', 'null') then
+    perform internal.invalid('regen', 'must be an object {amount, every_seconds, cap}, or null');
   end if;
-  begin
-    changed := jsonb_populate_record(currency_with.c, (
-      select coalesce(jsonb_object_agg(f.key, f.value), '{}')
-        from jsonb_each(currency_with.changes) f
-       where f.key in ('name', 'icon_url', 'initial_grant', 'max_balance', 'client_spendable', 'expiry_days', 'is_active')));
-    if jsonb_typeof(regen) = 'object' then
-      changed.regen_amount := regen ->> 'amount';
-      changed.regen_every_seconds := regen ->> 'every_seconds';
-      changed.regen_cap := regen ->> 'cap';
-      changed.regen_since := coalesce((currency_with.c).regen_since, internal.now());
-    elsif regen = 'null' then
-      changed.regen_amount := null;
-      changed.regen_every_seconds := null;
-      changed.regen_cap := null;
-      changed.regen_since := null;
-    elsif regen is not null then
-      perform internal.invalid('regen', 'must be an object {amount, every_seconds, cap}, or null');
-    end if;
-  exception when data_exception then
-    perform internal.invalid('body', 'has a value of the wrong type');
-  end;
-  return changed;
+  return internal.definition_patched(
+    currency_check.wished,
+    jsonb_build_object('regen_amount', regen -> 'amount', 'regen_every_seconds', regen -> 'every_seconds', 'regen_cap', regen -> 'cap'),
+    array['regen_amount', 'regen_every_seconds', 'regen_cap']);
 end $$;
-comment on function internal.currency_with is 'A currency with some fields changed; others are ignored. Refuses 400 VALIDATION_ERROR.';
+comment on function internal.currency_check is 'Sets the columns of regen, which requests send as one object. Refuses 400 VALIDATION_ERROR.';
 
-create or replace function api.currency_define(patch jsonb) returns api.reply
+create or replace function internal.tg_currencies__regen() returns trigger
 language plpgsql volatile as $$
-declare
-  made app.currencies;
 begin
-  made.id := internal.new_id();
-  made.code := currency_define.patch ->> 'code';
-  made.initial_grant := 0;
-  made.max_balance := 2000000000;
-  made.client_spendable := false;
-  made.is_active := true;
-  made.created_at := internal.now();
-  made.updated_at := internal.now();
-  made := internal.currency_with(made, currency_define.patch);
-  -- taken before the count, so that two at once cannot pass the limit together
-  perform pg_advisory_xact_lock(7305441021);
-  if (select count(*) from app.currencies) >= 100 then
-    perform internal.fail(409, 'LIMIT_REACHED', 'A project has at most 100 currencies.', '{"limit": 100}');
-  end if;
-  insert into app.currencies select made.*;
-  return internal.reply(201, internal.currency_json(made));
+  new.regen_since := case when new.regen_amount is not null then coalesce(new.regen_since, internal.now()) end;
+  return new;
 end $$;
-comment on function api.currency_define is
-  'A new currency, 201. Refuses 400 VALIDATION_ERROR, 409 CONFLICT (the code is taken), 409 LIMIT_REACHED (100). Supplement E1.';
+comment on function internal.tg_currencies__regen is 'Notes since when a currency regenerates.';
 
-create or replace function api.currencies_defined(page_offset int default 0, page_limit int default 50) returns api.reply
-language sql stable as $$
-  select internal.reply_page(
-    (select json_agg(internal.currency_json(c) order by c.created_at desc, c.id desc)
-       from (select l.* from app.currencies l order by l.created_at desc, l.id desc
-             limit currencies_defined.page_limit offset currencies_defined.page_offset) c),
-    (select count(*) from app.currencies), currencies_defined.page_offset, currencies_defined.page_limit)
-$$;
-comment on function api.currencies_defined is 'Currencies, newest first. At most 100 exist, so the list needs no index.';
-
-create or replace function api.currency_get(code text) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.currency_json(internal.currency_find(currency_get.code)))
-$$;
-comment on function api.currency_get is 'A currency. Refuses 404 NOT_FOUND.';
-
-create or replace function api.currency_update(code text, patch jsonb) returns api.reply
-language plpgsql volatile as $$
-declare
-  was app.currencies := internal.currency_find(currency_update.code);
-  wished app.currencies;
-begin
-  select c.* into was from app.currencies c where c.id = was.id for no key update;
-  if not found then
-    perform internal.fail(404, 'NOT_FOUND', 'The currency was deleted just now.');
-  end if;
-  wished := internal.currency_with(was, currency_update.patch);
-  if wished is distinct from was then
-    update app.currencies c
-       set name = wished.name, icon_url = wished.icon_url, initial_grant = wished.initial_grant, max_balance = wished.max_balance,
-           client_spendable = wished.client_spendable, regen_amount = wished.regen_amount, regen_every_seconds = wished.regen_every_seconds,
-           regen_cap = wished.regen_cap, regen_since = wished.regen_since, expiry_days = wished.expiry_days, is_active = wished.is_active,
-           updated_at = internal.now()
-     where c.id = was.id
-    returning c.* into wished;
-  end if;
-  return internal.reply(200, internal.currency_json(wished));
-end $$;
-comment on function api.currency_update is
-  'Changes a currency; what regenerates is counted by the new rule from each user''s last write on. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR. Locks the currency.';
-
-create or replace function api.currency_delete(code text) returns api.reply
-language plpgsql volatile as $$
-declare
-  doomed constant app.currencies := internal.currency_find(currency_delete.code);
-begin
-  delete from app.currencies c where c.id = doomed.id;
-  if not found then
-    perform internal.fail(404, 'NOT_FOUND', 'The currency was deleted just now.');
-  end if;
-  return internal.reply(200, '{"deleted": true}');
-end $$;
-comment on function api.currency_delete is 'Deletes a currency that nobody ever had. Refuses 404 NOT_FOUND, 409 CURRENCY_IN_USE.';
+create or replace trigger tg_currencies__regen
+  before insert or update of regen_amount on app.currencies
+  for each row execute function internal.tg_currencies__regen();
 
 create or replace trigger tg_currencies__audit
   after insert or update or delete on app.currencies
