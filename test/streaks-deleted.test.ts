@@ -29,7 +29,7 @@ test.each<
   const streak = await define()
   const user = await project.user()
   const deletion = await openTransaction(project, 'app_admin', { 'app.caller': 'developer' })
-  await deletion.query('select api.streak_delete($1)', [streak.key])
+  await deletion.query("select api.definition_delete('streak_definition', $1)", [streak.key])
   const acting = act(user, streak)
   await untilBlocked(project)
   await deletion.commit()

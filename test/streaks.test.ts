@@ -128,7 +128,7 @@ describe('definitions', () => {
       const call = project.as(
         'app_admin',
         { 'app.caller': 'developer' },
-        'select r.status from api.streak_update($1, $2) r',
+        "select r.status from api.definition_update('streak_definition', $1, $2) r",
         [streak.key, patch],
       )
       await expect(call).rejects.toMatchObject({
@@ -139,7 +139,7 @@ describe('definitions', () => {
     const tooFew = project.as(
       'app_admin',
       { 'app.caller': 'developer' },
-      'select r.status from api.streak_update($1, $2) r',
+      "select r.status from api.definition_update('streak_definition', $1, $2) r",
       [streak.key, '{"min_count": 0}'],
     )
     await expect(tooFew).rejects.toMatchObject({ code: '23514', constraint: 'streak_definitions_min_count_1_to_10000' })

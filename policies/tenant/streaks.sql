@@ -33,11 +33,6 @@ create policy "administrators read every move" on app.streak_timezones for selec
 grant select on app.streak_definitions, app.user_streaks, app.streak_periods, app.streak_pauses, app.streak_freezes, app.streak_timezones
   to app_user, app_admin;
 grant select on app.streak_milestones to app_admin;
-grant insert, delete,
-  update (name, description, qualifying_event, event_filter, period, min_count, week_starts_on, timezone_mode, timezone, grace_hours,
-          freezes_initial, freezes_max, freeze_earn_every, at_risk_hours, restore_window_hours, milestones, allow_client_qualify,
-          is_active, updated_at)
-  on app.streak_definitions to app_admin;
 
 grant execute on function internal.period_number, internal.period_date, internal.period_key, internal.period_of_key, internal.local_midnight,
   internal.is_left_out, internal.zone_at, internal.recent_moves, internal.streak_zone_of, internal.streak_moves_of,
@@ -49,10 +44,12 @@ grant execute on function internal.period_number, internal.period_date, internal
 grant execute on function internal.streak_feed, internal.streak_pause_clear, api.streaks_list, api.streak_get, api.streak_qualify,
   api.streak_pause, api.streak_resume
   to app_user;
-grant execute on function internal.streak_definition_json, internal.streak_definition_check, internal.streak_definition_with,
+grant execute on function internal.streak_definition_json, internal.streak_rules_check, internal.streak_definition_with,
+  internal.streak_definition_find, internal.streak_definition_check, internal.streak_definition_before_update,
+  internal.streak_definition_after_write, internal.streak_definition_before_delete,
   internal.streak_statuses, internal.count_within, internal.streak_of_user, internal.streak_replay, internal.streak_gift, internal.streak_restore,
   internal.streak_qualify_for, internal.user_streaks_json, internal.streak_clocks_of, internal.streak_users_lock,
-  api.streak_define, api.streak_definitions, api.streak_definition_get, api.streak_update, api.streak_delete, api.streak_users,
+  api.streak_users,
   api.streak_stats, api.streak_simulate, api.streak_user_freezes, api.streak_user_pause, api.streak_user_restore, api.streak_user_qualify
   to app_admin;
 grant execute on function api.streaks_tick, internal.streaks_tick to app_worker;
@@ -81,3 +78,7 @@ values
   ('app.streak_timezones', 'app_user_id', 'streak_timezones',
    array['app_user_id', 'moved_at', 'from_zone', 'to_zone'],
    'streaks', 'keep survivor', 'cascade', null, current_setting('trellis.file'));
+
+insert into internal.definitions (kind, table_name, singular, plural, key_column, not_found_code, fixed_columns, max_count, create_order, declared_in)
+values ('streak_definition', 'app.streak_definitions', 'streak', 'streaks', 'key', 'STREAK_NOT_FOUND', '{key}', 50, 20, current_setting('trellis.file'));
+select internal.definition_declare('streak_definition');

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
+import { definitions } from '#server/http/definitions.ts'
 import { area, route } from '#server/http/route.ts'
 import { Deleted, data, JsonObject, Key, Limit, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
@@ -66,8 +67,6 @@ const Rules = {
   allow_client_qualify: z.boolean(),
   is_active: z.boolean(),
 }
-const { name, qualifying_event, ...optional } = Rules
-const NewDefinition = z.object({ key: Key, name, qualifying_event, ...z.object(optional).partial().shape })
 const Changes = z.object(Rules).partial()
 
 const Definition = z.strictObject({
@@ -167,61 +166,31 @@ export const streaks = area({
       failure: 'DELETE_FAILED',
     }),
 
-    route('POST /admin/projects/:projectId/streaks', {
-      caller: administrator,
-      summary: 'Define a streak; at most 50',
-      body: NewDefinition,
+    ...definitions('streak_definition', {
+      path: '/streaks',
+      fixed: { key: Key },
+      fields: Rules,
+      required: ['key', 'name', 'qualifying_event'],
+      row: Definition,
+      refusals: { get: notFound, update: { ...notFound, 409: ['PERIOD_IMMUTABLE'] }, delete: notFound },
       example: {
-        key: 'daily',
-        name: 'Daily lesson',
-        qualifying_event: 'lesson_completed',
-        freezes_initial: 1,
-        freeze_earn_every: 7,
-        milestones: [{ count: 30, reward: { freezes: [{ streak_key: 'daily', amount: 2 }] } }],
+        create: {
+          key: 'daily',
+          name: 'Daily lesson',
+          qualifying_event: 'lesson_completed',
+          freezes_initial: 1,
+          freeze_earn_every: 7,
+          milestones: [{ count: 30, reward: { freezes: [{ streak_key: 'daily', amount: 2 }] } }],
+        },
+        update: { grace_hours: 3 },
       },
-      call: 'streak_define',
-      replies: { 201: data(Definition) },
-      refusals: { ...invalidBody, 409: ['CONFLICT', 'LIMIT_REACHED'] },
-      failure: 'CREATE_FAILED',
-    }),
-    route('GET /admin/projects/:projectId/streaks', {
-      caller: administrator,
-      summary: 'Definitions, newest first',
-      query: Page,
-      call: 'streak_definitions',
-      replies: { 200: page(Definition) },
-      refusals: { 400: ['INVALID_INPUT'] },
-      failure: 'LIST_FAILED',
-    }),
-    route('GET /admin/projects/:projectId/streaks/:idOrKey', {
-      caller: administrator,
-      summary: 'A definition',
-      params: idOrKey,
-      call: 'streak_definition_get',
-      replies: { 200: data(Definition) },
-      refusals: notFound,
-      failure: 'FETCH_FAILED',
-    }),
-    route('PATCH /admin/projects/:projectId/streaks/:idOrKey', {
-      caller: administrator,
-      summary: 'Change a definition; what was counted keeps the rules that it was counted under',
-      params: idOrKey,
-      body: Changes,
-      patch: true,
-      example: { grace_hours: 3 },
-      call: 'streak_update',
-      replies: { 200: data(Definition) },
-      refusals: { ...invalidBody, ...notFound, 409: ['PERIOD_IMMUTABLE'] },
-      failure: 'UPDATE_FAILED',
-    }),
-    route('DELETE /admin/projects/:projectId/streaks/:idOrKey', {
-      caller: administrator,
-      summary: 'Delete a definition with all that users have of it',
-      params: idOrKey,
-      call: 'streak_delete',
-      replies: { 200: Deleted },
-      refusals: notFound,
-      failure: 'DELETE_FAILED',
+      words: {
+        create: 'Define a streak; at most 50',
+        list: 'Definitions, newest first',
+        get: 'A definition',
+        update: 'Change a definition; what was counted keeps the rules that it was counted under',
+        delete: 'Delete a definition with all that users have of it',
+      },
     }),
     route('GET /admin/projects/:projectId/streaks/:idOrKey/users', {
       caller: administrator,

@@ -41,15 +41,15 @@ language sql stable as $$
 $$;
 comment on function internal.streak_definition_json is 'A definition as every answer shows it, with the hours at risk that hold.';
 
-create or replace function internal.streak_definition_check(d app.streak_definitions) returns void
+create or replace function internal.streak_rules_check(d app.streak_definitions) returns void
 language plpgsql stable as $$
 declare
-  problem text := case when (streak_definition_check.d).event_filter is not null
-                       then internal.filter_problem((streak_definition_check.d).event_filter::json) end;
+  problem text := case when (streak_rules_check.d).event_filter is not null
+                       then internal.filter_problem((streak_rules_check.d).event_filter::json) end;
   missing text;
 begin
   select c.field into missing
-    from jsonb_each(to_jsonb(streak_definition_check.d)) as c (field, value)
+    from jsonb_each(to_jsonb(streak_rules_check.d)) as c (field, value)
    where c.value = 'null' and c.field not in ('description', 'event_filter', 'timezone', 'at_risk_hours')
    limit 1;
   if missing is not null then
@@ -58,16 +58,16 @@ begin
   if problem is not null then
     perform internal.invalid('event_filter', problem);
   end if;
-  if (streak_definition_check.d).timezone is not null and not internal.is_timezone((streak_definition_check.d).timezone) then
+  if (streak_rules_check.d).timezone is not null and not internal.is_timezone((streak_rules_check.d).timezone) then
     perform internal.invalid('timezone', 'must be the name of an IANA time zone');
   end if;
   -- as the table says them; a simulation stores nothing that it could check
-  if ((streak_definition_check.d).timezone_mode = 'fixed') <> ((streak_definition_check.d).timezone is not null) then
+  if ((streak_rules_check.d).timezone_mode = 'fixed') <> ((streak_rules_check.d).timezone is not null) then
     perform internal.invalid('timezone', 'is required when timezone_mode is fixed, and must be left out otherwise');
-  elsif (streak_definition_check.d).freezes_initial > (streak_definition_check.d).freezes_max then
+  elsif (streak_rules_check.d).freezes_initial > (streak_rules_check.d).freezes_max then
     perform internal.invalid('freezes_initial', 'must be at most freezes_max');
   end if;
-  if jsonb_typeof((streak_definition_check.d).milestones) <> 'array' or jsonb_array_length((streak_definition_check.d).milestones) > 100 then
+  if jsonb_typeof((streak_rules_check.d).milestones) <> 'array' or jsonb_array_length((streak_rules_check.d).milestones) > 100 then
     perform internal.invalid('milestones', 'must be a list of at most 100');
   end if;
   select case
@@ -75,138 +75,101 @@ begin
            when not coalesce(jsonb_typeof(m.value -> 'count') = 'number' and m.value ->> 'count' ~ '^[1-9][0-9]{0,5}$', false)
              then 'must have a whole count of 1 to 999999'
            when not coalesce(jsonb_typeof(m.value -> 'reward') = 'object', false) then 'must have a reward, an object'
-           when exists (select from jsonb_array_elements((streak_definition_check.d).milestones) o
+           when exists (select from jsonb_array_elements((streak_rules_check.d).milestones) o
                          group by o.value ->> 'count' having count(*) > 1) then 'must have different counts'
          end
     into problem
-    from jsonb_array_elements((streak_definition_check.d).milestones) with ordinality as m (value, n)
+    from jsonb_array_elements((streak_rules_check.d).milestones) with ordinality as m (value, n)
    order by 1 nulls last
    limit 1;
   if problem is not null then
     perform internal.invalid('milestones', problem);
   end if;
 end $$;
-comment on function internal.streak_definition_check is
+comment on function internal.streak_rules_check is
   'What the checks of app.streak_definitions cannot say: the filter''s form, the zone''s name, the milestones; and what they say of two fields
    at once, for simulations. Refuses 400 VALIDATION_ERROR.';
+
+create or replace function internal.streak_definition_find(id_or_key text) returns app.streak_definitions
+language sql stable as $$
+  select internal.streak_find(streak_definition_find.id_or_key)
+$$;
+comment on function internal.streak_definition_find is 'As internal.streak_find. Refuses 404 STREAK_NOT_FOUND with details.hint.';
+
+create or replace function internal.streak_definition_check(wished app.streak_definitions, was app.streak_definitions, sent jsonb)
+returns app.streak_definitions
+language plpgsql stable as $$
+declare
+  d app.streak_definitions := streak_definition_check.wished;
+begin
+  -- a zone is of use to a fixed streak only
+  if (streak_definition_check.was).id is not null and d.timezone_mode = 'user' and not coalesce(streak_definition_check.sent ? 'timezone', false) then
+    d.timezone := null;
+  end if;
+  perform internal.streak_rules_check(d);
+  if (streak_definition_check.was).id is not null
+     and (d.period, case when d.period = 'week' then d.week_starts_on end)
+       is distinct from ((streak_definition_check.was).period, case when (streak_definition_check.was).period = 'week' then (streak_definition_check.was).week_starts_on end)
+     and exists (select from app.user_streaks s where s.streak_definition_id = d.id) then
+    perform internal.fail(409, 'PERIOD_IMMUTABLE', 'The period cannot change any more: users have this streak.',
+                          json_build_object('field', case when d.period = (streak_definition_check.was).period then 'week_starts_on' else 'period' end));
+  end if;
+  return d;
+end $$;
+comment on function internal.streak_definition_check is 'What the checks of app.streak_definitions cannot say. Refuses 400 VALIDATION_ERROR, 409 PERIOD_IMMUTABLE once users have the streak.';
 
 create or replace function internal.streak_definition_with(d app.streak_definitions, changes jsonb) returns app.streak_definitions
 language plpgsql stable as $$
 declare
-  changed app.streak_definitions;
+  changed app.streak_definitions := internal.definition_patched(
+    streak_definition_with.d, streak_definition_with.changes,
+    array(select c.name from internal.definition_columns(internal.definition_of('streak_definition')) c where c.is_field));
 begin
-  begin
-    changed := jsonb_populate_record(streak_definition_with.d, (
-      select coalesce(jsonb_object_agg(c.key, c.value), '{}')
-        from jsonb_each(streak_definition_with.changes) c
-       where c.key in ('name', 'description', 'qualifying_event', 'event_filter', 'period', 'min_count', 'week_starts_on', 'timezone_mode',
-                       'timezone', 'grace_hours', 'freezes_initial', 'freezes_max', 'freeze_earn_every', 'at_risk_hours',
-                       'restore_window_hours', 'milestones', 'allow_client_qualify', 'is_active')));
-  exception when data_exception then
-    perform internal.invalid('body', 'has a value of the wrong type');
-  end;
-  -- a zone is of use to a fixed streak only
   if changed.timezone_mode = 'user' and not coalesce(streak_definition_with.changes ? 'timezone', false) then
     changed.timezone := null;
   end if;
-  perform internal.streak_definition_check(changed);
+  perform internal.streak_rules_check(changed);
   return changed;
 end $$;
 comment on function internal.streak_definition_with is
-  'A definition with some fields changed; fields that cannot be changed, or are not known, are ignored. Refuses 400 VALIDATION_ERROR.';
+  'A definition as a simulation would have it, with some fields changed; what is no field is ignored. Refuses 400 VALIDATION_ERROR.';
 
-create or replace function api.streak_define(
-  key text, name text, qualifying_event text, description text default null, event_filter json default null, period text default 'day',
-  min_count int default 1, week_starts_on int default 1, timezone_mode text default 'user', timezone text default null,
-  grace_hours int default 0, freezes_initial int default 0, freezes_max int default 2, freeze_earn_every int default 0,
-  at_risk_hours int default null, restore_window_hours int default 48, milestones json default '[]',
-  allow_client_qualify boolean default true, is_active boolean default true)
-returns api.reply
+create or replace function internal.streak_definition_before_update(was app.streak_definitions, sent jsonb) returns void
 language plpgsql volatile as $$
-declare
-  made app.streak_definitions;
-begin
-  made := (internal.new_id(), streak_define.key, streak_define.name, streak_define.description, streak_define.qualifying_event,
-           streak_define.event_filter, streak_define.period, streak_define.min_count, streak_define.week_starts_on,
-           streak_define.timezone_mode, streak_define.timezone, streak_define.grace_hours, streak_define.freezes_initial,
-           streak_define.freezes_max, streak_define.freeze_earn_every, streak_define.at_risk_hours, streak_define.restore_window_hours,
-           streak_define.milestones, streak_define.allow_client_qualify, streak_define.is_active, internal.now(), internal.now());
-  perform internal.streak_definition_check(made);
-  -- taken before the count, so that two at once cannot pass the limit together
-  perform pg_advisory_xact_lock(7305441008);
-  if (select count(*) from app.streak_definitions) >= 50 then
-    perform internal.fail(409, 'LIMIT_REACHED', 'A project has at most 50 streaks.', '{"limit": 50}');
-  end if;
-  insert into app.streak_definitions select made.*;
-  return internal.reply(201, internal.streak_definition_json(made));
-end $$;
-comment on function api.streak_define is
-  'A new streak, 201. Refuses 400 VALIDATION_ERROR, 409 CONFLICT (the key is taken), 409 LIMIT_REACHED (50). Supplement D1.';
-
-create or replace function api.streak_definitions(page_offset int default 0, page_limit int default 50) returns api.reply
-language sql stable as $$
-  select internal.reply_page(
-    (select json_agg(internal.streak_definition_json(d) order by d.created_at desc, d.id desc)
-       from (select l.* from app.streak_definitions l order by l.created_at desc, l.id desc
-             limit streak_definitions.page_limit offset streak_definitions.page_offset) d),
-    (select count(*) from app.streak_definitions), streak_definitions.page_offset, streak_definitions.page_limit)
-$$;
-comment on function api.streak_definitions is 'Definitions, newest first. At most 50 exist, so the list needs no index.';
-
-create or replace function api.streak_definition_get(id_or_key text) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.streak_definition_json(internal.streak_find(streak_definition_get.id_or_key)))
-$$;
-comment on function api.streak_definition_get is 'A definition. Refuses 404 STREAK_NOT_FOUND.';
-
-create or replace function api.streak_update(id_or_key text, patch jsonb) returns api.reply
-language plpgsql volatile as $$
-declare
-  was app.streak_definitions := internal.streak_find(streak_update.id_or_key);
-  wished app.streak_definitions;
 begin
   -- users before definitions, as events lock them
-  if streak_update.patch ?| array['is_active', 'timezone_mode', 'timezone', 'grace_hours', 'at_risk_hours'] then
-    perform internal.streak_users_lock(was.id);
+  if streak_definition_before_update.sent ?| array['is_active', 'timezone_mode', 'timezone', 'grace_hours', 'at_risk_hours'] then
+    perform internal.streak_users_lock((streak_definition_before_update.was).id);
   end if;
-  perform internal.streak_clocks_of(was.id, false);
-  if streak_update.patch ?| array['period', 'week_starts_on'] then
+  perform internal.streak_clocks_of((streak_definition_before_update.was).id, false);
+  if streak_definition_before_update.sent ?| array['period', 'week_starts_on'] then
     -- a user who starts meanwhile holds the row, so the period cannot change under the first one
-    select d.* into was from app.streak_definitions d where d.id = was.id for update;
-  else
-    select d.* into was from app.streak_definitions d where d.id = was.id for no key update;
+    perform from app.streak_definitions d where d.id = (streak_definition_before_update.was).id for update;
   end if;
-  if not found then
-    perform internal.streak_not_found('The streak was deleted just now.');
-  end if;
-  wished := internal.streak_definition_with(was, streak_update.patch);
-  if (wished.period, case when wished.period = 'week' then wished.week_starts_on end)
-       is distinct from (was.period, case when was.period = 'week' then was.week_starts_on end)
-     and exists (select from app.user_streaks s where s.streak_definition_id = was.id) then
-    perform internal.fail(409, 'PERIOD_IMMUTABLE', 'The period cannot change any more: users have this streak.',
-                          json_build_object('field', case when wished.period = was.period then 'week_starts_on' else 'period' end));
-  end if;
-  if wished is distinct from was then
-    update app.streak_definitions d
-       set name = wished.name, description = wished.description, qualifying_event = wished.qualifying_event,
-           event_filter = wished.event_filter, period = wished.period, min_count = wished.min_count,
-           week_starts_on = wished.week_starts_on, timezone_mode = wished.timezone_mode, timezone = wished.timezone,
-           grace_hours = wished.grace_hours, freezes_initial = wished.freezes_initial, freezes_max = wished.freezes_max,
-           freeze_earn_every = wished.freeze_earn_every, at_risk_hours = wished.at_risk_hours,
-           restore_window_hours = wished.restore_window_hours, milestones = wished.milestones,
-           allow_client_qualify = wished.allow_client_qualify, is_active = wished.is_active, updated_at = internal.now()
-     where d.id = was.id
-    returning d.* into wished;
-    if (wished.is_active, wished.timezone_mode, wished.timezone, wished.grace_hours, internal.streak_at_risk_hours(wished))
-       is distinct from (was.is_active, was.timezone_mode, was.timezone, was.grace_hours, internal.streak_at_risk_hours(was)) then
-      perform internal.streak_clocks_of(was.id, true);
-    end if;
-  end if;
-  return internal.reply(200, internal.streak_definition_json(wished));
 end $$;
-comment on function api.streak_update is
-  'Changes a definition; what has been counted keeps the rules that it was counted under. Refuses 404 STREAK_NOT_FOUND,
-   400 VALIDATION_ERROR, 409 PERIOD_IMMUTABLE once users have it. Locks the users whose clocks it moves, then the definition.';
+comment on function internal.streak_definition_before_update is
+  'Locks the users whose clocks a change moves, tells what their clocks have to tell by the old rules, and locks the definition against a first user
+   where its period may change.';
+
+create or replace function internal.streak_definition_after_write(stored app.streak_definitions, was app.streak_definitions, sent jsonb) returns void
+language plpgsql volatile as $$
+declare
+  d constant app.streak_definitions := streak_definition_after_write.stored;
+  o constant app.streak_definitions := streak_definition_after_write.was;
+begin
+  if o.id is not null
+     and (d.is_active, d.timezone_mode, d.timezone, d.grace_hours, internal.streak_at_risk_hours(d))
+       is distinct from (o.is_active, o.timezone_mode, o.timezone, o.grace_hours, internal.streak_at_risk_hours(o)) then
+    perform internal.streak_clocks_of(d.id, true);
+  end if;
+end $$;
+comment on function internal.streak_definition_after_write is 'After a change of what clocks go by, everybody''s clock is looked at anew.';
+
+create or replace function internal.streak_definition_before_delete(doomed app.streak_definitions) returns void
+language sql volatile as $$
+  select internal.streak_users_lock((streak_definition_before_delete.doomed).id)
+$$;
+comment on function internal.streak_definition_before_delete is 'Locks everybody who has the streak, before the definition.';
 
 create or replace function internal.streak_users_lock(definition_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -250,21 +213,6 @@ end $$;
 comment on function internal.streak_clocks_of is
   'Before the rules of a streak change: what its clock has to tell by the old ones, is told. After it: everybody''s clock is looked at anew.
    Locks the users concerned, and their streaks.';
-
-create or replace function api.streak_delete(id_or_key text) returns api.reply
-language plpgsql volatile as $$
-declare
-  doomed constant app.streak_definitions := internal.streak_find(streak_delete.id_or_key);
-begin
-  perform internal.streak_users_lock(doomed.id);
-  delete from app.streak_definitions d where d.id = doomed.id;
-  if not found then
-    perform internal.streak_not_found('The streak was deleted just now.');
-  end if;
-  return internal.reply(200, '{"deleted": true}');
-end $$;
-comment on function api.streak_delete is
-  'Deletes a definition with all that users have of it. Refuses 404 STREAK_NOT_FOUND. Locks its users, then the definition.';
 
 create or replace trigger tg_streak_definitions__audit
   after insert or update or delete on app.streak_definitions
