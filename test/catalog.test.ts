@@ -323,7 +323,7 @@ test('the catalog is changed by administrators alone, and each change is in the 
     `update app.catalog_item_prices set price = 0`,
     `insert into app.catalog_items (key, name, item_type) values ('x', 'x', 'durable')`,
     `delete from app.bundle_contents`,
-    `select api.catalog_delete('${item.key}')`,
+    `select api.definition_delete('catalog_item', '${item.key}')`,
   ])
     await expect(project.as('app_user', claims, attack)).rejects.toThrow(/permission denied/)
   const rows = await project.sql(

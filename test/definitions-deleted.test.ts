@@ -59,12 +59,12 @@ type Case = [
   string?,
 ]
 const ofCurrency = { make: currency, deletes: "definition_delete('currency', $1)", id: 'code' }
-const ofItem = { make: item, deletes: 'catalog_delete($1)' }
+const ofItem = { make: item, deletes: "definition_delete('catalog_item', $1)" }
 const ofRule = { make: rule, deletes: "definition_delete('xp_rule', $1)" }
 const ofBoost = { make: boost, deletes: "definition_delete('xp_boost', $1)" }
-const ofCode = { make: code, deletes: 'referral_delete($1)' }
-const ofSegment = { make: segment, deletes: 'segment_delete($1)' }
-const ofFlow = { make: begun, deletes: 'onboarding_flow_delete($1)' }
+const ofCode = { make: code, deletes: "definition_delete('referral_code', $1)" }
+const ofSegment = { make: segment, deletes: "definition_delete('segment', $1)" }
+const ofFlow = { make: begun, deletes: "definition_delete('onboarding_flow', $1)" }
 const coins = (currency_code: string) => [{ currency_code, amount: 1 }]
 
 const cases: Case[] = [
@@ -241,7 +241,7 @@ describe('while it is deleted', () => {
       rules: { source: 'event', event_name: 'nothing', measure: 'count', op: 'gte', value: 1 },
     })
     const evaluating = () => asWorker('select (api.segments_refresh($1, 100)).body as body', [id])
-    const [answer] = await meanwhile('segment_delete($1)', id, evaluating)
+    const [answer] = await meanwhile("definition_delete('segment', $1)", id, evaluating)
     expect(answer.body.data).toBe(0)
   })
 })

@@ -21,15 +21,18 @@ create policy "administrators change contents of bundles" on app.bundle_contents
 create policy "administrators delete contents of bundles" on app.bundle_contents for delete to app_admin using (true);
 
 grant select on app.catalog_items, app.catalog_item_prices, app.bundle_contents to app_user, app_admin;
-grant insert, delete,
-  update (name, description, icon_url, category, tags, metadata, max_owned, duration_seconds, use_effect, is_active, updated_at)
-  on app.catalog_items to app_admin;
 grant insert, delete, update (price) on app.catalog_item_prices to app_admin;
 grant insert, delete, update (quantity, position) on app.bundle_contents to app_admin;
 
 grant execute on function internal.catalog_item_json, internal.catalog_find, internal.catalog_page to app_user, app_admin;
 grant execute on function api.catalog_list, api.catalog_get to app_user;
-grant execute on function internal.catalog_found, internal.catalog_lock, internal.catalog_currencies_hold, internal.catalog_prices_set, internal.catalog_contents_set,
-  internal.catalog_write, internal.catalog_touch, internal.catalog_import_part, api.catalog_items, api.catalog_item_get, api.catalog_define,
-  api.catalog_update, api.catalog_prices_put, api.catalog_contents_put, api.catalog_delete, api.catalog_import
+grant execute on function internal.catalog_item_before_write, internal.catalog_lock, internal.catalog_currencies_hold, internal.catalog_prices_set, internal.catalog_contents_set,
+  internal.catalog_write, internal.catalog_touch, internal.catalog_import_part, api.catalog_items, api.catalog_define,
+  api.catalog_update, api.catalog_prices_put, api.catalog_contents_put, api.catalog_import
   to app_admin;
+
+insert into internal.definitions (kind, table_name, singular, plural, key_column, fixed_columns, max_count, create_order, refs, declared_in)
+values ('catalog_item', 'app.catalog_items', 'item', 'items', 'key', '{key,item_type}', 5000, 40,
+   '[{"path": "$.catalog_item_prices[*].currency_code", "kind": "currency", "by": "key"},
+     {"path": "$.bundle_contents[*].catalog_items.key", "kind": "catalog_item", "by": "key"}]', current_setting('trellis.file'));
+select internal.definition_declare('catalog_item');

@@ -11,15 +11,13 @@ create policy "users read their own progress" on app.onboarding_progress for sel
 create policy "administrators read progress" on app.onboarding_progress for select to app_admin using (true);
 
 grant select on app.onboarding_flows, app.onboarding_progress to app_user, app_admin;
-grant insert, delete, update (name, steps, is_active, updated_at) on app.onboarding_flows to app_admin;
 
 grant execute on function internal.onboarding_flow_json to app_user, app_admin;
 grant execute on function internal.onboarding_progress_json, internal.onboarding_start, internal.onboarding_finish, internal.onboarding_advance,
   api.onboarding_get, api.onboarding_start, api.onboarding_advance, api.onboarding_skip, api.onboarding_complete
   to app_user;
 grant execute on function internal.onboarding_config_problem, internal.onboarding_step_check, internal.onboarding_steps, internal.onboarding_flow,
-  api.onboarding_flow_create, api.onboarding_flows, api.onboarding_flow_get, api.onboarding_flow_update, api.onboarding_flow_delete,
-  api.onboarding_stats
+  api.onboarding_flow_create, api.onboarding_flows, api.onboarding_flow_update, api.onboarding_stats
   to app_admin;
 
 insert into internal.user_data
@@ -28,3 +26,8 @@ values
   ('app.onboarding_progress', 'app_user_id', 'onboarding_progress',
    array['app_user_id', 'flow_id', 'current_step', 'completed_steps', 'answers', 'status', 'started_at', 'completed_at', 'updated_at', 'told'],
    'onboarding', 'move', 'cascade', null, current_setting('trellis.file'));
+
+insert into internal.definitions (kind, table_name, singular, plural, found_by, invalid_code, create_order, refs, declared_in)
+values ('onboarding_flow', 'app.onboarding_flows', 'flow', 'flows', 'id', 'INVALID_INPUT', 50,
+   '[{"path": "$.steps[*].segment_id", "kind": "segment", "by": "id"}]', current_setting('trellis.file'));
+select internal.definition_declare('onboarding_flow');

@@ -12,8 +12,6 @@ create policy "users count the claims that they brought" on app.referral_claims 
 create policy "administrators read the defaults" on app.referral_defaults for select to app_admin using (true);
 create policy "administrators change the defaults" on app.referral_defaults for update to app_admin using (true) with check (true);
 
-grant select, insert (code, reward_referrer, reward_referee, max_uses), update (reward_referrer, reward_referee, max_uses, is_active, updated_at), delete
-  on app.referral_codes to app_admin;
 grant select on app.referral_claims to app_admin;
 -- who claimed is told by name, not by id
 grant select (id, referrer_id, state, claimed_at) on app.referral_claims to app_user;
@@ -24,9 +22,8 @@ grant execute on function internal.referral_claim, internal.referral_mine, inter
   api.referral_claims_mine
   to app_user;
 grant execute on function internal.referral_shown, api.referral_show to app_auth;
-grant execute on function internal.referral_code_new, internal.referral_code_json, internal.referral_code_find,
+grant execute on function internal.referral_code_new, internal.referral_code_json, internal.referral_code_check, internal.referral_code_before_delete,
   internal.referral_defaults_json, internal.referral_state, internal.referral_claimers_lock,
-  api.referral_define, api.referrals_list, api.referral_update, api.referral_delete,
   api.referral_defaults_update, api.referral_stats
   to app_admin;
 grant execute on function internal.referral_release, api.referral_release to app_worker;
@@ -45,3 +42,7 @@ values
    array['id', 'code_id', 'code', 'referrer_id', 'is_personal', 'state', 'reward_referrer', 'qualify_event', 'qualify_by', 'qualified_at', 'claimed_at', 'rewarded_at'],
    array['claimer_id', 'reward_referee'],
    null, 'one of each code, and one of a user''s', 'set null', null, current_setting('trellis.file'));
+
+insert into internal.definitions (kind, table_name, singular, plural, key_column, found_by, invalid_code, fixed_columns, state_columns, create_order, declared_in)
+values ('referral_code', 'app.referral_codes', 'referral code', 'referral codes', 'code', 'id', 'INVALID_INPUT', '{code}', '{lookup,uses,app_user_id}', 50, current_setting('trellis.file'));
+select internal.definition_declare('referral_code');

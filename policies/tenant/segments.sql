@@ -14,14 +14,13 @@ create policy "workers read segments" on app.segments for select to app_worker u
 
 grant select on app.segments, app.segment_states, app.segment_members, app.segment_counts to app_admin;
 grant select on app.segments to app_worker;
-grant insert, delete, update (name, description, rules, is_active, updated_at) on app.segments to app_admin;
 
 grant execute on function internal.segment_may_ask, internal.segment_member, internal.segment_ids_of
   to app_user, app_server, app_admin, app_worker;
-grant execute on function internal.segment_hold, internal.segment_json, internal.segment_find, internal.segment_rules, internal.segment_used_by,
+grant execute on function internal.segment_hold, internal.segment_json, internal.segment_rules, internal.segment_used_by, internal.segment_before_delete,
   internal.segment_preview, internal.segment_refresh_now, internal.segment_user_json, internal.segment_user_ids, internal.segment_change, internal.segments_lock, internal.segments_touched,
   internal.segment_explain, internal.segment_is_time, internal.segment_value, internal.segment_date, internal.version_key,
-  api.segment_create, api.segments_list, api.segment_get, api.segment_update, api.segment_delete, api.segment_preview, api.segment_refresh,
+  api.segment_create, api.segment_update, api.segment_preview, api.segment_refresh,
   api.segment_history, api.segment_members, api.segment_members_add, api.segment_member_remove, api.segment_explain
   to app_admin;
 grant execute on function internal.segments_refresh, api.segments_due, api.segments_refresh to app_worker;
@@ -31,3 +30,7 @@ insert into internal.user_data
 values
   ('app.segment_members', 'app_user_id', 'segments', array['segment_id', 'app_user_id', 'entered_at'],
    null, 'move', 'cascade', null, current_setting('trellis.file'));
+
+insert into internal.definitions (kind, table_name, singular, plural, key_column, fixed_columns, max_count, create_order, declared_in)
+values ('segment', 'app.segments', 'segment', 'segments', 'key', '{key,kind}', 200, 35, current_setting('trellis.file'));
+select internal.definition_declare('segment');

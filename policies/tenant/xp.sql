@@ -48,6 +48,6 @@ insert into internal.definitions (kind, table_name, singular, plural, key_column
 values
   ('xp_rule', 'app.xp_rules', 'rule', 'rules', 'key', '{key}', 200, 40, '[]', current_setting('trellis.file')),
   ('xp_boost', 'app.xp_boosts', 'boost', 'boosts', 'name', '{}', 50, 50,
-   '[{"path": "$.rule_keys[*]", "kind": "xp_rule", "by": "key"}]',
+   '[{"path": "$.segment_id", "kind": "segment", "by": "id"}, {"path": "$.rule_keys[*]", "kind": "xp_rule", "by": "key"}]',
    current_setting('trellis.file'));
 select internal.definition_declare('xp_rule'), internal.definition_declare('xp_boost');

@@ -11,11 +11,13 @@ export type Definition = {
   /** Under the project: `/xp/rules`. */
   readonly path: `/${string}`
   /** What can be set and changed. */
-  readonly fields: Shape
+  readonly fields?: Shape
   /** What is set on creation only, such as the key. */
   readonly fixed?: Shape
+  /** The body of a creation, where it is not made of `fixed` and `fields`. */
+  readonly creation?: z.ZodType
   /** Fields that a creation must send; it may leave out the others. */
-  readonly required: readonly string[]
+  readonly required?: readonly string[]
   /** The row as answers show it, where it is not id, `fixed`, `fields`, created_at and updated_at. */
   readonly row?: z.ZodType
   /** The path parameter that finds one; by default `{ idOrKey: z.string() }`. */
@@ -23,10 +25,13 @@ export type Definition = {
   /** Filters of the list, which internal.<kind>_listed gets as `filter`. */
   readonly filters?: Shape
   /** Bodies that are right. */
-  readonly example: { readonly create: Record<string, unknown>; readonly update: Record<string, unknown> }
+  readonly example?: { readonly create: Record<string, unknown>; readonly update: Record<string, unknown> }
+  /** Summaries, or summaries with descriptions, of the routes that are made; a verb without words has none. */
   readonly words: Partial<Readonly<Record<Verb, Words>>>
   /** Refused by a route; in place of the usual 409 CONFLICT and LIMIT_REACHED of a creation, where it names that status. */
   readonly refusals?: Partial<Readonly<Record<Verb, NonNullable<Declaration['refusals']>>>>
+  /** Codes of a 500, where they are not the usual ones. */
+  readonly failures?: Partial<Readonly<Record<Verb, string>>>
   /** What all routes share. */
   readonly shared?: Partial<Pick<Declaration, 'source' | 'invalid' | 'invalidBody' | 'invalidQuery'>>
 }
@@ -40,8 +45,8 @@ const failures = {
 }
 
 /**
- * The routes by which administrators create, list, get, change and delete the definitions of a kind: see docs/definitions.md. A verb without
- * words has none, because the area declares a route of its own.
+ * The routes by which administrators create, list, get, change and delete the definitions of a kind: see docs/definitions.md. For a verb
+ * that is left out the area declares a route of its own.
  */
 export const definitions = (kind: string, of: Definition): Route[] => {
   const many = `/admin/projects/:projectId${of.path}` as const
@@ -60,16 +65,16 @@ export const definitions = (kind: string, of: Definition): Route[] => {
         call: `definition_${verb}`,
         ...more,
         refusals: { ...more.refusals, ...of.refusals?.[verb] },
-        failure: failures[verb],
+        failure: of.failures?.[verb] ?? failures[verb],
       }),
     ]
   }
   const found = { params: id, args: foundBy(kind, id) }
   return [
     ...made('create', `POST ${many}`, {
-      body: creationOf(of),
+      body: of.creation ?? creationOf(of),
       patch: true,
-      example: of.example.create,
+      ...(of.example ? { example: of.example.create } : {}),
       args: () => ({ kind }),
       replies: { 201: data(row) },
       refusals: { 409: ['CONFLICT', 'LIMIT_REACHED'] },
@@ -82,9 +87,9 @@ export const definitions = (kind: string, of: Definition): Route[] => {
     ...made('get', `GET ${one}`, { ...found, replies: { 200: data(row) } }),
     ...made('update', `PATCH ${one}`, {
       ...found,
-      body: z.object(of.fields).partial(),
+      body: z.object(of.fields ?? {}).partial(),
       patch: true,
-      example: of.example.update,
+      ...(of.example ? { example: of.example.update } : {}),
       replies: { 200: data(row) },
     }),
     ...made('delete', `DELETE ${one}`, { ...found, replies: { 200: Deleted } }),
@@ -94,7 +99,7 @@ export const definitions = (kind: string, of: Definition): Route[] => {
 type More = Pick<Declaration, 'params' | 'query' | 'body' | 'patch' | 'example' | 'args' | 'replies' | 'refusals'>
 
 /** What must be sent comes first, as the document shows it. */
-const creationOf = ({ fixed, fields, required }: Definition) => {
+const creationOf = ({ fixed, fields, required = [] }: Definition) => {
   const shape: Shape = { ...fixed, ...fields }
   const optional = Object.keys(shape).filter((name) => !required.includes(name))
   const ordered = [...required, ...optional].map((name) => [name, shape[name] ?? z.never()] as const)

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { refusal } from '#server/errors.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
+import { definitions } from '#server/http/definitions.ts'
 import { parseJson } from '#server/http/json.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { Deleted, data, Flag, Key, Page, page, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { data, Flag, Key, Page, page, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { lostNumber } from '#server/json/exact.ts'
 
 const whole = (least: number, most: number) =>
@@ -169,14 +170,14 @@ export const catalog = area({
       refusals: { 400: ['INVALID_INPUT', ...badBody] },
       failure: 'CREATE_FAILED',
     }),
-    route('GET /admin/projects/:projectId/catalog/:idOrKey', {
-      caller: administrator,
-      summary: 'An item',
-      params: idOrKey,
-      call: 'catalog_item_get',
-      replies: { 200: data(Item) },
-      refusals: notFound,
-      failure: 'FETCH_FAILED',
+    ...definitions('catalog_item', {
+      path: '/catalog',
+      row: Item,
+      refusals: { get: notFound, delete: { ...notFound, 409: ['ITEM_IN_USE'] } },
+      words: {
+        get: 'An item',
+        delete: 'Delete an item that nothing holds',
+      },
     }),
     route('PATCH /admin/projects/:projectId/catalog/:idOrKey', {
       caller: administrator,
@@ -189,15 +190,6 @@ export const catalog = area({
       replies: { 200: data(Item) },
       refusals: { 400: badBody, ...notFound },
       failure: 'UPDATE_FAILED',
-    }),
-    route('DELETE /admin/projects/:projectId/catalog/:idOrKey', {
-      caller: administrator,
-      summary: 'Delete an item that nothing holds',
-      params: idOrKey,
-      call: 'catalog_delete',
-      replies: { 200: Deleted },
-      refusals: { ...notFound, 409: ['ITEM_IN_USE'] },
-      failure: 'DELETE_FAILED',
     }),
     route('PUT /admin/projects/:projectId/catalog/:idOrKey/prices', {
       caller: administrator,

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
+import { definitions } from '#server/http/definitions.ts'
 import { area, route } from '#server/http/route.ts'
-import { Deleted, data, Json, JsonObject, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { data, Json, JsonObject, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const StepType = z.enum(
   ['info', 'question', 'permission', 'action', 'paywall', 'input', 'custom'],
@@ -147,14 +148,16 @@ export const onboarding = area({
       replies: { 200: data(z.array(z.strictObject({ id: Uuid, name: z.string(), is_active: z.boolean() }))) },
       failure: 'FETCH_FAILED',
     }),
-    route(`GET ${flows}/:flowId`, {
-      caller: administrator,
-      summary: 'A flow',
-      params: ofFlow,
-      call: 'onboarding_flow_get',
-      replies: { 200: data(Flow) },
-      refusals: notFound,
-      failure: 'FETCH_FAILED',
+    ...definitions('onboarding_flow', {
+      path: '/onboarding/flows',
+      id: ofFlow,
+      row: Flow,
+      refusals: { get: notFound, delete: notFound },
+      failures: { delete: 'UPDATE_FAILED' },
+      words: {
+        get: 'A flow',
+        delete: 'Delete a flow with the progress of its users',
+      },
     }),
     route(`PATCH ${flows}/:flowId`, {
       caller: administrator,
@@ -165,15 +168,6 @@ export const onboarding = area({
       example: { is_active: false },
       call: 'onboarding_flow_update',
       replies: { 200: data(Flow) },
-      refusals: notFound,
-      failure: 'UPDATE_FAILED',
-    }),
-    route(`DELETE ${flows}/:flowId`, {
-      caller: administrator,
-      summary: 'Delete a flow with the progress of its users',
-      params: ofFlow,
-      call: 'onboarding_flow_delete',
-      replies: { 200: Deleted },
       refusals: notFound,
       failure: 'UPDATE_FAILED',
     }),

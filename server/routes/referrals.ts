@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { administrator, appKey, endUser } from '#server/http/callers.ts'
+import { definitions } from '#server/http/definitions.ts'
 import { perIp, takeLimits } from '#server/http/limits.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import {
   Credential,
-  Deleted,
   data,
   JsonObject,
   Limit,
@@ -144,28 +144,28 @@ export const referrals = area({
       failure: 'FETCH_FAILED',
     }),
 
-    route(`POST ${codes}`, {
-      caller: administrator,
-      summary: 'Add a promo code; one is made up where none is sent',
-      body: z.object({
+    ...definitions('referral_code', {
+      path: '/referrals',
+      id: { codeId: z.string() },
+      creation: z.object({
         code: Text(64, 1).optional(),
         reward_referrer: Reward.optional(),
         reward_referee: Reward.optional(),
         max_uses: MaxUses.optional(),
       }),
-      example: { code: 'SPRING-24', reward_referee: { xp: 100 }, max_uses: 500 },
-      call: 'referral_define',
-      replies: { 201: data(ReferralCode) },
-      refusals: { 409: ['CONFLICT'] },
-      failure: 'CREATE_FAILED',
-    }),
-    route(`GET ${codes}`, {
-      caller: administrator,
-      summary: 'All codes, of users and of nobody, newest first',
-      query: Page,
-      call: 'referrals_list',
-      replies: { 200: page(ReferralCode) },
-      failure: 'LIST_FAILED',
+      fields: { reward_referrer: Reward, reward_referee: Reward, max_uses: MaxUses, is_active: z.boolean() },
+      row: ReferralCode,
+      refusals: { create: { 409: ['CONFLICT'] }, update: notFound, delete: notFound },
+      example: {
+        create: { code: 'SPRING-24', reward_referee: { xp: 100 }, max_uses: 500 },
+        update: { is_active: false },
+      },
+      words: {
+        create: 'Add a promo code; one is made up where none is sent',
+        list: 'All codes, of users and of nobody, newest first',
+        update: 'Change a code; claims that were made keep what they were promised',
+        delete: 'Delete a code; claims stay, and what they hold is still given',
+      },
     }),
     route(`PATCH ${codes}/defaults`, {
       caller: administrator,
@@ -200,29 +200,6 @@ export const referrals = area({
       },
       refusals: notFound,
       failure: 'FETCH_FAILED',
-    }),
-    route(`PATCH ${codes}/:codeId`, {
-      caller: administrator,
-      summary: 'Change a code; claims that were made keep what they were promised',
-      params: { codeId: z.string() },
-      body: z
-        .object({ reward_referrer: Reward, reward_referee: Reward, max_uses: MaxUses, is_active: z.boolean() })
-        .partial(),
-      patch: true,
-      example: { is_active: false },
-      call: 'referral_update',
-      replies: { 200: data(ReferralCode) },
-      refusals: notFound,
-      failure: 'UPDATE_FAILED',
-    }),
-    route(`DELETE ${codes}/:codeId`, {
-      caller: administrator,
-      summary: 'Delete a code; claims stay, and what they hold is still given',
-      params: { codeId: z.string() },
-      call: 'referral_delete',
-      replies: { 200: Deleted },
-      refusals: notFound,
-      failure: 'DELETE_FAILED',
     }),
   ],
 })

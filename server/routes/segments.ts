@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
+import { definitions } from '#server/http/definitions.ts'
 import { area, route } from '#server/http/route.ts'
 import { Deleted, data, Json, JsonObject, Key, Limit, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
@@ -65,13 +66,15 @@ export const segments = area({
       refusals: { 409: ['CONFLICT', 'LIMIT_REACHED'] },
       failure: 'CREATE_FAILED',
     }),
-    route(`GET ${segment}`, {
-      caller: administrator,
-      summary: 'Segments, newest first',
-      query: Page,
-      call: 'segments_list',
-      replies: { 200: page(Segment) },
-      failure: 'LIST_FAILED',
+    ...definitions('segment', {
+      path: '/segments',
+      row: Segment,
+      refusals: { get: notFound, delete: { ...notFound, 409: ['SEGMENT_IN_USE'] } },
+      words: {
+        list: 'Segments, newest first',
+        get: 'A segment',
+        delete: 'Delete a segment that nothing names',
+      },
     }),
     route(`POST ${segment}/preview`, {
       caller: administrator,
@@ -82,15 +85,6 @@ export const segments = area({
       readOnly: true,
       replies: { 200: data(Preview) },
       refusals: { 400: ['SEGMENT_TOO_EXPENSIVE'] },
-      failure: 'FETCH_FAILED',
-    }),
-    route(`GET ${segment}/:idOrKey`, {
-      caller: administrator,
-      summary: 'A segment',
-      params: idOrKey,
-      call: 'segment_get',
-      replies: { 200: data(Segment) },
-      refusals: notFound,
       failure: 'FETCH_FAILED',
     }),
     route(`PATCH ${segment}/:idOrKey`, {
@@ -106,15 +100,6 @@ export const segments = area({
       replies: { 200: data(Segment) },
       refusals: { 400: ['SEGMENT_CYCLE'], ...notFound },
       failure: 'UPDATE_FAILED',
-    }),
-    route(`DELETE ${segment}/:idOrKey`, {
-      caller: administrator,
-      summary: 'Delete a segment that nothing names',
-      params: idOrKey,
-      call: 'segment_delete',
-      replies: { 200: Deleted },
-      refusals: { ...notFound, 409: ['SEGMENT_IN_USE'] },
-      failure: 'DELETE_FAILED',
     }),
     route(`POST ${segment}/:idOrKey/refresh`, {
       caller: administrator,

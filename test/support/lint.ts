@@ -250,9 +250,9 @@ export const rules: readonly Rule[] = [
                 from internal.definition_columns(d) c
                where c.is_field and not has_column_privilege('app_admin', d.table_name, c.name, 'update')
               union all
-              select 'administrators may change ' || c.name || ', which is fixed or state'
+              select 'administrators may change ' || c.name || ', which is fixed'
                 from internal.definition_columns(d) c
-               where not c.is_field and c.name <> 'updated_at' and has_column_privilege('app_admin', d.table_name, c.name, 'update')
+               where c.is_settable and not c.is_field and has_column_privilege('app_admin', d.table_name, c.name, 'update')
               union all
               select 'refs: ' || r.value::text
                 from jsonb_array_elements(d.refs) r

@@ -27,7 +27,7 @@ comment on column internal.definitions.fixed_columns is 'Configuration that is s
 comment on column internal.definitions.state_columns is 'Columns that are no configuration: counters, caches, schedules. They are not copied, and the common JSON leaves them out.';
 comment on column internal.definitions.create_order is 'Kinds with a lower number are created first: a row may refer to rows of lower or equal numbers.';
 comment on column internal.definitions.refs is
-  'References to other definitions, [{"path": "$.segment_id", "kind": "segment", "by": "id"}]: path is an SQL/JSON path into the row, by is id or key.';
+  'References to other definitions, [{"path": "$.segment_id", "kind": "segment", "by": "id"}]: path is an SQL/JSON path into the JSON of a row, by is id or key.';
 
 -- migrate:down
 drop table internal.definitions;

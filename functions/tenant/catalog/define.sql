@@ -12,6 +12,12 @@ language sql volatile as $$
 $$;
 comment on function internal.catalog_lock is 'Lets one administrator write the catalog at a time.';
 
+create or replace function internal.catalog_item_before_write(sent jsonb) returns void
+language sql volatile as $$
+  select internal.catalog_lock()
+$$;
+comment on function internal.catalog_item_before_write is 'As internal.catalog_lock: before an item is deleted.';
+
 create or replace function internal.catalog_currencies_hold(prices jsonb) returns void
 language sql volatile as $$
   select from app.currencies c
@@ -163,7 +169,7 @@ language plpgsql volatile as $$
 begin
   perform internal.catalog_lock();
   return internal.reply(200, internal.catalog_item_json(
-    internal.catalog_write(internal.catalog_found(catalog_update.id_or_key), catalog_update.patch)));
+    internal.catalog_write(internal.definition_find(null::app.catalog_items, catalog_update.id_or_key), catalog_update.patch)));
 end $$;
 comment on function api.catalog_update is 'Changes an item. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR.';
 
@@ -183,7 +189,7 @@ declare
   item app.catalog_items;
 begin
   perform internal.catalog_lock();
-  item := internal.catalog_found(catalog_prices_put.id_or_key);
+  item := internal.definition_find(null::app.catalog_items, catalog_prices_put.id_or_key);
   perform internal.catalog_prices_set(item, catalog_prices_put.prices);
   return internal.reply(200, internal.catalog_item_json(internal.catalog_touch(item)));
 end $$;
@@ -195,23 +201,11 @@ declare
   item app.catalog_items;
 begin
   perform internal.catalog_lock();
-  item := internal.catalog_found(catalog_contents_put.id_or_key);
+  item := internal.definition_find(null::app.catalog_items, catalog_contents_put.id_or_key);
   perform internal.catalog_contents_set(item, catalog_contents_put.bundle_contents);
   return internal.reply(200, internal.catalog_item_json(internal.catalog_touch(item)));
 end $$;
 comment on function api.catalog_contents_put is 'Replaces what is in a bundle. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, BUNDLE_CYCLE.';
-
-create or replace function api.catalog_delete(id_or_key text) returns api.reply
-language plpgsql volatile as $$
-declare
-  doomed app.catalog_items;
-begin
-  perform internal.catalog_lock();
-  doomed := internal.catalog_found(catalog_delete.id_or_key);
-  delete from app.catalog_items i where i.id = doomed.id;
-  return internal.reply(200, '{"deleted": true}');
-end $$;
-comment on function api.catalog_delete is 'Deletes an item with its prices and contents. Refuses 404 NOT_FOUND, 409 ITEM_IN_USE.';
 
 create or replace function internal.catalog_import_part(part text, item jsonb) returns text
 language plpgsql volatile as $$

@@ -75,18 +75,6 @@ begin
 end $$;
 comment on function api.catalog_get is 'An active item by id or key. Refuses 404 FETCH_FAILED, as the contract names it.';
 
-create or replace function internal.catalog_found(id_or_key text) returns app.catalog_items
-language plpgsql stable as $$
-declare
-  item constant app.catalog_items := internal.catalog_find(catalog_found.id_or_key);
-begin
-  if item.id is null then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such item.');
-  end if;
-  return item;
-end $$;
-comment on function internal.catalog_found is 'The item of an administrator''s path. Refuses 404 NOT_FOUND.';
-
 create or replace function api.catalog_items(category text default null, tag text default null, item_type text default null, search text default null,
                                              include_inactive boolean default false, page_offset int default 0, page_limit int default 50)
 returns api.reply
@@ -96,8 +84,3 @@ language sql stable as $$
 $$;
 comment on function api.catalog_items is 'Items, newest first; search finds a part of key or name, whatever the case.';
 
-create or replace function api.catalog_item_get(id_or_key text) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.catalog_item_json(internal.catalog_found(catalog_item_get.id_or_key)))
-$$;
-comment on function api.catalog_item_get is 'An item, active or not. Refuses 404 NOT_FOUND.';

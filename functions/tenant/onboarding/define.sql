@@ -139,12 +139,6 @@ language sql stable as $$
 $$;
 comment on function api.onboarding_flows is 'Flows, newest first, without their steps.';
 
-create or replace function api.onboarding_flow_get(flow_id uuid) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.onboarding_flow_json(internal.onboarding_flow(onboarding_flow_get.flow_id)))
-$$;
-comment on function api.onboarding_flow_get is 'One flow. Refuses 404 NOT_FOUND.';
-
 create or replace function api.onboarding_flow_update(flow_id uuid, patch json) returns api.reply
 language plpgsql volatile as $$
 declare
@@ -171,17 +165,6 @@ begin
 end $$;
 comment on function api.onboarding_flow_update is
   'Changes name, steps or is_active; users who are under way go on with the new steps. Refuses 404 NOT_FOUND, 400 INVALID_INPUT. Locks the flow.';
-
-create or replace function api.onboarding_flow_delete(flow_id uuid) returns api.reply
-language plpgsql volatile as $$
-begin
-  delete from app.onboarding_flows f where f.id = onboarding_flow_delete.flow_id;
-  if not found then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such flow.');
-  end if;
-  return internal.reply(200, '{"deleted": true}');
-end $$;
-comment on function api.onboarding_flow_delete is 'Deletes a flow with the progress of its users. Refuses 404 NOT_FOUND.';
 
 create or replace function api.onboarding_stats() returns api.reply
 language sql stable as $$

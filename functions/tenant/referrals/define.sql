@@ -50,74 +50,6 @@ language sql stable as $$
 $$;
 comment on function internal.referral_code_json is 'A code as administrators see it.';
 
-create or replace function api.referral_define(code text default null, reward_referrer json default '{}', reward_referee json default '{}',
-                                               max_uses int default null)
-returns api.reply
-language plpgsql volatile as $$
-declare
-  stored app.referral_codes;
-begin
-  insert into app.referral_codes as c (code, reward_referrer, reward_referee, max_uses)
-  values (coalesce(referral_define.code, internal.referral_code_new()),
-          referral_define.reward_referrer::jsonb,
-          referral_define.reward_referee::jsonb, referral_define.max_uses)
-  returning c.* into stored;
-  return internal.reply(201, internal.referral_code_json(stored));
-end $$;
-comment on function api.referral_define is
-  'A promo code, which belongs to nobody; one is made up where none is sent. Refuses 400 INVALID_INPUT, 409 CONFLICT. Contract, referrals.';
-
-create or replace function api.referrals_list(page_limit int default 50, page_offset bigint default 0) returns api.reply
-language sql stable as $$
-  select internal.reply_page(
-    (select json_agg(internal.referral_code_json(p.c) order by (p.c).created_at desc, (p.c).id desc)
-       from (select c
-               from app.referral_codes c
-              order by c.created_at desc, c.id desc
-              limit referrals_list.page_limit offset referrals_list.page_offset) p),
-    (select count(*) from app.referral_codes), referrals_list.page_offset, referrals_list.page_limit)
-$$;
-comment on function api.referrals_list is 'All codes, those of users too, newest first.';
-
-create or replace function internal.referral_code_find(code_id text) returns app.referral_codes
-language plpgsql stable as $$
-declare
-  found_one app.referral_codes;
-begin
-  select c.* into found_one from app.referral_codes c where c.id = internal.as_uuid(referral_code_find.code_id);
-  if found_one.id is null then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such referral code.');
-  end if;
-  return found_one;
-end $$;
-comment on function internal.referral_code_find is 'A code by its id. Refuses 404 NOT_FOUND.';
-
-create or replace function api.referral_update(code_id text, patch json) returns api.reply
-language plpgsql volatile as $$
-declare
-  wished app.referral_codes := internal.referral_code_find(referral_update.code_id);
-begin
-  update app.referral_codes c
-     set reward_referrer = case when referral_update.patch -> 'reward_referrer' is null then c.reward_referrer
-                                else (referral_update.patch -> 'reward_referrer')::jsonb end,
-         reward_referee = case when referral_update.patch -> 'reward_referee' is null then c.reward_referee
-                               else (referral_update.patch -> 'reward_referee')::jsonb end,
-         max_uses = case when referral_update.patch -> 'max_uses' is null then c.max_uses
-                         else (referral_update.patch ->> 'max_uses')::int end,
-         is_active = coalesce((referral_update.patch ->> 'is_active')::boolean, c.is_active),
-         updated_at = internal.now()
-   where c.id = wished.id
-     and exists (select from json_object_keys(referral_update.patch) p where p in ('reward_referrer', 'reward_referee', 'max_uses', 'is_active'))
-  returning c.* into wished;
-  if wished.id is null then
-    wished := internal.referral_code_find(referral_update.code_id);
-  end if;
-  return internal.reply(200, internal.referral_code_json(wished));
-end $$;
-comment on function api.referral_update is
-  'Changes rewards, max_uses and is_active, those that are there; claims that were made keep what they were promised. Refuses 404 NOT_FOUND, 400 INVALID_INPUT.
-   Locks the code.';
-
 create or replace function internal.referral_claimers_lock(code_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -130,21 +62,22 @@ end $$;
 comment on function internal.referral_claimers_lock is
   'Locks those whose claims of a code still wait, before the code and the claims: what they do moves these.';
 
-create or replace function api.referral_delete(code_id text) returns api.reply
+create or replace function internal.referral_code_check(wished app.referral_codes, was app.referral_codes, sent jsonb) returns app.referral_codes
 language plpgsql volatile as $$
 declare
-  doomed constant app.referral_codes := internal.referral_code_find(referral_delete.code_id);
+  made app.referral_codes := referral_code_check.wished;
 begin
-  perform internal.referral_claimers_lock(doomed.id);
-  delete from app.referral_codes c where c.id = doomed.id;
-  if not found then
-    perform internal.fail(404, 'NOT_FOUND', 'The code was deleted just now.');
-  end if;
-  return internal.reply(200, '{"deleted": true}');
+  made.code := coalesce(made.code, internal.referral_code_new());
+  return made;
 end $$;
-comment on function api.referral_delete is
-  'Deletes a code. Claims stay, and what they hold is still given; a user whose code it was gets a new one. Refuses 404 NOT_FOUND.
-   Locks who waits for a claim of it, then the code.';
+comment on function internal.referral_code_check is 'Makes a code up where none is sent.';
+
+create or replace function internal.referral_code_before_delete(doomed app.referral_codes) returns void
+language sql volatile as $$
+  select internal.referral_claimers_lock((referral_code_before_delete.doomed).id)
+$$;
+comment on function internal.referral_code_before_delete is
+  'Locks users whose claims of a code wait, before the code. Claims stay, and what they hold is still given; a user whose code it was gets a new one.';
 
 create or replace function internal.referral_defaults_json(d app.referral_defaults) returns json
 language sql stable as $$

@@ -108,7 +108,7 @@ comment on function api.referral_show is
 create or replace function api.referral_stats(code_id text, page_limit int default 200, page_offset bigint default 0) returns api.reply
 language plpgsql stable as $$
 declare
-  c constant app.referral_codes := internal.referral_code_find(referral_stats.code_id);
+  c constant app.referral_codes := internal.definition_find(null::app.referral_codes, referral_stats.code_id);
 begin
   return internal.reply(200, json_build_object(
     'referral_code', internal.referral_code_json(c),

@@ -19,22 +19,6 @@ language sql stable as $$
 $$;
 comment on function internal.segment_json is 'A segment as every answer shows it; its members as they were last counted.';
 
-create or replace function internal.segment_find(id_or_key text) returns app.segments
-language plpgsql volatile as $$
-declare
-  wanted constant uuid := internal.as_uuid(segment_find.id_or_key);
-  segment app.segments;
-begin
-  select s.* into segment
-    from app.segments s
-   where case when wanted is not null then s.id = wanted else s.key = segment_find.id_or_key end;
-  if not found then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such segment.');
-  end if;
-  return segment;
-end $$;
-comment on function internal.segment_find is 'A segment by its id or key. Refuses 404 NOT_FOUND.';
-
 create or replace function internal.segment_rules(rules json) returns jsonb
 language plpgsql volatile as $$
 begin
@@ -58,9 +42,7 @@ declare
 begin
   -- the lock of the compilation, taken before the count, so that two at once cannot pass the limit together
   perform pg_advisory_xact_lock(7305441031);
-  if (select count(*) from app.segments) >= 200 then
-    perform internal.fail(409, 'LIMIT_REACHED', 'A project has at most 200 segments.', '{"limit": 200}');
-  end if;
+  perform internal.definition_room(null::app.segments);
   insert into app.segments as s (key, name, kind, description, rules, is_active)
   values (segment_create.key, segment_create.name, segment_create.kind, segment_create.description,
           internal.segment_rules(segment_create.rules), segment_create.is_active)
@@ -70,26 +52,10 @@ end $$;
 comment on function api.segment_create is
   'A new segment, 201. Refuses 400 VALIDATION_ERROR, 409 CONFLICT (the key is taken), LIMIT_REACHED (200). Supplement B9.';
 
-create or replace function api.segments_list(page_offset int default 0, page_limit int default 50) returns api.reply
-language sql stable as $$
-  select internal.reply_page(
-    (select json_agg(internal.segment_json(s) order by s.created_at desc, s.id desc)
-       from (select l.* from app.segments l order by l.created_at desc, l.id desc
-             limit segments_list.page_limit offset segments_list.page_offset) s),
-    (select count(*) from app.segments), segments_list.page_offset, segments_list.page_limit)
-$$;
-comment on function api.segments_list is 'Segments, newest first.';
-
-create or replace function api.segment_get(id_or_key text) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.segment_json(internal.segment_find(segment_get.id_or_key)))
-$$;
-comment on function api.segment_get is 'A segment. Refuses 404 NOT_FOUND.';
-
 create or replace function api.segment_update(id_or_key text, patch json) returns api.reply
 language plpgsql volatile as $$
 declare
-  segment app.segments := internal.segment_find(segment_update.id_or_key);
+  segment app.segments := internal.definition_find(null::app.segments, segment_update.id_or_key);
   field text;
 begin
   select p.key into field
@@ -111,7 +77,7 @@ begin
          updated_at = internal.now()
    where s.id = segment.id
      and (segment_update.patch -> 'name' is not null or segment_update.patch -> 'description' is not null);
-  return api.segment_get(segment.id::text);
+  return api.definition_get('segment', segment.id::text);
 end $$;
 comment on function api.segment_update is
   'Changes name, description, rules, is_active. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, SEGMENT_CYCLE. Changes of segments come one after the other.';
@@ -145,26 +111,20 @@ language sql stable security definer set search_path = '' as $$
 $$;
 comment on function internal.segment_used__segments is 'The segments whose rules name a segment.';
 
-create or replace function api.segment_delete(id_or_key text) returns api.reply
+create or replace function internal.segment_before_delete(doomed app.segments) returns void
 language plpgsql volatile as $$
 declare
-  segment app.segments := internal.segment_find(segment_delete.id_or_key);
   used_by text[];
 begin
   perform pg_advisory_xact_lock(7305441031);
-  -- whoever is storing its id holds it until then
-  perform from app.segments s where s.id = segment.id for update;
-  used_by := internal.segment_used_by(segment.id);
+  -- a transaction that is storing this id holds the row until it ends
+  perform from app.segments s where s.id = (segment_before_delete.doomed).id for update;
+  used_by := internal.segment_used_by((segment_before_delete.doomed).id);
   if cardinality(used_by) > 0 then
     perform internal.fail(409, 'SEGMENT_IN_USE', 'This segment is still named elsewhere.', json_build_object('used_by', used_by));
   end if;
-  delete from app.segments s where s.id = segment.id;
-  if not found then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such segment.');
-  end if;
-  return internal.reply(200, '{"deleted": true}');
 end $$;
-comment on function api.segment_delete is 'Deletes a segment that nothing names. Refuses 404 NOT_FOUND, 409 SEGMENT_IN_USE {used_by}. Locks it.';
+comment on function internal.segment_before_delete is 'Only a segment that nothing names is deleted. Refuses 409 SEGMENT_IN_USE {used_by}. Locks it.';
 
 create or replace function internal.segment_preview(rules jsonb) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -208,7 +168,7 @@ comment on function api.segment_preview is 'A dry run. Refuses 400 VALIDATION_ER
 create or replace function api.segment_refresh(id_or_key text) returns api.reply
 language plpgsql volatile as $$
 declare
-  segment constant app.segments := internal.segment_find(segment_refresh.id_or_key);
+  segment constant app.segments := internal.definition_find(null::app.segments, segment_refresh.id_or_key);
 begin
   perform internal.segment_refresh_now(segment.id);
   return internal.reply(202, json_build_object('segment_id', segment.id, 'status', 'queued'));
@@ -229,7 +189,7 @@ comment on function internal.segment_refresh_now is 'Queues the evaluation of th
 create or replace function api.segment_history(id_or_key text, days int default 30) returns api.reply
 language plpgsql volatile as $$
 declare
-  segment constant app.segments := internal.segment_find(segment_history.id_or_key);
+  segment constant app.segments := internal.definition_find(null::app.segments, segment_history.id_or_key);
 begin
   return internal.reply(200, (
     select coalesce(json_agg(json_build_object('day', c.day, 'member_count', c.member_count) order by c.day), '[]')

@@ -18,7 +18,7 @@ comment on function internal.segment_user_ids is 'The stored members of a segmen
 create or replace function api.segment_members(id_or_key text, page_offset int default 0, page_limit int default 50) returns api.reply
 language plpgsql volatile as $$
 declare
-  segment constant app.segments := internal.segment_find(segment_members.id_or_key);
+  segment constant app.segments := internal.definition_find(null::app.segments, segment_members.id_or_key);
 begin
   return internal.reply_page(
     (select json_agg(json_build_object('app_user_id', m.app_user_id, 'entered_at', internal.iso(m.entered_at), 'app_users', internal.segment_user_json(u))
@@ -87,7 +87,7 @@ comment on function internal.segment_change is
 create or replace function api.segment_members_add(id_or_key text, user_ids json) returns api.reply
 language plpgsql volatile as $$
 declare
-  segment constant app.segments := internal.segment_find(segment_members_add.id_or_key);
+  segment constant app.segments := internal.definition_find(null::app.segments, segment_members_add.id_or_key);
   wanted constant uuid[] := array(select internal.as_uuid(w) from json_array_elements_text(segment_members_add.user_ids) w);
   moved uuid[];
 begin
@@ -105,7 +105,7 @@ comment on function api.segment_members_add is
 create or replace function api.segment_member_remove(id_or_key text, user_id uuid) returns api.reply
 language plpgsql volatile as $$
 declare
-  segment constant app.segments := internal.segment_find(segment_member_remove.id_or_key);
+  segment constant app.segments := internal.definition_find(null::app.segments, segment_member_remove.id_or_key);
 begin
   if cardinality(internal.segment_change(segment.id, array[segment_member_remove.user_id], false)) = 0 then
     perform internal.fail(404, 'NOT_FOUND', 'This user is not in the segment.');
@@ -143,7 +143,7 @@ comment on function internal.segment_explain is 'Whether a user is in a segment 
 create or replace function api.segment_explain(id_or_key text, user_id uuid) returns api.reply
 language plpgsql volatile as $$
 declare
-  segment constant app.segments := internal.segment_find(segment_explain.id_or_key);
+  segment constant app.segments := internal.definition_find(null::app.segments, segment_explain.id_or_key);
 begin
   if not exists (select from app.users u where u.id = segment_explain.user_id) then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');

@@ -110,7 +110,7 @@ begin
     perform internal.invalid(bulk_segments.field, 'must be a list of ids or keys of segments', 'INVALID_BODY');
   end if;
   for name in select jsonb_array_elements_text(names) loop
-    segment := internal.segment_find(name);
+    segment := internal.definition_find(null::app.segments, name);
     if segment.kind <> 'static' then
       perform internal.fail(400, 'SEGMENT_NOT_STATIC', 'The members of a dynamic segment follow from its rules.');
     end if;
