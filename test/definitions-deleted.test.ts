@@ -203,7 +203,7 @@ describe('while it is deleted', () => {
       })
       const step = () => asWorker('select (api.challenges_recount_step($1, $1, 1)).body as body', [id])
       for (let n = 0; n < steps; n += 1) expect((await step())[0].body.data).toMatchObject({ is_over: false })
-      const [answer] = await meanwhile('challenge_delete', id, step)
+      const [answer] = await meanwhile("definition_delete('challenge', $1)", id, step)
       expect(answer.body.data).toEqual({ done: 0, changed: 0, is_over: true })
     }
   })
@@ -217,7 +217,7 @@ describe('while it is deleted', () => {
       })
       const step = () => asWorker('select (api.achievements_backfill_step($1, $1, true, 1)).body as body', [id])
       for (let n = 0; n < steps; n += 1) expect((await step())[0].body.data).toMatchObject({ is_over: false })
-      const [answer] = await meanwhile('achievement_delete', id, step)
+      const [answer] = await meanwhile("definition_delete('achievement', $1)", id, step)
       expect(answer.body.data).toEqual({ done: 0, unlocked: 0, is_over: true })
     }
   })

@@ -13,7 +13,7 @@ test.each<[string, string, object, string, string]>([
     'an achievement that it unlocks',
     '/achievements',
     { key: 'first', name: 'First', criteria: { type: 'event_count', event_name: 'unlocks', target_value: 1 } },
-    'achievement_delete',
+    'achievement',
     'unlocks',
   ],
   [
@@ -23,22 +23,22 @@ test.each<[string, string, object, string, string]>([
       ...{ name: 'Three', event_name: 'joins', goal_type: 'event_count', goal_value: 1 },
       ...{ start_at: from(-day), end_at: from(day) },
     },
-    'challenge_delete',
+    'challenge',
     'joins',
   ],
   [
     'a webhook that it is sent to',
     '/webhooks',
     { event_name: 'sent', target_url: 'https://1.1.1.1/' },
-    'webhook_delete',
+    'webhook',
     'sent',
   ],
-])('while %s is deleted', async (_name, path, body, deletes, event_name) => {
+])('while %s is deleted', async (_name, path, body, kind, event_name) => {
   const { status, data, text } = await project.admin.post(path, body)
   expect(status, text).toBe(201)
   const user = await project.user()
   const deletion = await openTransaction(project, 'app_admin', { 'app.caller': 'developer' })
-  await deletion.query(`select api.${deletes}($1)`, [data.id])
+  await deletion.query('select api.definition_delete($1, $2)', [kind, data.id])
   const posting = user.post('/client/events', { event_name })
   await untilBlocked(project)
   await deletion.commit()
@@ -60,22 +60,22 @@ test.each<[string, string, object, string, (id: string, user: User) => Promise<A
       ...{ name: 'Joined', event_name: 'nothing', goal_type: 'event_count', goal_value: 1 },
       ...{ start_at: from(-day), end_at: from(day) },
     },
-    'challenge_delete',
+    'challenge',
     (id, user) => user.post(`/client/challenges/${id}/join`),
   ],
   [
     'an achievement',
     '/achievements',
     { key: 'granted', name: 'Granted', criteria: { type: 'event_count', event_name: 'nothing', target_value: 1 } },
-    'achievement_delete',
+    'achievement',
     (id, user) => project.admin.post(`/achievements/${id}/grant`, { app_user_id: user.id }),
   ],
-])('who joins or is granted %s while it is deleted finds nothing', async (_name, path, body, deletes, act) => {
+])('who joins or is granted %s while it is deleted finds nothing', async (_name, path, body, kind, act) => {
   const { status, data, text } = await project.admin.post(path, body)
   expect(status, text).toBe(201)
   const user = await project.user()
   const deletion = await openTransaction(project, 'app_admin', { 'app.caller': 'developer' })
-  await deletion.query(`select api.${deletes}($1)`, [data.id])
+  await deletion.query('select api.definition_delete($1, $2)', [kind, data.id])
   const acting = act(data.id, user)
   await untilBlocked(project)
   await deletion.commit()
@@ -86,7 +86,7 @@ test('an event that is defined while its definition is deleted is new', async ()
   const path = '/events/definitions/defined'
   expect((await project.admin.put(path)).status).toBe(201)
   const deletion = await openTransaction(project, 'app_admin', { 'app.caller': 'developer' })
-  await deletion.query('select api.event_definition_delete($1)', ['defined'])
+  await deletion.query("select api.definition_delete('event_definition', $1)", ['defined'])
   const defining = project.admin.put(path, { status: 'blocked' })
   await untilBlocked(project)
   await deletion.commit()
@@ -101,7 +101,7 @@ test.each<[string, (id: string) => Promise<Answer>]>([
 ])('a webhook that is %s while it is deleted is not there', async (_name, act) => {
   const { data } = await project.admin.post('/webhooks', { event_name: 'w', target_url: 'https://1.1.1.1/' })
   const deletion = await openTransaction(project, 'app_admin', { 'app.caller': 'developer' })
-  await deletion.query('select api.webhook_delete($1)', [data.id])
+  await deletion.query("select api.definition_delete('webhook', $1)", [data.id])
   const acting = act(data.id)
   await untilBlocked(project)
   await deletion.commit()

@@ -326,7 +326,7 @@ describe('an event that a subscription watches', () => {
     const user = await project.user()
     const claims = { 'app.caller': 'developer', 'app.developer_id': project.developer.id }
     const open = await openTransaction(project, 'app_admin', claims)
-    await open.query('select api.webhook_delete($1)', [id])
+    await open.query("select api.definition_delete('webhook', $1)", [id])
     const posted = user.post('/client/events', { event_name: 'paid' })
     await untilBlocked(project)
     await open.commit()
@@ -371,5 +371,5 @@ test('nobody but workers reads secrets or what was sent, and workers change noth
   await project.as('app_worker', {}, 'delete from app.webhook_secrets')
   expect(await project.sql('select from app.webhook_secrets')).toHaveLength(1)
   await denied('app_admin', 'select api.webhook_test(gen_random_uuid())')
-  await denied('app_worker', 'select api.webhook_delete(gen_random_uuid())')
+  await denied('app_worker', "select api.definition_delete('webhook', gen_random_uuid()::text)")
 })

@@ -11,17 +11,13 @@ create policy "users read their own unlocks" on app.user_achievements for select
 create policy "administrators read every unlock" on app.user_achievements for select to app_admin using (true);
 
 grant select on app.achievements, app.user_achievements to app_user, app_admin;
-grant delete, insert (key, name, description, icon_url, xp_reward, criteria, is_hidden, sort_order, is_active),
-  update (name, description, icon_url, xp_reward, criteria, is_hidden, sort_order, is_active, updated_at)
-  on app.achievements to app_admin;
 
 grant execute on function internal.achievement_rarity to app_user, app_admin;
 grant execute on function internal.achievement_of_user, internal.achievements_see, internal.achievements_shown, api.achievements_list, api.achievement_get,
   api.achievements_unseen, api.achievements_seen, api.user_achievements
   to app_user;
-grant execute on function internal.achievement_json, internal.achievement_find, internal.achievement_criteria_check, internal.achievement_criteria,
+grant execute on function internal.achievement_find, internal.achievement_check, internal.achievement_criteria_check, internal.achievement_criteria,
   internal.user_achievement_json, internal.achievement_by_hand, internal.achievement_dry_run,
-  api.achievement_define, api.achievement_definitions, api.achievement_definition_get, api.achievement_update, api.achievement_delete,
   api.achievement_grant, api.achievement_revoke, api.achievement_backfill_check, api.achievement_dry_run, api.achievement_users, api.achievement_stats
   to app_admin;
 grant execute on function internal.achievement_backfill, internal.users_number, internal.achievements_count, api.achievements_backfill_step,
@@ -34,3 +30,10 @@ values
   ('app.user_achievements', 'app_user_id', 'achievements',
    array['app_user_id', 'achievement_id', 'unlocked_at', 'source', 'seen_at', 'revoked_at'],
    'achievements', 'union, the earlier unlocked_at', 'cascade', current_setting('trellis.file'));
+
+insert into internal.definitions (kind, table_name, singular, plural, key_column, found_by, order_by, is_descending, fixed_columns, state_columns, max_count,
+                                  create_order, refs, declared_in)
+values
+  ('achievement', 'app.achievements', 'achievement', 'achievements', 'key', 'id', '{sort_order,id}', false, '{key}', '{unlocks,users,counted_at}', 500, 30,
+   '[{"path": "$.criteria.streak_definition_id", "kind": "streak_definition", "by": "id"}]', current_setting('trellis.file'));
+select internal.definition_declare('achievement');

@@ -13,17 +13,13 @@ create policy "users read their own participation" on app.challenge_participants
 
 grant select on app.challenges, app.challenge_participants to app_admin;
 grant select on app.challenge_participants to app_user;
-grant insert, delete,
-  update (name, description, start_at, end_at, goal_type, goal_value, event_name, reward_xp, reward_achievement_id, is_active, reward, segment_id,
-          recurrence, team_mode, updated_at)
-  on app.challenges to app_admin;
 
 grant execute on function internal.challenge_status, internal.challenge_json, internal.participant_json, internal.participant_status to app_user, app_admin;
 grant execute on function internal.challenge_for_me, internal.challenges_for_me, internal.my_challenge, internal.challenge_join, internal.challenge_leave,
   internal.challenge_board, api.challenges_list, api.challenge_get, api.challenge_join, api.challenge_leave, api.challenge_leaderboard
   to app_user;
-grant execute on function internal.challenge_find, internal.challenge_check, internal.challenge_room, internal.challenge_simulation,
-  api.challenge_define, api.challenge_definitions, api.challenge_definition_get, api.challenge_update, api.challenge_delete, api.challenge_participants,
+grant execute on function internal.challenge_find, internal.challenge_check, internal.challenge_listed, internal.challenge_room, internal.challenge_simulation,
+  api.challenge_participants,
   api.challenge_simulate
   to app_admin;
 grant execute on function internal.challenge_recur, internal.challenge_recount, internal.users_number, internal.challenge_team_complete, api.challenge_recur,
@@ -36,3 +32,9 @@ values
   ('app.challenge_participants', 'app_user_id', 'challenges',
    array['challenge_id', 'app_user_id', 'joined_at', 'progress', 'reached_at', 'status', 'completed_at', 'group_id'],
    'challenges', 'union, completed by one is completed', 'cascade', current_setting('trellis.file'));
+
+insert into internal.definitions (kind, table_name, singular, plural, found_by, order_by, state_columns, create_order, refs, declared_in)
+values
+  ('challenge', 'app.challenges', 'challenge', 'challenges', 'id', '{start_at,id}', '{parent_id}', 50,
+   '[{"path": "$.segment_id", "kind": "segment", "by": "id"}, {"path": "$.reward_achievement_id", "kind": "achievement", "by": "id"}]', current_setting('trellis.file'));
+select internal.definition_declare('challenge');

@@ -29,13 +29,11 @@ grant execute on function api.events_post, internal.events_single, internal.even
   to app_user, app_server, app_admin;
 grant execute on function api.events_maintain, internal.make_event_partition, internal.events_forget to app_worker;
 
-grant select, delete, insert (event_name, description, status, schema, sample_rate), update (description, status, schema, sample_rate, updated_at)
-  on app.event_definitions to app_admin;
-grant execute on function internal.event_definition_json, internal.schema_problem, internal.event_full_json, internal.cursor_text,
+grant execute on function internal.event_definition_json, internal.event_definition_find, internal.event_definition_before_write, internal.schema_problem, internal.event_full_json, internal.cursor_text,
   internal.cursor_place, internal.time_parameter, internal.events_newest, internal.event_caused, internal.event_caused__events,
   internal.event_caused__webhook_deliveries, internal.event_names, internal.planned_rows, internal.property_paths, internal.event_name_json,
   internal.replay_targets, internal.as_time,
-  api.event_define, api.event_definitions, api.event_definition_get, api.event_definition_delete, api.events_list, api.event_get,
+  api.event_define, api.events_list, api.event_get,
   api.event_names, api.events_delete_check, api.events_replay_check
   to app_admin;
 grant execute on function api.events_delete_step, internal.events_delete, api.events_count, internal.events_number, api.events_replay_step,
@@ -56,3 +54,7 @@ values
 -- the order that engagement_events_of_user serves
 update internal.user_data d set export_order = array['occurred_at', 'id'] where d.table_name = 'app.engagement_events';
 grant execute on function internal.forget__events to app_worker;
+
+insert into internal.definitions (kind, table_name, singular, plural, key_column, found_by, order_by, is_descending, fixed_columns, max_count, create_order, declared_in)
+values ('event_definition', 'app.event_definitions', 'definition', 'definitions of events', 'event_name', 'key', '{event_name}', false, '{event_name}', 1000, 10, current_setting('trellis.file'));
+select internal.definition_declare('event_definition');

@@ -28,7 +28,7 @@ create policy "workers read breakers" on app.webhook_breakers for select to app_
 create policy "workers begin to count" on app.webhook_breakers for insert to app_worker with check (true);
 create policy "workers count" on app.webhook_breakers for update to app_worker using (true) with check (true);
 
-grant select, insert, delete, update (event_name, target_url, status, description, filter, secret_id, updated_at) on app.webhooks to app_admin;
+grant insert (secret_id), update (secret_id) on app.webhooks to app_admin;
 grant insert (id, webhook_id, secret_sealed) on app.webhook_secrets to app_admin;
 grant select, update (status, series_attempts, failed_reason, settled_at, next_attempt_at, secret_id) on app.webhook_deliveries to app_admin;
 grant select on app.webhook_attempts to app_admin;
@@ -42,8 +42,7 @@ grant select, insert on app.webhook_attempts to app_worker;
 grant select, insert, update on app.webhook_breakers to app_worker;
 
 grant execute on function internal.webhook_not_found to app_admin, app_worker;
-grant execute on function internal.webhook_json, internal.webhook_filter_check, internal.webhook_stats_json, api.webhook_create, api.webhook_list,
-  api.webhook_get, api.webhook_update, api.webhook_rotate_secret, api.webhook_delete
+grant execute on function internal.webhook_json, internal.webhook_filter_check, internal.webhook_check, internal.webhook_stats_json, api.webhook_create, api.webhook_get, api.webhook_rotate_secret
   to app_admin;
 grant execute on function internal.uuid5, internal.webhook_requeue to app_admin, app_worker;
 grant execute on function internal.as_time to app_admin;
@@ -61,3 +60,7 @@ insert into internal.user_data
 values
   ('app.webhook_deliveries', 'app_user_id', 'webhook_deliveries', null, '{}', 'events', 'move', 'delete',
    'copies of events that the events section holds', current_setting('trellis.file'));
+
+insert into internal.definitions (kind, table_name, singular, plural, found_by, fixed_columns, state_columns, max_count, create_order, declared_in)
+values ('webhook', 'app.webhooks', 'webhook', 'webhook subscriptions', 'id', '{include_user}', '{secret_id}', 50, 20, current_setting('trellis.file'));
+select internal.definition_declare('webhook');

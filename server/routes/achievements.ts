@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
+import { definitions } from '#server/http/definitions.ts'
 import { area, route } from '#server/http/route.ts'
-import { AnyId, Deleted, data, JsonObject, Key, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { AnyId, data, JsonObject, Key, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const between = (least: number, most: number) =>
   z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
@@ -17,9 +18,6 @@ const Rules = {
   sort_order: between(-2_147_483_648, 2_147_483_647),
   is_active: z.boolean(),
 }
-const { name, criteria, ...optional } = Rules
-const NewAchievement = z.object({ key: Key, name, criteria, ...z.object(optional).partial().shape })
-const Definition = z.strictObject({ id: Uuid, key: Key, ...Rules, created_at: Time, updated_at: Time })
 
 const Shown = z.strictObject({
   id: Uuid,
@@ -68,12 +66,8 @@ const DryRun = z.strictObject({
 // the contract names INVALID_ID here: SQL says it, where the readings' 404 would come first
 const achievementId = { achievementId: AnyId }
 const ofOne = { 400: ['INVALID_ID'] }
-const contract = {
-  caller: administrator,
-  source: 'contract',
-  invalid: 'VALIDATION_ERROR',
-  invalidBody: 'VALIDATION_ERROR',
-} as const
+const shared = { source: 'contract', invalid: 'VALIDATION_ERROR', invalidBody: 'VALIDATION_ERROR' } as const
+const contract = { caller: administrator, ...shared }
 
 export const achievements = area({
   stem: 'achievements',
@@ -127,32 +121,35 @@ export const achievements = area({
       failure: 'LIST_FAILED',
     }),
 
-    route('POST /admin/projects/:projectId/achievements', {
-      ...contract,
-      summary: 'Define an achievement; at most 500',
-      description:
-        '`criteria`: `{type, target_value}` with `event_count` (`event_name`, `event_filter`, `since`), `streak_length` ' +
-        '(`streak_definition_id`), `xp_threshold` or `property_value` (`property_key`). Who qualifies already is unlocked in the background.',
-      body: NewAchievement,
+    ...definitions('achievement', {
+      path: '/achievements',
+      id: achievementId,
+      fixed: { key: Key },
+      fields: Rules,
+      required: ['key', 'name', 'criteria'],
+      refusals: { list: { 400: ['VALIDATION_ERROR'] }, get: ofOne, update: ofOne, delete: ofOne },
+      shared,
       example: {
-        key: 'ten-lessons',
-        name: 'Ten lessons',
-        xp_reward: 50,
-        criteria: { type: 'event_count', event_name: 'lesson_completed', target_value: 10 },
+        create: {
+          key: 'ten-lessons',
+          name: 'Ten lessons',
+          xp_reward: 50,
+          criteria: { type: 'event_count', event_name: 'lesson_completed', target_value: 10 },
+        },
+        update: { xp_reward: 100 },
       },
-      call: 'achievement_define',
-      replies: { 201: data(Definition) },
-      refusals: { 400: ['VALIDATION_ERROR'], 409: ['CONFLICT', 'LIMIT_REACHED'] },
-      failure: 'CREATE_FAILED',
-    }),
-    route('GET /admin/projects/:projectId/achievements', {
-      ...contract,
-      summary: 'Definitions, by sort_order',
-      query: Page,
-      call: 'achievement_definitions',
-      replies: { 200: page(Definition) },
-      refusals: { 400: ['VALIDATION_ERROR'] },
-      failure: 'LIST_FAILED',
+      words: {
+        create: {
+          summary: 'Define an achievement; at most 500',
+          description:
+            '`criteria`: `{type, target_value}` with `event_count` (`event_name`, `event_filter`, `since`), `streak_length` ' +
+            '(`streak_definition_id`), `xp_threshold` or `property_value` (`property_key`). Who qualifies already is unlocked in the background.',
+        },
+        list: 'Definitions, by sort_order',
+        get: 'A definition',
+        update: 'Change a definition; unlocks stay',
+        delete: 'Delete a definition with its unlocks',
+      },
     }),
     route('GET /admin/projects/:projectId/achievements/stats', {
       caller: administrator,
@@ -181,43 +178,13 @@ export const achievements = area({
     route('POST /admin/projects/:projectId/achievements/dry-run', {
       caller: administrator,
       summary: 'Who would unlock under criteria that are not stored yet',
-      body: z.object({ criteria }),
+      body: z.object({ criteria: Rules.criteria }),
       example: { criteria: { type: 'xp_threshold', target_value: 1000 } },
       call: 'achievement_dry_run',
       readOnly: true,
       replies: { 200: data(DryRun) },
       refusals: { 400: ['VALIDATION_ERROR', 'INVALID_BODY'] },
       failure: 'FETCH_FAILED',
-    }),
-    route('GET /admin/projects/:projectId/achievements/:achievementId', {
-      ...contract,
-      summary: 'A definition',
-      params: achievementId,
-      call: 'achievement_definition_get',
-      replies: { 200: data(Definition) },
-      refusals: ofOne,
-      failure: 'FETCH_FAILED',
-    }),
-    route('PATCH /admin/projects/:projectId/achievements/:achievementId', {
-      ...contract,
-      summary: 'Change a definition; unlocks stay',
-      params: achievementId,
-      body: z.object(Rules).partial(),
-      patch: true,
-      example: { xp_reward: 100 },
-      call: 'achievement_update',
-      replies: { 200: data(Definition) },
-      refusals: { 400: ['INVALID_ID', 'VALIDATION_ERROR'] },
-      failure: 'UPDATE_FAILED',
-    }),
-    route('DELETE /admin/projects/:projectId/achievements/:achievementId', {
-      ...contract,
-      summary: 'Delete a definition with its unlocks',
-      params: achievementId,
-      call: 'achievement_delete',
-      replies: { 200: Deleted },
-      refusals: ofOne,
-      failure: 'DELETE_FAILED',
     }),
     route('POST /admin/projects/:projectId/achievements/:achievementId/grant', {
       ...contract,
@@ -246,7 +213,7 @@ export const achievements = area({
       caller: administrator,
       summary: 'Who would unlock under the stored criteria, or under others',
       params: achievementId,
-      body: z.object({ criteria: criteria.optional() }),
+      body: z.object({ criteria: Rules.criteria.optional() }),
       call: 'achievement_dry_run',
       readOnly: true,
       replies: { 200: data(DryRun) },

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
+import { definitions } from '#server/http/definitions.ts'
 import { area, route } from '#server/http/route.ts'
-import { Deleted, data, JsonObject, Limit, Moment, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { data, JsonObject, Limit, Moment, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const between = (least: number, most: number) =>
   z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
@@ -26,8 +27,6 @@ const Rules = {
   recurrence: z.enum(['none', 'daily', 'weekly', 'monthly'], 'must be none, daily, weekly or monthly'),
   team_mode: z.enum(['none', 'group'], 'must be none or group'),
 }
-const { name, start_at, end_at, goal_type, goal_value, ...optional } = Rules
-const NewChallenge = z.object({ name, start_at, end_at, goal_type, goal_value, ...z.object(optional).partial().shape })
 const Definition = z.strictObject({
   id: Uuid,
   ...Rules,
@@ -67,12 +66,8 @@ const Mine = Definition.extend({
 
 const challengeId = { challengeId: Uuid }
 const ofOne = { 400: ['INVALID_ID'], 404: ['NOT_FOUND'] }
-const contract = {
-  caller: administrator,
-  source: 'contract',
-  invalid: 'VALIDATION_ERROR',
-  invalidBody: 'VALIDATION_ERROR',
-} as const
+const shared = { source: 'contract', invalid: 'VALIDATION_ERROR', invalidBody: 'VALIDATION_ERROR' } as const
+const contract = { caller: administrator, ...shared }
 
 export const challenges = area({
   stem: 'challenges',
@@ -146,61 +141,37 @@ export const challenges = area({
       failure: 'FETCH_FAILED',
     }),
 
-    route('POST /admin/projects/:projectId/challenges', {
-      ...contract,
-      summary: 'Define a challenge; at most 100 active or to come',
-      description: '`event_name` is required for `event_count`, and rejected otherwise.',
-      body: NewChallenge,
+    ...definitions('challenge', {
+      path: '/challenges',
+      id: challengeId,
+      fields: Rules,
+      required: ['name', 'start_at', 'end_at', 'goal_type', 'goal_value'],
+      row: Definition,
+      filters: { status: Status.optional() },
+      refusals: { create: { 409: ['LIMIT_REACHED'] }, update: { 409: ['LIMIT_REACHED'] } },
+      shared,
       example: {
-        name: 'November sprint',
-        start_at: '2026-11-01T00:00:00Z',
-        end_at: '2026-12-01T00:00:00Z',
-        goal_type: 'event_count',
-        goal_value: 20,
-        event_name: 'lesson_completed',
-        reward_xp: 100,
+        create: {
+          name: 'November sprint',
+          start_at: '2026-11-01T00:00:00Z',
+          end_at: '2026-12-01T00:00:00Z',
+          goal_type: 'event_count',
+          goal_value: 20,
+          event_name: 'lesson_completed',
+          reward_xp: 100,
+        },
+        update: { goal_value: 30 },
       },
-      call: 'challenge_define',
-      replies: { 201: data(Definition) },
-      refusals: { 400: ['VALIDATION_ERROR'], 409: ['LIMIT_REACHED'] },
-      failure: 'CREATE_FAILED',
-    }),
-    route('GET /admin/projects/:projectId/challenges', {
-      ...contract,
-      summary: 'Challenges, those that start last in front',
-      query: { ...Page, status: Status.optional() },
-      call: 'challenge_definitions',
-      replies: { 200: page(Definition) },
-      refusals: { 400: ['VALIDATION_ERROR'] },
-      failure: 'LIST_FAILED',
-    }),
-    route('GET /admin/projects/:projectId/challenges/:challengeId', {
-      ...contract,
-      summary: 'A challenge',
-      params: challengeId,
-      call: 'challenge_definition_get',
-      replies: { 200: data(Definition) },
-      failure: 'FETCH_FAILED',
-    }),
-    route('PATCH /admin/projects/:projectId/challenges/:challengeId', {
-      ...contract,
-      summary: 'Change a challenge; what changes its count is counted anew',
-      params: challengeId,
-      body: z.object(Rules).partial(),
-      patch: true,
-      example: { goal_value: 30 },
-      call: 'challenge_update',
-      replies: { 200: data(Definition) },
-      refusals: { 400: ['VALIDATION_ERROR'], 409: ['LIMIT_REACHED'] },
-      failure: 'UPDATE_FAILED',
-    }),
-    route('DELETE /admin/projects/:projectId/challenges/:challengeId', {
-      ...contract,
-      summary: 'Delete a challenge with its participants; rewards stay',
-      params: challengeId,
-      call: 'challenge_delete',
-      replies: { 200: Deleted },
-      failure: 'DELETE_FAILED',
+      words: {
+        create: {
+          summary: 'Define a challenge; at most 100 active or to come',
+          description: '`event_name` is required for `event_count`, and rejected otherwise.',
+        },
+        list: 'Challenges, those that start last in front',
+        get: 'A challenge',
+        update: 'Change a challenge; what changes its count is counted anew',
+        delete: 'Delete a challenge with its participants; rewards stay',
+      },
     }),
     route('GET /admin/projects/:projectId/challenges/:challengeId/participants', {
       ...contract,
@@ -230,7 +201,7 @@ export const challenges = area({
       async handle(context) {
         const { services, resolved, params } = context
         const challenge_id = params['challengeId']
-        await context.call('challenge_definition_get', { challenge_id }, { readOnly: true })
+        await context.call('definition_get', { kind: 'challenge', id_or_key: challenge_id }, { readOnly: true })
         return services.database.call(
           services.control,
           'control_developer',

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { administrator, endUserOrServer } from '#server/http/callers.ts'
+import { definitions } from '#server/http/definitions.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import {
   cursorPage,
-  Deleted,
   data,
   Flag,
   JsonObject,
@@ -241,22 +241,15 @@ export const events = area({
       refusals: { 400: ['INVALID_INPUT'] },
       failure: 'LIST_FAILED',
     }),
-    route('GET /admin/projects/:projectId/events/definitions', {
-      caller: administrator,
-      summary: 'Definitions of events, by name',
-      query: Page,
-      call: 'event_definitions',
-      replies: { 200: page(Definition) },
-      refusals: { 400: ['INVALID_INPUT'] },
-      failure: 'LIST_FAILED',
-    }),
-    route('GET /admin/projects/:projectId/events/definitions/:eventName', {
-      caller: administrator,
-      summary: 'The definition of an event',
-      params: { eventName: z.string() },
-      call: 'event_definition_get',
-      replies: { 200: data(Definition) },
-      failure: 'FETCH_FAILED',
+    ...definitions('event_definition', {
+      path: '/events/definitions',
+      id: { eventName: z.string() },
+      row: Definition,
+      words: {
+        list: 'Definitions of events, by name',
+        get: 'The definition of an event',
+        delete: 'Take the definition of an event away',
+      },
     }),
     route('PUT /admin/projects/:projectId/events/definitions/:eventName', {
       caller: administrator,
@@ -283,14 +276,6 @@ export const events = area({
       replies: { 200: data(Definition), 201: data(Definition) },
       refusals: { 400: ['VALIDATION_ERROR', 'INVALID_BODY', 'RESERVED_EVENT_NAME'], 409: ['LIMIT_REACHED'] },
       failure: 'UPDATE_FAILED',
-    }),
-    route('DELETE /admin/projects/:projectId/events/definitions/:eventName', {
-      caller: administrator,
-      summary: 'Take the definition of an event away',
-      params: { eventName: z.string() },
-      call: 'event_definition_delete',
-      replies: { 200: Deleted },
-      failure: 'DELETE_FAILED',
     }),
     route('POST /admin/projects/:projectId/events/replay', {
       caller: administrator,

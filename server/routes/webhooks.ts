@@ -3,8 +3,9 @@ import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { administrator } from '#server/http/callers.ts'
+import { definitions } from '#server/http/definitions.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { cursorPage, Deleted, data, JsonObject, Limit, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { cursorPage, data, JsonObject, Limit, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { isAcknowledged, type Sendable, sealSecret, sendDelivery } from '#server/providers/webhooks.ts'
 
 const Webhook = z.strictObject({
@@ -93,7 +94,7 @@ const create = async (context: HandlerContext) => {
 const update = async (context: HandlerContext) => {
   const { body, params } = context
   if (body['target_url'] !== undefined) await checkTarget(context, body['target_url'])
-  return context.call('webhook_update', { webhook_id: params['webhookId'], patch: body })
+  return context.call('definition_update', { kind: 'webhook', id_or_key: params['webhookId'], patch: body })
 }
 
 const rotateSecret = async (context: HandlerContext) => {
@@ -159,14 +160,15 @@ const subscriptions = [
     refusals: { 400: ['VALIDATION_ERROR', 'INVALID_BODY', ...addressRefusals], 409: ['LIMIT_REACHED'] },
     failure: 'CREATE_FAILED',
   }),
-  route('GET /admin/projects/:projectId/webhooks', {
-    caller: administrator,
-    summary: 'Subscriptions, newest first',
-    query: Page,
-    call: 'webhook_list',
-    replies: { 200: page(Webhook) },
-    refusals: { 400: ['INVALID_INPUT'] },
-    failure: 'LIST_FAILED',
+  ...definitions('webhook', {
+    path: '/webhooks',
+    id: webhookId,
+    row: Webhook,
+    refusals: { delete: { 400: ['INVALID_ID'] } },
+    words: {
+      list: 'Subscriptions, newest first',
+      delete: 'Delete a subscription with its deliveries',
+    },
   }),
   route('GET /admin/projects/:projectId/webhooks/:webhookId', {
     caller: administrator,
@@ -193,15 +195,6 @@ const subscriptions = [
     replies: { 200: data(Webhook) },
     refusals: { 400: ['INVALID_ID', 'VALIDATION_ERROR', 'INVALID_BODY', ...addressRefusals] },
     failure: 'UPDATE_FAILED',
-  }),
-  route('DELETE /admin/projects/:projectId/webhooks/:webhookId', {
-    caller: administrator,
-    summary: 'Delete a subscription with its deliveries',
-    params: webhookId,
-    call: 'webhook_delete',
-    replies: { 200: Deleted },
-    refusals: { 400: ['INVALID_ID'] },
-    failure: 'DELETE_FAILED',
   }),
   route('POST /admin/projects/:projectId/webhooks/:webhookId/rotate-secret', {
     caller: administrator,

@@ -6,16 +6,6 @@ comment on constraint achievements_description_at_most_2000 on app.achievements 
 comment on constraint achievements_icon_url_at_most_2000 on app.achievements is '400 VALIDATION_ERROR icon_url: must have at most 2000 characters.';
 comment on constraint achievements_xp_reward_0_to_1000000000 on app.achievements is '400 VALIDATION_ERROR xp_reward: must be 0 to 1000000000.';
 
-create or replace function internal.achievement_json(a app.achievements) returns json
-language sql stable as $$
-  select json_build_object(
-    'id', (achievement_json.a).id, 'key', (achievement_json.a).key, 'name', (achievement_json.a).name, 'description', (achievement_json.a).description,
-    'icon_url', (achievement_json.a).icon_url, 'xp_reward', (achievement_json.a).xp_reward, 'criteria', (achievement_json.a).criteria,
-    'is_hidden', (achievement_json.a).is_hidden, 'sort_order', (achievement_json.a).sort_order, 'is_active', (achievement_json.a).is_active,
-    'created_at', internal.iso((achievement_json.a).created_at), 'updated_at', internal.iso((achievement_json.a).updated_at))
-$$;
-comment on function internal.achievement_json is 'A definition as administrators see it.';
-
 create or replace function internal.achievement_find(achievement_id text) returns app.achievements
 language plpgsql stable as $$
 declare
@@ -82,92 +72,17 @@ begin
 end $$;
 comment on function internal.achievement_criteria is 'Criteria as they are stored. Refuses 400 VALIDATION_ERROR.';
 
-create or replace function api.achievement_define(
-  key text, name text, criteria json, description text default null, icon_url text default null, xp_reward bigint default 0,
-  is_hidden boolean default false, sort_order int default 0, is_active boolean default true)
-returns api.reply
-language plpgsql volatile as $$
+create or replace function internal.achievement_check(wished app.achievements, was app.achievements, sent jsonb) returns app.achievements
+language plpgsql stable as $$
 declare
-  made app.achievements;
+  achievement app.achievements := achievement_check.wished;
 begin
-  -- taken before the count, so that two at once cannot pass the limit together
-  perform pg_advisory_xact_lock(7305441103);
-  if (select count(*) from app.achievements) >= 500 then
-    perform internal.fail(409, 'LIMIT_REACHED', 'A project has at most 500 achievements.', '{"limit": 500}');
+  if achievement_check.sent ? 'criteria' then
+    achievement.criteria := internal.achievement_criteria(achievement.criteria);
   end if;
-  insert into app.achievements (key, name, description, icon_url, xp_reward, criteria, is_hidden, sort_order, is_active)
-  values (achievement_define.key, achievement_define.name, achievement_define.description, achievement_define.icon_url, achievement_define.xp_reward,
-          internal.achievement_criteria(achievement_define.criteria::jsonb), achievement_define.is_hidden, achievement_define.sort_order,
-          achievement_define.is_active)
-  returning * into made;
-  return internal.reply(201, internal.achievement_json(made));
+  return achievement;
 end $$;
-comment on function api.achievement_define is
-  'A new achievement, 201; who qualifies already is unlocked in the background. Refuses 400 VALIDATION_ERROR, 409 CONFLICT (the key is taken), LIMIT_REACHED (500).';
-
-create or replace function api.achievement_definitions(page_offset int default 0, page_limit int default 50) returns api.reply
-language sql stable as $$
-  select internal.reply_page(
-    (select json_agg(internal.achievement_json(a) order by a.sort_order, a.id)
-       from (select l.* from app.achievements l order by l.sort_order, l.id
-             limit achievement_definitions.page_limit offset achievement_definitions.page_offset) a),
-    (select count(*) from app.achievements), achievement_definitions.page_offset, achievement_definitions.page_limit)
-$$;
-comment on function api.achievement_definitions is 'Definitions by sort_order.';
-
-create or replace function api.achievement_definition_get(achievement_id text) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.achievement_json(internal.achievement_find(achievement_definition_get.achievement_id)))
-$$;
-comment on function api.achievement_definition_get is 'A definition. Refuses 400 INVALID_ID, 404 NOT_FOUND.';
-
-create or replace function api.achievement_update(achievement_id text, patch jsonb) returns api.reply
-language plpgsql volatile as $$
-declare
-  was app.achievements := internal.achievement_find(achievement_update.achievement_id);
-  wished app.achievements;
-  missing text;
-begin
-  select a.* into was from app.achievements a where a.id = was.id for no key update;
-  begin
-    wished := jsonb_populate_record(was, (
-      select coalesce(jsonb_object_agg(c.key, c.value), '{}')
-        from jsonb_each(achievement_update.patch) c
-       where c.key in ('name', 'description', 'icon_url', 'xp_reward', 'criteria', 'is_hidden', 'sort_order', 'is_active')));
-  exception when data_exception then
-    perform internal.invalid('body', 'has a value of the wrong type');
-  end;
-  select c.field into missing
-    from jsonb_each(to_jsonb(wished)) as c (field, value)
-   where c.value = 'null' and c.field in ('name', 'xp_reward', 'criteria', 'is_hidden', 'sort_order', 'is_active')
-   limit 1;
-  if missing is not null then
-    perform internal.invalid(missing, 'must not be null');
-  end if;
-  if achievement_update.patch ? 'criteria' then
-    wished.criteria := internal.achievement_criteria(wished.criteria);
-  end if;
-  if wished is distinct from was then
-    update app.achievements a
-       set name = wished.name, description = wished.description, icon_url = wished.icon_url, xp_reward = wished.xp_reward, criteria = wished.criteria,
-           is_hidden = wished.is_hidden, sort_order = wished.sort_order, is_active = wished.is_active, updated_at = internal.now()
-     where a.id = was.id
-    returning a.* into wished;
-  end if;
-  return internal.reply(200, internal.achievement_json(wished));
-end $$;
-comment on function api.achievement_update is
-  'Changes a definition; unlocks stay, and whoever qualifies now is unlocked in the background. Refuses 400 INVALID_ID, VALIDATION_ERROR, 404 NOT_FOUND. Locks it.';
-
-create or replace function api.achievement_delete(achievement_id text) returns api.reply
-language plpgsql volatile as $$
-declare
-  doomed constant app.achievements := internal.achievement_find(achievement_delete.achievement_id);
-begin
-  delete from app.achievements a where a.id = doomed.id;
-  return internal.reply(200, '{"deleted": true}');
-end $$;
-comment on function api.achievement_delete is 'Deletes a definition with its unlocks; XP that it paid stays. Refuses 400 INVALID_ID, 404 NOT_FOUND.';
+comment on function internal.achievement_check is 'Checks criteria that were sent. Refuses 400 VALIDATION_ERROR with the field inside.';
 
 create or replace function internal.tg_achievements__catch_up() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$

@@ -44,40 +44,6 @@ begin
 end $$;
 comment on function internal.challenge_find is 'A definition by its id. Refuses 404 NOT_FOUND.';
 
-create or replace function internal.challenge_check(c app.challenges, was app.challenges, patch jsonb) returns app.challenges
-language plpgsql stable as $$
-declare
-  wished app.challenges := challenge_check.c;
-  missing text;
-begin
-  select f.field into missing
-    from jsonb_each(to_jsonb(wished)) as f (field, value)
-   where f.value = 'null' and f.field in ('name', 'start_at', 'end_at', 'goal_type', 'goal_value', 'reward_xp', 'recurrence', 'team_mode', 'is_active')
-   limit 1;
-  if missing is not null then
-    perform internal.invalid(missing, 'must not be null');
-  elsif wished.segment_id is not null and not internal.segment_hold(wished.segment_id) then
-    perform internal.invalid('segment_id', 'must be the id of a segment');
-  elsif wished.reward_achievement_id is not null and not exists (select from app.achievements a where a.id = wished.reward_achievement_id) then
-    perform internal.invalid('reward_achievement_id', 'must be the id of an achievement');
-  elsif wished.reward is not null and jsonb_typeof(wished.reward) <> 'object' then
-    perform internal.invalid('reward', 'must be an object');
-  end if;
-  if wished.goal_type <> 'event_count' then
-    if challenge_check.patch ->> 'event_name' is not null then
-      perform internal.invalid('event_name', 'goes with goal_type event_count only');
-    end if;
-    wished.event_name := null;
-  elsif wished.event_name is null
-        -- a legacy challenge may be edited, and stays one until it gets a name
-        and (was.goal_type is distinct from 'event_count' or was.event_name is not null or challenge_check.patch ? 'event_name') then
-    perform internal.invalid('event_name', 'is required for goal_type event_count; to stop a challenge set is_active to false');
-  end if;
-  return wished;
-end $$;
-comment on function internal.challenge_check is
-  'A challenge as it would be, with the rules of event names applied: what the checks of app.challenges cannot say. Refuses 400 VALIDATION_ERROR.';
-
 create or replace function internal.challenge_room(except_id uuid) returns void
 language plpgsql volatile as $$
 begin
@@ -89,90 +55,43 @@ begin
 end $$;
 comment on function internal.challenge_room is 'Refuses 409 LIMIT_REACHED beyond 100 living challenges. Locks, so that two at once cannot pass together.';
 
-create or replace function api.challenge_define(
-  name text, start_at timestamptz, end_at timestamptz, goal_type text, goal_value bigint, description text default null, event_name text default null,
-  reward_xp bigint default 0, reward_achievement_id uuid default null, reward json default null, segment_id uuid default null,
-  recurrence text default 'none', team_mode text default 'none', is_active boolean default true)
-returns api.reply
+create or replace function internal.challenge_check(wished app.challenges, was app.challenges, sent jsonb) returns app.challenges
 language plpgsql volatile as $$
 declare
-  made app.challenges;
+  c app.challenges := challenge_check.wished;
+  o constant app.challenges := challenge_check.was;
 begin
-  made := (internal.new_id(), challenge_define.name, challenge_define.description, challenge_define.start_at, challenge_define.end_at,
-           challenge_define.goal_type, challenge_define.goal_value, challenge_define.event_name, challenge_define.reward_xp,
-           challenge_define.reward_achievement_id, challenge_define.reward, challenge_define.segment_id, challenge_define.recurrence, null,
-           challenge_define.is_active, internal.now(), internal.now(), challenge_define.team_mode);
-  made := internal.challenge_check(made, null, jsonb_build_object('event_name', challenge_define.event_name));
-  perform internal.challenge_room(null);
-  insert into app.challenges select made.*;
-  return internal.reply(201, internal.challenge_json(made));
-end $$;
-comment on function api.challenge_define is
-  'A new challenge, 201. Refuses 400 VALIDATION_ERROR, with field event_name where its rules are broken, 409 LIMIT_REACHED (100 living).';
-
-create or replace function api.challenge_definitions(status text default null, page_offset int default 0, page_limit int default 50) returns api.reply
-language sql stable as $$
-  with listed as materialized (
-    select c.* from app.challenges c where challenge_definitions.status is null or internal.challenge_status(c) = challenge_definitions.status
-  )
-  select internal.reply_page(
-    (select json_agg(internal.challenge_json(c) order by c.start_at desc, c.id desc)
-       from (select d.* from app.challenges d
-              where d.id in (select l.id from listed l order by l.start_at desc, l.id desc
-                             limit challenge_definitions.page_limit offset challenge_definitions.page_offset)) c),
-    (select count(*) from listed), challenge_definitions.page_offset, challenge_definitions.page_limit)
-$$;
-comment on function api.challenge_definitions is 'Challenges, those that start last in front, all or those of one status.';
-
-create or replace function api.challenge_definition_get(challenge_id uuid) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.challenge_json(internal.challenge_find(challenge_definition_get.challenge_id)))
-$$;
-comment on function api.challenge_definition_get is 'A challenge. Refuses 404 NOT_FOUND.';
-
-create or replace function api.challenge_update(challenge_id uuid, patch jsonb) returns api.reply
-language plpgsql volatile as $$
-declare
-  was app.challenges := internal.challenge_find(challenge_update.challenge_id);
-  wished app.challenges;
-begin
-  select c.* into was from app.challenges c where c.id = was.id for no key update;
-  begin
-    wished := jsonb_populate_record(was, (
-      select coalesce(jsonb_object_agg(f.key, f.value), '{}')
-        from jsonb_each(challenge_update.patch) f
-       where f.key in ('name', 'description', 'start_at', 'end_at', 'goal_type', 'goal_value', 'event_name', 'reward_xp', 'reward_achievement_id',
-                       'is_active', 'reward', 'segment_id', 'recurrence', 'team_mode')));
-  exception when data_exception then
-    perform internal.invalid('body', 'has a value of the wrong type');
-  end;
-  wished := internal.challenge_check(wished, was, challenge_update.patch);
-  if wished is distinct from was then
-    if wished.is_active and wished.end_at > internal.now() and not (was.is_active and was.end_at > internal.now()) then
-      perform internal.challenge_room(was.id);
-    end if;
-    update app.challenges c
-       set name = wished.name, description = wished.description, start_at = wished.start_at, end_at = wished.end_at, goal_type = wished.goal_type,
-           goal_value = wished.goal_value, event_name = wished.event_name, reward_xp = wished.reward_xp,
-           reward_achievement_id = wished.reward_achievement_id, is_active = wished.is_active, reward = wished.reward,
-           segment_id = wished.segment_id, recurrence = wished.recurrence, team_mode = wished.team_mode, updated_at = internal.now()
-     where c.id = was.id
-    returning c.* into wished;
+  if c.segment_id is not null and not internal.segment_hold(c.segment_id) then
+    perform internal.invalid('segment_id', 'must be the id of a segment');
+  elsif c.reward_achievement_id is not null and not exists (select from app.achievements a where a.id = c.reward_achievement_id) then
+    perform internal.invalid('reward_achievement_id', 'must be the id of an achievement');
+  elsif c.reward is not null and jsonb_typeof(c.reward) <> 'object' then
+    perform internal.invalid('reward', 'must be an object');
   end if;
-  return internal.reply(200, internal.challenge_json(wished));
+  if c.goal_type <> 'event_count' then
+    if challenge_check.sent ->> 'event_name' is not null then
+      perform internal.invalid('event_name', 'goes with goal_type event_count only');
+    end if;
+    c.event_name := null;
+  elsif c.event_name is null
+        -- a legacy challenge may be edited, and stays one until it gets a name
+        and (o.goal_type is distinct from 'event_count' or o.event_name is not null or challenge_check.sent ? 'event_name') then
+    perform internal.invalid('event_name', 'is required for goal_type event_count; to stop a challenge set is_active to false');
+  end if;
+  if o.id is null or c.is_active and c.end_at > internal.now() and not (o.is_active and o.end_at > internal.now()) then
+    perform internal.challenge_room(o.id);
+  end if;
+  return c;
 end $$;
-comment on function api.challenge_update is
-  'Changes a challenge; what changes its count is counted anew in the background. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, 409 LIMIT_REACHED. Locks it.';
+comment on function internal.challenge_check is
+  'A challenge as it would be, with the rules of event names applied: what the checks of app.challenges cannot say. Refuses 400 VALIDATION_ERROR,
+   409 LIMIT_REACHED (100 living).';
 
-create or replace function api.challenge_delete(challenge_id uuid) returns api.reply
-language plpgsql volatile as $$
-declare
-  doomed constant app.challenges := internal.challenge_find(challenge_delete.challenge_id);
-begin
-  delete from app.challenges c where c.id = doomed.id;
-  return internal.reply(200, '{"deleted": true}');
-end $$;
-comment on function api.challenge_delete is 'Deletes a challenge with its participants; rewards stay. Refuses 404 NOT_FOUND.';
+create or replace function internal.challenge_listed(c app.challenges, filter jsonb) returns boolean
+language sql stable as $$
+  select coalesce(internal.challenge_status(challenge_listed.c) = challenge_listed.filter ->> 'status', true)
+$$;
+comment on function internal.challenge_listed is 'Whether a list of challenges shows this one: all, or those of one status.';
 
 create or replace function internal.tg_challenges__plan() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$

@@ -49,8 +49,8 @@ begin
   -- one definition is made at a time, so that the limit holds
   perform pg_advisory_xact_lock(7305441007);
   is_new := not exists (select from app.event_definitions d where d.event_name = event_define.event_name);
-  if is_new and (select count(*) from app.event_definitions) >= 1000 then
-    perform internal.fail(409, 'LIMIT_REACHED', 'A project has at most 1000 definitions of events.', '{"limit": 1000}');
+  if is_new then
+    perform internal.definition_room(null::app.event_definitions);
   end if;
   insert into app.event_definitions as d (event_name, description, status, schema, sample_rate)
   values (event_define.event_name, event_define.description, event_define.status, wished, event_define.sample_rate)
@@ -64,42 +64,25 @@ comment on function api.event_define is
   'Defines an event, whole: 201 when the definition is new, 200 when it replaced the former. Refuses 400 VALIDATION_ERROR (a keyword of the
    schema that is not evaluated, by its name), RESERVED_EVENT_NAME, 409 LIMIT_REACHED (1000). Supplement C7.';
 
-create or replace function api.event_definitions(page_offset int default 0, page_limit int default 50) returns api.reply
-language sql stable as $$
-  select internal.reply_page(
-    (select json_agg(internal.event_definition_json(d) order by d.event_name)
-       from (select l.* from app.event_definitions l order by l.event_name
-             limit event_definitions.page_limit offset event_definitions.page_offset) d),
-    (select count(*) from app.event_definitions), event_definitions.page_offset, event_definitions.page_limit)
-$$;
-comment on function api.event_definitions is 'Definitions by name; the primary key serves the order.';
-
-create or replace function api.event_definition_get(event_name text) returns api.reply
+create or replace function internal.event_definition_find(event_name text) returns app.event_definitions
 language plpgsql stable as $$
 declare
   definition app.event_definitions;
 begin
-  select d.* into definition from app.event_definitions d where d.event_name = event_definition_get.event_name;
+  select d.* into definition from app.event_definitions d where d.event_name = event_definition_find.event_name;
   if not found then
     perform internal.fail(404, 'NOT_FOUND', 'This event has no definition.');
   end if;
-  return internal.reply(200, internal.event_definition_json(definition));
+  return definition;
 end $$;
-comment on function api.event_definition_get is 'One definition. Refuses 404 NOT_FOUND.';
+comment on function internal.event_definition_find is 'The definition of an event. Refuses 404 NOT_FOUND.';
 
-create or replace function api.event_definition_delete(event_name text) returns api.reply
-language plpgsql volatile as $$
-begin
-  -- whoever defines the name at this moment comes before or after, and says truly whether it is new
-  perform pg_advisory_xact_lock(7305441007);
-  delete from app.event_definitions d where d.event_name = event_definition_delete.event_name;
-  if not found then
-    perform internal.fail(404, 'NOT_FOUND', 'This event has no definition.');
-  end if;
-  return internal.reply(200, '{"deleted": true}');
-end $$;
-comment on function api.event_definition_delete is 'Takes a definition away; events of the name are stored as they come. Refuses 404 NOT_FOUND. One
-   definition changes at a time.';
+create or replace function internal.event_definition_before_write(sent jsonb) returns void
+language sql volatile as $$
+  -- one definition changes at a time, so that a creation says truly whether the definition is new
+  select pg_advisory_xact_lock(7305441007)
+$$;
+comment on function internal.event_definition_before_write is 'Lets one administrator write definitions of events at a time.';
 
 create or replace function internal.judge_blocked(judged internal.judged_event[]) returns internal.judged_event[]
 language sql stable security definer set search_path = '' as $$

@@ -29,6 +29,14 @@ begin
 end $$;
 comment on function internal.webhook_filter_check is 'Refuses a filter that is none: 400 VALIDATION_ERROR. Null is no filter.';
 
+create or replace function internal.webhook_check(wished app.webhooks, was app.webhooks, sent jsonb) returns app.webhooks
+language plpgsql stable as $$
+begin
+  perform internal.webhook_filter_check((webhook_check.wished).filter::json);
+  return webhook_check.wished;
+end $$;
+comment on function internal.webhook_check is 'What the checks of app.webhooks cannot say. Refuses 400 VALIDATION_ERROR.';
+
 create or replace function api.webhook_create(event_name text, target_url text, secret_sealed text, description text default null,
                                               filter json default null, include_user boolean default true)
 returns api.reply
@@ -37,11 +45,7 @@ declare
   made app.webhooks;
 begin
   perform internal.webhook_filter_check(webhook_create.filter);
-  -- taken before the count, so that two at once cannot pass the limit together
-  perform pg_advisory_xact_lock(7305441005);
-  if (select count(*) from app.webhooks) >= 50 then
-    perform internal.fail(409, 'LIMIT_REACHED', 'A project has at most 50 webhook subscriptions.', '{"limit": 50}');
-  end if;
+  perform internal.definition_room(null::app.webhooks);
   insert into app.webhooks (event_name, target_url, description, filter, include_user, secret_id)
   values (webhook_create.event_name, webhook_create.target_url, webhook_create.description, webhook_create.filter::jsonb,
           webhook_create.include_user, internal.new_id())
@@ -51,16 +55,6 @@ begin
 end $$;
 comment on function api.webhook_create is
   'A new subscription; the server adds the secret to the answer, once. Refuses 400 VALIDATION_ERROR, 409 LIMIT_REACHED (50). Supplement F4.';
-
-create or replace function api.webhook_list(page_offset int default 0, page_limit int default 50) returns api.reply
-language sql stable as $$
-  select internal.reply_page(
-    (select json_agg(internal.webhook_json(w) order by w.created_at desc, w.id desc)
-       from (select l.* from app.webhooks l order by l.created_at desc, l.id desc
-             limit webhook_list.page_limit offset webhook_list.page_offset) w),
-    (select count(*) from app.webhooks), webhook_list.page_offset, webhook_list.page_limit)
-$$;
-comment on function api.webhook_list is 'Subscriptions, newest first. At most 50 exist, so the list needs no index.';
 
 create or replace function internal.webhook_stats_json(webhook_id uuid) returns json
 language sql stable as $$
@@ -91,47 +85,12 @@ comment on function internal.webhook_stats_json is
 create or replace function api.webhook_get(webhook_id uuid) returns api.reply
 language plpgsql stable as $$
 declare
-  hook app.webhooks;
+  hook constant app.webhooks := internal.definition_find(null::app.webhooks, webhook_get.webhook_id::text);
 begin
-  select w.* into hook from app.webhooks w where w.id = webhook_get.webhook_id;
-  if hook.id is null then
-    perform internal.webhook_not_found();
-  end if;
   return internal.reply(200, internal.json_merge(internal.webhook_json(hook),
                                                  json_build_object('stats', internal.webhook_stats_json(hook.id))));
 end $$;
 comment on function api.webhook_get is 'A subscription with its stats. Refuses 404 NOT_FOUND.';
-
-create or replace function api.webhook_update(webhook_id uuid, patch jsonb) returns api.reply
-language plpgsql volatile as $$
-declare
-  was app.webhooks;
-  wished app.webhooks;
-begin
-  -- what is counted against it meanwhile waits: a breaker that trips comes before this or after
-  select w.* into was from app.webhooks w where w.id = webhook_update.webhook_id for no key update;
-  if was.id is null then
-    perform internal.webhook_not_found();
-  end if;
-  wished := was;
-  wished.event_name := case when webhook_update.patch ? 'event_name' then webhook_update.patch ->> 'event_name' else was.event_name end;
-  wished.target_url := case when webhook_update.patch ? 'target_url' then webhook_update.patch ->> 'target_url' else was.target_url end;
-  wished.status := case when webhook_update.patch ? 'status' then webhook_update.patch ->> 'status' else was.status end;
-  wished.description := case when webhook_update.patch ? 'description' then webhook_update.patch ->> 'description' else was.description end;
-  wished.filter := case when webhook_update.patch ? 'filter' then nullif(webhook_update.patch -> 'filter', 'null') else was.filter end;
-  perform internal.webhook_filter_check(wished.filter::json);
-  if wished is distinct from was then
-    update app.webhooks w
-       set event_name = wished.event_name, target_url = wished.target_url, status = wished.status,
-           description = wished.description, filter = wished.filter, updated_at = internal.now()
-     where w.id = was.id
-    returning w.* into wished;
-  end if;
-  return internal.reply(200, internal.webhook_json(wished));
-end $$;
-comment on function api.webhook_update is
-  'Changes the fields that are present; null clears description and filter. active closes the breaker of a degraded one, and what was
-   held goes out. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR. Locks the subscription.';
 
 create or replace function api.webhook_rotate_secret(webhook_id uuid, secret_sealed text) returns api.reply
 language plpgsql volatile as $$
@@ -165,18 +124,6 @@ create or replace trigger tg_webhooks__secret
   after update of secret_id on app.webhooks
   for each row when (old.secret_id is distinct from new.secret_id)
   execute function internal.tg_webhooks__secret();
-
-create or replace function api.webhook_delete(webhook_id uuid) returns api.reply
-language plpgsql volatile as $$
-begin
-  delete from app.webhooks w where w.id = webhook_delete.webhook_id;
-  if not found then
-    perform internal.webhook_not_found();
-  end if;
-  return internal.reply(200, '{"deleted": true}');
-end $$;
-comment on function api.webhook_delete is
-  'Deletes a subscription; nobody sees its deliveries from now on, and a worker removes them. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.tg_webhooks__purge() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
