@@ -230,7 +230,7 @@ describe('while it is deleted', () => {
     })
     const operation = randomUUID()
     const step = () => asWorker('select (api.leaderboard_rebuild_step($1, $2, 1)).body as body', [operation, id])
-    const [answer] = await meanwhile('leaderboard_delete', id, step)
+    const [answer] = await meanwhile("definition_delete('leaderboard', $1)", id, step)
     expect(answer.body.data).toMatchObject({ state: 'done', swapped: false })
   })
 

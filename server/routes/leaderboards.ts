@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
+import { definitions } from '#server/http/definitions.ts'
 import { idempotency } from '#server/http/idempotency.ts'
 import { jsonSize } from '#server/http/json.ts'
 import { area, route } from '#server/http/route.ts'
@@ -63,8 +64,6 @@ const Rules = {
   keep_runs: between(1, 1000),
   is_active: z.boolean(),
 }
-const { name, ...optional } = Rules
-const NewBoard = z.object({ key: Key, name, ...z.object(optional).partial().shape })
 const Board = z.strictObject({
   id: Uuid,
   key: Key,
@@ -207,58 +206,31 @@ export const leaderboards = area({
       failure: 'CREATE_FAILED',
     }),
 
-    route(`POST ${root}`, {
-      caller: administrator,
-      summary: 'Define a leaderboard; at most 100',
-      body: NewBoard,
+    ...definitions('leaderboard', {
+      path: '/leaderboards',
+      fixed: { key: Key },
+      fields: Rules,
+      required: ['key', 'name'],
+      row: Board,
+      refusals: { update: { 409: ['LEADERBOARD_IMMUTABLE'] } },
       example: {
-        key: 'weekly-points',
-        name: 'Points of the week',
-        source: { type: 'event', event_name: 'lesson_completed', value_property: 'points' },
-        scoring: 'sum',
-        period: 'weekly',
-        rewards: [{ from_rank: 1, to_rank: 3, reward: { xp: 100 } }],
+        create: {
+          key: 'weekly-points',
+          name: 'Points of the week',
+          source: { type: 'event', event_name: 'lesson_completed', value_property: 'points' },
+          scoring: 'sum',
+          period: 'weekly',
+          rewards: [{ from_rank: 1, to_rank: 3, reward: { xp: 100 } }],
+        },
+        update: { name: 'Points' },
       },
-      call: 'leaderboard_define',
-      replies: { 201: data(Board) },
-      refusals: { ...invalidBody, 409: ['CONFLICT', 'LIMIT_REACHED'] },
-      failure: 'CREATE_FAILED',
-    }),
-    route(`GET ${root}`, {
-      caller: administrator,
-      summary: 'Leaderboards, newest first',
-      query: Page,
-      call: 'leaderboards',
-      replies: { 200: page(Board) },
-      failure: 'LIST_FAILED',
-    }),
-    route(`GET ${root}/:idOrKey`, {
-      caller: administrator,
-      summary: 'A leaderboard',
-      params: idOrKey,
-      call: 'leaderboard_definition_get',
-      replies: { 200: data(Board) },
-      failure: 'FETCH_FAILED',
-    }),
-    route(`PATCH ${root}/:idOrKey`, {
-      caller: administrator,
-      summary: 'Change a leaderboard; scoring, sort and period only while there are no entries',
-      params: idOrKey,
-      body: z.object(Rules).partial(),
-      patch: true,
-      example: { name: 'Points' },
-      call: 'leaderboard_update',
-      replies: { 200: data(Board) },
-      refusals: { ...invalidBody, 409: ['LEADERBOARD_IMMUTABLE'] },
-      failure: 'UPDATE_FAILED',
-    }),
-    route(`DELETE ${root}/:idOrKey`, {
-      caller: administrator,
-      summary: 'Delete a leaderboard with its runs and entries; rewards stay',
-      params: idOrKey,
-      call: 'leaderboard_delete',
-      replies: { 200: Deleted },
-      failure: 'DELETE_FAILED',
+      words: {
+        create: 'Define a leaderboard; at most 100',
+        list: 'Leaderboards, newest first',
+        get: 'A leaderboard',
+        update: 'Change a leaderboard; scoring, sort and period only while there are no entries',
+        delete: 'Delete a leaderboard with its runs and entries; rewards stay',
+      },
     }),
     route(`GET ${root}/:idOrKey/entries`, {
       caller: administrator,

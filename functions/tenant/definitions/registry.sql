@@ -29,12 +29,14 @@ end $$;
 comment on function internal.definition_of(anyelement) is 'The declaration of the entity whose rows have this type. Raises where there is none.';
 
 create or replace function internal.definition_columns(d internal.definitions)
-returns table (name text, "position" int, is_field boolean, is_settable boolean, is_required boolean, is_shown boolean, is_written boolean, is_time boolean,
+returns table (name text, "position" int, is_field boolean, is_settable boolean, is_required boolean, is_shown boolean, is_written boolean, shown text,
                initial text)
 language sql stable as $$
   select a.attname::text, a.attnum::int,
          k.is_configuration and not k.is_fixed, k.is_configuration, k.is_configuration and a.attnotnull,
-         k.is_shown, k.is_shown and a.attgenerated = '', a.atttypid = 'timestamptz'::regtype,
+         k.is_shown, k.is_shown and a.attgenerated = '',
+         format(case a.atttypid when 'timestamptz'::regtype then 'internal.iso((r).%I)' when 'numeric'::regtype then 'internal.numeric_json((r).%I)'
+                else '(r).%I' end, a.attname),
          coalesce(case when a.attgenerated = '' then pg_get_expr(f.adbin, f.adrelid) end, 'null')
     from pg_catalog.pg_attribute a
    cross join lateral (
@@ -46,7 +48,8 @@ language sql stable as $$
 $$;
 comment on function internal.definition_columns is
   'The columns of an entity in their order: is_settable ones are configuration, is_field ones can also be changed later, is_shown ones are in the
-   common JSON, is_written ones are written when a row is created; initial is the SQL of the default.';
+   common JSON, is_written ones are written when a row is created; shown is
+   the SQL of the value in JSON, of a row r; initial is the SQL of the default.';
 
 create or replace function internal.definition_hook(d internal.definitions, hook text) returns text
 language sql stable as $$
@@ -84,7 +87,7 @@ declare
 begin
   select string_agg(format('%I', c.name), ', ' order by c.position) filter (where c.is_written) as written,
          string_agg(format('%I', c.name), ', ' order by c.position) filter (where c.is_field) as fields,
-         string_agg(format(case when c.is_time then '%L, internal.iso((r).%I)' else '%L, (r).%I' end, c.name, c.name), ', ' order by c.position)
+         string_agg(format('%L, %s', c.name, c.shown), ', ' order by c.position)
            filter (where c.is_shown) as pairs,
          string_agg(c.initial, ', ' order by c.position) as defaults
     into parts

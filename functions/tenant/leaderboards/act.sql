@@ -175,7 +175,7 @@ comment on function internal.leaderboard_entry_put is 'The body of api.leaderboa
 
 create or replace function api.leaderboard_entry_put(id_or_key text, user_id uuid, score numeric, metadata jsonb default null) returns api.reply
 language sql volatile as $$
-  select internal.leaderboard_entry_put(internal.leaderboard_find(leaderboard_entry_put.id_or_key), leaderboard_entry_put.user_id,
+  select internal.leaderboard_entry_put(internal.definition_find(null::app.leaderboards, leaderboard_entry_put.id_or_key), leaderboard_entry_put.user_id,
                                         leaderboard_entry_put.score, leaderboard_entry_put.metadata)
 $$;
 comment on function api.leaderboard_entry_put is
@@ -202,7 +202,7 @@ comment on function internal.leaderboard_entry_delete is 'The body of api.leader
 
 create or replace function api.leaderboard_entry_delete(id_or_key text, user_id uuid) returns api.reply
 language sql volatile as $$
-  select internal.leaderboard_entry_delete(internal.leaderboard_find(leaderboard_entry_delete.id_or_key), leaderboard_entry_delete.user_id)
+  select internal.leaderboard_entry_delete(internal.definition_find(null::app.leaderboards, leaderboard_entry_delete.id_or_key), leaderboard_entry_delete.user_id)
 $$;
 comment on function api.leaderboard_entry_delete is 'Takes a user''s entry out of the current run; ranks close up. Refuses 404 NOT_FOUND.';
 
@@ -250,7 +250,7 @@ comment on function internal.leaderboard_import is 'The body of api.leaderboard_
 
 create or replace function api.leaderboard_import(id_or_key text, entries jsonb) returns api.reply
 language sql volatile as $$
-  select internal.leaderboard_import(internal.leaderboard_find(leaderboard_import.id_or_key), leaderboard_import.entries)
+  select internal.leaderboard_import(internal.definition_find(null::app.leaderboards, leaderboard_import.id_or_key), leaderboard_import.entries)
 $$;
 comment on function api.leaderboard_import is
   'Sets the scores of up to 10,000 users in the current run, in one transaction; nobody is told. Users that are not there are listed: {imported, failed,
@@ -269,7 +269,7 @@ comment on function internal.leaderboard_entries_page is 'The body of api.leader
 create or replace function api.leaderboard_entries(id_or_key text, run text default 'current', page_offset bigint default 0, page_limit bigint default 50)
 returns api.reply
 language sql stable as $$
-  select row(200, internal.leaderboard_entries_page(internal.leaderboard_find(leaderboard_entries.id_or_key), leaderboard_entries.run,
+  select row(200, internal.leaderboard_entries_page(internal.definition_find(null::app.leaderboards, leaderboard_entries.id_or_key), leaderboard_entries.run,
                                                     leaderboard_entries.page_offset, leaderboard_entries.page_limit), null)::api.reply
 $$;
 comment on function api.leaderboard_entries is 'The entries of a run in their order. Refuses 404 NOT_FOUND.';
@@ -293,7 +293,7 @@ comment on function internal.leaderboard_runs_page is 'The body of api.leaderboa
 
 create or replace function api.leaderboard_runs(id_or_key text, page_offset int default 0, page_limit int default 50) returns api.reply
 language sql stable as $$
-  select internal.leaderboard_runs_page(internal.leaderboard_find(leaderboard_runs.id_or_key), leaderboard_runs.page_offset, leaderboard_runs.page_limit)
+  select internal.leaderboard_runs_page(internal.definition_find(null::app.leaderboards, leaderboard_runs.id_or_key), leaderboard_runs.page_offset, leaderboard_runs.page_limit)
 $$;
 comment on function api.leaderboard_runs is 'The runs of a board, newest first; is_frozen says that final ranks and rewards are given. Refuses 404 NOT_FOUND.';
 
@@ -329,7 +329,7 @@ comment on function internal.leaderboard_close is 'The body of api.leaderboard_c
 
 create or replace function api.leaderboard_close(id_or_key text) returns api.reply
 language sql volatile as $$
-  select internal.leaderboard_close(internal.leaderboard_find(leaderboard_close.id_or_key))
+  select internal.leaderboard_close(internal.definition_find(null::app.leaderboards, leaderboard_close.id_or_key))
 $$;
 comment on function api.leaderboard_close is
   'Closes the current run now; final ranks and rewards follow at once in the background. A board of all time goes on with a new run. Refuses 404 NOT_FOUND,
@@ -386,7 +386,7 @@ comment on function internal.leaderboard_odd is 'The body of api.leaderboard_ano
 create or replace function api.leaderboard_anomalies(id_or_key text, run text default 'current', page_offset int default 0, page_limit int default 50)
 returns api.reply
 language sql stable as $$
-  select internal.leaderboard_odd(internal.leaderboard_find(leaderboard_anomalies.id_or_key), leaderboard_anomalies.run, leaderboard_anomalies.page_offset,
+  select internal.leaderboard_odd(internal.definition_find(null::app.leaderboards, leaderboard_anomalies.id_or_key), leaderboard_anomalies.run, leaderboard_anomalies.page_offset,
                                   leaderboard_anomalies.page_limit)
 $$;
 comment on function api.leaderboard_anomalies is

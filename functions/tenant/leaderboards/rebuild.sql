@@ -129,7 +129,7 @@ comment on function api.leaderboard_rebuild_step is 'For the job: a step of a re
 create or replace function api.leaderboard_rebuild_check(id_or_key text) returns api.reply
 language plpgsql stable as $$
 declare
-  board constant app.leaderboards := internal.leaderboard_find(leaderboard_rebuild_check.id_or_key);
+  board constant app.leaderboards := internal.definition_find(null::app.leaderboards, leaderboard_rebuild_check.id_or_key);
 begin
   if board.source ->> 'type' = 'manual' then
     perform internal.fail(409, 'CONFLICT', 'Scores that were submitted by hand are in no log: there is nothing to rebuild from.');
