@@ -53,7 +53,7 @@ test.each<[string, (key: string, user: User) => Promise<Answer>]>([
   const { key } = await flag()
   const user = await project.user()
   const deletion = await administrator()
-  await deletion.query('select api.flag_delete($1)', [key])
+  await deletion.query("select api.definition_delete('flag', $1)", [key])
   const acting = act(key, user)
   await untilBlocked(project)
   await deletion.commit()

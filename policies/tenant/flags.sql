@@ -28,9 +28,7 @@ create policy "workers forget who got what" on app.flag_users for delete to app_
 grant select on app.flags, app.flag_versions, app.flag_overrides, app.flag_values, app.flag_counts, app.flag_users, app.flag_states to app_admin;
 grant select on app.flags to app_worker;
 grant select, delete on app.flag_counts, app.flag_users to app_worker;
-grant insert, delete,
-  update (name, description, is_enabled, off_value, default_value, rules, schedule, ramp, tags, owner, updated_at)
-  on app.flags to app_admin;
+grant update (ramp) on app.flags to app_admin;
 
 grant execute on function internal.flags_evaluated, internal.flags_tag, internal.flags_reply, internal.flag_attributes,
   api.flags_values, api.flag_value, api.flags_evaluate
@@ -40,7 +38,7 @@ grant execute on function internal.flag_value, internal.flag_number, internal.fl
   internal.flag_json, internal.flag_find, internal.flag_locked, internal.flag_stored, internal.flag_overrides_put, internal.flag_users_lock, internal.flag_snapshot,
   internal.flag_ramp_json, internal.flag_guardrail, internal.flag_ramped_rule, internal.flag_unexposed, internal.flag_is_stale,
   internal.flag_traced, internal.flag_attributes, internal.flags_counted,
-  api.flag_create, api.flags_list, api.flag_get, api.flag_update, api.flag_toggle, api.flag_delete, api.flag_overrides_put, api.flag_history,
+  api.flag_create, api.flags_list, api.flag_get, api.flag_update, api.flag_toggle, api.flag_overrides_put, api.flag_history,
   api.flag_revert, api.flag_ramp, api.flag_stats, api.flag_evaluate
   to app_admin;
 grant execute on function internal.flags_settle to app_admin, app_worker;
@@ -57,3 +55,9 @@ values
    null, 'move', 'cascade', 'when a user last got a value of a flag: statistics of the flag', current_setting('trellis.file')),
   ('app.flag_exposures', 'app_user_id', 'flag_exposures', null, '{}',
    null, 'move', 'cascade', 'who takes part in a ramp: statistics of the flag', current_setting('trellis.file'));
+
+insert into internal.definitions (kind, table_name, singular, plural, key_column, fixed_columns, state_columns, max_count, create_order, refs, declared_in)
+values ('flag', 'app.flags', 'flag', 'flags', 'key', '{key,value_type}', '{next_at,ramp,version}', 500, 60,
+   '[{"path": "$.rules[*].segment_id", "kind": "segment", "by": "id"},
+     {"path": "$.schedule[*].patch.rules[*].segment_id", "kind": "segment", "by": "id"}]', current_setting('trellis.file'));
+select internal.definition_declare('flag');

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { administrator, appOrUser } from '#server/http/callers.ts'
+import { definitions } from '#server/http/definitions.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { Deleted, data, Json, NotModified, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { data, Json, NotModified, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const ValueType = z.enum(['string', 'number', 'boolean', 'json'], 'must be string, number, boolean or json')
 
@@ -85,13 +86,13 @@ export const config = area({
       refusals: notFound,
       failure: 'UPDATE_FAILED',
     }),
-    route(`DELETE ${keys}/:key`, {
-      caller: administrator,
-      summary: 'Delete a key for good',
-      call: 'config_delete',
-      replies: { 200: Deleted },
-      refusals: notFound,
-      failure: 'DELETE_FAILED',
+    ...definitions('config_key', {
+      path: '/config',
+      id: { key: z.string() },
+      refusals: { delete: notFound },
+      words: {
+        delete: 'Delete a key for good',
+      },
     }),
   ],
 })

@@ -1,20 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { administrator, appOrUser } from '#server/http/callers.ts'
+import { definitions } from '#server/http/definitions.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import {
-  Deleted,
-  data,
-  Json,
-  JsonObject,
-  Key,
-  NotModified,
-  Page,
-  page,
-  Text,
-  Time,
-  Uuid,
-} from '#server/http/schemas.ts'
+import { data, Json, JsonObject, Key, NotModified, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const ValueType = z.enum(['boolean', 'string', 'number', 'json'], 'must be boolean, string, number or json')
 const List = z.array(z.unknown())
@@ -215,14 +204,12 @@ export const flags = area({
       refusals: notFound,
       failure: 'UPDATE_FAILED',
     }),
-    route(`DELETE ${flag}/:idOrKey`, {
-      caller: administrator,
-      summary: 'Delete a flag with its overrides, history and counts',
-      params: idOrKey,
-      call: 'flag_delete',
-      replies: { 200: Deleted },
-      refusals: notFound,
-      failure: 'DELETE_FAILED',
+    ...definitions('flag', {
+      path: '/flags',
+      refusals: { delete: notFound },
+      words: {
+        delete: 'Delete a flag with its overrides, history and counts',
+      },
     }),
     route(`POST ${flag}/:idOrKey/toggle`, {
       caller: administrator,

@@ -123,17 +123,6 @@ end $$;
 comment on function api.config_update is
   'Changes value, description, conditions, those that are there. Refuses 404 NOT_FOUND, 400 INVALID_INPUT. Locks the key.';
 
-create or replace function api.config_delete(key text) returns api.reply
-language plpgsql volatile as $$
-begin
-  delete from app.config_keys k where k.key = config_delete.key;
-  if not found then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such key.');
-  end if;
-  return internal.reply(200, '{"deleted": true}');
-end $$;
-comment on function api.config_delete is 'Deletes a key for good. Refuses 404 NOT_FOUND.';
-
 create or replace function internal.tg_config_keys__hash() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin

@@ -69,9 +69,7 @@ declare
 begin
   -- one at a time, so that two at once cannot pass the limit together
   perform pg_advisory_xact_lock(7305441051);
-  if (select count(*) from app.flags) >= 500 then
-    perform internal.fail(409, 'LIMIT_REACHED', 'A project has at most 500 flags.', '{"limit": 500}');
-  end if;
+  perform internal.definition_room(null::app.flags);
   flag.key := flag_create.patch ->> 'key';
   flag.name := flag.key;
   flag.value_type := coalesce(flag_create.patch ->> 'value_type', 'boolean');
@@ -139,16 +137,6 @@ begin
   return internal.reply(200, internal.flag_json(internal.flag_stored(flag)));
 end $$;
 comment on function api.flag_toggle is 'Switches a flag on or off. Refuses 404 NOT_FOUND. Locks the flag.';
-
-create or replace function api.flag_delete(id_or_key text) returns api.reply
-language plpgsql volatile as $$
-declare
-  flag constant app.flags := internal.flag_locked(flag_delete.id_or_key);
-begin
-  delete from app.flags f where f.id = flag.id;
-  return internal.reply(200, '{"deleted": true}');
-end $$;
-comment on function api.flag_delete is 'Deletes a flag with its overrides, history and counts. Refuses 404 NOT_FOUND. Locks it.';
 
 create or replace function internal.flag_overrides_put(flag_id uuid, overrides jsonb) returns void
 language plpgsql volatile security definer set search_path = '' as $$
