@@ -48,8 +48,7 @@ language sql stable as $$
 $$;
 comment on function internal.definition_columns is
   'The columns of an entity in their order: is_settable ones are configuration, is_field ones can also be changed later, is_shown ones are in the
-   common JSON, is_written ones are written when a row is created; shown is
-   the SQL of the value in JSON, of a row r; initial is the SQL of the default.';
+   common JSON, is_written ones are written when a row is created; shown is the SQL of the value in JSON, of a row r, and initial that of the default.';
 
 create or replace function internal.definition_hook(d internal.definitions, hook text) returns text
 language sql stable as $$
@@ -98,14 +97,15 @@ begin
                  format('begin return row(%s)::%s; end', parts.defaults, row_type));
   execute format('comment on function %s is %L', new_name, format('A row of %s with its defaults. Made by internal.definition_declare.', row_type));
   execute format('grant execute on function %s to app_admin', new_name);
-  execute format('drop function if exists %s(%s)', json_name, row_type);
-  if internal.definition_hook(d, 'json') is null then
-    execute format('create function %s(r %s) returns json language plpgsql stable as %L', json_name, row_type,
-                   format('begin return json_build_object(%s); end', parts.pairs));
-    execute format('comment on function %s is %L', json_name,
-                   format('A row of %s as answers show it: every column that is no state. Made by internal.definition_declare.', row_type));
-    execute format('grant execute on function %s to app_admin', json_name);
+  if internal.definition_hook(d, 'json') is not null then
+    execute format('drop function if exists %s(%s)', json_name, row_type);
+    return;
   end if;
+  execute format('create or replace function %s(r %s) returns json language plpgsql stable as %L', json_name, row_type,
+                 format('begin return json_build_object(%s); end', parts.pairs));
+  execute format('comment on function %s is %L', json_name,
+                 format('A row of %s as answers show it: every column that is no state. Made by internal.definition_declare.', row_type));
+  execute format('grant execute on function %s to app_admin', json_name);
 end $$;
 comment on function internal.definition_declare is
   'For policy files, behind the row in internal.definitions: lets administrators read, create and delete rows of a kind and change its fields, and
