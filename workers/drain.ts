@@ -20,7 +20,13 @@ const laneLimit = 10
 const giveUpAfter = 20
 const nearMs = 1_000
 
-type Running = Map<OutboxRow, { readonly urgency: Urgency; readonly ended: Promise<void> }>
+type Run = {
+  readonly urgency: Urgency
+  /** Whether it began after the drain's turn. */
+  readonly isLate: boolean
+  readonly ended: Promise<void>
+}
+type Running = Map<OutboxRow, Run>
 type Drain = {
   readonly context: TenantContext
   readonly tasks: ReadonlyMap<string, OutboxTask>
@@ -117,13 +123,19 @@ export const rulesOf = (tasks: ReadonlyMap<string, OutboxTask>): string =>
 const urgencyOf = (tasks: ReadonlyMap<string, OutboxTask>, { task }: OutboxRow): Urgency =>
   tasks.get(task)?.share.urgency ?? 'usual'
 
-/** How many rows of each rank may begin now. At the end of its turn a drain begins only what a person waits for. */
-const freePlaces = (running: Running, isTurnOver: boolean): number[] =>
-  urgencies.map((urgency) => {
-    if (isTurnOver && urgency !== 'prompt') return 0
-    const taken = [...running.values()].filter((each) => each.urgency === urgency).length
+/**
+ * How many rows of each rank may begin now. At the end of its turn a drain begins only what a person waits for; and what follows from
+ * requests while something that lasts keeps the drain, for no other drain of this process takes the tenant meanwhile.
+ */
+const freePlaces = (running: Running, isTurnOver: boolean): number[] => {
+  const runs = [...running.values()]
+  const isKept = runs.some(({ isLate }) => !isLate)
+  return urgencies.map((urgency) => {
+    if (isTurnOver && (urgency === 'background' || (urgency === 'usual' && !isKept))) return 0
+    const taken = runs.filter((each) => each.urgency === urgency).length
     return Math.max(0, places[urgency] - taken)
   })
+}
 
 /** Leases as many rows as can be begun at once, until none is due, the turn is over or the server stops. */
 const runDue = async (drain: Drain, until: number): Promise<void> => {
@@ -132,22 +144,31 @@ const runDue = async (drain: Drain, until: number): Promise<void> => {
   const running: Running = new Map()
   const stopRenewing = renew(context, running, pace)
   let sealing: Promise<void> | undefined
+  let canSeal = true
+  const seal = async () => {
+    canSeal = await sealTenant(context, () => performance.now() < until || running.size > 0)
+  }
   try {
     while (!asked.aborted) {
       const isTurnOver = performance.now() > until
       if (isTurnOver && running.size === 0) break
       const rung = bell.listen()
       const leased = await lease(drain, freePlaces(running, isTurnOver))
-      if (!sealing && leased.isUnsealed) {
-        sealing = sealTenant(context).finally(() => {
+      if (!sealing && canSeal && leased.isUnsealed) {
+        sealing = seal().finally(() => {
           sealing = undefined
         })
       }
       const { rows } = leased
-      for (const row of rows) begin(drain, running, row)
-      if (running.size === 0) break
-      // what ends makes room, in its lane too; what is new may be more urgent
-      if (rows.length === 0) await orStopped(Promise.race([...ends(running), rung]), asked).catch(() => undefined)
+      for (const row of rows) begin(drain, running, row, isTurnOver)
+      if (running.size === 0 && !sealing) break
+      if (rows.length > 0) continue
+      // what ends makes room, in its lane too; what is new may be more urgent, and does not wait for the sealer
+      const changes = [...ends(running), rung, ...(sealing ? [sealing] : [])]
+      // nothing rings for what comes due again meanwhile, nor for what tasks queue
+      const timer = setTimeout(() => bell.ring(), nearMs)
+      await orStopped(Promise.race(changes), asked).catch(() => undefined)
+      clearTimeout(timer)
     }
   } finally {
     await sealing
@@ -183,9 +204,9 @@ const leasedOf = (reply: Reply): Leased => ({ rows: dataOf<OutboxRow[]>(reply), 
 const isMissing = (error: unknown) =>
   error instanceof ApiError && (error.status === 500 || error.code === 'TENANT_MIGRATION_PENDING')
 
-const begin = ({ context, tasks }: Drain, running: Running, row: OutboxRow): void => {
+const begin = ({ context, tasks }: Drain, running: Running, row: OutboxRow, isLate: boolean): void => {
   const ended = runRow(context, tasks, row).finally(() => running.delete(row))
-  running.set(row, { urgency: urgencyOf(tasks, row), ended })
+  running.set(row, { urgency: urgencyOf(tasks, row), isLate, ended })
 }
 
 /** Waits for what runs; at the end of a stop no longer, and its leases go back as they are. */
