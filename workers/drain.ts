@@ -19,6 +19,8 @@ const longestRenewedMs = 30 * 60_000
 const laneLimit = 10
 const giveUpAfter = 20
 const nearMs = 1_000
+/** When to look again at what a transaction has locked. */
+const lockedMs = 2_000
 
 type Run = {
   readonly urgency: Urgency
@@ -91,7 +93,7 @@ export const drainTenant = async (
 
   let waitedFor: string | null = null
   for (;;) {
-    await runDue(drain, until)
+    const isIdle = await runDue(drain, until)
     const rules = drain.rules === null ? {} : { rules: drain.rules }
     const { due_at } = dataOf<{ due_at: string | null }>(await call('outbox_next', rules))
     if (!due_at) return
@@ -99,7 +101,9 @@ export const drainTenant = async (
     const wait = Date.parse(due_at) - services.now().getTime()
     const isNear = wait > 0 && wait <= nearMs && due_at !== waitedFor
     if (!isNear || performance.now() > until || asked.aborted) {
-      services.waker.wake(projectId, due_at)
+      // what is due and could not be leased is locked by a transaction, whose commit wakes again: another drain at once would find the same
+      const isLocked = isIdle && wait <= 0
+      services.waker.wake(projectId, isLocked ? new Date(Date.now() + lockedMs).toISOString() : due_at)
       return
     }
     waitedFor = due_at
@@ -137,8 +141,8 @@ const freePlaces = (running: Running, isTurnOver: boolean): number[] => {
   })
 }
 
-/** Leases as many rows as can be begun at once, until none is due, the turn is over or the server stops. */
-const runDue = async (drain: Drain, until: number): Promise<void> => {
+/** Leases as many rows as can be begun at once, until none is due (true), the turn is over or the server stops. */
+const runDue = async (drain: Drain, until: number): Promise<boolean> => {
   const { context, pace, bell } = drain
   const { asked } = context.services.stopping
   const running: Running = new Map()
@@ -161,7 +165,7 @@ const runDue = async (drain: Drain, until: number): Promise<void> => {
       }
       const { rows } = leased
       for (const row of rows) begin(drain, running, row, isTurnOver)
-      if (running.size === 0 && !sealing) break
+      if (running.size === 0 && !sealing) return true
       if (rows.length > 0) continue
       // what ends makes room, in its lane too; what is new may be more urgent, and does not wait for the sealer
       const changes = [...ends(running), rung, ...(sealing ? [sealing] : [])]
@@ -170,6 +174,7 @@ const runDue = async (drain: Drain, until: number): Promise<void> => {
       await orStopped(Promise.race(changes), asked).catch(() => undefined)
       clearTimeout(timer)
     }
+    return false
   } finally {
     await sealing
     await handBack(context, running)
