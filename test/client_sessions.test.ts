@@ -217,11 +217,18 @@ describe('refresh', () => {
   test('refuses what is no refresh token of this project', async () => {
     const { session_token, refresh_token } = await signIn()
     const theirs = (await other.app.post('/client/auth/anonymous')).data.refresh_token
-    for (const token of ['x', session_token, theirs, `${refresh_token}x`, project.developer.refreshToken]) {
+    for (const token of [
+      'x',
+      session_token,
+      theirs,
+      `${refresh_token}x`,
+      'x'.repeat(100_000),
+      project.developer.refreshToken,
+    ]) {
       expectRefusal(await refresh(token), 401, 'INVALID_TOKEN')
     }
     expectRefusal(await refresh(refresh_token, other.app), 401, 'INVALID_TOKEN')
-    for (const body of [{}, { refresh_token: '' }, { refresh_token: 1 }, { refresh_token: 'x'.repeat(4097) }]) {
+    for (const body of [{}, { refresh_token: '' }, { refresh_token: 1 }]) {
       expectRefusal(await app.post('/client/auth/refresh', body), 400, 'INVALID_INPUT')
     }
     // none of which has touched the session

@@ -1,11 +1,11 @@
-import { readdir, readFile, rm } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import pg from 'pg'
 import { afterAll, afterEach, describe, expect, inject, test } from 'vitest'
 import { root } from '#server/database/files.ts'
 import { createStopping, Stopped } from '#server/stopping.ts'
 import { startHarness } from '#test/support/harness.ts'
-import { ask, endServer, type ServerProcess, startServer, tellStory } from '#test/support/process.ts'
+import { ask, endPrograms, endServer, startServer, tellStory } from '#test/support/process.ts'
 import { startSecond } from '#test/support/second.ts'
 import { openTransaction, untilBlocked } from '#test/support/transaction.ts'
 import { drainTenant } from '#workers/drain.ts'
@@ -19,13 +19,7 @@ const { services } = harness.running
 const place = await services.fleet.placeOf(project.id)
 if (!place) throw new Error('the project has no database')
 
-const processes: ServerProcess[] = []
-afterAll(async () => {
-  for (const server of processes) {
-    await endServer(server)
-    await rm(server.dataDir, { recursive: true, force: true })
-  }
-}, 60_000)
+afterAll(endPrograms, 60_000)
 afterEach(async () => {
   await project.sql('delete from app.outbox')
   await harness.control('delete from graphile_worker._private_jobs')
@@ -290,7 +284,6 @@ describe('the process', () => {
     timeout: 180_000,
   }, async () => {
     const server = await startServer({ SHUTDOWN_SECONDS: '600' })
-    processes.push(server)
     const story = await tellStory(server.url)
     const event = { event_name: 'kept', id: crypto.randomUUID() }
     expect((await ask(server.url, 'POST', '/v1/client/events', event, story.user)).status).toBe(201)
@@ -313,7 +306,6 @@ describe('the process', () => {
     await expect.poll(() => postgresRuns(server.dataDir), { timeout: 20_000 }).toBe(false)
 
     const next = await startServer({ DATA_DIR: server.dataDir })
-    processes.push(next)
     const again = await ask(next.url, 'POST', '/v1/client/events', { events: [event] }, story.user)
     expect(again.body.data).toMatchObject({ accepted: 0, duplicates: 1 })
     await endServer(next)
@@ -321,7 +313,6 @@ describe('the process', () => {
 
   test('of several ends when its group is told, with what its members had begun', { timeout: 180_000 }, async () => {
     const server = await startServer({ WEB_CONCURRENCY: '2' })
-    processes.push(server)
     const story = await tellStory(server.url)
     const answers = Array.from({ length: 20 }, (_, n) =>
       ask(server.url, 'POST', '/v1/client/events', { event_name: `e${n}` }, story.user).then(

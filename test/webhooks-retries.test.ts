@@ -320,7 +320,11 @@ describe('many deliveries', () => {
     const { status } = await server.post('/client/events', { events: ids.map((id) => ({ id, event_name: 'paid' })) })
     expect(status).toBe(201)
     const { outbox: tasks } = await loadTasks()
-    await Promise.all([project.drain(), project.drain(), drainTenant(second.running.services, tasks, project.id)])
+    await Promise.all([
+      project.drain(),
+      project.drain(),
+      drainTenant(second.running.services, tasks, project.id, { turnMs: 60_000 }),
+    ])
     await project.drain()
     expect(new Set(receiver.requests.map(({ headers }) => headers['x-service-event-id']))).toEqual(new Set(ids))
     expect(receiver.requests).toHaveLength(1000)

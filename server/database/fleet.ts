@@ -25,8 +25,6 @@ export type Fleet = {
   confirm(projectId: string): Promise<boolean>
   /** Looks at every cluster: databases that are gone or were restored, and privileges that a restore has lost. */
   inspect(): Promise<void>
-  /** Queues a look at everything, for a start: what happened while nothing ran. */
-  queueSweep(): Promise<void>
   /** Removes a deleted project's database, then its rows in control; safe to run again. */
   remove(projectId: string): Promise<void>
   /** Queues the making or the removing of a database again, for the sweep. */
@@ -271,11 +269,6 @@ export const createFleet = (options: FleetOptions): Fleet => {
       await options.jobs.query(
         `select graphile_worker.add_job('tenant__' || $1, json_build_object('project_id', $2::text), job_key := $1 || ' ' || $2)`,
         [task, projectId],
-      )
-    },
-    async queueSweep() {
-      await options.jobs.query(
-        `select graphile_worker.add_job('fleet__sweep', job_key := 'sweep at start', max_attempts := 3)`,
       )
     },
     async queuePurge(purgeId) {

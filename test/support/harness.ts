@@ -280,7 +280,8 @@ export const startHarness = async (options: HarnessOptions = {}): Promise<Harnes
       as: (role, claims, text, values = []) => runAs(database, role, claims, text, values),
       async drain() {
         const { outbox } = await loadTasks()
-        await drainTenant(running.services, outbox, id)
+        // to the end, however slow the machine is: nothing wakes a tenant again here
+        await drainTenant(running.services, outbox, id, { turnMs: 120_000 })
       },
     }
   }
