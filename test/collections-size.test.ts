@@ -177,3 +177,11 @@ describe('a row that was too long before the rule came', () => {
     expect((await user.post(path, { a: letters(500_000) })).status).toBe(201)
   })
 })
+
+test('a filter of as many elements as a body holds is refused by name, in the time that a request has', async () => {
+  const many = Array(400_000).fill(1)
+  for (const value of [many, [many], { a: many }]) {
+    const { status, error } = await user.post(`${path}/find`, { filter: { column: 'meta', op: 'contains', value } })
+    expect([status, error?.code]).toEqual([400, 'INVALID_BODY'])
+  }
+})

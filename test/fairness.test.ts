@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
 import { startSecond } from '#test/support/second.ts'
-import { drainAlone } from '#workers/drain.ts'
+import { openTransaction } from '#test/support/transaction.ts'
+import { createBell } from '#workers/bell.ts'
+import { drainAlone, drainTenant } from '#workers/drain.ts'
 import { slotsOf, startWorkers } from '#workers/runner.ts'
-import { job, outboxTask, type Urgency } from '#workers/task.ts'
+import { job, type OutboxTask, outboxTask, type Urgency } from '#workers/task.ts'
 
 const harness = await startHarness({ env: { LOG_LEVEL: 'silent' } })
 const project = await harness.project()
@@ -153,4 +156,77 @@ test('a tenant that is woken again and again holds one slot: the drain that runs
   open()
   await first
   expect(await project.sql('select from app.outbox')).toEqual([])
+})
+
+describe('beside a background task that lasts', () => {
+  /** A drain that one such task keeps, and what else it ran. */
+  const startKept = async (turnMs: number, runs: OutboxTask['run']) => {
+    const { opened, open } = gate()
+    const tasks = new Map([
+      ['long', outboxTask('long', () => opened.then(() => null), { urgency: 'background' })],
+      ['usual', outboxTask('usual', runs)],
+    ])
+    await project.sql(`select internal.enqueue('long', 'a')`)
+    const bell = createBell()
+    const done = drainTenant(services, tasks, project.id, { turnMs }, bell)
+    const isLeased = async () => (await project.sql('select from app.outbox where locked_until is not null')).length
+    await expect.poll(isLeased).toBe(1)
+    const end = async () => {
+      open()
+      await done
+      expect(await project.sql('select from app.outbox')).toEqual([])
+    }
+    return { bell, end }
+  }
+
+  test('what follows from requests goes on, also when the turn of the drain is over', async () => {
+    const seen: unknown[] = []
+    const { bell, end } = await startKept(500, async (_, { key }) => {
+      seen.push(key)
+      return null
+    })
+    await sleep(600)
+    await project.sql(`select internal.enqueue('usual', 'delivery')`)
+    bell.ring()
+    await expect.poll(() => seen, { timeout: 5000 }).toEqual(['delivery'])
+    await end()
+  })
+
+  test('what is due again in a moment does not wait for its end', async () => {
+    let runs = 0
+    const { bell, end } = await startKept(60_000, async () => {
+      runs += 1
+      return runs < 3 ? new Date(services.now().getTime() + 100) : null
+    })
+    await project.sql(`select internal.enqueue('usual', 'again')`)
+    bell.ring()
+    await expect.poll(() => runs, { timeout: 10_000 }).toBe(3)
+    await end()
+  })
+})
+
+test('what is queued while another sealer is at work does not wait for its end', async () => {
+  const other = await openTransaction(project, 'app_worker', {})
+  await other.query('select pg_advisory_xact_lock(7305441130)')
+  await project.admin.post('/webhooks', { event_name: 'sealed', target_url: 'https://1.1.1.1/' })
+  const seen: unknown[] = []
+  const run: OutboxTask['run'] = async (_, { key }) => {
+    seen.push(key)
+    return null
+  }
+  const bell = createBell()
+  let looks = 0
+  const call: typeof services.database.call = (...args) => {
+    if (args[3] === 'audit_seal') looks += 1
+    return services.database.call(...args)
+  }
+  const watched = { ...services, database: { ...services.database, call } }
+  const done = drainTenant(watched, new Map([['t', outboxTask('t', run)]]), project.id, {}, bell)
+  await expect.poll(() => looks).toBeGreaterThan(2)
+  await project.sql(`select internal.enqueue('t', 'code')`)
+  bell.ring()
+  await expect.poll(() => seen, { timeout: 5000 }).toEqual(['code'])
+  await other.commit()
+  await done
+  expect(await project.sql('select from app.audit_digests')).toEqual([])
 })

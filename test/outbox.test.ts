@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
+import { openTransaction } from '#test/support/transaction.ts'
 import { drainTenant } from '#workers/drain.ts'
-import { outboxTask } from '#workers/task.ts'
+import { type OutboxTask, outboxTask } from '#workers/task.ts'
 import { fleetMaintain, fleetSweep, fleetSweepAll } from '#workers/tasks/fleet__sweep.ts'
 
 // tasks fail on purpose here, and say so in the log
@@ -386,6 +387,28 @@ describe('settling', () => {
     await settle(again!)
     expect(await rows()).toMatchObject([{ due_at: new Date(at(3600)) }])
   })
+})
+
+test('what an open transaction has locked is looked at again later, not at once and again', async () => {
+  harness.setTime(null)
+  await enqueue('t', 'locked')
+  const other = await openTransaction(project, 'app_worker', {})
+  await other.query('select from app.outbox for update')
+  await services.waker.flush()
+  await harness.control('delete from graphile_worker._private_jobs')
+  const seen: unknown[] = []
+  const run: OutboxTask['run'] = async (_, { key }) => {
+    seen.push(key)
+    return null
+  }
+  const drain = () => drainTenant(services, new Map([['t', outboxTask('t', run)]]), project.id)
+  await drain()
+  await services.waker.flush()
+  const jobs = await harness.control('select key, run_at > now() as is_later from graphile_worker.jobs')
+  expect([seen, jobs]).toEqual([[], [{ key: `${project.id}:timer`, is_later: true }]])
+  await other.commit()
+  await drain()
+  expect(seen).toEqual(['locked'])
 })
 
 describe('when to look again', () => {

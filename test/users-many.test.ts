@@ -265,6 +265,28 @@ describe('a bulk update', () => {
     expect(await membersOf(dynamic.id)).toEqual([])
   })
 
+  test('names at most 200 segments in a list, each once whatever it is called, in bounded time', {
+    timeout: 30_000,
+  }, async () => {
+    const user = await make()
+    const list = await segment({ kind: 'static' })
+    const { data } = await update([
+      { user_id: user.id, add_segments: Array(201).fill(list.key) },
+      { user_id: user.id, remove_segments: Array(201).fill(list.key) },
+      { user_id: user.id, add_segments: Array(200).fill(list.key) },
+    ])
+    expect(data.results.map(({ code }: { code?: string }) => code)).toEqual(['INVALID_BODY', 'INVALID_BODY', undefined])
+    expect(await membersOf(list.id)).toEqual([user.id])
+    // the whole body full of names: a database call has five seconds unless it asks for more
+    const [row] = await project.as(
+      'app_admin',
+      { 'app.caller': 'developer', statement_timeout: '5s' },
+      'select r.body from api.users_bulk_update($1) r',
+      [JSON.stringify([{ user_id: user.id, add_segments: Array(200_000).fill(list.key) }])],
+    )
+    expect(row.body.data.failed).toBe(1)
+  })
+
   test('of segments in other orders, many at once, never locks itself', { timeout: 30_000 }, async () => {
     const lists = await Promise.all(Array.from({ length: 4 }, () => segment({ kind: 'static' })))
     const answers = await Promise.all(

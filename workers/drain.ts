@@ -19,8 +19,16 @@ const longestRenewedMs = 30 * 60_000
 const laneLimit = 10
 const giveUpAfter = 20
 const nearMs = 1_000
+/** When to look again at what a transaction has locked. */
+const lockedMs = 2_000
 
-type Running = Map<OutboxRow, { readonly urgency: Urgency; readonly ended: Promise<void> }>
+type Run = {
+  readonly urgency: Urgency
+  /** Whether it began after the drain's turn. */
+  readonly isLate: boolean
+  readonly ended: Promise<void>
+}
+type Running = Map<OutboxRow, Run>
 type Drain = {
   readonly context: TenantContext
   readonly tasks: ReadonlyMap<string, OutboxTask>
@@ -85,7 +93,7 @@ export const drainTenant = async (
 
   let waitedFor: string | null = null
   for (;;) {
-    await runDue(drain, until)
+    const isIdle = await runDue(drain, until)
     const rules = drain.rules === null ? {} : { rules: drain.rules }
     const { due_at } = dataOf<{ due_at: string | null }>(await call('outbox_next', rules))
     if (!due_at) return
@@ -93,7 +101,9 @@ export const drainTenant = async (
     const wait = Date.parse(due_at) - services.now().getTime()
     const isNear = wait > 0 && wait <= nearMs && due_at !== waitedFor
     if (!isNear || performance.now() > until || asked.aborted) {
-      services.waker.wake(projectId, due_at)
+      // what is due and could not be leased is locked by a transaction, whose commit wakes again: another drain at once would find the same
+      const isLocked = isIdle && wait <= 0
+      services.waker.wake(projectId, isLocked ? new Date(Date.now() + lockedMs).toISOString() : due_at)
       return
     }
     waitedFor = due_at
@@ -117,38 +127,54 @@ export const rulesOf = (tasks: ReadonlyMap<string, OutboxTask>): string =>
 const urgencyOf = (tasks: ReadonlyMap<string, OutboxTask>, { task }: OutboxRow): Urgency =>
   tasks.get(task)?.share.urgency ?? 'usual'
 
-/** How many rows of each rank may begin now. At the end of its turn a drain begins only what a person waits for. */
-const freePlaces = (running: Running, isTurnOver: boolean): number[] =>
-  urgencies.map((urgency) => {
-    if (isTurnOver && urgency !== 'prompt') return 0
-    const taken = [...running.values()].filter((each) => each.urgency === urgency).length
+/**
+ * How many rows of each rank may begin now. At the end of its turn a drain begins only what a person waits for; and what follows from
+ * requests while something that lasts keeps the drain, for no other drain of this process takes the tenant meanwhile.
+ */
+const freePlaces = (running: Running, isTurnOver: boolean): number[] => {
+  const runs = [...running.values()]
+  const isKept = runs.some(({ isLate }) => !isLate)
+  return urgencies.map((urgency) => {
+    if (isTurnOver && (urgency === 'background' || (urgency === 'usual' && !isKept))) return 0
+    const taken = runs.filter((each) => each.urgency === urgency).length
     return Math.max(0, places[urgency] - taken)
   })
+}
 
-/** Leases as many rows as can be begun at once, until none is due, the turn is over or the server stops. */
-const runDue = async (drain: Drain, until: number): Promise<void> => {
+/** Leases as many rows as can be begun at once, until none is due (true), the turn is over or the server stops. */
+const runDue = async (drain: Drain, until: number): Promise<boolean> => {
   const { context, pace, bell } = drain
   const { asked } = context.services.stopping
   const running: Running = new Map()
   const stopRenewing = renew(context, running, pace)
   let sealing: Promise<void> | undefined
+  let canSeal = true
+  const seal = async () => {
+    canSeal = await sealTenant(context, () => performance.now() < until || running.size > 0)
+  }
   try {
     while (!asked.aborted) {
       const isTurnOver = performance.now() > until
       if (isTurnOver && running.size === 0) break
       const rung = bell.listen()
       const leased = await lease(drain, freePlaces(running, isTurnOver))
-      if (!sealing && leased.isUnsealed) {
-        sealing = sealTenant(context).finally(() => {
+      if (!sealing && canSeal && leased.isUnsealed) {
+        sealing = seal().finally(() => {
           sealing = undefined
         })
       }
       const { rows } = leased
-      for (const row of rows) begin(drain, running, row)
-      if (running.size === 0) break
-      // what ends makes room, in its lane too; what is new may be more urgent
-      if (rows.length === 0) await orStopped(Promise.race([...ends(running), rung]), asked).catch(() => undefined)
+      for (const row of rows) begin(drain, running, row, isTurnOver)
+      if (running.size === 0 && !sealing) return true
+      if (rows.length > 0) continue
+      // what ends makes room, in its lane too; what is new may be more urgent, and does not wait for the sealer
+      const changes = [...ends(running), rung, ...(sealing ? [sealing] : [])]
+      // nothing rings for what comes due again meanwhile, nor for what tasks queue
+      const timer = setTimeout(() => bell.ring(), nearMs)
+      await orStopped(Promise.race(changes), asked).catch(() => undefined)
+      clearTimeout(timer)
     }
+    return false
   } finally {
     await sealing
     await handBack(context, running)
@@ -183,9 +209,9 @@ const leasedOf = (reply: Reply): Leased => ({ rows: dataOf<OutboxRow[]>(reply), 
 const isMissing = (error: unknown) =>
   error instanceof ApiError && (error.status === 500 || error.code === 'TENANT_MIGRATION_PENDING')
 
-const begin = ({ context, tasks }: Drain, running: Running, row: OutboxRow): void => {
+const begin = ({ context, tasks }: Drain, running: Running, row: OutboxRow, isLate: boolean): void => {
   const ended = runRow(context, tasks, row).finally(() => running.delete(row))
-  running.set(row, { urgency: urgencyOf(tasks, row), ended })
+  running.set(row, { urgency: urgencyOf(tasks, row), isLate, ended })
 }
 
 /** Waits for what runs; at the end of a stop no longer, and its leases go back as they are. */

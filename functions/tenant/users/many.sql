@@ -102,19 +102,29 @@ create or replace function internal.bulk_segments(item jsonb, field text) return
 language plpgsql volatile as $$
 declare
   names constant jsonb := coalesce(nullif(bulk_segments.item -> bulk_segments.field, 'null'), '[]');
-  name text;
-  segment app.segments;
+  named record;
   segments uuid[] := '{}';
 begin
   if jsonb_typeof(names) <> 'array' or jsonb_path_exists(names, '$[*] ? (@.type() <> "string")') then
     perform internal.invalid(bulk_segments.field, 'must be a list of ids or keys of segments', 'INVALID_BODY');
   end if;
-  for name in select jsonb_array_elements_text(names) loop
-    segment := internal.definition_find(null::app.segments, name);
-    if segment.kind <> 'static' then
+  -- a project has no more segments than this
+  if jsonb_array_length(names) > 200 then
+    perform internal.invalid(bulk_segments.field, 'must have at most 200 elements', 'INVALID_BODY');
+  end if;
+  for named in
+    select coalesce(i.id, k.id) as id, coalesce(i.kind, k.kind) as kind
+      from (select t.name, min(t.n) as n from jsonb_array_elements_text(names) with ordinality as t (name, n) group by t.name) w
+      left join app.segments i on i.id = internal.as_uuid(w.name)
+      left join app.segments k on k.key = w.name and internal.as_uuid(w.name) is null
+     order by w.n
+  loop
+    if named.id is null then
+      perform internal.fail(404, 'NOT_FOUND', 'There is no such segment.');
+    elsif named.kind <> 'static' then
       perform internal.fail(400, 'SEGMENT_NOT_STATIC', 'The members of a dynamic segment follow from its rules.');
     end if;
-    segments := segments || segment.id;
+    segments := segments || named.id;
   end loop;
   return segments;
 end $$;
@@ -232,11 +242,10 @@ begin
   perform u.id from app.users u where u.id = any (array(select d.whose from internal.users_named(items) d)) order by u.id for no key update;
   -- then segments: they stay until the end, as the items were judged
   perform internal.segments_lock(array(
-    select w.name #>> '{}'
+    select distinct w.name #>> '{}'
       from jsonb_array_elements(items) e
-     cross join lateral (select jsonb_path_query(e.value, '$.add_segments[*]') as name
-                         union all
-                         select jsonb_path_query(e.value, '$.remove_segments[*]')) w));
+     cross join lateral (values (e.value -> 'add_segments'), (e.value -> 'remove_segments')) l (names)
+     cross join lateral jsonb_array_elements(case when jsonb_typeof(l.names) = 'array' then l.names else '[]' end) w (name)));
   begin
     select a.* into applied from internal.bulk_apply(items, coalesce(is_careful, false)) a;
   exception when unique_violation or data_exception then
