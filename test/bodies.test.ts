@@ -217,3 +217,48 @@ test('a number that JavaScript makes infinite deletes nothing', async () => {
   expect(answer.text).toMatch(/"score" ?: ?10{999}[,}]/)
   expect((await user.patch('/client/users/me', '{"properties":{"score":null}}')).data.properties).toEqual({ other: 1 })
 })
+
+describe('keys that JavaScript gives a meaning are keys like any other', async () => {
+  const odd = '{"__proto__":{"a":1},"constructor":{"b":12345678901234567890},"toString":1,"n":{"__proto__":1e25}}'
+  const kept =
+    '{"n": {"__proto__": 10000000000000000000000000}, "toString": 1, "__proto__": {"a": 1}, "constructor": {"b": 12345678901234567890}}'
+
+  test.each([
+    ['POST', '/client/groups', '{"name":"odd","metadata":ODD}', user],
+    ['POST', `${ofProject}/catalog`, '{"key":"odd","name":"Odd","item_type":"durable","metadata":ODD}', admin],
+    ['PATCH', '/client/users/me', '{"properties":ODD}', await project.user()],
+    ['POST', '/client/events', '{"event_name":"odd","properties":ODD}', user],
+    ['POST', `${ofProject}/config`, '{"key":"odd","value_type":"json","value":ODD}', admin],
+    ['POST', rows, '{"meta":ODD}', user],
+  ])('%s %s keeps them', async (method, path, text, client) => {
+    const response = await fetch(`${harness.url}/v1${path}`, {
+      method,
+      body: text.replace('ODD', odd),
+      headers: { ...client.headers, 'content-type': 'application/json' },
+    })
+    const answer = await response.text()
+    expect(response.status, answer).toBeLessThan(300)
+    expect(answer).toContain(kept)
+  })
+
+  test('as unknown fields they are left out', async () => {
+    for (const name of ['__proto__', 'constructor']) {
+      const code = name === 'constructor' ? 'ODD1' : 'ODD2'
+      const answer = await sent(
+        admin,
+        'POST',
+        `${ofProject}/currencies`,
+        `{"code":"${code}","name":"Odd","${name}":1e400}`,
+      )
+      expect(answer, JSON.stringify(answer)).toMatchObject({ status: 201 })
+    }
+  })
+
+  test('a number is no object, however it is spelled', async () => {
+    for (const number of ['1', '12345678901234567890', '1e400'])
+      expect(await sent(user, 'POST', '/client/groups', `{"name":"odd","metadata":${number}}`)).toMatchObject({
+        status: 400,
+        error: { code: 'INVALID_INPUT', details: { field: 'metadata', reason: 'must be an object' } },
+      })
+  })
+})

@@ -261,6 +261,11 @@ describe('numbers that a double cannot hold', () => {
     expect(lostNumber(sent, { a: sent['a'] })).toBeNull()
     expect(lostNumber(sent, { a: { b: [1, { rawJSON: '1e400' }] } })).toEqual(['a', 'b', '1'])
   })
+
+  test('a number that a schema left out is not lost, whatever its name', () => {
+    for (const name of ['other', 'constructor', 'toString', '__proto__'])
+      expect(lostNumber(exactJson(`{"${name}":1e400}`), {}), name).toBeNull()
+  })
 })
 
 test('UTF-8', () => {

@@ -255,3 +255,37 @@ describe('lists of other areas', () => {
     expect((await user.get('/client/config')).status).toBe(200)
   })
 })
+
+describe('the audit trail of large changes', async () => {
+  // in the project's own database, between changes that control knows
+  const trail = await harness.project()
+  const count = 24
+  for (let n = 0; n < count; n += 1) {
+    const value = Array.from({ length: 14_000 }, (_, at) => `${(n * 14_000 + at) * 7919}-${at}-${'x'.repeat(40)}`)
+    const { status } = await trail.admin.post('/config', { key: 'large', value_type: 'json', value })
+    expect(status).toBe(201)
+    if (n % 8 === 0) await trail.admin.post('/api-keys', { key_type: 'client', environment: 'production' })
+  }
+
+  test('its list has every row once, its export all, and each is verified', async () => {
+    const seen: string[] = []
+    let pages = 0
+    for (let cursor: string | null = ''; cursor !== null; pages += 1) {
+      const answer: Answer = await trail.admin.get(`/audit-events?limit=200${cursor && `&cursor=${cursor}`}`)
+      expect(answer.status, answer.text.slice(0, 300)).toBe(200)
+      expect(bytesOf(answer)).toBeLessThanOrEqual(mostBytes + envelope)
+      seen.push(...idsOf(answer.data))
+      cursor = answer.body.pagination.next_cursor
+    }
+    expect(pages).toBeGreaterThan(3)
+    expect(new Set(seen).size).toBe(seen.length)
+    expect(seen.length).toBeGreaterThanOrEqual(count + 3)
+
+    const { status, text } = await trail.admin.get('/audit-events/export')
+    const exported = text.trim().split('\n')
+    expect(status).toBe(200)
+    expect(exported.map((line) => JSON.parse(line).id)).toEqual(seen)
+    const verified = await trail.admin.get('/audit-events/verify')
+    expect(verified.data).toMatchObject({ verified: true, checked: seen.length })
+  })
+})

@@ -141,6 +141,31 @@ describe('a request that HTTP refuses has the envelope and a request id', () => 
   })
 })
 
+test('requests that came whole are answered first, in order, and then the one that is refused', async () => {
+  const good = `GET /health HTTP/1.1\r\nHost: ${host}\r\n\r\n`
+  const body = post(`Content-Length: ${login.length}\r\n`) + login
+  for (const [sent, bad, statuses] of [
+    [good, '\0\0\r\n\r\n', [200, 400]],
+    [body, '}}\r\n\r\n', [401, 400]],
+    [good + good + body, '\0\0\r\n\r\n', [200, 200, 401, 400]],
+    [good, `GET /health HTTP/1.1\r\nHost: a\r\nX-A: ${'a'.repeat(20_000)}\r\n\r\n`, [200, 431]],
+    [body, `CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n`, [401, 405]],
+  ] as const) {
+    const heard: number[] = []
+    for (let answer = await raw(sent + bad); ; answer = parse(answer.rest)) {
+      heard.push(answer.status)
+      if (answer.rest === '') break
+    }
+    expect(heard).toEqual(statuses)
+  }
+})
+
+test('OPTIONS that is no preflight has no answer of another form', async () => {
+  const { status, body, headers } = await raw(`OPTIONS /v1/client/config HTTP/1.1\r\nHost: ${host}\r\n${end}`)
+  expect([status, body]).toEqual([204, null])
+  expect(headers.get('access-control-allow-methods')).toBe('GET, HEAD, POST, PUT, PATCH, DELETE')
+})
+
 describe('what is unusual and right is served', () => {
   test.each([
     ['HTTP/1.0 without a Host', `GET /health HTTP/1.0\r\n\r\n`],

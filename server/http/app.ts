@@ -166,6 +166,8 @@ const corsFor =
       origin: isOpen ? '*' : origins.length > 0 ? origins : false,
       credentials: false,
       maxAge: 600,
+      // OPTIONS that asks for nothing is answered alike, and not with text beside our envelope
+      strictPreflight: false,
       methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
       exposedHeaders: ['X-Request-Id', 'Retry-After', 'ETag', 'Idempotency-Replayed'],
     })

@@ -60,14 +60,27 @@ const parserRefusals: Readonly<Record<string, ApiError>> = {
 }
 const notHttp = refusal(400, 'INVALID_INPUT', 'This is not HTTP.')
 
-/** A request that Node's parser refuses gets one last answer, unless another answer has begun on this connection. */
+/** The response that a connection works on: requests that came before it are answered. */
+const workOf = (socket: Duplex): ServerResponse | null =>
+  (socket as { _httpMessage?: ServerResponse | null })._httpMessage ?? null
+
+/** Ends the connection with this answer, behind those of the requests that came whole before it: their work is done, and they hear of it. */
+const endAfterOthers = (socket: Duplex, answer: ApiError, requestId: string): void => {
+  const earlier = workOf(socket)
+  if (!socket.writable) socket.destroy()
+  else if (!earlier?.req.complete) endWith(socket, answer, requestId)
+  // what is next in the pipeline, if anything, is the connection's work by then
+  else earlier.once('close', () => setImmediate(endAfterOthers, socket, answer, requestId))
+}
+
+/** A request that Node's parser refuses gets one last answer, unless its own has begun. */
 export const refuseUnparsed = (error: Error & { code?: string }, socket: Duplex): void => {
-  const inFlight = (socket as { _httpMessage?: ServerResponse | null })._httpMessage
-  if (error.code === 'ECONNRESET' || !socket.writable || inFlight?.headersSent) {
+  const inFlight = workOf(socket)
+  if (error.code === 'ECONNRESET' || !socket.writable || (inFlight?.headersSent && !inFlight.req.complete)) {
     socket.destroy()
     return
   }
-  endWith(socket, parserRefusals[error.code ?? ''] ?? notHttp, randomUUID())
+  endAfterOthers(socket, parserRefusals[error.code ?? ''] ?? notHttp, randomUUID())
 }
 
 const countHosts = ({ rawHeaders }: IncomingMessage): number => {
@@ -97,7 +110,11 @@ export const guardProtocol = (app: FastifyInstance): void => {
   app.server.on('connect', (request: IncomingMessage, socket: Duplex) => {
     const allow = { allow: 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS' }
     socket.on('error', () => socket.destroy())
-    endWith(socket, refusal(405, 'METHOD_NOT_ALLOWED', 'This server is no proxy.', null, allow), requestIdOf(request))
+    endAfterOthers(
+      socket,
+      refusal(405, 'METHOD_NOT_ALLOWED', 'This server is no proxy.', null, allow),
+      requestIdOf(request),
+    )
   })
   app.addHook('onRequest', (request, reply, done) => {
     const refused = refusedOf(request.raw)

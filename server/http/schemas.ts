@@ -53,7 +53,14 @@ export const Email = z
 
 /** Any JSON, null too, that is there. What is read was parsed from JSON; a recursive schema would stand in the document as a reference to nowhere. */
 export const Json: z.ZodType = z.unknown().refine((value) => value !== undefined, 'is required')
-export const JsonObject = z.record(z.string(), z.unknown())
+
+const isJsonObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !isExactNumber(value)
+
+/** A JSON object as it was sent. z.record would make a copy without `__proto__`, which in JSON is a key like any other. */
+export const JsonObject: z.ZodType<Record<string, unknown>> = z
+  .custom<Record<string, unknown>>(isJsonObject, 'must be an object')
+  .meta({ type: 'object', propertyNames: { type: 'string' }, additionalProperties: {} })
 const mostScore = 10n ** 18n
 const decimal = /^-?(\d{1,40})(?:\.(\d{1,40}))?$/
 

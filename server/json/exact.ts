@@ -113,7 +113,8 @@ export const lostNumber = (sent: unknown, made: unknown): readonly string[] | nu
   if (isExactNumber(sent)) return sent === made ? null : []
   if (sent === made || typeof made !== 'object' || made === null) return null
   for (const [key, item] of Object.entries(sent)) {
-    const lost = lostNumber(item, (made as Record<string, unknown>)[key])
+    // constructor, toString and __proto__ are on every object
+    const lost = Object.hasOwn(made, key) ? lostNumber(item, (made as Record<string, unknown>)[key]) : null
     if (lost) return [key, ...lost]
   }
   return null

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Arguments, dataOf, type Reply } from '#server/database/database.ts'
+import { pageBytes } from '#server/database/rows.ts'
 import { refusal } from '#server/errors.ts'
 import { projectOwner } from '#server/http/callers.ts'
 import type { Column } from '#server/http/csv.ts'
@@ -43,7 +44,8 @@ const cursorOf = (key: string) => Buffer.from(key).toString('base64url')
 
 const range = { since: Moment.optional(), until: Moment.optional() }
 
-type Row = { readonly key: string; readonly event: string }
+/** `is_cut`: 8 MB had no room for older ones of this place. */
+type Row = { readonly key: string; readonly event: string; readonly is_cut?: boolean }
 type Ask = (name: string, args: Arguments) => Promise<Reply>
 
 /** A project's trail is in two places: what control knows of the project, and the project's own database, once there is one. */
@@ -55,20 +57,39 @@ const placesOf = ({ call, resolved, services }: HandlerContext, failure: string)
   return [call, inTenant]
 }
 
-/** The newest `count` rows of both, put together by their keys. */
-const readRows = async (places: readonly Ask[], count: number, args: Arguments): Promise<Row[]> => {
-  const parts = await Promise.all(places.map((ask) => ask('audit_rows', { ...args, page_limit: count })))
-  return parts
-    .flatMap((reply) => dataOf<Row[]>(reply))
+type Rows = { readonly rows: readonly Row[]; readonly isCut: boolean }
+
+/** The newest `count` rows of both, put together by their keys, or as many as 8 MB hold: then they are cut. */
+const readRows = async (places: readonly Ask[], count: number, args: Arguments): Promise<Rows> => {
+  const replies = await Promise.all(places.map((ask) => ask('audit_rows', { ...args, page_limit: count })))
+  const parts = replies.map((reply) => dataOf<Row[]>(reply))
+  // a part that was cut says nothing of what is older than its last row
+  const ends = parts.flatMap((part) => part.filter(({ is_cut }) => is_cut).map(({ key }) => key))
+  const oldest = ends.sort().at(-1) ?? ''
+  const known = parts
+    .flat()
+    .filter(({ key }) => key >= oldest)
     .sort((a, b) => (a.key < b.key ? 1 : -1))
     .slice(0, count)
+  const rows = fitting(known)
+  return { rows, isCut: rows.length < known.length || (ends.length > 0 && rows.length < count) }
+}
+
+/** The first rows, as many as a page holds and at least one. */
+const fitting = (rows: readonly Row[]): readonly Row[] => {
+  let bytes = 0
+  const end = rows.findIndex(({ event }, index) => {
+    bytes += Buffer.byteLength(event)
+    return bytes > pageBytes && index > 0
+  })
+  return end < 0 ? rows : rows.slice(0, end)
 }
 
 const list = async (context: HandlerContext) => {
   const { limit, cursor, ...filters } = context.query as { limit: number; cursor?: string }
-  const rows = await readRows(placesOf(context, 'LIST_FAILED'), limit + 1, { ...filters, after: cursor })
+  const { rows, isCut } = await readRows(placesOf(context, 'LIST_FAILED'), limit + 1, { ...filters, after: cursor })
   const page = rows.slice(0, limit)
-  const last = rows.length > limit ? page.at(-1) : undefined
+  const last = isCut || rows.length > limit ? page.at(-1) : undefined
   const pagination = { next_cursor: last ? cursorOf(last.key) : null, total: null }
   // the rows are JSON already
   const events = page.map(({ event }) => event).join(',')
@@ -109,10 +130,10 @@ const exportAll = (context: HandlerContext) => {
     filename: `project-${context.resolved.edge?.projectId}-audit`,
     columns,
     async read(cursor) {
-      const rows = await readRows(places, batchSize, { ...bounds, after: cursor ?? undefined })
+      const { rows, isCut } = await readRows(places, batchSize, { ...bounds, after: cursor ?? undefined })
       return {
         rows: rows.map(({ event }) => event),
-        next_cursor: rows.length < batchSize ? null : (rows.at(-1)?.key ?? null),
+        next_cursor: isCut || rows.length === batchSize ? (rows.at(-1)?.key ?? null) : null,
       }
     },
   })

@@ -27,25 +27,42 @@ declare
   after_at constant timestamptz := split_part(audit_rows.after, ' ', 1)::timestamptz;
   after_position constant bigint := split_part(audit_rows.after, ' ', 2)::bigint;
   after_id constant uuid := split_part(audit_rows.after, ' ', 3)::uuid;
+  e app.audit_events;
+  line text;
+  bytes bigint := 0;
+  is_cut boolean := false;
+  keys text[] := '{}';
+  lines text[] := '{}';
 begin
+  for e in
+    select l.*
+      from app.audit_events l
+     where l.scope = own_scope
+       and (audit_rows.since is null or l.occurred_at >= audit_rows.since)
+       and (audit_rows.until is null or l.occurred_at < audit_rows.until)
+       and (after_at is null or (l.occurred_at <= after_at and (l.occurred_at, l.position, l.id) < (after_at, after_position, after_id)))
+       and (audit_rows.actor_id is null or l.actor ->> 'id' = audit_rows.actor_id)
+       and (audit_rows.action is null or starts_with(l.action, audit_rows.action))
+       and (audit_rows.target_type is null or l.target_type = audit_rows.target_type)
+       and (audit_rows.target_id is null or l.target_id = audit_rows.target_id)
+     order by l.occurred_at desc, l.position desc, l.id desc
+     limit audit_rows.page_limit
+  loop
+    -- one row at a time: a page of large changes is never made whole
+    line := internal.audit_json(e)::text;
+    bytes := bytes + octet_length(line);
+    is_cut := bytes > internal.page_bytes() and cardinality(keys) > 0;
+    exit when is_cut;
+    keys := keys || internal.audit_key(e);
+    lines := lines || line;
+  end loop;
   return internal.reply(200, (
-    select coalesce(json_agg(json_build_object('key', internal.audit_key(e), 'event', internal.audit_json(e)::text)
-                             order by e.occurred_at desc, e.position desc, e.id desc), '[]')
-      from (select l.*
-              from app.audit_events l
-             where l.scope = own_scope
-               and (audit_rows.since is null or l.occurred_at >= audit_rows.since)
-               and (audit_rows.until is null or l.occurred_at < audit_rows.until)
-               and (after_at is null or (l.occurred_at <= after_at and (l.occurred_at, l.position, l.id) < (after_at, after_position, after_id)))
-               and (audit_rows.actor_id is null or l.actor ->> 'id' = audit_rows.actor_id)
-               and (audit_rows.action is null or starts_with(l.action, audit_rows.action))
-               and (audit_rows.target_type is null or l.target_type = audit_rows.target_type)
-               and (audit_rows.target_id is null or l.target_id = audit_rows.target_id)
-             order by l.occurred_at desc, l.position desc, l.id desc
-             limit audit_rows.page_limit) e));
+    select coalesce(json_agg(json_build_object('key', r.key, 'event', r.event, 'is_cut', is_cut and r.n = cardinality(keys)) order by r.n), '[]')
+      from unnest(keys, lines) with ordinality as r (key, event, n)));
 end $$;
 comment on function api.audit_rows is
-  'One database''s part of a project''s trail, newest first, as texts: the server puts it together with the other''s. Supplement A5.';
+  'One database''s part of a project''s trail, newest first, as texts: the server puts it together with the other''s. Of rows of more than 8 MB the first that
+   fit, and is_cut on the last of them. Supplement A5.';
 
 create or replace function api.audit_row(event_id uuid) returns api.reply
 language sql stable as $$

@@ -197,6 +197,56 @@ language sql stable as $$
 $$;
 comment on function api.audit_sealed is 'Through which row, older than a key, one database''s part of a trail is sealed: {unsealed, first_unsealed, through {id, key}}.';
 
+create or replace function internal.audit_verify_limit(walk text, scope uuid, since timestamptz, until timestamptz, after_position bigint, page_limit int)
+returns int
+language plpgsql stable as $$
+declare
+  -- as stored: pglz makes a hundredth of it at best
+  most constant bigint := 1048576;
+  sizes bigint[];
+  bytes bigint := 0;
+begin
+  if audit_verify_limit.walk = 'seals' then
+    sizes := array(
+      select coalesce(pg_column_size(e.changes), 0)
+        from (select s.* from app.audit_seals s
+               where s.scope = audit_verify_limit.scope and s.position > audit_verify_limit.after_position
+                 and (audit_verify_limit.since is null or s.occurred_at >= audit_verify_limit.since)
+                 and (audit_verify_limit.until is null or s.occurred_at < audit_verify_limit.until)
+               order by s.position limit audit_verify_limit.page_limit) s
+        left join app.audit_events e on e.id = s.event_id and e.occurred_at = s.occurred_at
+       order by s.position);
+  elsif audit_verify_limit.walk = 'digests' then
+    sizes := array(
+      select coalesce(pg_column_size(e.changes), 0)
+        from (select d.* from app.audit_digests d
+               where d.scope = audit_verify_limit.scope and d.position > audit_verify_limit.after_position
+                 and (audit_verify_limit.since is null or d.occurred_at >= audit_verify_limit.since)
+                 and (audit_verify_limit.until is null or d.occurred_at < audit_verify_limit.until)
+               order by d.position limit audit_verify_limit.page_limit) d
+        left join app.audit_events e on e.id = d.event_id and e.occurred_at = d.occurred_at
+       order by d.position);
+  else
+    sizes := array(
+      select pg_column_size(e.changes)
+        from app.audit_events e
+       where e.scope = audit_verify_limit.scope and e.position > audit_verify_limit.after_position
+         and (e.hash is null) = (audit_verify_limit.walk = 'rows')
+         and (audit_verify_limit.since is null or e.occurred_at >= audit_verify_limit.since)
+         and (audit_verify_limit.until is null or e.occurred_at < audit_verify_limit.until)
+       order by e.position limit audit_verify_limit.page_limit);
+  end if;
+  for n in 1 .. cardinality(sizes) loop
+    bytes := bytes + sizes[n];
+    if bytes > most then
+      return greatest(n - 1, 1);
+    end if;
+  end loop;
+  return audit_verify_limit.page_limit;
+end $$;
+comment on function internal.audit_verify_limit is
+  'How many rows of a walk one step may verify: page_limit, or fewer, and at least one, where their changes have more than 1 MB as stored. Reads sizes only.';
+
 create or replace function api.audit_verify(since timestamptz default null, until timestamptz default null, after_position bigint default 0,
                                             page_limit int default 2000)
 returns api.reply
@@ -208,18 +258,22 @@ declare
   walk_size constant bigint := 1000000000000000;
   walk int := audit_verify.after_position / walk_size;
   after bigint := audit_verify.after_position % walk_size;
+  from_position bigint;
+  most int;
   step record;
   counted bigint := 0;
   is_over boolean;
 begin
   loop
+    -- from the very first: what was put in may have any position
+    from_position := case when after = 0 then -9223372036854775808 else after end;
+    most := internal.audit_verify_limit(walks[walk + 1], own_scope, audit_verify.since, audit_verify.until, from_position, audit_verify.page_limit);
     execute format('select * from internal.%I($1, $2, $3, $4, $5)', 'audit_verify_' || walks[walk + 1])
        into step using own_scope, audit_verify.since, audit_verify.until,
-                       -- from the very first: what was put in may have any position
-                       case when after = 0 then -9223372036854775808 else after end, audit_verify.page_limit;
+                       from_position, most;
     counted := counted + step.counted;
     after := greatest(least(coalesce(step.last_position, 0), walk_size - 1), 0);
-    exit when step.broken is not null or step.seen >= audit_verify.page_limit;
+    exit when step.broken is not null or step.seen >= most;
     walk := walk + 1;
     after := 0;
     exit when walk = cardinality(walks);
