@@ -68,6 +68,18 @@ describe('logins', () => {
     expect(['55000', '42501']).toContain(await reach('app_user', templateName(harness.prefix)))
   })
 
+  test('change their own settings, which every login may, until the next start', async () => {
+    const client = await login('app_user', project.database)
+    await client.query(`alter role current_user set application_name = 'mine';
+                        alter role current_user in database "${project.database}" set application_name = 'mine'`)
+    await client.end()
+    await start()
+    const kept = await asAdmin(`select from pg_db_role_setting where 'application_name=mine' = any (setconfig)`)
+    expect(kept.rows).toEqual([])
+    const { rows } = await (await login('app_user', project.database)).query('show timezone')
+    expect(rows).toEqual([{ TimeZone: 'UTC' }])
+  })
+
   test('make no temporary tables', async () => {
     const client = await login('app_user', project.database)
     expect(await client.query('create temporary table t ()').catch(refused)).toBe('42501')
