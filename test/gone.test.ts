@@ -161,6 +161,17 @@ describe('a database that is gone', () => {
     expect(found.clusters.find(({ name }) => name === 'away')?.error).toContain('ECONNREFUSED')
   })
 
+  test('nor one that refuses its login, which is an outage and no defect of the program', async () => {
+    const project = await harness.project()
+    const user = await project.user()
+    await onServer(`revoke connect on database "${project.database}" from login_app_user`)
+    await onServer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${project.database}'`)
+    expect((await user.get('/client/users/me')).error?.code).toBe('TENANT_UNAVAILABLE')
+    expect(await fleet.confirm(project.id)).toBe(false)
+    await fleet.inspect()
+    expect((await user.get('/client/users/me')).status).toBe(200)
+  })
+
   test('of an attempt that has ended since is not taken for the present one', async () => {
     const project = await harness.project()
     const seen = (attempt: number, is_there: boolean) =>
