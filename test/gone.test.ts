@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { connectAdmin } from '#server/database/cluster.ts'
-import { fleetStatus } from '#server/database/rollout.ts'
+import { fleetStatus, readyTenants } from '#server/database/rollout.ts'
 import { define } from '#test/support/collection_rows.ts'
 import { type Project, startHarness } from '#test/support/harness.ts'
 import { startSecond } from '#test/support/second.ts'
@@ -128,6 +128,9 @@ describe('a database that is gone', () => {
     await onServer(`alter database "${project.database}_away" rename to "${project.database}"`)
     expect((await project.admin.post('/reprovision')).error?.code).toBe('ALREADY_PROVISIONED')
     expect(await status(project)).toMatchObject({ status: 'ready', attempt: 1, error: null })
+    // the backup may be older than the program
+    const behind = await readyTenants(control.cluster, harness.prefix, fleet.programs.tenant.contentHash)
+    expect(behind).toMatchObject([{ projectId: project.id }])
     expect((await user.get('/client/users/me')).data.id).toBe(user.id)
   })
 

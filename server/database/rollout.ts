@@ -4,8 +4,14 @@ import { bootstrapRoles, type Cluster, connectAdmin, maintenanceDatabase } from 
 import type { Program } from '#server/database/files.ts'
 import { withClusterLock } from '#server/database/locks.ts'
 import { buildTemplate, migrateDatabase } from '#server/database/migrate.ts'
-import { controlName, type Programs, templateName } from '#server/database/prepare.ts'
-import { isLockedDown, repairPrivileges, type Wrong, wrongPrivileges } from '#server/database/privileges.ts'
+import { controlName, noteRestored, type Programs, templateName } from '#server/database/prepare.ts'
+import {
+  isLockedDown,
+  repairPrivileges,
+  restoredAmong,
+  type Wrong,
+  wrongPrivileges,
+} from '#server/database/privileges.ts'
 import { StartError } from '#server/errors.ts'
 import type { Secrets } from '#server/secrets.ts'
 
@@ -83,9 +89,10 @@ export const reloadInstallation = (
   log: Pick<Logger, 'warn'> = { warn: () => undefined },
 ) =>
   withClusterLock(cluster, async (admin) => {
-    await repairPrivileges(cluster, admin, prefix, log)
+    const restored = restoredAmong(await repairPrivileges(cluster, admin, prefix, log))
     const clusterId = await withControl(cluster, prefix, (control) => checkReloadable(control, programs))
     const applied = await migrateDatabase(cluster, controlName(prefix), withoutMigrations(programs.control))
+    await withControl(cluster, prefix, (control) => noteRestored(control, clusterId, restored))
     const template = await withControl(cluster, prefix, async (control) => {
       const { rows } = await control.query<{ content_hash: string }>(
         'select content_hash from app.templates where cluster_id = $1',
