@@ -112,6 +112,8 @@ const explain = (error: unknown): string => {
   if (code === 'ENOSPC') return `The disk is full: ${message}`
   if (code === 'ECONNREFUSED' || code === 'ENOTFOUND')
     return `The Postgres server of DATABASE_URL cannot be reached: ${message}`
+  if (code === '3D000' || code === '42501')
+    return `DATABASE_URL names a database that is there, such as postgres, and a role that may create databases and roles: ${message}`
   if (code === '28P01' || code === '28000') return `The Postgres server of DATABASE_URL refuses this role: ${message}`
   return stack ?? message
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { connectAdmin } from '#server/database/cluster.ts'
-import { fleetStatus } from '#server/database/rollout.ts'
+import { fleetStatus, readyTenants } from '#server/database/rollout.ts'
 import { define } from '#test/support/collection_rows.ts'
 import { type Project, startHarness } from '#test/support/harness.ts'
 import { startSecond } from '#test/support/second.ts'
@@ -128,6 +128,9 @@ describe('a database that is gone', () => {
     await onServer(`alter database "${project.database}_away" rename to "${project.database}"`)
     expect((await project.admin.post('/reprovision')).error?.code).toBe('ALREADY_PROVISIONED')
     expect(await status(project)).toMatchObject({ status: 'ready', attempt: 1, error: null })
+    // the backup may be older than the program
+    const behind = await readyTenants(control.cluster, harness.prefix, fleet.programs.tenant.contentHash)
+    expect(behind).toMatchObject([{ projectId: project.id }])
     expect((await user.get('/client/users/me')).data.id).toBe(user.id)
   })
 
@@ -159,6 +162,17 @@ describe('a database that is gone', () => {
     expect(await stored(project)).toBe('ready')
     const found = await fleetStatus(control.cluster, harness.prefix, fleet.programs, services.secrets)
     expect(found.clusters.find(({ name }) => name === 'away')?.error).toContain('ECONNREFUSED')
+  })
+
+  test('nor one that refuses its login, which is an outage and no defect of the program', async () => {
+    const project = await harness.project()
+    const user = await project.user()
+    await onServer(`revoke connect on database "${project.database}" from login_app_user`)
+    await onServer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${project.database}'`)
+    expect((await user.get('/client/users/me')).error?.code).toBe('TENANT_UNAVAILABLE')
+    expect(await fleet.confirm(project.id)).toBe(false)
+    await fleet.inspect()
+    expect((await user.get('/client/users/me')).status).toBe(200)
   })
 
   test('of an attempt that has ended since is not taken for the present one', async () => {

@@ -5,7 +5,7 @@ import { connectAdmin, grantConnect, type Role, targetOf } from '#server/databas
 import { numberedLock, takeLock, withClusterLock, withDatabaseLock } from '#server/database/locks.ts'
 import { createTenantDatabase } from '#server/database/migrate.ts'
 import { templateName } from '#server/database/prepare.ts'
-import { fleetStatus, reloadInstallation } from '#server/database/rollout.ts'
+import { fleetStatus, readyTenants, reloadInstallation } from '#server/database/rollout.ts'
 import { prepare } from '#server/start.ts'
 import { startHarness } from '#test/support/harness.ts'
 
@@ -66,6 +66,18 @@ describe('logins', () => {
     expect(await reach('control_auth', project.database)).toBe('42501')
     // 55000: it takes no connections
     expect(['55000', '42501']).toContain(await reach('app_user', templateName(harness.prefix)))
+  })
+
+  test('change their own settings, which every login may, until the next start', async () => {
+    const client = await login('app_user', project.database)
+    await client.query(`alter role current_user set application_name = 'mine';
+                        alter role current_user in database "${project.database}" set application_name = 'mine'`)
+    await client.end()
+    await start()
+    const kept = await asAdmin(`select from pg_db_role_setting where 'application_name=mine' = any (setconfig)`)
+    expect(kept.rows).toEqual([])
+    const { rows } = await (await login('app_user', project.database)).query('show timezone')
+    expect(rows).toEqual([{ TimeZone: 'UTC' }])
   })
 
   test('make no temporary tables', async () => {
@@ -200,6 +212,11 @@ describe('a database that was restored by hand', () => {
     else if (by === 'a reload') await reloadInstallation(cluster, harness.prefix, fleet.programs)
     else await fleet.inspect()
     expect(await wrong()).toEqual([])
+    // the backup may be older than the program; db:migrate and the next start look
+    const behind = () => readyTenants(cluster, harness.prefix, fleet.programs.tenant.contentHash)
+    expect(await behind()).toMatchObject([{ database: project.database }])
+    await fleet.migrate(project.id)
+    expect(await behind()).toEqual([])
     expect(await reach('control_auth', project.database)).toBe('42501')
     expect(await reach('app_user', control.database)).toBe('42501')
     expect((await project.user()).id).toEqual(expect.any(String))

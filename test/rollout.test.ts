@@ -128,3 +128,25 @@ test('another server gets its roles and its row, with its address sealed', async
     addCluster(cluster, harness.prefix, services.secrets, { name: 'own', dsn: cluster.dsn, capacity: 7 }),
   ).rejects.toThrow('own')
 })
+
+test('a server gets no new address where none of its databases is', async () => {
+  const add = () =>
+    addCluster(cluster, harness.prefix, services.secrets, { name: 'moved', dsn: cluster.dsn, capacity: 7 })
+  await add()
+  const project = await harness.project()
+  const [kept] = await harness.control('select cluster_id, database_name from app.tenants where project_id = $1', [
+    project.id,
+  ])
+  await harness.control(
+    `update app.tenants set database_name = 'elsewhere', cluster_id = (select id from app.clusters where name = 'moved') where project_id = $1`,
+    [project.id],
+  )
+  await expect(add()).rejects.toThrow('None of the 1 databases of "moved" is on that server')
+  await harness.control('update app.tenants set database_name = $2 where project_id = $1', [
+    project.id,
+    kept.database_name,
+  ])
+  await add()
+  await harness.control('update app.tenants set cluster_id = $2 where project_id = $1', [project.id, kept.cluster_id])
+  await harness.control(`delete from app.clusters where name = 'moved'`)
+})

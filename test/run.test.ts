@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { root } from '#server/database/files.ts'
@@ -50,6 +50,24 @@ const kill = (pid: number) => {
     // it has ended just now
   }
 }
+
+test('a run whose keeper was killed too is cleared away by the keeper of a later one', {
+  timeout: 60_000,
+}, async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'trellis-run-'))
+  const left = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)', folder], { stdio: 'ignore' })
+  const ended = once(left, 'exit')
+  try {
+    // as a later run starts it: without an input that could close
+    const keeper = spawn(process.execPath, [join(root, 'test/support/keeper.ts'), folder], { stdio: 'ignore' })
+    expect(await once(keeper, 'exit')).toEqual([0, null])
+    expect(await ended).toEqual([null, 'SIGKILL'])
+    expect(await readdir(tmpdir())).not.toContain(basename(folder))
+  } finally {
+    left.kill('SIGKILL')
+    await rm(folder, { recursive: true, force: true })
+  }
+})
 
 test('a program that ends without cleaning up leaves nothing', {
   timeout: 120_000,

@@ -43,6 +43,8 @@ begin
                    'The database of this project is gone. Restore it from a backup, or POST reprovision for a new, empty one.') end,
          completed_at = case when tenant_seen.is_there then internal.now() end,
          moved_at = internal.now(),
+         -- a backup may be older than the program
+         content_hash = case when tenant_seen.is_there then '' else t.content_hash end,
          steps = (select jsonb_agg(s.value || jsonb_build_object('status', case when tenant_seen.is_there then 'succeeded'
                                                                                 when s.value ->> 'name' = 'create_database' then 'failed'
                                                                                 else 'pending' end) order by s.n)
@@ -64,6 +66,26 @@ end $$;
 comment on function api.tenant_seen is
   'Its own cluster says whether the database of this attempt is there: a ready tenant without one becomes failed with DATABASE_GONE, one that was
    restored becomes ready again. true when that was news. Locks the tenant.';
+
+create or replace function api.tenants_restored(cluster_id uuid, databases json) returns api.reply
+language plpgsql volatile as $$
+declare
+  restored uuid;
+begin
+  for restored in
+    update app.tenants t set content_hash = ''
+     where t.cluster_id = tenants_restored.cluster_id
+       and t.status = 'ready'
+       and t.database_name in (select n from json_array_elements_text(tenants_restored.databases) n)
+    returning t.project_id
+  loop
+    perform internal.changed('project:' || restored);
+  end loop;
+  return internal.reply(200, 'true');
+end $$;
+comment on function api.tenants_restored is
+  'These databases were restored by hand, perhaps from a backup of an older program: db:migrate and the next start bring them to this one. Not at
+   once, as the restore may still run. Locks the tenants.';
 
 create or replace function api.health() returns api.reply
 language sql stable as $$

@@ -5,7 +5,7 @@ import { type Database, dataOf, type Place } from '#server/database/database.ts'
 import { withClusterLock, withDatabaseLock } from '#server/database/locks.ts'
 import { buildTemplate, createTenantDatabase, migrateDatabase } from '#server/database/migrate.ts'
 import { type Programs, templateName } from '#server/database/prepare.ts'
-import { repairPrivileges } from '#server/database/privileges.ts'
+import { repairPrivileges, restoredAmong } from '#server/database/privileges.ts'
 import type { Secrets } from '#server/secrets.ts'
 
 /** What workers do to databases: make them, and bring them to the newest program. */
@@ -205,14 +205,15 @@ export const createFleet = (options: FleetOptions): Fleet => {
   const inspectCluster = async (id: string): Promise<void> => {
     const cluster = await clusterOf(id)
     if (!cluster) return
-    const databases = await asAdmin(cluster, async (admin) => {
+    const { databases, restored } = await asAdmin(cluster, async (admin) => {
       const { rows } = await admin.query<{ datname: string }>(
         `select datname from pg_catalog.pg_database where starts_with(datname, $1)`,
         [`${prefix}_`],
       )
-      await repairPrivileges(cluster, admin, prefix, log)
-      return rows.map(({ datname }) => datname)
+      const restored = restoredAmong(await repairPrivileges(cluster, admin, prefix, log))
+      return { databases: rows.map(({ datname }) => datname), restored }
     })
+    if (restored.length > 0) await asWorker('tenants_restored', { cluster_id: id, databases: restored })
     const moved = await asWorker<string[]>('fleet_moved', { cluster_id: id, databases })
     for (const projectId of moved) await confirm(projectId)
   }

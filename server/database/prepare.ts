@@ -5,7 +5,7 @@ import { adminConfig, bootstrapRoles, type Cluster, connectAdmin, databaseExists
 import type { Program } from '#server/database/files.ts'
 import { withClusterLock } from '#server/database/locks.ts'
 import { buildTemplate, createControl, migrateDatabase } from '#server/database/migrate.ts'
-import { repairPrivileges } from '#server/database/privileges.ts'
+import { repairPrivileges, restoredAmong } from '#server/database/privileges.ts'
 import { StartError } from '#server/errors.ts'
 import type { Secrets } from '#server/secrets.ts'
 
@@ -37,12 +37,13 @@ export const prepareInstallation = (
       if (await databaseExists(admin, control)) await checkKey(cluster, control, secrets)
       await bootstrapRoles(admin, secrets)
       await createControl(admin, control)
-      await repairPrivileges(cluster, admin, prefix, log)
+      const restored = restoredAmong(await repairPrivileges(cluster, admin, prefix, log))
       await migrateControl(cluster, control, programs.control, log)
       await storeKey(cluster, control, secrets)
       const client = await connectAdmin(cluster, control)
       try {
         const clusterId = await ensureCluster(client)
+        await noteRestored(client, clusterId, restored)
         await ensureTemplate(cluster, admin, client, clusterId, templateName(prefix), programs.tenant, log)
         return { clusterId }
       } finally {
@@ -104,6 +105,12 @@ const storeKey = async (cluster: Cluster, control: string, secrets: Secrets): Pr
   } finally {
     await client.end()
   }
+}
+
+/** In control, that these databases may be older than it says. */
+export const noteRestored = async (control: pg.Client, clusterId: string, databases: readonly string[]) => {
+  if (databases.length === 0) return
+  await control.query('select from api.tenants_restored($1, $2)', [clusterId, JSON.stringify(databases)])
 }
 
 const ensureCluster = async (control: pg.Client): Promise<string> => {

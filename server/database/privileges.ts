@@ -47,6 +47,12 @@ const repair = async (cluster: Cluster, admin: pg.Client, { database, kind }: Wr
   await lockDown(client).finally(() => client.end())
 }
 
+/** Databases of projects that were made by hand, as a restore does: their own privileges are lost, and their content may be older than control says. */
+export const restoredAmong = (found: readonly Wrong[]): string[] =>
+  found
+    .filter(({ kind, problems }) => kind === 'tenant' && problems.includes('a login may not connect'))
+    .map(({ database }) => database)
+
 /** Repairs what is ours to repair; answers what was wrong before. One database that fails holds up no other. */
 export const repairPrivileges = async (
   cluster: Cluster,

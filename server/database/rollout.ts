@@ -4,8 +4,14 @@ import { bootstrapRoles, type Cluster, connectAdmin, maintenanceDatabase } from 
 import type { Program } from '#server/database/files.ts'
 import { withClusterLock } from '#server/database/locks.ts'
 import { buildTemplate, migrateDatabase } from '#server/database/migrate.ts'
-import { controlName, type Programs, templateName } from '#server/database/prepare.ts'
-import { isLockedDown, repairPrivileges, type Wrong, wrongPrivileges } from '#server/database/privileges.ts'
+import { controlName, noteRestored, type Programs, templateName } from '#server/database/prepare.ts'
+import {
+  isLockedDown,
+  repairPrivileges,
+  restoredAmong,
+  type Wrong,
+  wrongPrivileges,
+} from '#server/database/privileges.ts'
 import { StartError } from '#server/errors.ts'
 import type { Secrets } from '#server/secrets.ts'
 
@@ -83,9 +89,10 @@ export const reloadInstallation = (
   log: Pick<Logger, 'warn'> = { warn: () => undefined },
 ) =>
   withClusterLock(cluster, async (admin) => {
-    await repairPrivileges(cluster, admin, prefix, log)
+    const restored = restoredAmong(await repairPrivileges(cluster, admin, prefix, log))
     const clusterId = await withControl(cluster, prefix, (control) => checkReloadable(control, programs))
     const applied = await migrateDatabase(cluster, controlName(prefix), withoutMigrations(programs.control))
+    await withControl(cluster, prefix, (control) => noteRestored(control, clusterId, restored))
     const template = await withControl(cluster, prefix, async (control) => {
       const { rows } = await control.query<{ content_hash: string }>(
         'select content_hash from app.templates where cluster_id = $1',
@@ -298,7 +305,23 @@ export const addCluster = async (
   added: { name: string; dsn: string; capacity: number },
 ): Promise<void> => {
   if (added.name === 'own') throw new StartError('"own" is the server of the control database. Choose another name.')
-  await withClusterLock({ id: '', dsn: added.dsn }, (admin) => bootstrapRoles(admin, secrets))
+  const placed = await withControl(cluster, prefix, async (control) => {
+    const { rows } = await control.query<{ name: string }>(
+      `select t.database_name as name from app.tenants t join app.clusters c on c.id = t.cluster_id
+        where c.name = $1 and t.status = 'ready'`,
+      [added.name],
+    )
+    return rows.map(({ name }) => name)
+  })
+  await withClusterLock({ id: '', dsn: added.dsn }, async (admin) => {
+    const { rows } = await admin.query('select from pg_catalog.pg_database where datname = any ($1) limit 1', [placed])
+    // each of them would be taken for gone, and made anew empty there
+    if (placed.length > 0 && rows.length === 0)
+      throw new StartError(
+        `None of the ${placed.length} databases of "${added.name}" is on that server: is the address right?`,
+      )
+    await bootstrapRoles(admin, secrets)
+  })
   await withControl(cluster, prefix, (control) =>
     control.query(
       `insert into app.clusters (name, dsn_sealed, capacity) values ($1, $2, $3)

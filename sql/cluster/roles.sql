@@ -7,6 +7,7 @@ declare
   role_name text;
   login_name text;
   verifier text;
+  place text;
   is_16_or_newer constant boolean := current_setting('server_version_num')::int >= 160000;
 begin
   if not exists (select from pg_roles where rolname = 'trellis_owner') then
@@ -31,6 +32,16 @@ begin
       execute format('create role %I login noinherit', login_name);
     end if;
     execute format('alter role %I password %L', login_name, verifier);
+    -- every login may change its own settings, which outlive its connection: a statement_timeout of 1 ms would stop all projects
+    execute format('alter role %I reset all', login_name);
+    for place in
+      select d.datname
+        from pg_db_role_setting s
+        join pg_database d on d.oid = s.setdatabase
+       where s.setrole = login_name::regrole
+    loop
+      execute format('alter role %I in database %I reset all', login_name, place);
+    end loop;
     -- a time that is sent without a zone is UTC, whatever the server's own zone is
     execute format('alter role %I set timezone to %L', login_name, 'UTC');
     -- calls take milliseconds: compiling a plan that only looks dear takes longer than running it
