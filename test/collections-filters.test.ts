@@ -230,6 +230,16 @@ describe('what a filter does wrong', async () => {
     ).toBe('value')
   })
 
+  test('a filter has at most 5000 elements in all, also where a smaller one of its form was compiled before', async () => {
+    const lists = (count: number) => ({
+      and: Array.from({ length: 5 }, () => ({ column: 'title', op: 'in', value: Array(count).fill('a') })),
+    })
+    expect((await user.post(`${path}/find`, { filter: lists(900) })).status).toBe(200)
+    const refused = await user.post(`${path}/find`, { filter: lists(1000) })
+    expect(refused).toMatchObject({ status: 400, error: { code: 'INVALID_BODY' } })
+    expect(refused.error?.message).toContain('5000')
+  })
+
   test('lists have at most 1000 elements and a search 200 characters, in bodies and in query strings', async () => {
     const list = (count: number) => Array.from({ length: count }, () => 'a')
     for (const column of ['title', 'meta', 'tags'])

@@ -294,6 +294,12 @@ describe('what is refused', () => {
       leaf('contains', { a: [{ b: Array(998).fill(1) }, 2] }),
       'value: must have at most 1000 elements, those of nested lists and objects included',
     ],
+    ['four lists of 1000', { and: Array.from({ length: 4 }, () => leaf('in', Array(1000).fill('a'))) }, null],
+    [
+      'five lists of 1000',
+      { and: Array.from({ length: 5 }, () => leaf('in', Array(1000).fill('a'))) },
+      'must have at most 5000 elements in all, those of its values included',
+    ],
     ['like of 1000 characters', leaf('like', '🌱'.repeat(1000)), null],
     ['ilike of 1001 characters', leaf('ilike', 'x'.repeat(1001)), 'value: must have at most 1000 characters'],
     ['contains of null', leaf('contains', null), 'value: must not be null'],

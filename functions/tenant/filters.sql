@@ -395,12 +395,18 @@ begin
   select p.path, p.reason into path, reason
     from internal.filter_node_problem(filter_check.filter::jsonb, '', 1, 0) p;
   if reason is null then
-    path := null;
+    -- fifty lists of a thousand would be looked through at every row
+    if octet_length(filter_check.filter::text) > 10000 and internal.json_elements_exceed(filter_check.filter::jsonb, 5000) then
+      path := '';
+      reason := 'must have at most 5000 elements in all, those of its values included';
+    else
+      path := null;
+    end if;
   end if;
 end $$;
 comment on function internal.filter_check is
   'The first thing that is wrong with a filter: path such as and[1].value, empty for the filter itself, and a short reason.
-   Both are null when it is well-formed. At most 8 levels of and, or and not, 50 conditions, and 1,000 elements in a value. Null is not a filter.';
+   Both are null when it is well-formed. At most 8 levels of and, or and not, 50 conditions, 1,000 elements in a value, and 5,000 in all. Null is not a filter.';
 
 create or replace function internal.filter_problem(filter json) returns text
 language sql immutable parallel safe as $$
