@@ -4,9 +4,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import { type AddressInfo, isIP } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import ipaddr from 'ipaddr.js'
+import { runFolder } from '#test/support/run.ts'
 
 export type Authority = { readonly name: string; readonly key: KeyObject; readonly certificate: string }
 export type Leaf = { readonly key: string; readonly certificate: string }
@@ -140,7 +140,7 @@ const record = async (request: IncomingMessage): Promise<ReceivedRequest> => {
 const answerOk = (_request: ReceivedRequest, response: ServerResponse) => response.end('ok')
 
 const authorityFile = async (authority: Authority) => {
-  const folder = await mkdtemp(join(tmpdir(), 'trellis-ca-'))
+  const folder = await mkdtemp(join(await runFolder(), 'ca-'))
   const caFile = join(folder, 'ca.pem')
   await writeFile(caFile, authority.certificate)
   return { caFile, remove: () => rm(folder, { recursive: true }) }
