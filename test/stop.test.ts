@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import pg from 'pg'
@@ -291,8 +292,10 @@ describe('the process', () => {
     socket.on('error', () => undefined)
     const key = `x-api-key: ${story.key['x-api-key']}`
     socket.write(
-      `POST /v1/client/auth/anonymous HTTP/1.1\r\nHost: x\r\n${key}\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{`,
+      `POST /v1/client/auth/anonymous HTTP/1.1\r\nHost: x\r\n${key}\r\nContent-Type: application/json\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n{`,
     )
+    // the server has read the request: it is under way
+    await once(socket, 'data')
     // as Ctrl-C under npm does: the terminal's and npm's are one wish
     server.child.kill('SIGINT')
     server.child.kill('SIGINT')
