@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { tenantName } from '#server/database/prepare.ts'
-import { refusal } from '#server/errors.ts'
+import { ApiError, refusal } from '#server/errors.ts'
 import { developer, projectOwner } from '#server/http/callers.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { data, Email, Text, Time, Uuid } from '#server/http/schemas.ts'
@@ -182,6 +182,7 @@ const reprovision = async ({ body, call, resolved, services }: HandlerContext) =
   const id = resolved.edge?.projectId ?? ''
   await services.fleet.confirm(id).catch((error: Error) => {
     services.log.warn({ project: id, error: error.message }, 'whether the database is there is not known')
+    if (error instanceof ApiError && error.status === 500) throw refusal(500, 'UPDATE_FAILED', error.message)
     throw refusal(503, 'TENANT_UNAVAILABLE', 'The database is not available at the moment.', null, {
       'Retry-After': '5',
     })
