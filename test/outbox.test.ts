@@ -254,6 +254,18 @@ describe('fairness within a project', () => {
     expect([most, runs, await rows()]).toEqual([1, 12, []])
   })
 
+  test('one drain runs all rows of a task that runs one at a time, also when one ends while the next is asked for', async () => {
+    await many('rarity', 60, at(-1))
+    let runs = 0
+    const run = async () => {
+      runs += 1
+      return null
+    }
+    const tasks = new Map([['rarity', outboxTask('rarity', run, { atOnce: 1 })]])
+    await drainTenant(services, tasks, project.id, { turnMs: 60_000 })
+    expect([runs, await rows()]).toEqual([60, []])
+  })
+
   test('a task without a key that many queue runs once for all of them, and comes back once', async () => {
     await Promise.all(Array.from({ length: 30 }, () => enqueue('rarity', null)))
     let runs = 0

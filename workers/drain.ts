@@ -157,6 +157,7 @@ const runDue = async (drain: Drain, until: number): Promise<boolean> => {
       const isTurnOver = performance.now() > until
       if (isTurnOver && running.size === 0) break
       const rung = bell.listen()
+      const wasRunning = running.size > 0
       const leased = await lease(drain, freePlaces(running, isTurnOver))
       if (!sealing && canSeal && leased.isUnsealed) {
         sealing = seal().finally(() => {
@@ -165,8 +166,12 @@ const runDue = async (drain: Drain, until: number): Promise<boolean> => {
       }
       const { rows } = leased
       for (const row of rows) begin(drain, running, row, isTurnOver)
-      if (running.size === 0 && !sealing) return true
       if (rows.length > 0) continue
+      if (running.size === 0 && !sealing) {
+        // what ended while the lease was asked for has left its place to another row
+        if (wasRunning) continue
+        return true
+      }
       // what ends makes room, in its lane too; what is new may be more urgent, and does not wait for the sealer
       const changes = [...ends(running), rung, ...(sealing ? [sealing] : [])]
       // nothing rings for what comes due again meanwhile, nor for what tasks queue
