@@ -11,8 +11,8 @@ import type { Steady, SteadyCommand } from '../bench/support/steady.ts'
 import { connectAdmin } from '../server/database/cluster.ts'
 import { report } from './support/page.ts'
 
-const rounds = 5
-const seconds = 6
+const isShort = process.argv.includes('--short')
+const [rounds, seconds] = isShort ? [3, 5] : [5, 6]
 const rows = 200_000
 const atOnce = 12
 
