@@ -116,7 +116,7 @@ const heavy: Readonly<Record<string, { path: string; body: object }>> = {
       order: [{ column: 'ranks', direction: 'desc' }],
     },
   },
-  'a filter of a hundred leaves that no index serves': {
+  'a filter of forty patterns that no index serves': {
     path: 'find',
     body: {
       filter: {
