@@ -98,7 +98,7 @@ describe('logins', () => {
       'select loread(0, 1)',
       "select lowrite(0, 'x')",
       "select lo_import('/etc/passwd')",
-      "select lo_export(1, '/tmp/x')",
+      "select lo_export(1, 'x')",
       'select pg_terminate_backend(1)',
       'select pg_cancel_backend(1)',
       'select pg_advisory_lock(1)',
