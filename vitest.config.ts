@@ -1,5 +1,5 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
-import { secondTries } from './test/support/second_tries.ts'
 
 export default defineConfig({
   test: {
@@ -7,13 +7,12 @@ export default defineConfig({
     setupFiles: ['test/support/setup.ts'],
     globalSetup: ['test/support/global.ts'],
     pool: 'forks',
-    maxWorkers: 2,
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    // a worker runs many files: the server's modules are evaluated once, not once a file
+    isolate: false,
+    maxWorkers: Math.min(8, Math.max(2, availableParallelism())),
     // what is waited for may take long on a busy machine; what never comes fails all the same
-    expect: { poll: { timeout: 10_000 } },
-    // what is broken fails twice; alone, or in a part of the suite, a test has one try
-    retry: process.env['TRELLIS_WHOLE_SUITE'] ? 1 : 0,
-    reporters: ['default', secondTries],
+    testTimeout: 180_000,
+    hookTimeout: 240_000,
+    expect: { poll: { timeout: 30_000 }, requireAssertions: true },
   },
 })

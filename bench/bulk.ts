@@ -1,7 +1,7 @@
 // npm run bench:bulk: bulk updates of 1,000 items over HTTP, and what other administrators wait meanwhile.
 
 import { tenantName } from '#server/database/prepare.ts'
-import { ask, tellStory } from '#test/support/process.ts'
+import { ask, createTestProject } from '#test/support/process.ts'
 import { asAdmin, install } from './support/installation.ts'
 import { figure, medianOf, table } from './support/numbers.ts'
 import { type Aim, aimLine, circumstances, publish, say } from './support/results.ts'
@@ -89,7 +89,7 @@ const main = async () => {
   const installation = await install()
   try {
     const server = await installation.serve({ GENERAL_RATE_LIMITS: 'off' })
-    const { developer, projectId } = await tellStory(server.url)
+    const { developer, projectId } = await createTestProject(server.url)
     const database = tenantName('trellis', projectId)
     await asAdmin(
       installation.cluster,

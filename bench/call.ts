@@ -9,7 +9,7 @@ import { endServer } from '#test/support/process.ts'
 import type { Called, CallerCommand, Way } from './support/caller.ts'
 import type { Child } from './support/child.ts'
 import { postgresCpu, requireProc } from './support/cpu.ts'
-import { asAdmin, type Installation, install, type Story, tell } from './support/installation.ts'
+import { asAdmin, createScenario, type Installation, install, type Scenario } from './support/installation.ts'
 import { figure, medianOf, medianRatio, table } from './support/numbers.ts'
 import { findPgbench, runPgbench, type Script, writeScript } from './support/pgbench.ts'
 import { functionsDuring, type Profile, summarize, timeFunctions, writesNote } from './support/profile.ts'
@@ -37,7 +37,7 @@ const names = {
 }
 
 /** What each setting of the call holds when this user makes it. */
-const settingsOf = ({ users, projectId }: Story): Readonly<Record<string, string>> => ({
+const settingsOf = ({ users, projectId }: Scenario): Readonly<Record<string, string>> => ({
   role: 'app_user',
   'app.caller': 'user',
   'app.user_id': users[0]?.userId ?? '',
@@ -47,8 +47,8 @@ const settingsOf = ({ users, projectId }: Story): Readonly<Record<string, string
   statement_timeout: '5000',
 })
 
-const setupOf = (text: string, story: Story): Statement => {
-  const settings = settingsOf(story)
+const setupOf = (text: string, scenario: Scenario): Statement => {
+  const settings = settingsOf(scenario)
   const names = [...text.matchAll(/set_config\('([^']+)', \$\d+, true\)/g)].map(([, name = '']) => name)
   return { name: 'bench_setup', text, values: names.map((name) => settings[name] ?? '') }
 }
@@ -79,14 +79,14 @@ const pgbenchContestants = async (
   subject: string,
   setup: Statement,
   target: Statement,
-  story: Story,
+  scenario: Scenario,
   login: Target,
 ): Promise<Contestant[]> => {
   const call = asScript('v', target)
   const lines = ['\\startpipeline', asScript('s', setup), call, '\\endpipeline']
   const values = { ...variablesOf('s', setup), ...variablesOf('v', target) }
   const switched = await writeScript(folder, `${target.name}_switched`, lines, { values, session: {} })
-  const { role, 'app.user_id': userId } = settingsOf(story)
+  const { role, 'app.user_id': userId } = settingsOf(scenario)
   const session = { role: role ?? '', 'app.user_id': userId ?? '' }
   const plain = await writeScript(folder, `${target.name}_plain`, [call], { values: variablesOf('v', target), session })
   return [
@@ -99,7 +99,7 @@ const pgbenchContestants = async (
  * pgbench prepares every statement before it runs the first, so its login must find their names; our own logins find none.
  * What it may do is still nothing but switch.
  */
-const makePgbenchLogin = async ({ cluster }: Installation, { database, target }: Story): Promise<Target> => {
+const makePgbenchLogin = async ({ cluster }: Installation, { database, target }: Scenario): Promise<Target> => {
   const password = randomBytes(24).toString('base64url')
   const text = `
     create role bench_login login noinherit password '${password}';
@@ -111,19 +111,19 @@ const makePgbenchLogin = async ({ cluster }: Installation, { database, target }:
 }
 
 const contestantsOf = async (
-  story: Story,
+  scenario: Scenario,
   child: Child,
   folder: string,
   login: Target | null,
 ): Promise<Contestant[]> => {
   const texts = await child.ask<Record<string, string>>({ kind: 'statements' } satisfies CallerCommand)
-  const setup = setupOf(texts['trellis_setup'] ?? '', story)
+  const setup = setupOf(texts['trellis_setup'] ?? '', scenario)
   const me = Object.values(texts).find((text) => text.includes('"me_get"')) ?? ''
   const meGet: Statement = { name: 'bench_me', text: me, values: [] }
   const row: Statement = {
     name: 'bench_row',
     text: 'select u.id, u.display_name, u.timezone, u.created_at from app.users u where u.id = $1',
-    values: [story.users[0]?.userId ?? ''],
+    values: [scenario.users[0]?.userId ?? ''],
   }
   const subjects = [
     {
@@ -137,7 +137,7 @@ const contestantsOf = async (
   for (const { subject, statement, way } of subjects) {
     all.push(nodeContestant(names.oneSync, subject, way, child))
     all.push(nodeContestant(names.sequence, subject, { kind: 'sequence', setup, statement }, child))
-    if (login) all.push(...(await pgbenchContestants(folder, subject, setup, statement, story, login)))
+    if (login) all.push(...(await pgbenchContestants(folder, subject, setup, statement, scenario, login)))
   }
   return all
 }
@@ -200,16 +200,16 @@ const report = (contestants: readonly Contestant[], figures: Map<string, Round[]
 }
 
 /** Where the time of our own ways goes at 8: in the Node process, and in the functions of Postgres. */
-const profilesOf = async (contestants: readonly Contestant[], { cluster }: Installation, story: Story) => {
-  await timeFunctions(cluster, story.database)
-  const child = await story.caller()
+const profilesOf = async (contestants: readonly Contestant[], { cluster }: Installation, scenario: Scenario) => {
+  await timeFunctions(cluster, scenario.database)
+  const child = await scenario.caller()
   const parts: string[] = []
   try {
     for (const { name, subject, way } of contestants) {
       if (!way || name !== names.oneSync) continue
       const turn = { way, concurrency: 8, seconds: isShort ? 1 : 5 }
       const profile = await child.ask<Profile>({ kind: 'profile', ...turn } satisfies CallerCommand)
-      const functions = await functionsDuring(cluster, story.database, async () => {
+      const functions = await functionsDuring(cluster, scenario.database, async () => {
         const { calls } = await child.ask<Called>({ kind: 'run', ...turn } satisfies CallerCommand)
         return calls
       })
@@ -228,14 +228,14 @@ const main = async () => {
   const folder = await mkdtemp(join(tmpdir(), 'trellis-bench-'))
   let child: Child | undefined
   try {
-    const story = await tell(installation, 1)
-    await endServer(story.server)
-    child = await story.caller()
-    const login = pgbench ? await makePgbenchLogin(installation, story) : null
-    const contestants = await contestantsOf(story, child, folder, login)
+    const scenario = await createScenario(installation, 1)
+    await endServer(scenario.server)
+    child = await scenario.caller()
+    const login = pgbench ? await makePgbenchLogin(installation, scenario) : null
+    const contestants = await contestantsOf(scenario, child, folder, login)
     const { text, aims } = report(contestants, await measure(contestants, installation.postmaster))
     const isMissed = aims.some(({ isMet }) => isMet === false)
-    const profiles = isMissed ? await profilesOf(contestants, installation, story) : []
+    const profiles = isMissed ? await profilesOf(contestants, installation, scenario) : []
     const versions = { Postgres: installation.postgresVersion, pgbench: pgbench ?? 'not installed' }
     const missing = pgbench
       ? ''

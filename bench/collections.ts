@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Child, startChild } from './support/child.ts'
 import { postgresCpu, processCpu, requireProc } from './support/cpu.ts'
-import { asAdmin, type Installation, install, type Story, tell } from './support/installation.ts'
+import { asAdmin, createScenario, type Installation, install, type Scenario } from './support/installation.ts'
 import type { Load, Loaded } from './support/loader.ts'
 import {
   type Notes,
@@ -49,12 +49,12 @@ type Contestant = {
 }
 type Figures = Map<string, Round[]>
 
-const notesOf = async ({ cluster }: Installation, story: Story): Promise<Notes> => {
+const notesOf = async ({ cluster }: Installation, scenario: Scenario): Promise<Notes> => {
   const [found] = await asAdmin<{ id: string; before: Date }>(
     cluster,
-    story.database,
+    scenario.database,
     `select id, created_at as before from collections.notes where user_id = $1 order by created_at desc offset 10 limit 1`,
-    [story.users[0]?.userId],
+    [scenario.users[0]?.userId],
   )
   const row = { title: 'a new note', body: 'of some words', rank: 7, done: false, tags: ['x', 'y'], meta: { k: 1 } }
   return {
@@ -65,9 +65,9 @@ const notesOf = async ({ cluster }: Installation, story: Story): Promise<Notes> 
   }
 }
 
-const oursOf = async (story: Story, notes: Notes): Promise<Record<string, Request>> => {
-  const url = `${story.server.url}/v1/client/collections/notes`
-  const headers = { ...story.users[0]?.headers, 'content-type': 'application/json' }
+const oursOf = async (scenario: Scenario, notes: Notes): Promise<Record<string, Request>> => {
+  const url = `${scenario.server.url}/v1/client/collections/notes`
+  const headers = { ...scenario.users[0]?.headers, 'content-type': 'application/json' }
   const post = (path: string, body: object): Request => ({
     url: url + path,
     method: 'POST',
@@ -83,7 +83,7 @@ const oursOf = async (story: Story, notes: Notes): Promise<Record<string, Reques
     ],
   }
   return {
-    get: { url: `${url}/${notes.id}`, method: 'GET', headers: { ...story.users[0]?.headers } },
+    get: { url: `${url}/${notes.id}`, method: 'GET', headers: { ...scenario.users[0]?.headers } },
     list: post('/find', { limit: 50, cursor }),
     filtered: post('/find', { limit: 50, filter }),
     insert: post('', notes.row),
@@ -213,18 +213,18 @@ const main = async () => {
   const installation = await install()
   const ends: (() => Promise<unknown>)[] = []
   try {
-    const story = await tell(installation, 1)
+    const scenario = await createScenario(installation, 1)
     say('filling')
-    await fillNotes(installation, story, rows, owners)
-    const known = await notesOf(installation, story)
+    await fillNotes(installation, scenario, rows, owners)
+    const known = await notesOf(installation, scenario)
     const password = randomBytes(24).toString('base64url')
-    await shareNotes(installation, story, password)
-    const postgrest = await startPostgrestOnNotes(story, known, password)
-    const postgraphile = await startPostgraphileOnNotes(story, known, password).catch((error: Error) => {
+    await shareNotes(installation, scenario, password)
+    const postgrest = await startPostgrestOnNotes(scenario, known, password)
+    const postgraphile = await startPostgraphileOnNotes(scenario, known, password).catch((error: Error) => {
       say(`PostGraphile does not run: ${error.message}`)
       return null
     })
-    const parse = await startParseOnNotes(installation, story, known, { rows, owners, password }).catch(
+    const parse = await startParseOnNotes(installation, scenario, known, { rows, owners, password }).catch(
       (error: Error) => {
         say(`Parse Server does not run: ${error.message}`)
         return null
@@ -234,12 +234,12 @@ const main = async () => {
     for (const peer of peers) ends.push(() => peer.end())
     const loader = startChild('loader.ts')
     ends.push(() => loader.end())
-    const ours = await oursOf(story, known)
+    const ours = await oursOf(scenario, known)
     const tidy = async () => {
-      await asAdmin(installation.cluster, story.database, `delete from collections.notes where title = 'a new note'`)
+      await asAdmin(installation.cluster, scenario.database, `delete from collections.notes where title = 'a new note'`)
     }
     const contestants = operations.flatMap((operation): Contestant[] => [
-      { name: 'Trellis', operation, pid: story.server.child.pid ?? 0, request: ours[operation] as Request, tidy },
+      { name: 'Trellis', operation, pid: scenario.server.child.pid ?? 0, request: ours[operation] as Request, tidy },
       ...peers.flatMap((peer) => {
         const request = peer.requests[operation]
         return request
@@ -249,7 +249,7 @@ const main = async () => {
     ])
     const figures = await measure(contestants, installation.postmaster, loader)
     say('plans')
-    const plans = await readPlans(installation, story)
+    const plans = await readPlans(installation, scenario)
     ends.push(() => plans.end())
     const planned = await planAims(plans)
     const versions = {

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { tenantName } from '#server/database/prepare.ts'
-import { type ServerProcess, tellStory } from '#test/support/process.ts'
+import { createTestProject, type ServerProcess } from '#test/support/process.ts'
 import { requireProc } from './support/cpu.ts'
 import { asAdmin, type Installation, install } from './support/installation.ts'
 import { figure, table } from './support/numbers.ts'
@@ -14,8 +14,8 @@ const events = isShort ? 10_000 : 200_000
 /** Megabytes that ten times the rows may add. */
 const allowedGrowth = 64
 
-type Story = Awaited<ReturnType<typeof tellStory>>
-type World = { readonly installation: Installation; readonly server: ServerProcess; readonly story: Story }
+type Scenario = Awaited<ReturnType<typeof createTestProject>>
+type World = { readonly installation: Installation; readonly server: ServerProcess; readonly scenario: Scenario }
 type Read = {
   readonly name: string
   readonly rows: number
@@ -35,13 +35,15 @@ const forgetPeak = (pid: number) => writeFileSync(`/proc/${pid}/clear_refs`, '5'
 
 /** Reads a whole export, counting lines; a slow client takes its time after each piece. */
 const readExport = async (world: World, name: string, path: string, pauseMs = 0): Promise<Read> => {
-  const { server, story } = world
+  const { server, scenario } = world
   const pid = server.child.pid ?? 0
   await sleep(1000)
   const before = megabytes(pid, 'VmRSS')
   forgetPeak(pid)
   const began = performance.now()
-  const answer = await fetch(`${server.url}/v1/admin/projects/${story.projectId}${path}`, { headers: story.developer })
+  const answer = await fetch(`${server.url}/v1/admin/projects/${scenario.projectId}${path}`, {
+    headers: scenario.developer,
+  })
   if (answer.status !== 200 || !answer.body) throw new Error(`${path} answered ${answer.status}`)
   let [bytes, rows] = [0, 0]
   for await (const piece of answer.body) {
@@ -53,11 +55,11 @@ const readExport = async (world: World, name: string, path: string, pauseMs = 0)
   return { name, rows, bytes, milliseconds, before, peak: megabytes(pid, 'VmHWM') }
 }
 
-const fillUsers = async ({ installation, story }: World, from: number, to: number) => {
+const fillUsers = async ({ installation, scenario }: World, from: number, to: number) => {
   say(`${to} users`)
   await asAdmin(
     installation.cluster,
-    tenantName('trellis', story.projectId),
+    tenantName('trellis', scenario.projectId),
     `insert into app.users (display_name, email, anonymous_id, properties, created_at)
      select 'User ' || n, 'user' || n || '@example.org', 'anon_' || md5(n::text) || md5((-n)::text),
             jsonb_build_object('plan', case n % 3 when 0 then 'pro' else 'free' end, 'level', n % 50, 'note', repeat('x', 100)),
@@ -67,16 +69,16 @@ const fillUsers = async ({ installation, story }: World, from: number, to: numbe
   )
 }
 
-const fillEvents = async ({ installation, story }: World) => {
+const fillEvents = async ({ installation, scenario }: World) => {
   say(`${events} events`)
   await asAdmin(
     installation.cluster,
-    tenantName('trellis', story.projectId),
+    tenantName('trellis', scenario.projectId),
     `insert into app.engagement_events (id, app_user_id, event_name, properties, occurred_at, received_at, source)
      select internal.new_id(), $1, 'lesson_completed', jsonb_build_object('lesson', n, 'score', n % 100),
             now() - n * interval '1 second', now(), 'client'
        from generate_series(1, $2::int) n`,
-    [story.userId, events],
+    [scenario.userId, events],
   )
 }
 
@@ -93,7 +95,7 @@ const measure = async (world: World): Promise<Read[]> => {
     }
   }
   await fillEvents(world)
-  const { userId } = world.story
+  const { userId } = world.scenario
   reads.push(await readExport(world, `bundle, ${events} events`, `/users/${userId}/export`))
   reads.push(await readExport(world, `${filled} users, csv, slow client`, '/users/export', isShort ? 5 : 10))
   return reads
@@ -118,7 +120,7 @@ requireProc()
 const installation = await install()
 try {
   const server = await installation.serve()
-  const world = { installation, server, story: await tellStory(server.url) }
+  const world = { installation, server, scenario: await createTestProject(server.url) }
   const reads = await measure(world)
   const text = `## bench:exports
 

@@ -3,7 +3,7 @@ import { endServer } from '#test/support/process.ts'
 import type { Called, CallerCommand, Way } from './support/caller.ts'
 import { type Child, startChild } from './support/child.ts'
 import { postgresCpu, processCpu, requireProc } from './support/cpu.ts'
-import { type Installation, install, type Story, tell } from './support/installation.ts'
+import { createScenario, type Installation, install, type Scenario } from './support/installation.ts'
 import type { Load, Loaded } from './support/loader.ts'
 import { figure, medianOf, medianRatio, table } from './support/numbers.ts'
 import { functionCall, type Postgrest, singleRow, startPostgrest } from './support/postgrest.ts'
@@ -73,7 +73,7 @@ const bareContestant = (name: string, postmaster: number, caller: Child, way: Wa
 
 const contestantsOf = (
   { postmaster }: Installation,
-  { server, users }: Story,
+  { server, users }: Scenario,
   { caller, loader }: { caller: Child; loader: Child },
   postgrest: Postgrest | null,
 ): Contestant[] => {
@@ -188,20 +188,20 @@ const aimsOf = (figures: Figures): Aim[] => {
 }
 
 /** Where the time of GET me goes: Node by its profile, Postgres by function. */
-const profileOf = async (installation: Installation, story: Story, loader: Child): Promise<string> => {
+const profileOf = async (installation: Installation, scenario: Scenario, loader: Child): Promise<string> => {
   const { cluster } = installation
-  await timeFunctions(cluster, story.database)
+  await timeFunctions(cluster, scenario.database)
   const server = await installation.serve(profilable)
   const load = {
     url: `${server.url}/v1/client/users/me`,
     method: 'GET',
-    headers: [story.users[0]?.headers ?? {}],
+    headers: [scenario.users[0]?.headers ?? {}],
     connections: 8,
     seconds: isShort ? 2 : 8,
   } satisfies Load
   await loader.ask<Loaded>({ ...load, seconds: 2 })
   const profile = await profileDuring(server.output(), () => loader.ask<Loaded>(load))
-  const functions = await functionsDuring(cluster, story.database, async () => {
+  const functions = await functionsDuring(cluster, scenario.database, async () => {
     const { requests } = await loader.ask<Loaded>(load)
     return requests
   })
@@ -227,16 +227,16 @@ const main = async () => {
   const children: Child[] = []
   let postgrest: Postgrest | null = null
   try {
-    const story = await tell(installation, users)
-    const [caller, loader] = [await story.caller(), startChild('loader.ts')]
+    const scenario = await createScenario(installation, users)
+    const [caller, loader] = [await scenario.caller(), startChild('loader.ts')]
     children.push(caller, loader)
-    postgrest = await startPostgrest(installation, story)
-    const contestants = contestantsOf(installation, story, { caller, loader }, postgrest)
+    postgrest = await startPostgrest(installation, scenario)
+    const contestants = contestantsOf(installation, scenario, { caller, loader }, postgrest)
     const figures = await measure(contestants)
     const aims = aimsOf(figures)
-    await endServer(story.server)
+    await endServer(scenario.server)
     const isMissed = aims.some(({ isMet }) => isMet === false)
-    const profile = isMissed ? [await profileOf(installation, story, loader)] : []
+    const profile = isMissed ? [await profileOf(installation, scenario, loader)] : []
     const versions = {
       Postgres: installation.postgresVersion,
       PostgREST: postgrest?.version ?? 'not installed: its rows are left out',

@@ -3,7 +3,7 @@ import { endServer } from '#test/support/process.ts'
 import type { Called, CallerCommand, Way } from './support/caller.ts'
 import type { Child } from './support/child.ts'
 import { requireProc } from './support/cpu.ts'
-import { asAdmin, type Installation, install, type Story, tell } from './support/installation.ts'
+import { asAdmin, createScenario, type Installation, install, type Scenario } from './support/installation.ts'
 import { figure, medianOf, medianRatio, table } from './support/numbers.ts'
 import { type Aim, aimLine, circumstances, publish, say } from './support/results.ts'
 
@@ -17,7 +17,7 @@ type Contestant = { readonly name: string; readonly ways: readonly Way[] }
 type Round = { readonly perSecond: number; readonly p50: number }
 
 /** A board with this many entries, spread as scores are: most in the middle. The callers are among them. */
-const fill = async ({ cluster }: Installation, { database, users }: Story, size: number): Promise<void> => {
+const fill = async ({ cluster }: Installation, { database, users }: Scenario, size: number): Promise<void> => {
   const key = `board-${size}`
   const sql = (text: string, values: unknown[] = []) => asAdmin(cluster, database, text, values)
   await sql(
@@ -50,7 +50,7 @@ const fill = async ({ cluster }: Installation, { database, users }: Story, size:
 }
 
 /** What everything is measured against: one row by its key, committed. */
-const makePlain = ({ cluster }: Installation, { database }: Story) =>
+const makePlain = ({ cluster }: Installation, { database }: Scenario) =>
   asAdmin(
     cluster,
     database,
@@ -150,11 +150,11 @@ const main = async () => {
   const installation = await install()
   let child: Child | undefined
   try {
-    const story = await tell(installation, 8)
-    await endServer(story.server)
-    await makePlain(installation, story)
-    for (const size of sizes) await fill(installation, story, size)
-    child = await story.caller()
+    const scenario = await createScenario(installation, 8)
+    await endServer(scenario.server)
+    await makePlain(installation, scenario)
+    for (const size of sizes) await fill(installation, scenario, size)
+    child = await scenario.caller()
     const { text, aims } = report(await measure(child))
     const notes = `Calls of \`database.call\`, without HTTP, committed with fsync, of eight users. Every score moves its entry; its answer has the ranks
 before and after. Ratios are of the times, round by round, and their median.`

@@ -5,11 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { startHttpsReceiver } from '#test/support/https.ts'
 import {
   ask,
+  createTestProject,
   endServer,
   freePort,
   startServer,
   startWorker,
-  tellStory,
   type WorkerProcess,
 } from '#test/support/process.ts'
 import { address, install } from '../bench/support/installation.ts'
@@ -70,13 +70,13 @@ const workers = [await keep(() => startWorker(environment)), await keep(() => st
 const urls = ports.map((port) => `http://127.0.0.1:${port}`)
 say('two servers and two workers are running')
 
-const story = await tellStory(urls[0] ?? '')
+const scenario = await createTestProject(urls[0] ?? '')
 const made = await ask(
   urls[0] ?? '',
   'POST',
-  `/v1/admin/projects/${story.projectId}/webhooks`,
+  `/v1/admin/projects/${scenario.projectId}/webhooks`,
   { event_name: 'precious', target_url: receiver.url },
-  story.developer,
+  scenario.developer,
 )
 const subscription = made.body.data.id as string
 
@@ -104,7 +104,7 @@ const caller = async (number: number) => {
         'POST',
         '/v1/client/events',
         { event_name: 'precious', id },
-        { ...story.user, ...address() },
+        { ...scenario.user, ...address() },
       ).catch(() => null)
       const status = answer ? String(answer.status) : 'no answer'
       statuses.set(status, (statuses.get(status) ?? 0) + 1)

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { root } from '#server/database/files.ts'
 import { startHttpsReceiver } from '#test/support/https.ts'
-import { ask, freePort, tellStory } from '#test/support/process.ts'
+import { ask, createTestProject, freePort } from '#test/support/process.ts'
 import { install } from '../bench/support/installation.ts'
 import { say } from '../bench/support/results.ts'
 import { report } from './support/page.ts'
@@ -88,10 +88,10 @@ while (!output.includes('Trellis is running')) {
   await sleep(50)
 }
 const url = `http://127.0.0.1:${port}`
-const story = await tellStory(url)
-const path = `/v1/admin/projects/${story.projectId}/webhooks`
+const scenario = await createTestProject(url)
+const path = `/v1/admin/projects/${scenario.projectId}/webhooks`
 const register = () =>
-  ask(url, 'POST', path, { event_name: 'precious', target_url: `https://${host}/hook` }, story.developer)
+  ask(url, 'POST', path, { event_name: 'precious', target_url: `https://${host}/hook` }, scenario.developer)
 
 say('a name that is private at once is refused; one that is public is taken')
 answer = () => [inside]
@@ -104,17 +104,18 @@ const id = taken.body.data?.id as string
 
 say('every second answer is 127.0.0.1, then every one')
 const event = async () => {
-  await ask(url, 'POST', '/v1/client/events', { event_name: 'precious' }, story.user)
+  await ask(url, 'POST', '/v1/client/events', { event_name: 'precious' }, scenario.user)
 }
 answer = (question) => [question % 2 === 0 ? publicAddress : inside]
 for (let round = 0; round < 10; round += 1) await event()
 const tests = []
-for (let round = 0; round < 4; round += 1) tests.push(await ask(url, 'POST', `${path}/${id}/test`, {}, story.developer))
+for (let round = 0; round < 4; round += 1)
+  tests.push(await ask(url, 'POST', `${path}/${id}/test`, {}, scenario.developer))
 answer = () => [inside]
 for (let round = 0; round < 10; round += 1) await event()
-const insideTest = await ask(url, 'POST', `${path}/${id}/test`, {}, story.developer)
+const insideTest = await ask(url, 'POST', `${path}/${id}/test`, {}, scenario.developer)
 await sleep(15_000)
-const { body: deliveries } = await ask(url, 'GET', `${path}/${id}/deliveries?limit=100`, undefined, story.developer)
+const { body: deliveries } = await ask(url, 'GET', `${path}/${id}/deliveries?limit=100`, undefined, scenario.developer)
 const ended = (deliveries.data as { status: string }[]).reduce<Record<string, number>>((sum, { status }) => {
   sum[status] = (sum[status] ?? 0) + 1
   return sum

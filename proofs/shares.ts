@@ -1,9 +1,9 @@
 // What one caller sends, others do not feel: administrators who wait for a lock beside users of the same project, and one user's
 // heaviest requests, twelve at once, beside the users of another project. Each is measured alone and beside, in turns.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ask, tellStory } from '#test/support/process.ts'
+import { ask, createTestProject } from '#test/support/process.ts'
 import { startChild } from '../bench/support/child.ts'
-import { address, install, signIn, tell, type User } from '../bench/support/installation.ts'
+import { address, createScenario, install, signIn, type User } from '../bench/support/installation.ts'
 import { fillNotes } from '../bench/support/notes.ts'
 import { figure, median, percentile, table } from '../bench/support/numbers.ts'
 import { say } from '../bench/support/results.ts'
@@ -17,10 +17,10 @@ const rows = 200_000
 const atOnce = 12
 
 const installation = await install()
-const story = await tell(installation, 20)
-const { url } = story.server
-await fillNotes(installation, story, rows, 2000)
-const other = await tellStory(url)
+const scenario = await createScenario(installation, 20)
+const { url } = scenario.server
+await fillNotes(installation, scenario, rows, 2000)
+const other = await createTestProject(url)
 const others: User[] = []
 for (let n = 0; n < 20; n += 1) others.push(await signIn(url, other.key))
 say('two projects are ready')
@@ -75,7 +75,7 @@ const made = await ask(
 )
 const holder = await connectAdmin(
   installation.cluster,
-  story.database.replace(/[^_]*$/, other.projectId.replaceAll('-', '')),
+  scenario.database.replace(/[^_]*$/, other.projectId.replaceAll('-', '')),
 )
 const administrate = async () => {
   await holder.query('begin')
@@ -126,7 +126,7 @@ const heavy: Readonly<Record<string, { path: string; body: object }>> = {
     },
   },
 }
-const greedy = story.users[0] as User
+const greedy = scenario.users[0] as User
 const answers: Record<string, number> = {}
 const lines: string[][] = []
 const ratios: number[] = []

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { ask, type ServerProcess, startServer, tellStory } from '#test/support/process.ts'
+import { ask, createTestProject, type ServerProcess, startServer } from '#test/support/process.ts'
 import { address, install } from '../bench/support/installation.ts'
 import { say } from '../bench/support/results.ts'
 import { type Claim, report } from './support/page.ts'
@@ -27,15 +27,15 @@ const environment = {
 }
 const start = () => startServer(environment)
 let server: ServerProcess = await start()
-const story = await tellStory(server.url)
-const project = `/v1/admin/projects/${story.projectId}`
+const scenario = await createTestProject(server.url)
+const project = `/v1/admin/projects/${scenario.projectId}`
 const admin = async (method: string, path: string, body?: unknown) => {
-  const answer = await ask(server.url, method, project + path, body, story.developer)
+  const answer = await ask(server.url, method, project + path, body, scenario.developer)
   if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
   return answer.body.data
 }
 const url = new URL(cluster.dsn)
-url.pathname = `/trellis_${story.projectId.replaceAll('-', '')}`
+url.pathname = `/trellis_${scenario.projectId.replaceAll('-', '')}`
 const end = async () => {
   server.child.kill('SIGTERM')
   await server.ended
@@ -77,10 +77,10 @@ const segment = await admin('POST', '/segments', {
   name: 'Half',
   rules: { source: 'property', column: 'n', op: 'lte', value: many / 2 },
 })
-const file = Array.from({ length: many }, (_, n) => `{"user_id":"${story.userId}","n":${n}}`).join('\n')
+const file = Array.from({ length: many }, (_, n) => `{"user_id":"${scenario.userId}","n":${n}}`).join('\n')
 const upload = await fetch(`${server.url}${project}/collections/imported/import?format=ndjson`, {
   method: 'POST',
-  headers: { ...story.developer, 'content-type': 'application/x-ndjson' },
+  headers: { ...scenario.developer, 'content-type': 'application/x-ndjson' },
   body: file,
 })
 const importing = ((await upload.json()) as { data: { operation_id: string } }).data.operation_id
@@ -103,7 +103,7 @@ const post = () => {
     while (!isOver) {
       const id = randomUUID()
       const event = { event_name: 'precious', id }
-      const sent = ask(server.url, 'POST', '/v1/client/events', event, { ...story.user, ...address() })
+      const sent = ask(server.url, 'POST', '/v1/client/events', event, { ...scenario.user, ...address() })
       const answer = await sent.catch(() => null)
       if (answer && answer.status < 300) answered.push(id)
       else await sleep(50)
@@ -120,7 +120,7 @@ type Export = { readonly ended: Promise<'reset' | 'whole' | 'short'>; read(): vo
 const exportSlowly = async (): Promise<Export> => {
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
   const path = `${project}/users/export?format=ndjson`
-  socket.write(`GET ${path} HTTP/1.0\r\nAuthorization: ${story.developer.authorization}\r\n\r\n`)
+  socket.write(`GET ${path} HTTP/1.0\r\nAuthorization: ${scenario.developer.authorization}\r\n\r\n`)
   const seen: { lines: number } = { lines: 0 }
   const ended = new Promise<'reset' | 'whole' | 'short'>((resolve) => {
     socket.on('error', () => resolve('reset'))

@@ -9,8 +9,9 @@ import { controlName } from '#server/database/prepare.ts'
 import { StartError } from '#server/errors.ts'
 import { createInvite, inviteHash } from '#server/http/invites.ts'
 import { uuidPattern } from '#server/http/schemas.ts'
+import { createLog } from '#server/log.ts'
 
-const usage = `npm run admin -- <chore>
+const usage = `npm run admin -- <command>
 
   invite create [--count 1] [--days 30] [--note "for whom"]
                                    invite codes, shown once; each lets one developer in
@@ -25,7 +26,7 @@ const usage = `npm run admin -- <chore>
                                    whether the account may create projects; off: not before it redeems an invite
 `
 
-const say = (line: string): void => {
+const print = (line: string): void => {
   process.stdout.write(`${line}\n`)
 }
 
@@ -53,9 +54,9 @@ const runOn =
 
 const onControl = async (work: (run: Run) => Promise<void>): Promise<void> => {
   const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
-  // the whole server is behind this import: a mistyped chore need not wait for it
-  const { createLog, layExisting, noDatabases } = await import('#server/start.ts')
-  const { postgres } = await layExisting(config, createLog(config))
+  // the whole server is behind this import: a mistyped command need not wait for it
+  const { startExistingPostgres, noDatabases } = await import('#server/start.ts')
+  const { postgres } = await startExistingPostgres(config, createLog(config))
   try {
     const cluster: Cluster = { id: '', dsn: postgres.dsn, socketDirectory: postgres.socketDirectory }
     const admin = await connectAdmin(cluster, maintenanceDatabase(cluster), false)
@@ -93,7 +94,7 @@ const emailOf = (value: string | undefined): string => {
 }
 
 /** Reads its arguments first: what is mistyped is said before a database is started. */
-type Chore = (rest: readonly string[], flags: Flags) => (run: Run) => Promise<void>
+type AdminCommand = (rest: readonly string[], flags: Flags) => (run: Run) => Promise<void>
 type Flags = {
   readonly count: string
   readonly days: string
@@ -104,7 +105,7 @@ type Flags = {
 const table = (rows: readonly (readonly string[])[]) => {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
   for (const row of rows)
-    say(
+    print(
       row
         .map((cell, column) => cell.padEnd(widths[column] ?? 0))
         .join('  ')
@@ -115,7 +116,7 @@ const table = (rows: readonly (readonly string[])[]) => {
 /** What others wrote is shown on one line, without what a terminal would obey. */
 const plain = (text: string | null) => (text ?? '').replace(/[\p{Cc}\p{Cf}]+/gu, ' ')
 
-const createInvites: Chore = (_rest, flags) => {
+const createInvites: AdminCommand = (_rest, flags) => {
   const count = whole(flags.count, 1000, '--count')
   const days = whole(flags.days, 3650, '--days')
   if (flags.note && [...flags.note].length > 200) throw wrong('--note must have at most 200 characters.')
@@ -128,7 +129,7 @@ const createInvites: Chore = (_rest, flags) => {
       days,
       note,
     })
-    for (const { code } of invites) say(code)
+    for (const { code } of invites) print(code)
     process.stderr.write(
       `Good until ${stored[0]?.expires_at}. Only a hash is kept: this is the only time they are shown.\n`,
     )
@@ -144,9 +145,9 @@ type InviteRow = {
   note: string | null
 }
 
-const listInvites: Chore = (_rest, flags) => async (run) => {
+const listInvites: AdminCommand = (_rest, flags) => async (run) => {
   const rows = await run<InviteRow[]>('operator_invites_list', { whole: flags.all })
-  if (rows.length === 0) say(flags.all ? 'There are no invites.' : 'There are no open invites.')
+  if (rows.length === 0) print(flags.all ? 'There are no invites.' : 'There are no open invites.')
   else
     table([
       ['id', 'code', 'status', 'expires', 'used by', 'note'],
@@ -154,7 +155,7 @@ const listInvites: Chore = (_rest, flags) => async (run) => {
     ])
 }
 
-const revokeInvite: Chore = ([given = '']) => {
+const revokeInvite: AdminCommand = ([given = '']) => {
   if (!given) throw wrong('Say which: the whole code, or the id that invite list shows.')
   const isId = uuidPattern.test(given)
   return async (run) => {
@@ -162,57 +163,57 @@ const revokeInvite: Chore = ([given = '']) => {
       invite_id: isId ? given : null,
       code_hash: isId ? null : inviteHash(given),
     })
-    say(`The invite ${hint}-… is revoked.`)
+    print(`The invite ${hint}-… is revoked.`)
   }
 }
 
-const listWaitlist: Chore = () => async (run) => {
+const listWaitlist: AdminCommand = () => async (run) => {
   const rows = await run<{ email: string; note: string | null; created_at: string }[]>('operator_waitlist')
-  if (rows.length === 0) say('Nobody waits.')
+  if (rows.length === 0) print('Nobody waits.')
   else table(rows.map((row) => [row.created_at, plain(row.email), plain(row.note)]))
 }
 
-const removeFromWaitlist: Chore = ([email]) => {
+const removeFromWaitlist: AdminCommand = ([email]) => {
   const args = { email: emailOf(email) }
   return async (run) =>
-    say(
-      `${plain((await run<{ email: string }>('operator_waitlist_remove', args)).email)} is not on the waitlist any more.`,
+    print(
+      `${plain((await run<{ email: string }>('operator_waitlist_delete', args)).email)} is not on the waitlist any more.`,
     )
 }
 
 type ProjectRow = { name: string; tier: string; comped: boolean; effective_tier: string }
-const sayProject = ({ name, tier, comped, effective_tier }: ProjectRow) =>
-  say(`${plain(name)}: tier ${tier}${comped ? ', comped' : ''}, effective tier ${effective_tier}`)
+const printProject = ({ name, tier, comped, effective_tier }: ProjectRow) =>
+  print(`${plain(name)}: tier ${tier}${comped ? ', comped' : ''}, effective tier ${effective_tier}`)
 
 const setProject =
   (args: { project_id: string; tier?: string; comped?: boolean }) =>
   async (run: Run): Promise<void> =>
-    sayProject(await run<ProjectRow>('operator_project_set', args))
+    printProject(await run<ProjectRow>('operator_project_set', args))
 
-const setTier: Chore = ([id, tier]) =>
+const setTier: AdminCommand = ([id, tier]) =>
   setProject({ project_id: idOf(id), tier: oneOf(tier, ['free', 'pro', 'enterprise'], 'which tier') })
 
-const setComped: Chore = ([id, state]) =>
+const setComped: AdminCommand = ([id, state]) =>
   setProject({ project_id: idOf(id), comped: oneOf(state, ['on', 'off'], 'whether it is comped') === 'on' })
 
 type DeveloperRow = { email: string; provisioning: string; account_state: string }
-const sayDeveloper = ({ email, provisioning, account_state }: DeveloperRow) =>
-  say(`${plain(email)}: ${account_state}, provisioning ${provisioning}`)
+const printDeveloper = ({ email, provisioning, account_state }: DeveloperRow) =>
+  print(`${plain(email)}: ${account_state}, provisioning ${provisioning}`)
 
 const setDeveloper =
   (args: { email: string; verified?: boolean; provisioning?: string }) =>
   async (run: Run): Promise<void> =>
-    sayDeveloper(await run<DeveloperRow>('operator_developer_set', args))
+    printDeveloper(await run<DeveloperRow>('operator_developer_set', args))
 
-const verifyDeveloper: Chore = ([email]) => setDeveloper({ email: emailOf(email), verified: true })
+const verifyDeveloper: AdminCommand = ([email]) => setDeveloper({ email: emailOf(email), verified: true })
 
-const setProvisioning: Chore = ([email, state]) =>
+const setProvisioning: AdminCommand = ([email, state]) =>
   setDeveloper({
     email: emailOf(email),
     provisioning: oneOf(state, ['on', 'off', 'revoked'], 'whether it may create projects'),
   })
 
-const chores: Readonly<Record<string, Chore>> = {
+const adminCommands: Readonly<Record<string, AdminCommand>> = {
   'invite create': createInvites,
   'invite list': listInvites,
   'invite revoke': revokeInvite,
@@ -243,11 +244,12 @@ const readArguments = () => {
 
 const main = async (): Promise<void> => {
   const { positionals, values } = readArguments()
-  if (values.help) return say(usage)
+  if (values.help) return print(usage)
   const [area = '', verb = '', ...rest] = positionals
-  const chore = chores[`${area} ${verb}`]
-  if (!chore) throw wrong(positionals.length === 0 ? 'Say what to do.' : `There is no chore "${area} ${verb}".`.trim())
-  await onControl(chore(rest, values))
+  const command = adminCommands[`${area} ${verb}`]
+  if (!command)
+    throw wrong(positionals.length === 0 ? 'Say what to do.' : `There is no command "${area} ${verb}".`.trim())
+  await onControl(command(rest, values))
 }
 
 /** What went wrong, as a sentence; never a stack, and nothing of the inside that helps nobody. */

@@ -6,6 +6,8 @@ import { type Cluster, connectAdmin, databaseExists, maintenanceDatabase } from 
 import { runningEmbeddedPostgres } from '#server/database/embedded.ts'
 import { readProgram, root } from '#server/database/files.ts'
 import { controlName, type Programs } from '#server/database/prepare.ts'
+import { type Progress, sentenceOf } from '#server/database/progress.ts'
+import { createLoader } from '#server/database/replay.ts'
 import {
   addCluster,
   type FleetStatus,
@@ -21,24 +23,32 @@ import {
 } from '#server/database/rollout.ts'
 import { StartError } from '#server/errors.ts'
 import { uuidPattern } from '#server/http/schemas.ts'
+import { createLog } from '#server/log.ts'
 import { createSecrets, type Secrets } from '#server/secrets.ts'
 import {
   assemble,
-  createLog,
+  checkFor,
   embeddedPassword,
   type Foundation,
-  lay,
-  layExisting,
   noDatabases,
   prepare,
   type Running,
+  startExistingPostgres,
+  startPostgres,
 } from '#server/start.ts'
 
-const say = (line: string) => process.stdout.write(`${line}\n`)
+const print = (line: string) => process.stdout.write(`${line}\n`)
+
+/** A line for each database, as soon as it is done. */
+const sayStep: Progress = (step) =>
+  print(`${step.of === undefined ? 'database' : 'tenant'.padEnd(8)}  ${sentenceOf(step)}`)
 
 const seconds = (since: number) => `${((performance.now() - since) / 1000).toFixed(1)} s`
 
-const onFoundation = async <T>(work: (foundation: Foundation) => Promise<T>, start = layExisting): Promise<T> => {
+const onFoundation = async <T>(
+  work: (foundation: Foundation) => Promise<T>,
+  start = startExistingPostgres,
+): Promise<T> => {
   const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
   const foundation = await start(config, createLog(config))
   try {
@@ -69,50 +79,45 @@ const requireControl = async ({ config }: Pick<Foundation, 'config'>, cluster: C
 }
 
 /** Brings tenants to this program, says how far it is, and names those that fail. Answers the exit code. */
-const rollOutAndSay = async (
+const rollOutAndReport = async (
   tenants: readonly Tenant[],
   running: Running,
   began: number,
   check: (tenant: Tenant) => void = () => undefined,
 ): Promise<number> => {
   if (tenants.length === 0) {
-    say('tenants   all at this version')
+    print('tenants   all at this version')
     return 0
   }
-  let said = performance.now()
   const migrate = async (tenant: Tenant) => {
     check(tenant)
     await running.services.fleet.migrate(tenant.projectId)
   }
-  const progress = (done: number) => {
-    if (performance.now() - said < 2000) return
-    said = performance.now()
-    say(`tenants   ${done} of ${tenants.length}`)
-  }
-  const { done, failures } = await rollOut(tenants, migrate, { progress })
-  for (const { database, message } of failures) say(`failed    ${database}: ${message}`)
-  say(`tenants   ${done - failures.length} of ${tenants.length} brought to this version, ${failures.length} failed`)
-  say(`done in ${seconds(began)}`)
+  const { done, failures } = await rollOut(tenants, migrate, { progress: sayStep })
+  // again, together and last: among hundreds of lines one is easily overlooked
+  for (const { database, message } of failures) print(`failed    ${database}: ${message}`)
+  print(`tenants   ${done - failures.length} of ${tenants.length} brought to this version, ${failures.length} failed`)
+  print(`done in ${seconds(began)}`)
   return failures.length > 0 ? 1 : 0
 }
 
 const migrate = (): Promise<number> =>
   onFoundation(async (foundation) => {
     const began = performance.now()
-    const prepared = await prepare(foundation)
+    const prepared = await prepare(foundation, {}, sayStep)
     const { control, tenant } = prepared.programs
-    say(`control   at ${control.schemaVersion}`)
-    say(`template  at ${tenant.schemaVersion}`)
+    print(`control   at ${control.schemaVersion}`)
+    print(`template  at ${tenant.schemaVersion}`)
     const running = await assemble(foundation, prepared)
     try {
       const behind = await readyTenants(prepared.cluster, foundation.config.DATABASE_PREFIX, tenant.contentHash)
-      const code = await rollOutAndSay(behind, running, began)
+      const code = await rollOutAndReport(behind, running, began)
       await running.services.fleet.inspect()
       return code
     } finally {
       await running.stop()
     }
-  }, lay)
+  }, startPostgres)
 
 const reload = (): Promise<number> =>
   onFoundation(async (foundation) => {
@@ -121,17 +126,24 @@ const reload = (): Promise<number> =>
     const cluster = clusterOf(foundation)
     await requireControl(foundation, cluster)
     const prefix = foundation.config.DATABASE_PREFIX
-    const reloaded = await reloadInstallation(cluster, prefix, programs, foundation.log)
-    say(`control   ${reloaded.control ? 'reloaded' : 'as it was'}`)
-    say(`template  ${reloaded.template ? 'built anew' : 'as it was'}`)
+    const loader = createLoader()
+    const reloaded = await reloadInstallation(cluster, prefix, programs, {
+      log: foundation.log,
+      progress: sayStep,
+      check: checkFor(root),
+      loader,
+    })
+    print(`control   ${reloaded.control ? 'reloaded' : 'as it was'}`)
+    print(`template  ${reloaded.template ? 'built anew' : 'as it was'}`)
     const tenantProgram = withoutMigrations(programs.tenant)
     const running = await assemble(foundation, {
       programs: { ...programs, tenant: tenantProgram },
       cluster: { ...cluster, id: reloaded.clusterId },
+      loader,
     })
     try {
       const behind = await readyTenants(cluster, prefix, programs.tenant.contentHash)
-      const code = await rollOutAndSay(behind, running, began, (tenant) => {
+      const code = await rollOutAndReport(behind, running, began, (tenant) => {
         if (tenant.schemaVersion < programs.tenant.schemaVersion) throw needsMigrating('It')
       })
       await running.services.fleet.inspect()
@@ -147,7 +159,7 @@ const status = (): Promise<number> =>
     await requireControl(foundation, cluster)
     const programs = await readPrograms()
     const found = await fleetStatus(cluster, foundation.config.DATABASE_PREFIX, programs, foundation.secrets)
-    for (const line of table(found, programs)) say(line)
+    for (const line of table(found, programs)) print(line)
     return 0
   })
 
@@ -228,7 +240,7 @@ const create = async ([kind, name]: readonly string[]): Promise<number> => {
   await mkdir(folder, { recursive: true })
   const file = join(folder, `${await nextVersion(folder)}_${name}.sql`)
   await writeFile(file, '-- migrate:up\n\n\n-- migrate:down\n\n', { flag: 'wx' })
-  say(relative(process.cwd(), file))
+  print(relative(process.cwd(), file))
   return 0
 }
 
@@ -248,7 +260,7 @@ const clusters = ([action = 'list', name = '', capacity = '500']: readonly strin
       await addCluster(cluster, prefix, foundation.secrets, { name, dsn, capacity: Number(capacity) })
     } else if (action !== 'list') throw new StartError('Say what to do: npm run db:cluster -- list, or add.')
     for (const row of await listClusters(cluster, prefix)) {
-      say(
+      print(
         `${row.name.padEnd(16)}${counted(row.tenants, 'project', 'projects')} of ${row.capacity}${row.is_open ? '' : ', closed'}`,
       )
     }
@@ -284,7 +296,7 @@ const url = async ([projectId, ...rest]: readonly string[]): Promise<number> => 
   found.pathname = `/${place.database}`
   found.searchParams.delete('pooler')
   found.searchParams.set('options', '-c role=trellis_owner')
-  say(found.href.replaceAll('+', '%20'))
+  print(found.href.replaceAll('+', '%20'))
   return 0
 }
 

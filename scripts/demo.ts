@@ -9,7 +9,7 @@ import { verifySignature } from '#server/providers/outbound.ts'
 import { type HttpsReceiver, startHttpsReceiver } from '#test/support/https.ts'
 import { beginRun } from '#test/support/run.ts'
 
-const say = (text = '') => process.stdout.write(`${text}\n`)
+const print = (text = '') => process.stdout.write(`${text}\n`)
 
 /** Ends the demo with one sentence. */
 class DemoError extends Error {}
@@ -39,10 +39,10 @@ type Ask = <T>(method: string, path: string, body?: unknown, headers?: Headers, 
 const createAsk =
   (url: string): Ask =>
   async <T>(method: string, path: string, body?: unknown, headers: Headers = {}, quiet = false) => {
-    const tell = quiet ? () => undefined : say
-    tell(`   ${method} ${path}`)
-    for (const [name, value] of Object.entries(headers)) tell(`     ${name}: ${value.slice(0, 24)}…`)
-    if (body !== undefined) tell(shown(body))
+    const printStep = quiet ? () => undefined : print
+    printStep(`   ${method} ${path}`)
+    for (const [name, value] of Object.entries(headers)) printStep(`     ${name}: ${value.slice(0, 24)}…`)
+    if (body !== undefined) printStep(shown(body))
     const response = await fetch(url + path, {
       method,
       headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
@@ -50,8 +50,8 @@ const createAsk =
       signal: AbortSignal.timeout(10_000),
     })
     const { data, error } = (await response.json()) as Envelope<T>
-    tell(`   -> ${response.status}`)
-    tell(shown(data ?? error))
+    printStep(`   -> ${response.status}`)
+    printStep(shown(data ?? error))
     if (error || data === undefined)
       throw new DemoError(`${method} ${path} answered ${response.status} ${error?.code}: ${error?.message}`)
     return data
@@ -82,7 +82,7 @@ const startServer = async (dataDir: string, caFile: string): Promise<Server> => 
       output += chunk
     })
   for (const deadline = Date.now() + 60_000; ; await sleep(20)) {
-    const url = /API +(\S+)\/v1\n/.exec(output)?.[1]
+    const url = /"api":"([^"]+)\/v1"/.exec(output)?.[1]
     if (url) return { url, child }
     if (ended(child)) throw new DemoError(`The server did not start:\n${output.trim()}`)
     if (Date.now() > deadline) {
@@ -114,14 +114,14 @@ type Posted = {
 }
 
 const developerAndProject = async (ask: Ask) => {
-  say('\n1. A developer signs up.')
+  print('\n1. A developer signs up.')
   const signup = await ask<{ access_token: string }>('POST', '/v1/auth/developer/signup', {
     email: 'ada@example.com',
     password: 'a long passphrase',
   })
   const developer = { authorization: `Bearer ${signup.access_token}` }
 
-  say('\n2. She creates a project. It gets two keys at once, and a database of its own a moment later.')
+  print('\n2. She creates a project. It gets two keys at once, and a database of its own a moment later.')
   const made = await ask<Project>('POST', '/v1/admin/projects', { name: 'Piano lessons' }, developer)
   const admin = `/v1/admin/projects/${made.project.id}`
   const look = (quiet: boolean) => ask<Provisioning>('GET', `${admin}/provisioning-status`, undefined, developer, quiet)
@@ -135,23 +135,23 @@ const developerAndProject = async (ask: Ask) => {
 }
 
 const definitions = async (ask: Ask, admin: string, developer: Headers, targetUrl: string) => {
-  say('\n3. She defines a streak: a day counts when a user posts the event "practised".')
+  print('\n3. She defines a streak: a day counts when a user posts the event "practised".')
   const streak = { key: 'daily', name: 'Daily practice', qualifying_event: 'practised' }
   await ask('POST', `${admin}/streaks`, streak, developer)
 
-  say('\n4. And a webhook: the same event is sent on to her server, signed with a secret that is shown once.')
+  print('\n4. And a webhook: the same event is sent on to her server, signed with a secret that is shown once.')
   const webhook = { event_name: 'practised', target_url: targetUrl }
   const { secret } = await ask<{ secret: string }>('POST', `${admin}/webhooks`, webhook, developer)
   return secret
 }
 
 const userAndEvent = async (ask: Ask, clientKey: string) => {
-  say('\n5. In her app, with the client key, a user signs in without an identity.')
+  print('\n5. In her app, with the client key, a user signs in without an identity.')
   const key = { 'x-api-key': clientKey }
   const { session_token } = await ask<{ session_token: string }>('POST', '/v1/client/auth/anonymous', {}, key)
   const user = { ...key, authorization: `Bearer ${session_token}` }
 
-  say('\n6. The user practises. The answer says at once what that moved.')
+  print('\n6. The user practises. The answer says at once what that moved.')
   const practised = { event_name: 'practised', properties: { minutes: 20 } }
   const { event, effects } = await ask<Posted>('POST', '/v1/client/events', practised, user)
   const streak = effects.streaks?.[0]
@@ -160,13 +160,13 @@ const userAndEvent = async (ask: Ask, clientKey: string) => {
 }
 
 const delivery = async (receiver: HttpsReceiver, secret: string, eventId: string) => {
-  say('\n7. Her server gets the delivery, and checks that it is ours.')
+  print('\n7. Her server gets the delivery, and checks that it is ours.')
   const request = await until('The delivery', () => receiver.requests[0])
-  say(`   ${request.method} ${receiver.url}`)
+  print(`   ${request.method} ${receiver.url}`)
   for (const [name, value] of Object.entries(request.headers))
-    if (name.startsWith('x-service-')) say(`     ${name}: ${value}`)
+    if (name.startsWith('x-service-')) print(`     ${name}: ${value}`)
   const body = JSON.parse(request.body) as { data: { event: { id: string } } }
-  say(shown(body))
+  print(shown(body))
   const isOurs = verifySignature(
     String(request.headers['x-service-signature']),
     secret,
@@ -175,10 +175,10 @@ const delivery = async (receiver: HttpsReceiver, secret: string, eventId: string
   )
   if (!isOurs) throw new DemoError('The signature of the delivery is wrong.')
   if (body.data.event.id !== eventId) throw new DemoError('The delivery is about another event.')
-  say('   The signature is right.')
+  print('   The signature is right.')
 }
 
-const tell = async (url: string, receiver: HttpsReceiver): Promise<void> => {
+const runDemo = async (url: string, receiver: HttpsReceiver): Promise<void> => {
   const ask = createAsk(url)
   const { developer, admin, clientKey } = await developerAndProject(ask)
   const secret = await definitions(ask, admin, developer, receiver.url)
@@ -200,11 +200,11 @@ const main = async (): Promise<void> => {
   const receiver = await startHttpsReceiver()
   const starting = startServer(join(run.folder, 'data'), receiver.caFile)
   try {
-    say('Starting a server of its own, with an empty database.')
+    print('Starting a server of its own, with an empty database.')
     const { url } = await Promise.race([starting, stop])
-    say(`It listens on ${url}.`)
-    await Promise.race([tell(url, receiver), stop])
-    say(`\nThat was the whole story, in ${((performance.now() - began) / 1000).toFixed(1)} seconds.`)
+    print(`It listens on ${url}.`)
+    await Promise.race([runDemo(url, receiver), stop])
+    print(`\nThat was the whole story, in ${((performance.now() - began) / 1000).toFixed(1)} seconds.`)
   } finally {
     await starting.then(({ child }) => stopServer(child)).catch(() => undefined)
     await receiver.close()

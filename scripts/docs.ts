@@ -7,12 +7,8 @@ import { root } from '#server/database/files.ts'
 import { loadAreas } from '#server/http/areas.ts'
 import { declaredCodes, fullPath } from '#server/http/openapi.ts'
 import type { Area, Caller, Route } from '#server/http/route.ts'
-
-/** A table cell: on one line, and no bar that would end it. */
-const cell = (text: string) => text.replaceAll(/\s+/g, ' ').replaceAll('|', '\\|')
-
-const table = (heads: readonly string[], rows: readonly (readonly string[])[]) =>
-  [heads, heads.map(() => '---'), ...rows].map((row) => `| ${row.map(cell).join(' | ')} |`).join('\n')
+import { table } from './docs/table.ts'
+import { registerProblems } from './registers.ts'
 
 const credentials: Readonly<Record<string, string>> = {
   Developer: "developer's token",
@@ -172,20 +168,27 @@ const read = (file: string) => readFile(join(root, file), 'utf8').catch(() => ''
 
 const main = async (): Promise<void> => {
   const areas = (await loadAreas()).sort((a, b) => a.title.localeCompare(b.title))
-  const pages: readonly [string, string][] = [
+  const pages: [string, string][] = [
     ['docs/api.md', apiPage(areas)],
     ['docs/errors.md', errorsPage(areas)],
     ['README.md', withEnvironment(await read('README.md'))],
   ]
+  const isCheck = process.argv.includes('--check')
+  // these need a database: the test suite checks them
+  if (!isCheck) pages.push(...(await (await import('./docs/database.ts')).freshDatabasePages()))
   const stale: string[] = []
   for (const [file, text] of pages) if ((await read(file)) !== text) stale.push(file)
-  if (!process.argv.includes('--check')) {
+  if (!isCheck) {
     for (const [file, text] of pages) if (stale.includes(file)) await writeFile(join(root, file), text)
     process.stdout.write(stale.length > 0 ? `Wrote ${stale.join(', ')}.\n` : 'Everything is current.\n')
     return
   }
   for (const problem of await dependencyProblems()) {
     process.stderr.write(`docs/dependencies.md ${problem}.\n`)
+    process.exitCode = 1
+  }
+  for (const problem of await registerProblems()) {
+    process.stderr.write(`${problem}.\n`)
     process.exitCode = 1
   }
   if (stale.length > 0) {

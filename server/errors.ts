@@ -33,7 +33,7 @@ export const refusal = (
   headers?: Record<string, string> | null,
 ) => new ApiError({ status, code, message, details: details ?? null, headers: headers ?? null })
 
-/** A sentence for whoever starts the program, printed without a stack. */
+/** A message for the operator who starts the program, printed without a stack. */
 export class StartError extends Error {
   constructor(message: string) {
     super(message)

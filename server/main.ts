@@ -1,10 +1,12 @@
 import cluster from 'node:cluster'
 import { once } from 'node:events'
 import { readConfig } from '#server/config.ts'
+import { existingHome } from '#server/database/embedded-folder.ts'
 import { StartError } from '#server/errors.ts'
 import { requireFreePort } from '#server/http/port.ts'
+import { announce, createLog } from '#server/log.ts'
 import { stopOnSignals } from '#server/signals.ts'
-import { assemble, createLog, lay, prepare } from '#server/start.ts'
+import { assemble, prepare, startPostgres } from '#server/start.ts'
 
 const [major = 0] = process.versions.node.split('.').map(Number)
 
@@ -14,8 +16,9 @@ const main = async (): Promise<void> => {
   const config = readConfig()
   const log = createLog(config)
   const began = performance.now()
+  const isFirst = config.DATABASE_URL === undefined && !(await existingHome(config.DATA_DIR))
   await requireFreePort(config.HOST, config.PORT)
-  const foundation = await lay(config, log)
+  const foundation = await startPostgres(config, log)
   const prepared = await prepare(foundation).catch(async (error) => {
     await foundation.postgres.stop()
     throw error
@@ -38,7 +41,9 @@ const main = async (): Promise<void> => {
     if (config.WORKER === 'inline') await running.work()
     const url = config.PUBLIC_URL ?? `http://${config.HOST}:${port}`
     const milliseconds = Math.round(performance.now() - began)
-    process.stdout.write(greeting(url, milliseconds, config.DATABASE_URL === undefined, config.DATA_DIR))
+    const data = config.DATABASE_URL === undefined ? config.DATA_DIR : 'on the server of DATABASE_URL'
+    const places = { api: `${url}/v1`, reference: `${url}/docs`, health: `${url}/health`, data }
+    announce('Trellis is running', { ...places, milliseconds }, banner(places, milliseconds, isFirst ? url : null))
   } catch (error) {
     await running.stop().catch(() => undefined)
     await foundation.postgres.stop()
@@ -46,22 +51,28 @@ const main = async (): Promise<void> => {
   }
 }
 
-const greeting = (url: string, milliseconds: number, isEmbedded: boolean, dataDir: string) => `
+type Places = { readonly api: string; readonly reference: string; readonly health: string; readonly data: string }
+
+/** What a terminal shows after the start. The first start of an installation adds the next steps. */
+const banner = ({ api, reference, health, data }: Places, milliseconds: number, firstUrl: string | null) => `
   Trellis is running (started in ${milliseconds} ms)
 
-    API        ${url}/v1
-    Reference  ${url}/docs
-    Health     ${url}/health
-    ${isEmbedded ? `Data       ${dataDir}` : 'Data       on the server of DATABASE_URL'}
+    API        ${api}
+    Reference  ${reference}
+    Health     ${health}
+    Data       ${data}
+${firstUrl === null ? '' : nextSteps(firstUrl)}
+  Ctrl-C stops everything.
 
+`
+
+const nextSteps = (url: string) => `
   Next: open an account, and keep the access_token of the answer.
 
     curl -s ${url}/v1/auth/developer/signup -H 'content-type: application/json' \\
          -d '{"email":"you@example.com","password":"a long passphrase"}'
 
   Then follow docs/quickstart.md, or watch the whole story: npm run demo
-  Ctrl-C stops everything.
-
 `
 
 /** Server processes share the port; the first process keeps Postgres and the workers. */
@@ -93,7 +104,7 @@ let isStopping = false
 const members = () => Object.values(cluster.workers ?? {}).filter((member) => member !== undefined)
 
 /**
- * Asks the server processes to stop, and waits until each has answered what it had begun and is gone. Not by cluster.disconnect, of
+ * Asks the server processes to stop, and waits until each has finished its requests and exited. Not by cluster.disconnect, of
  * which a member hears only when its last connection is closed, and clients keep theirs open.
  */
 const stopMembers = async (): Promise<void> => {

@@ -1,7 +1,8 @@
 // One of several server processes (WEB_CONCURRENCY): serves HTTP on the shared port, and nothing else.
 import { readConfig } from '#server/config.ts'
+import { createLog } from '#server/log.ts'
 import { createSecrets, loadSecretsKey } from '#server/secrets.ts'
-import { assemble, createLog, prepare } from '#server/start.ts'
+import { assemble, prepare } from '#server/start.ts'
 
 const config = readConfig()
 const log = createLog(config)
@@ -29,5 +30,5 @@ process.on('SIGTERM', () => undefined)
 process.on('message', (message) => {
   if (message === 'stop') stop()
 })
-// the first process is gone
+// the primary process has exited
 process.on('disconnect', stop)

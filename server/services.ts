@@ -6,8 +6,8 @@ import type { Notifier } from '#server/database/notifier.ts'
 import type { Statements } from '#server/database/statements.ts'
 import type { Waker } from '#server/database/waker.ts'
 import type { Sessions } from '#server/http/callers.ts'
-import type { Ceilings } from '#server/http/ceilings.ts'
-import type { Edge, Edges } from '#server/http/edges.ts'
+import type { CachedProject, ProjectCache } from '#server/http/project_cache.ts'
+import type { RateLimiter } from '#server/http/rate_limiter.ts'
 import type { Area, Route } from '#server/http/route.ts'
 import type { Tokens } from '#server/http/tokens.ts'
 import type { BillingProvider } from '#server/providers/billing.ts'
@@ -28,10 +28,10 @@ export type Services = {
   readonly statements: Statements
   readonly control: Place
   readonly fleet: Fleet
-  readonly edges: Edges
+  readonly projectCache: ProjectCache
   readonly sessions: Sessions
   readonly tokens: Tokens
-  readonly ceilings: Ceilings
+  readonly rateLimiter: RateLimiter
   readonly outbound: Outbound
   readonly mail: Mail
   readonly billing: BillingProvider
@@ -46,5 +46,5 @@ export type Services = {
   readonly areas: readonly Area[]
   readonly areaOf: (route: Route) => Area
   /** Throws 503 TENANT_MIGRATION_PENDING when a route's area needs a newer schema than the tenant has. */
-  readonly checkMigrated: (edge: Edge, route: Route) => void
+  readonly checkMigrated: (project: CachedProject, route: Route) => void
 }

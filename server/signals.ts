@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { announce } from '#server/log.ts'
 
 export type Ending = {
   /** Ends in order, within SHUTDOWN_SECONDS and what closing takes. */
@@ -14,7 +15,7 @@ export type Ending = {
 const closingMs = 4_000
 /** What a second signal leaves for cancelling statements and handing leases back, and then for Postgres to end. */
 const atOnceMs = 1_000
-/** npm passes on the signal that a terminal has sent to the whole group already: that is one wish to stop. */
+/** npm forwards the signal that a terminal has sent to the whole group already: both are one request to stop. */
 const sameMs = 500
 
 /** The first SIGINT or SIGTERM stops in order, a second one at once. Ends the process either way. */
@@ -24,7 +25,8 @@ export const stopOnSignals = (ending: Ending): void => {
   const receive = (signal: string): void => {
     if (began === undefined) {
       began = performance.now()
-      process.stdout.write(`\n${signal}: finishing what is under way; a second ${signal} ends it\n`)
+      const text = `finishing what is under way; a second ${signal} ends it`
+      announce(text, { signal }, `\n${signal}: ${text}\n`)
       stopped = ending.stop()
       void stopInOrder(ending, stopped)
     } else if (performance.now() - began > sameMs) {
@@ -48,7 +50,7 @@ const stopInOrder = async (ending: Ending, stopped: Promise<void>): Promise<void
   process.exit()
 }
 
-/** Postgres that has not ended by then goes on ending by itself: it was told to, and keeps every commit. */
+/** Postgres that has not ended by then goes on ending by itself: it has the signal, and keeps every commit. */
 const endAtOnce = async (ending: Ending, stopped: Promise<void>): Promise<void> => {
   process.exitCode = 1
   ending.endNow()

@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { type Logger, pino } from 'pino'
+import type { Logger } from 'pino'
+import { checkDatabase, refuseErrors } from '#server/checks/program.ts'
 import type { Config } from '#server/config.ts'
 import { adminConfig, type Cluster } from '#server/database/cluster.ts'
 import { createDatabase, migrationPending, type Place } from '#server/database/database.ts'
@@ -10,7 +11,9 @@ import { existingHome } from '#server/database/embedded-folder.ts'
 import { readProgram, root } from '#server/database/files.ts'
 import { createFleet, type Fleet } from '#server/database/fleet.ts'
 import { createNotifier } from '#server/database/notifier.ts'
-import { controlName, type Programs, prepareInstallation } from '#server/database/prepare.ts'
+import { type Check, controlName, type Programs, prepareInstallation } from '#server/database/prepare.ts'
+import { logged, type Progress } from '#server/database/progress.ts'
+import { createLoader, type Loader } from '#server/database/replay.ts'
 import { createStatements } from '#server/database/statements.ts'
 import { createWaker } from '#server/database/waker.ts'
 import { watchTenants } from '#server/database/watch.ts'
@@ -18,8 +21,8 @@ import { StartError } from '#server/errors.ts'
 import { createApp, type Observer } from '#server/http/app.ts'
 import { loadAreas } from '#server/http/areas.ts'
 import { createSessions } from '#server/http/callers.ts'
-import { createCeilings } from '#server/http/ceilings.ts'
-import { createEdges, type Edge } from '#server/http/edges.ts'
+import { type CachedProject, createProjectCache } from '#server/http/project_cache.ts'
+import { createRateLimiter } from '#server/http/rate_limiter.ts'
 import type { Area, Route } from '#server/http/route.ts'
 import { createTokens } from '#server/http/tokens.ts'
 import { parseAllowedCidrs } from '#server/providers/addresses.ts'
@@ -48,18 +51,17 @@ export type Harness = {
   readonly clock?: () => Date | null
   readonly observe?: Observer
   readonly sqlRoot?: string
+  /** Whoever checks the program afterwards and wants to name all that is wrong. */
+  readonly isUnchecked?: boolean
   readonly billing?: BillingProvider
   readonly files?: ProjectFiles
 }
-
-export const createLog = (config: Config): Logger =>
-  pino({ level: config.LOG_LEVEL, base: { process: process.pid }, timestamp: pino.stdTimeFunctions.isoTime })
 
 export const embeddedPassword = (secrets: Secrets): string =>
   secrets.derive('embedded superuser', 24).toString('base64url')
 
 /** Starts embedded Postgres, or takes the one of DATABASE_URL. */
-export const lay = async (config: Config, log: Logger): Promise<Foundation> => {
+export const startPostgres = async (config: Config, log: Logger): Promise<Foundation> => {
   const secrets = createSecrets(await loadSecretsKey(config.SECRETS_KEY, config.DATA_DIR))
   if (config.DATABASE_URL) {
     const dsn = config.DATABASE_URL
@@ -75,10 +77,10 @@ export const lay = async (config: Config, log: Logger): Promise<Foundation> => {
   return { config, log, secrets, postgres: supervise(await start(), start, log) }
 }
 
-/** As `lay`, where there are data already. An operator's command makes none: it refuses, and writes nothing. */
-export const layExisting = async (config: Config, log: Logger): Promise<Foundation> => {
+/** As `startPostgres`, where there are data already. An operator's command makes none: it refuses, and writes nothing. */
+export const startExistingPostgres = async (config: Config, log: Logger): Promise<Foundation> => {
   if (!config.DATABASE_URL && !(await existingHome(config.DATA_DIR))) throw new StartError(noDatabases)
-  return lay(config, log)
+  return startPostgres(config, log)
 }
 
 export const noDatabases = 'There are no databases here yet: run npm start, or npm run db:migrate.'
@@ -91,6 +93,8 @@ const supervise = (first: EmbeddedPostgres, start: () => Promise<EmbeddedPostgre
     log.warn({ pid: current.pid }, 'embedded Postgres is gone: starting it again')
     await start().then(
       (next) => {
+        // else Postgres would look used for ever, and outlive the server
+        current.release()
         current = next
         if (next.url !== first.url) log.error('embedded Postgres came back on another port: start the server again')
       },
@@ -122,19 +126,31 @@ const isAlive = (pid: number): boolean => {
   }
 }
 
+/** The program, where control is, and what was learnt when the template was built. */
+export type Installed = { readonly programs: Programs; readonly cluster: Cluster; readonly loader?: Loader }
+
 /** Brings the databases to this program, and answers where control is. */
 export const prepare = async (
   foundation: Foundation,
   harness: Harness = {},
-): Promise<{ programs: Programs; cluster: Cluster }> => {
+  progress: Progress = logged(foundation.log),
+): Promise<Installed> => {
   const { config, log, secrets, postgres } = foundation
   const base = harness.sqlRoot ?? root
   const [control, tenant] = await Promise.all([readProgram('control', base), readProgram('tenant', base)])
   const programs = { control, tenant }
   const cluster = { id: '', dsn: postgres.dsn, socketDirectory: postgres.socketDirectory }
-  const { clusterId } = await prepareInstallation(cluster, config.DATABASE_PREFIX, programs, secrets, log)
-  return { programs, cluster: { ...cluster, id: clusterId } }
+  const loader = createLoader()
+  const options = { log, progress, loader, ...(harness.isUnchecked ? {} : { check: checkFor(base) }) }
+  const { clusterId } = await prepareInstallation(cluster, config.DATABASE_PREFIX, programs, secrets, options)
+  return { programs, cluster: { ...cluster, id: clusterId }, loader }
 }
+
+/** Refuses a program whose routes and SQL do not fit together, before it reaches a project. */
+export const checkFor =
+  (base: string): Check =>
+  async (client, kind) =>
+    refuseErrors(await checkDatabase(client, kind, await loadAreas(), base))
 
 export type Running = {
   readonly services: Services
@@ -165,7 +181,7 @@ const createJobsPool = (cluster: Cluster, database: string, log: Logger): pg.Poo
 /** Makes everything that serves and works, and starts none of it. */
 export const assemble = async (
   foundation: Foundation,
-  { programs, cluster }: { programs: Programs; cluster: Cluster },
+  { programs, cluster, loader }: Installed,
   harness: Harness = {},
 ): Promise<Running> => {
   const { config, log, secrets } = foundation
@@ -192,16 +208,16 @@ export const assemble = async (
   const jobs = createJobsPool(cluster, controlPlace.database, log)
 
   const sessions = createSessions()
-  // the edge asks the fleet where a cluster is, the fleet tells the edge what changed
+  // the project cache asks the fleet where a cluster is, the fleet invalidates entries of the project cache
   let fleet: Fleet
-  const edges = createEdges(database, controlPlace, (id) => fleet.clusterOf(id))
+  const projectCache = createProjectCache(database, controlPlace, (id) => fleet.clusterOf(id))
   const drop = (changed: string) => {
-    edges.drop(changed)
+    projectCache.drop(changed)
     sessions.drop(changed)
     statements.drop(changed)
   }
   const notifier = createNotifier({ cluster, database: controlPlace.database }, log, drop, () => {
-    edges.clear()
+    projectCache.clear()
     sessions.clear()
   })
   fleet = createFleet({
@@ -213,7 +229,9 @@ export const assemble = async (
     secrets,
     jobs,
     log,
+    loader,
     publish: (changed) => notifier.publish(changed),
+    placeOf: async (projectId) => (await projectCache.byProject(projectId))?.place ?? null,
   })
   const waker = createWaker(jobs, log, async (ids) => {
     await database.call(controlPlace, 'control_worker', { caller: 'worker' }, 'tenants_written', { project_ids: ids })
@@ -245,15 +263,15 @@ export const assemble = async (
     if (!found) throw new Error(`${route.method} ${route.path} belongs to no area`)
     return found
   }
-  const checkMigrated = (edge: Edge, route: Route): void => {
+  const checkMigrated = (project: CachedProject, route: Route): void => {
     const { programs } = fleet
-    if (edge.contentHash === programs.tenant.contentHash) {
-      if (edge.place) behind.delete(edge.place.database)
+    if (project.contentHash === programs.tenant.contentHash) {
+      if (project.place) behind.delete(project.place.database)
       return
     }
-    if (edge.place) behind.add(edge.place.database)
+    if (project.place) behind.add(project.place.database)
     const needed = programs.tenant.newestOf(areaOf(route).stem)
-    if (needed && edge.schemaVersion < needed) throw migrationPending()
+    if (needed && project.schemaVersion < needed) throw migrationPending()
   }
 
   let publicUrl = config.PUBLIC_URL?.replace(/\/+$/, '') ?? `http://${config.HOST}:${config.PORT}`
@@ -268,10 +286,10 @@ export const assemble = async (
     statements,
     control: controlPlace,
     fleet,
-    edges,
+    projectCache,
     sessions,
     tokens: createTokens(secrets, now),
-    ceilings: createCeilings(config.GENERAL_RATE_LIMITS),
+    rateLimiter: createRateLimiter(config.GENERAL_RATE_LIMITS),
     outbound,
     mail,
     billing: harness.billing ?? createNoBilling(),
@@ -306,7 +324,10 @@ export const assemble = async (
     areas,
     jobs,
     async listen() {
+      // Fastify logs its addresses when it listens; the start announces them once (main.ts)
+      app.log.level = 'warn'
       await app.listen({ host: config.HOST, port: config.PORT })
+      app.log.level = log.level
       const address = app.server.address()
       const port = typeof address === 'object' && address ? address.port : config.PORT
       if (!config.PUBLIC_URL)

@@ -32,7 +32,7 @@ export const createStopping = (seconds: number) => {
   }
 }
 
-/** Settles as `work` does, or rejects with Stopped once the signal is aborted. */
+/** Settles as the promise `work` does, or rejects with Stopped once the signal is aborted. */
 export const orStopped = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
   if (signal.aborted) throw new Stopped()
   let stop: () => void = () => undefined

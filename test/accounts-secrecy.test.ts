@@ -22,7 +22,7 @@ const server = await startSecond(harness, pino({ level: 'trace' }, sink))
 const anyone = server.as()
 
 test('no sign-in code, invite code or personal access token reaches the log, an error, a job or a table', {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async () => {
   const errors: Answer[] = []
   const fail = async (answer: Promise<Answer>) => {

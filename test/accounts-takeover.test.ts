@@ -13,7 +13,7 @@ const second = await startSecond(harness)
 
 const password = 'a long passphrase'
 const me = '/auth/developer/me'
-const told = ({ status, error }: Answer) => [status, error?.code]
+const refusalOf = ({ status, error }: Answer) => [status, error?.code]
 const login = (email: string, word = password) => anyone.post('/auth/developer/login', { email, password: word })
 const prove = async (email: string, by: Client = anyone) =>
   by.post('/auth/developer/otp/verify', { email, code: await mailedCode(harness, mail, email) })
@@ -41,14 +41,14 @@ describe('the first proof of an address', () => {
 
     const answer = await prove(email)
     expect(answer.data.developer).toMatchObject({ id: stranger.id, email_verified: true, has_password: false })
-    for (const way of ways) expect(told(await way.get(me))).toEqual([401, 'INVALID_DEVELOPER_TOKEN'])
+    for (const way of ways) expect(refusalOf(await way.get(me))).toEqual([401, 'INVALID_DEVELOPER_TOKEN'])
     for (const way of ways)
       await expect
-        .poll(async () => told(await second.as(way.headers).get(me)), { timeout: 10_000 })
+        .poll(async () => refusalOf(await second.as(way.headers).get(me)), { timeout: 10_000 })
         .toEqual([401, 'INVALID_DEVELOPER_TOKEN'])
     for (const { refreshToken } of [stranger, elsewhere])
-      expect(told(await refreshed(refreshToken))).toEqual([401, 'INVALID_TOKEN'])
-    expect(told(await login(email))).toEqual([401, 'INVALID_CREDENTIALS'])
+      expect(refusalOf(await refreshed(refreshToken))).toEqual([401, 'INVALID_TOKEN'])
+    expect(refusalOf(await login(email))).toEqual([401, 'INVALID_CREDENTIALS'])
 
     // its owner has what the account has
     const owner = signedIn(answer)
@@ -59,7 +59,7 @@ describe('the first proof of an address', () => {
     const revoked = (await owner.get('/admin/tokens')).data
     expect(revoked.map(({ revoked_at }: any) => typeof revoked_at)).toEqual(['string', 'string'])
     for (const { id } of revoked)
-      expect(told(await owner.post(`/admin/tokens/${id}/rotate`))).toEqual([404, 'NOT_FOUND'])
+      expect(refusalOf(await owner.post(`/admin/tokens/${id}/rotate`))).toEqual([404, 'NOT_FOUND'])
   })
 
   test('is in the trail of the account, with how much ended', async () => {
@@ -105,7 +105,7 @@ describe('the first proof of an address', () => {
     const claimed = await claim()
     const answer = await prove(claimed.email, await of(claimed))
     expect([answer.status, answer.data.developer.has_password]).toEqual([200, false])
-    expect(told(await claimed.stranger.get(me))).toEqual([401, 'INVALID_DEVELOPER_TOKEN'])
+    expect(refusalOf(await claimed.stranger.get(me))).toEqual([401, 'INVALID_DEVELOPER_TOKEN'])
   })
 
   test('from where somebody signed in within the hour takes nothing; later, or after they signed out, it does', async () => {
@@ -147,7 +147,10 @@ describe('the first proof of an address', () => {
     const { email, stranger } = await claim()
     const code = await mailedCode(harness, mail, email)
     const wrong = String((Number(code) + 1) % 1_000_000).padStart(6, '0')
-    expect(told(await anyone.post('/auth/developer/otp/verify', { email, code: wrong }))).toEqual([401, 'OTP_INVALID'])
+    expect(refusalOf(await anyone.post('/auth/developer/otp/verify', { email, code: wrong }))).toEqual([
+      401,
+      'OTP_INVALID',
+    ])
     expect((await stranger.get(me)).data).toMatchObject({ has_password: true, email_verified: false })
   })
 })
@@ -161,20 +164,15 @@ describe('whoever meets the proof', () => {
       const project = await harness.project({ developer: stranger })
       const { id } = await personalToken(stranger)
       const code = await mailedCode(harness, mail, email)
-      const [proved, ...answers] = await meetingAt(
-        harness,
-        'app.developers',
-        () => [
-          anyone.post('/auth/developer/otp/verify', { email, code }),
-          login(email),
-          stranger.patch(me, words),
-          stranger.post('/admin/tokens', { name: 'late' }),
-          stranger.post(`/admin/tokens/${id}/rotate`),
-          refreshed(stranger.refreshToken),
-          project.admin.post('/api-keys', { key_type: 'server', environment: 'production' }),
-        ],
-        300,
-      )
+      const [proved, ...answers] = await meetingAt(harness, 'app.developers', () => [
+        anyone.post('/auth/developer/otp/verify', { email, code }),
+        login(email),
+        stranger.patch(me, words),
+        stranger.post('/admin/tokens', { name: 'late' }),
+        stranger.post(`/admin/tokens/${id}/rotate`),
+        refreshed(stranger.refreshToken),
+        project.admin.post('/api-keys', { key_type: 'server', environment: 'production' }),
+      ])
       expect(proved?.status, proved?.text).toBe(200)
       for (const { status, text } of answers) expect([200, 201, 401, 404], text).toContain(status)
       const left = await harness.control(

@@ -14,7 +14,7 @@ const next = 'another long passphrase'
 
 afterEach(() => harness.setTime(null))
 
-const told = ({ status, error }: Answer) => [status, error?.code]
+const refusalOf = ({ status, error }: Answer) => [status, error?.code]
 const login = (email: string, word = password, headers = {}) =>
   anyone.post('/auth/developer/login', { email, password: word }, headers)
 const me = '/auth/developer/me'
@@ -55,13 +55,13 @@ describe('PATCH me', () => {
   ])('refuses %j', async (body, field) => {
     const developer = await harness.developer()
     const answer = await developer.patch(me, body)
-    expect([...told(answer), answer.error?.details.field]).toEqual([400, 'VALIDATION_ERROR', field])
+    expect([...refusalOf(answer), answer.error?.details.field]).toEqual([400, 'VALIDATION_ERROR', field])
     expect((await login(developer.email)).status).toBe(200)
   })
 
   test.each(['{', '[]', '"x"'])('refuses the body %s', async (body) => {
     const developer = await harness.developer()
-    expect(told(await developer.patch(me, body))).toEqual([400, 'INVALID_BODY'])
+    expect(refusalOf(await developer.patch(me, body))).toEqual([400, 'INVALID_BODY'])
   })
 
   test('sets a new password with the current one, and ends all other sign-ins at once', async () => {
@@ -75,18 +75,18 @@ describe('PATCH me', () => {
     const { status, data } = await developer.patch(me, { name: 'Ada', password: next, current_password: password })
     expect([status, data.name, data.has_password]).toEqual([200, 'Ada', true])
     for (const other of others) {
-      expect(told(await anyone.get(me, { authorization: `Bearer ${other.access_token}` }))).toEqual([
+      expect(refusalOf(await anyone.get(me, { authorization: `Bearer ${other.access_token}` }))).toEqual([
         401,
         'INVALID_DEVELOPER_TOKEN',
       ])
       const refreshed = await anyone.post('/auth/developer/refresh', { refresh_token: other.refresh_token })
-      expect(told(refreshed)).toEqual([401, 'INVALID_TOKEN'])
+      expect(refusalOf(refreshed)).toEqual([401, 'INVALID_TOKEN'])
     }
     // another server's memory too, and long before its 30 seconds are over
     await expect.poll(async () => (await there.get(me)).status, { timeout: 10_000 }).toBe(401)
     for (const client of [developer, here, stranger]) expect((await client.get(me)).status).toBe(200)
     expect((await anyone.post('/auth/developer/refresh', { refresh_token: developer.refreshToken })).status).toBe(200)
-    expect(told(await login(developer.email))).toEqual([401, 'INVALID_CREDENTIALS'])
+    expect(refusalOf(await login(developer.email))).toEqual([401, 'INVALID_CREDENTIALS'])
     expect((await login(developer.email, next)).status).toBe(200)
   })
 
@@ -95,7 +95,7 @@ describe('PATCH me', () => {
     const other = (await login(developer.email)).data
     const before = (await developer.get(me)).data
     const answer = await developer.patch(me, { name: 'Eve', password: next, current_password: 'not the passphrase' })
-    expect(told(answer)).toEqual([401, 'INVALID_CREDENTIALS'])
+    expect(refusalOf(answer)).toEqual([401, 'INVALID_CREDENTIALS'])
     expect((await developer.get(me)).data).toEqual(before)
     expect((await withBearer(anyone, other.access_token).get(me)).status).toBe(200)
     expect((await login(developer.email)).status).toBe(200)
@@ -104,7 +104,7 @@ describe('PATCH me', () => {
   test('a weak password is refused, counted in characters', async () => {
     const developer = await harness.developer()
     for (const weak of ['', '1234567', '🌱🌱🌱🌱🌱🌱🌱'])
-      expect(told(await developer.patch(me, { password: weak, current_password: password }))).toEqual([
+      expect(refusalOf(await developer.patch(me, { password: weak, current_password: password }))).toEqual([
         400,
         'WEAK_PASSWORD',
       ])
@@ -120,7 +120,7 @@ describe('PATCH me', () => {
     expect((await developer.patch(me, { password: next })).data.has_password).toBe(true)
     expect((await login(developer.email, next)).status).toBe(200)
     // from then on the current one is due
-    expect(told(await developer.patch(me, { password }))).toEqual([400, 'VALIDATION_ERROR'])
+    expect(refusalOf(await developer.patch(me, { password }))).toEqual([400, 'VALIDATION_ERROR'])
   })
 
   test.each([
@@ -163,7 +163,7 @@ describe('PATCH me', () => {
       { name: 'x', password: next },
       { password: 'short' },
     ])
-      expect(told(await pat.patch(me, body))).toEqual([403, 'SESSION_REQUIRED'])
+      expect(refusalOf(await pat.patch(me, body))).toEqual([403, 'SESSION_REQUIRED'])
     expect((await developer.get(me)).data.name).toBe('by token')
     expect((await login(developer.email)).status).toBe(200)
   })
@@ -215,7 +215,7 @@ describe('sign-ins', () => {
     expect(part).toEqual({ data: all.slice(1, 3), total: 5, offset: 1, limit: 2 })
     expect((await list(developer, '?limit=999')).body.limit).toBe(200)
     for (const query of ['?limit=0', '?limit=x', '?offset=-1'])
-      expect(told(await list(developer, query))).toEqual([400, 'INVALID_INPUT'])
+      expect(refusalOf(await list(developer, query))).toEqual([400, 'INVALID_INPUT'])
     expect((await list(await harness.developer())).body.total).toBe(1)
   })
 
@@ -245,9 +245,9 @@ describe('sign-ins', () => {
     expect((await withBearer(anyone, other.access_token).get(me)).status).toBe(401)
     await expect.poll(async () => (await there.get(me)).status, { timeout: 10_000 }).toBe(401)
     const refreshed = await anyone.post('/auth/developer/refresh', { refresh_token: other.refresh_token })
-    expect(told(refreshed)).toEqual([401, 'INVALID_TOKEN'])
+    expect(refusalOf(refreshed)).toEqual([401, 'INVALID_TOKEN'])
     expect((await developer.get(me)).status).toBe(200)
-    expect(told(await developer.delete(path))).toEqual([404, 'NOT_FOUND'])
+    expect(refusalOf(await developer.delete(path))).toEqual([404, 'NOT_FOUND'])
   })
 
   test("may be one's own, and nobody else's", async () => {
@@ -255,8 +255,8 @@ describe('sign-ins', () => {
     const stranger = await harness.developer()
     const { id } = (await list(developer)).body.data[0]
     for (const wrong of [id, randomUUID()])
-      expect(told(await stranger.delete(`/auth/developer/sessions/${wrong}`))).toEqual([404, 'NOT_FOUND'])
-    expect(told(await developer.delete('/auth/developer/sessions/x'))).toEqual([400, 'INVALID_ID'])
+      expect(refusalOf(await stranger.delete(`/auth/developer/sessions/${wrong}`))).toEqual([404, 'NOT_FOUND'])
+    expect(refusalOf(await developer.delete('/auth/developer/sessions/x'))).toEqual([400, 'INVALID_ID'])
     expect((await developer.get(me)).status).toBe(200)
     expect((await developer.delete(`/auth/developer/sessions/${id}`)).status).toBe(200)
     expect((await developer.get(me)).status).toBe(401)

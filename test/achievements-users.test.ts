@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { startAchievements } from '#test/support/achievements.ts'
 import type { Client } from '#test/support/harness.ts'
 import { runOperationJob } from '#test/support/jobs.ts'
-import { refused } from '#test/support/xp.ts'
+import { expectInvalid } from '#test/support/refusals.ts'
 
 const { harness, project, admin, someone, me, define, send, see } = await startAchievements()
 
@@ -60,8 +60,8 @@ describe('what users see', () => {
     expect((await user.post('/client/achievements/seen', { ids: [id, randomUUID()] })).data).toEqual({ seen: 1 })
     expect((await user.post('/client/achievements/seen', { ids: [id] })).data).toEqual({ seen: 0 })
     expect(await unseen(user)).toEqual([])
-    refused(await user.post('/client/achievements/seen', { ids: [] }), 'ids')
-    refused(await user.post('/client/achievements/seen', { ids: ['x'] }), 'ids.0')
+    expectInvalid(await user.post('/client/achievements/seen', { ids: [] }), 'ids')
+    expectInvalid(await user.post('/client/achievements/seen', { ids: ['x'] }), 'ids.0')
     expect((await user.post('/client/achievements/seen', '[]' as never)).error?.code).toBe('INVALID_BODY')
   })
 
@@ -136,11 +136,11 @@ describe('all users', () => {
     expect(await holders()).toEqual([])
     await other.drain()
     expect(await holders()).toEqual([[users[0]?.id, 'backfill']])
-    const told = await other.sql(
+    const emittedEvents = await other.sql(
       `select event_name, is_historical from app.engagement_events where source = 'system' and event_name ~ 'xp|achievement'`,
     )
-    expect(told).toHaveLength(2)
-    expect(told.every(({ is_historical }) => is_historical)).toBe(true)
+    expect(emittedEvents).toHaveLength(2)
+    expect(emittedEvents.every(({ is_historical }) => is_historical)).toBe(true)
     expect((await other.onBehalfOf(users[0]?.id ?? '').get('/client/xp')).data.total).toBe(5)
     // a target that is lowered owes it to the others too; other changes look at nobody
     await other.admin.patch(`/achievements/${id}`, { name: 'Renamed' })
@@ -173,10 +173,10 @@ describe('all users', () => {
     const [one] = await other.sql('select app_user_id from app.user_achievements limit 1')
     await other.admin.post(`/achievements/${id}/revoke`, { app_user_id: one?.app_user_id })
     expect((await start({ notify: true })).result).toEqual({ users: 1200, unlocked: 1 })
-    const told = await other.sql(
+    const emittedEvents = await other.sql(
       `select is_historical, count(*)::int from app.engagement_events where event_name = 'svc.achievement.unlocked' group by 1 order by 1`,
     )
-    expect(told).toEqual([
+    expect(emittedEvents).toEqual([
       { is_historical: false, count: 1 },
       { is_historical: true, count: 1200 },
     ])

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { startAchievements } from '#test/support/achievements.ts'
-import { refused } from '#test/support/xp.ts'
+import { expectInvalid } from '#test/support/refusals.ts'
 
 const { harness, project, admin, someone, emitted, me, ledger, define, send, see, grant, revoke } =
   await startAchievements()
@@ -63,39 +63,45 @@ describe('definitions', () => {
     const post = (criteria: unknown, more: object = {}) =>
       admin.post('/achievements', { key: 'k', name: 'n', criteria, ...more })
     const count = { type: 'event_count', target_value: 1, event_name: 'e' }
-    refused(await post(undefined), 'criteria')
-    refused(await post({}), 'criteria.type')
-    refused(await post({ ...count, type: 'other' }), 'criteria.type')
-    refused(await post({ ...count, target_value: '1' }), 'criteria.target_value')
-    refused(await post({ ...count, target_value: 0 }), 'criteria.target_value')
-    refused(await post({ ...count, event_name: undefined }), 'criteria.event_name')
-    refused(await post({ ...count, event_name: 'e ' }), 'criteria.event_name')
-    refused(await post({ ...count, event_filter: { column: 'a', op: 'quack', value: 1 } }), 'criteria.event_filter')
-    refused(await post({ type: 'xp_threshold', target_value: 1, event_filter: { and: [] } }), 'criteria.event_filter')
-    refused(await post({ ...count, since: 'yesterday' }), 'criteria.since')
-    refused(
+    expectInvalid(await post(undefined), 'criteria')
+    expectInvalid(await post({}), 'criteria.type')
+    expectInvalid(await post({ ...count, type: 'other' }), 'criteria.type')
+    expectInvalid(await post({ ...count, target_value: '1' }), 'criteria.target_value')
+    expectInvalid(await post({ ...count, target_value: 0 }), 'criteria.target_value')
+    expectInvalid(await post({ ...count, event_name: undefined }), 'criteria.event_name')
+    expectInvalid(await post({ ...count, event_name: 'e ' }), 'criteria.event_name')
+    expectInvalid(
+      await post({ ...count, event_filter: { column: 'a', op: 'quack', value: 1 } }),
+      'criteria.event_filter',
+    )
+    expectInvalid(
+      await post({ type: 'xp_threshold', target_value: 1, event_filter: { and: [] } }),
+      'criteria.event_filter',
+    )
+    expectInvalid(await post({ ...count, since: 'yesterday' }), 'criteria.since')
+    expectInvalid(
       await post({ type: 'streak_length', target_value: 1, streak_definition_id: randomUUID() }),
       'criteria.streak_definition_id',
     )
-    refused(await post({ type: 'property_value', target_value: 1 }), 'criteria.property_key')
-    refused(await post(count, { key: 'No' }), 'key')
-    refused(await post(count, { name: '' }), 'name')
-    refused(await post(count, { xp_reward: -1 }), 'xp_reward')
+    expectInvalid(await post({ type: 'property_value', target_value: 1 }), 'criteria.property_key')
+    expectInvalid(await post(count, { key: 'No' }), 'key')
+    expectInvalid(await post(count, { name: '' }), 'name')
+    expectInvalid(await post(count, { xp_reward: -1 }), 'xp_reward')
     expect((await admin.post('/achievements', '{' as never)).error?.code).toBe('VALIDATION_ERROR')
     const { id } = await define()
-    refused(
+    expectInvalid(
       await admin.patch(`/achievements/${id}`, { criteria: { ...count, target_value: -1 } }),
       'criteria.target_value',
     )
-    refused(await admin.patch(`/achievements/${id}`, { name: null }), 'name')
-    refused(await grant(id, 'nobody'), 'app_user_id')
-    refused(await revoke(id, 'nobody'), 'app_user_id')
+    expectInvalid(await admin.patch(`/achievements/${id}`, { name: null }), 'name')
+    expectInvalid(await grant(id, 'nobody'), 'app_user_id')
+    expectInvalid(await revoke(id, 'nobody'), 'app_user_id')
     expect((await admin.post('/achievements/dry-run', '{' as never)).error?.code).toBe('INVALID_BODY')
-    refused(await admin.post('/achievements/dry-run', {}), 'criteria')
-    refused(await admin.post(`/achievements/${id}/dry-run`, { criteria: {} }), 'criteria.type')
+    expectInvalid(await admin.post('/achievements/dry-run', {}), 'criteria')
+    expectInvalid(await admin.post(`/achievements/${id}/dry-run`, { criteria: {} }), 'criteria.type')
     expect((await admin.post(`/achievements/${id}/dry-run`, '{' as never)).error?.code).toBe('INVALID_BODY')
     expect((await admin.post(`/achievements/${id}/backfill`, '{' as never)).error?.code).toBe('INVALID_BODY')
-    refused(await admin.post(`/achievements/${id}/backfill`, { notify: 'yes' }), 'notify')
+    expectInvalid(await admin.post(`/achievements/${id}/backfill`, { notify: 'yes' }), 'notify')
     expect((await admin.get(`/achievements/${id}/users?limit=0`)).error?.code).toBe('INVALID_INPUT')
   })
 })
@@ -118,8 +124,8 @@ describe('unlocks', () => {
     })
     expect(await send(user, event)).toBeUndefined()
     expect(await see(user, id)).toMatchObject({ unlocked: true, progress: { current: 4, target: 3, ratio: 1 } })
-    const told = await emitted(user.id, 'svc.achievement.%')
-    expect(told.map(({ event_name, properties }) => [event_name, properties])).toEqual([
+    const emittedEvents = await emitted(user.id, 'svc.achievement.%')
+    expect(emittedEvents.map(({ event_name, properties }) => [event_name, properties])).toEqual([
       [
         'svc.achievement.unlocked',
         { achievement_id: id, key, name: key, icon_url: 'https://x.y/i.png', xp_reward: 50, source: 'criteria' },
@@ -289,8 +295,8 @@ describe('by hand', () => {
     expect((await admin.get(`/achievements/${id}/users`)).body.total).toBe(0)
     expect(await send(user, event)).toHaveLength(1)
     expect((await me(user)).total).toBe(50)
-    const told = await emitted(user.id, 'svc.achievement.%')
-    expect(told.map(({ event_name }) => event_name)).toEqual(
+    const emittedEvents = await emitted(user.id, 'svc.achievement.%')
+    expect(emittedEvents.map(({ event_name }) => event_name)).toEqual(
       ['unlocked', 'revoked', 'unlocked'].map((verb) => `svc.achievement.${verb}`),
     )
     const trail = await project.sql(`select action from app.audit_events where target_id = $1`, [user.id])
@@ -307,7 +313,7 @@ describe('by hand', () => {
         `update app.user_achievements set seen_at = null`,
         `delete from app.user_achievements`,
         `update app.achievements set xp_reward = 1000`,
-        `select internal.achievement_by_hand('${id}', '${user.id}', true)`,
+        `select internal.achievement_adjust('${id}', '${user.id}', true)`,
         `select internal.achievements_unlock(array['${user.id}'::uuid], array['${id}'::uuid], 'criteria')`,
       ])
         await expect(project.as(role, claims, statement), `${role} ${statement}`).rejects.toThrow(/permission denied/)
@@ -319,7 +325,7 @@ describe('by hand', () => {
       project.as(
         'app_admin',
         { 'app.caller': 'none' },
-        `select internal.achievement_by_hand('${id}', '${user.id}', true)`,
+        `select internal.achievement_adjust('${id}', '${user.id}', true)`,
       ),
     ).rejects.toThrow(/administrators/)
   })

@@ -5,10 +5,17 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, inject, test, vi } from 'vitest'
 import { root } from '#server/database/files.ts'
 import { freshEmail, startHarness } from '#test/support/harness.ts'
-import { ask, endPrograms, endServer, startServer, tellStory } from '#test/support/process.ts'
+import {
+  ask,
+  createTestProject,
+  endPrograms,
+  endServer,
+  programEnvironment,
+  startServer,
+} from '#test/support/process.ts'
 
 /** npm run admin as a process of its own, beside servers that run. */
-vi.setConfig({ testTimeout: 90_000 })
+vi.setConfig({ testTimeout: 180_000 })
 const harness = await startHarness({ env: { SIGNUP_MODE: 'invite' } })
 const { anyone } = harness
 const password = 'a long passphrase'
@@ -16,7 +23,7 @@ const folder = await mkdtemp(join(tmpdir(), 'trellis-admin-'))
 afterAll(async () => {
   await endPrograms()
   await rm(folder, { recursive: true, force: true })
-}, 60_000)
+}, 180_000)
 
 type Ran = { readonly code: number; readonly out: string; readonly err: string }
 
@@ -25,7 +32,7 @@ const run = (args: readonly string[], env: Record<string, string>): Promise<Ran>
     execFile(
       process.execPath,
       [join(root, 'scripts/admin.ts'), ...args],
-      { env: { PATH: process.env['PATH'] ?? '', ...env }, cwd: folder },
+      { env: { ...programEnvironment, ...env }, cwd: folder },
       (error, out, err) => resolve({ code: error ? Number(error.code) : 0, out, err }),
     )
   })
@@ -152,7 +159,7 @@ describe('projects', () => {
     const made = await developer.post('/admin/projects', { name: 'Garden' })
     const { id } = made.data.project
     await harness.running.services.fleet.provision(id)
-    const edge = () => harness.running.services.edges.byProject(id)
+    const edge = () => harness.running.services.projectCache.byProject(id)
     expect((await edge())?.effectiveTier).toBe('free')
 
     expect(await ok('project', 'tier', id, 'pro')).toBe('Garden: tier pro, effective tier pro\n')
@@ -201,7 +208,7 @@ describe('mistakes', () => {
   const id = '00000000-0000-4000-8000-000000000000'
   test.each([
     [[], /^Say what to do/],
-    [['invite', 'burn'], /^There is no chore "invite burn"/],
+    [['invite', 'burn'], /^There is no command "invite burn"/],
     [['invite', 'create', '--count', '1001'], /^--count must be/],
     [['invite', 'create', '--days', 'x'], /^--days must be/],
     [['invite', 'create', '--colour', 'red'], /--colour/],
@@ -213,7 +220,7 @@ describe('mistakes', () => {
     const ran = await run(args, { ...here, DATABASE_URL: 'postgres://nobody@127.0.0.1:1/x' })
     expect(ran).toMatchObject({ code: 1, out: '' })
     expect(ran.err).toMatch(sentence)
-    expect(ran.err).toContain('npm run admin -- <chore>')
+    expect(ran.err).toContain('npm run admin -- <command>')
     expect(ran.err).not.toContain('    at ')
   })
 
@@ -242,19 +249,19 @@ describe('mistakes', () => {
   })
 })
 
-test('works with the embedded Postgres of DATA_DIR, whether or not a server runs', { timeout: 120_000 }, async () => {
+test('works with the embedded Postgres of DATA_DIR, whether or not a server runs', { timeout: 180_000 }, async () => {
   const server = await startServer({ SIGNUP_MODE: 'open' })
-  const chore = (...args: string[]) => run(args, { DATA_DIR: server.dataDir })
-  const story = await tellStory(server.url)
+  const command = (...args: string[]) => run(args, { DATA_DIR: server.dataDir })
+  const story = await createTestProject(server.url)
   const email = (await ask(server.url, 'GET', '/v1/auth/developer/me', undefined, story.developer)).body.data.email
-  expect(await chore('developer', 'provisioning', email, 'off')).toMatchObject({ code: 0 })
+  expect(await command('developer', 'provisioning', email, 'off')).toMatchObject({ code: 0 })
   const refused = await ask(server.url, 'POST', '/v1/admin/projects', { name: 'x' }, story.developer)
   expect(refused).toMatchObject({ status: 403, body: { error: { code: 'INVITE_REQUIRED' } } })
-  const made = await chore('invite', 'create')
+  const made = await command('invite', 'create')
   await endServer(server)
 
-  // nobody runs now: the chore starts Postgres, and stops it again
-  expect((await chore('invite', 'list')).out).toContain(made.out.slice(0, 8))
+  // nobody runs now: the command starts Postgres, and stops it again
+  expect((await command('invite', 'list')).out).toContain(made.out.slice(0, 8))
   const again = await startServer({ DATA_DIR: server.dataDir })
   const body = { invite_code: made.out.trim() }
   const redeemed = await ask(again.url, 'POST', '/v1/auth/developer/redeem-invite', body, story.developer)

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Answer, startHarness } from '#test/support/harness.ts'
+import { startHarness } from '#test/support/harness.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
@@ -7,8 +8,6 @@ const now = new Date('2026-11-21T12:00:00.000Z')
 beforeAll(() => harness.setTime(now))
 afterAll(() => harness.setTime(null))
 
-const expectRefusal = ({ status, error }: Answer, wanted: number, code: string) =>
-  expect([status, error?.code]).toEqual([wanted, code])
 const hours = { '24h': 24, '7d': 168, '30d': 720, '90d': 2160 }
 
 type Session = { user: number; started: number; seen: number; ended: number | null }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Answer, startHarness, type User } from '#test/support/harness.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
@@ -8,18 +9,12 @@ const began = new Date('2026-11-21T10:00:00.000Z')
 beforeEach(() => harness.setTime(began))
 afterEach(() => harness.setTime(null))
 
-const expectRefusal = ({ status, error }: Answer, wanted: number, code: string, field?: string) =>
-  expect([status, error?.code, ...(field ? [error?.details?.field] : [])]).toEqual([
-    wanted,
-    code,
-    ...(field ? [field] : []),
-  ])
 const at = (seconds: number) => new Date(began.getTime() + seconds * 1000).toISOString()
 const start = (user: User, body: object = {}) => user.post('/client/sessions/start', body)
 const beat = (user: User, id: string) => user.post(`/client/sessions/${id}/heartbeat`)
 const end = (user: User, id: string, body: object = {}) => user.post(`/client/sessions/${id}/end`, body)
 const rowOf = async (id: string) => (await project.sql('select * from app.app_sessions where id = $1', [id]))[0]
-const told = async (user: User) =>
+const eventsOf = async (user: User) =>
   (
     await project.sql(
       `select event_name, properties from app.engagement_events where app_user_id = $1 and event_name like 'svc.session.%' order by received_at, event_name desc`,
@@ -49,7 +44,7 @@ describe('starting a session', () => {
       ...device,
       end_reason: null,
     })
-    expect(await told(user)).toEqual([['svc.session.started', data.id, undefined]])
+    expect(await eventsOf(user)).toEqual([['svc.session.started', data.id, undefined]])
   })
 
   test('under an id of its own is safe to send again, also many times at once', async () => {
@@ -61,7 +56,7 @@ describe('starting a session', () => {
     await beat(user, id)
     const again = await start(user, { id, platform: 'android' })
     expect(again).toMatchObject({ status: 200, data: { id, platform: 'ios', last_seen_at: at(60), ended_at: null } })
-    expect(await told(user)).toHaveLength(1)
+    expect(await eventsOf(user)).toHaveLength(1)
   })
 
   test('under another user’s id is refused, and shows nothing', async () => {
@@ -88,7 +83,7 @@ describe('starting a session', () => {
     for (const id of [tablet, nameless, theirs]) expect((await rowOf(id)).ended_at).toBeNull()
     await start(user)
     expect((await rowOf(nameless)).end_reason).toBe('replaced')
-    expect(await told(user)).toContainEqual(['svc.session.ended', first, 'replaced'])
+    expect(await eventsOf(user)).toContainEqual(['svc.session.ended', first, 'replaced'])
     // what had ended by silence is not replaced
     harness.advance(1800)
     await start(user, { platform: 'ios', device_model: 'B' })
@@ -240,7 +235,7 @@ describe('the end of a session', () => {
       ended_at: at(100.9),
       duration_seconds: 100,
     })
-    expect((await told(user)).filter(([name]) => name === 'svc.session.ended')).toHaveLength(2)
+    expect((await eventsOf(user)).filter(([name]) => name === 'svc.session.ended')).toHaveLength(2)
   })
 
   test('lies between its start and now', async () => {
@@ -260,7 +255,7 @@ describe('the end of a session', () => {
     harness.advance(30)
     const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => end(user, id, { ended_at: at(n) })))
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
-    expect((await told(user)).filter(([name]) => name === 'svc.session.ended')).toHaveLength(1)
+    expect((await eventsOf(user)).filter(([name]) => name === 'svc.session.ended')).toHaveLength(1)
   })
 
   test('by silence counts from when the session was last heard of, worked out on read', async () => {
@@ -278,7 +273,7 @@ describe('the end of a session', () => {
     await project.drain()
     expect(await rowOf(id)).toMatchObject({ ended_at: new Date(at(60)), end_reason: 'timeout' })
     expect((await start(user, { id })).data).toMatchObject(timedOut)
-    expect(await told(user)).toContainEqual(['svc.session.ended', id, 'timeout'])
+    expect(await eventsOf(user)).toContainEqual(['svc.session.ended', id, 'timeout'])
   })
 
   test('that silence was taken for is put right by the device', async () => {
@@ -291,7 +286,7 @@ describe('the end of a session', () => {
       duration_seconds: 2000,
       end_reason: 'client',
     })
-    expect((await told(user)).filter(([name]) => name === 'svc.session.ended')).toHaveLength(1)
+    expect((await eventsOf(user)).filter(([name]) => name === 'svc.session.ended')).toHaveLength(1)
   })
 
   test('is written down by the worker when it is due, and looked for as long as a session is open', async () => {
@@ -318,7 +313,7 @@ describe('the end of a session', () => {
     harness.advance(1800)
     await project.drain()
     expect(await rowOf(id)).toMatchObject({ app_user_id: survivor.id, end_reason: 'timeout' })
-    expect(await told(survivor)).toContainEqual(['svc.session.ended', id, 'timeout'])
+    expect(await eventsOf(survivor)).toContainEqual(['svc.session.ended', id, 'timeout'])
   })
 
   test('is refused by name', async () => {

@@ -5,6 +5,7 @@ import { invalidBodyCode, type Route } from '#server/http/route.ts'
 import { ErrorEnvelope } from '#server/http/schemas.ts'
 import { freshIp, startHarness } from '#test/support/harness.ts'
 import { callRoute, createCast } from '#test/support/routes.ts'
+import { sized } from '#test/support/sized.ts'
 
 /**
  * Every body, header, path and query of every route, attacked from the OpenAPI document: never a 5xx, always an envelope, answered
@@ -238,7 +239,7 @@ beforeEach(async () => {
     cast = { ...cast, project: { ...project, developer: await harness.signIn(project.developer) } }
 })
 
-test.each(routes)('$name', { timeout: 120_000 }, async ({ area, route }) => {
+test.each(routes)('$name', { timeout: 180_000 }, async ({ area, route }) => {
   const path = fullPath(area, route)
   const operation = document.paths[path.replace(/:([A-Za-z]+)/g, '{$1}')][route.method.toLowerCase()]
   if (route.body) {
@@ -263,6 +264,6 @@ test.each(routes)('$name', { timeout: 120_000 }, async ({ area, route }) => {
       const after = await state()
       expect(after, `a refused request changed something: ${response.status} ${answer}`).toEqual(before)
     }),
-    { numRuns: 40 },
+    { numRuns: sized(10, 40) },
   )
 })

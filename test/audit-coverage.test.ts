@@ -87,7 +87,7 @@ const rows = async (): Promise<number> => {
   return counts.reduce((sum, [row]) => sum + row.count, 0)
 }
 
-test('every change that a developer makes is in the audit trail', { timeout: 120_000 }, async () => {
+test('every change that a developer makes is in the audit trail', { timeout: 180_000 }, async () => {
   const silent: string[] = []
   const changed: string[] = []
   for (const route of routes) {

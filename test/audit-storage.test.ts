@@ -168,6 +168,11 @@ test('writers never wait for one another: one trail is written by two transactio
     await second.query(audit, [other.id])
     await second.query(audit, [one.id])
     await second.query('commit')
+    const written = await second.query(
+      `select from app.audit_events where scope = any ($1) and action = 'test.change'`,
+      [[one.id, other.id]],
+    )
+    expect(written.rowCount).toBe(2)
   } finally {
     await first.end()
     await second.end()

@@ -31,14 +31,20 @@ describe('what was looked up', () => {
     for (const key of ['null', 'refused', 'failed']) expect(await cache.get(key, async () => 'y')).toBe('y')
   })
 
-  test('goes after its time, and the first when there are too many', async () => {
-    vi.useFakeTimers({ toFake: ['performance'] })
+  test('expires, and the least recently used is evicted when there are too many', async () => {
+    vi.useFakeTimers({ toFake: ['performance', 'setTimeout'] })
     try {
+      vi.advanceTimersByTime(1)
       const cache = createCache<number>(2, 1000)
-      for (const [index, key] of ['a', 'b', 'c'].entries()) cache.set(key, index)
-      expect(['a', 'b', 'c'].map(cache.peek)).toEqual([undefined, 1, 2])
+      cache.set('a', 0)
+      cache.set('b', 1)
+      expect(cache.peek('a')).toBe(0)
+      cache.set('c', 2)
+      expect(['a', 'b', 'c'].map(cache.peek)).toEqual([0, undefined, 2])
       vi.advanceTimersByTime(1000)
-      expect(['b', 'c'].map(cache.peek)).toEqual([undefined, undefined])
+      expect(['a', 'c'].map(cache.peek)).toEqual([0, 2])
+      vi.advanceTimersByTime(1)
+      expect(['a', 'c'].map(cache.peek)).toEqual([undefined, undefined])
     } finally {
       vi.useRealTimers()
     }
@@ -50,7 +56,7 @@ describe('what was looked up', () => {
     ['clear', (cache: ReturnType<typeof createCache<string>>) => cache.clear()],
   ])('%s wins over a load under way: it is not kept, and whoever asks afterwards looks again', async (_name, drop) => {
     const cache = createCache<string>(10, 1000)
-    cache.set('b', 'kept before')
+    cache.set('b', 'cached before')
     const before = slowly<string>()
     const early = cache.get('a', before.load)
     drop(cache)

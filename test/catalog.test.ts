@@ -1,16 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { type Answer, startHarness } from '#test/support/harness.ts'
+import { startHarness } from '#test/support/harness.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
 const user = await project.user()
 for (const code of ['GOLD', 'GEMS']) await project.admin.post('/currencies', { code, name: code })
 
-const refused = (answer: Answer, status: number, code: string, details?: object) => {
-  expect([answer.status, answer.error?.code], answer.text).toEqual([status, code])
-  if (details) expect(answer.error?.details).toMatchObject(details)
-}
 let count = 0
 const define = (more: Record<string, unknown> = {}) => {
   count += 1
@@ -65,9 +62,9 @@ describe('an item', () => {
   test('that is missing or inactive is 404 FETCH_FAILED for users; administrators see it', async () => {
     const item = await made({ is_active: false })
     for (const name of [item.id, item.key, randomUUID(), 'nothing'])
-      refused(await user.get(`/client/catalog/${name}`), 404, 'FETCH_FAILED')
+      expectRefusal(await user.get(`/client/catalog/${name}`), 404, 'FETCH_FAILED')
     expect((await project.admin.get(`/catalog/${item.key}`)).data.is_active).toBe(false)
-    refused(await project.admin.get('/catalog/nothing'), 404, 'NOT_FOUND')
+    expectRefusal(await project.admin.get('/catalog/nothing'), 404, 'NOT_FOUND')
   })
 
   test('has prices by currency and contents in their order', async () => {
@@ -116,30 +113,32 @@ describe('an item', () => {
   ])('with a bad %s is refused, and nothing is made', async (field, value) => {
     const key = `bad_${count}`
     const answer = await define({ key, [field.split('.')[0] ?? '']: value })
-    refused(answer, 400, 'VALIDATION_ERROR', { field })
+    expectRefusal(answer, 400, 'VALIDATION_ERROR', { field })
     expect(await project.sql('select from app.catalog_items where key = $1', [key])).toEqual([])
   })
 
   test('names in bundles must be known, once; a durable is owned once', async () => {
     const { key } = await made()
-    refused(await define(bundle(['nothing'])), 400, 'VALIDATION_ERROR', { field: 'bundle_contents.0.content_item_key' })
-    refused(await define(bundle([key, key])), 400, 'VALIDATION_ERROR', { field: 'bundle_contents' })
-    refused(await define({ item_type: 'durable', max_owned: 2 }), 400, 'VALIDATION_ERROR', { field: 'max_owned' })
+    expectRefusal(await define(bundle(['nothing'])), 400, 'VALIDATION_ERROR', {
+      field: 'bundle_contents.0.content_item_key',
+    })
+    expectRefusal(await define(bundle([key, key])), 400, 'VALIDATION_ERROR', { field: 'bundle_contents' })
+    expectRefusal(await define({ item_type: 'durable', max_owned: 2 }), 400, 'VALIDATION_ERROR', { field: 'max_owned' })
     for (const path of ['/prices', '/contents']) {
-      refused(await project.admin.put(`/catalog/${key}${path}`, {}), 400, 'VALIDATION_ERROR')
-      refused(await project.admin.put(`/catalog/${key}${path}`, '[]'), 400, 'INVALID_BODY')
+      expectRefusal(await project.admin.put(`/catalog/${key}${path}`, {}), 400, 'VALIDATION_ERROR')
+      expectRefusal(await project.admin.put(`/catalog/${key}${path}`, '[]'), 400, 'INVALID_BODY')
       const body = { prices: [], bundle_contents: [] }
-      refused(await project.admin.put(`/catalog/nothing${path}`, body), 404, 'NOT_FOUND')
+      expectRefusal(await project.admin.put(`/catalog/nothing${path}`, body), 404, 'NOT_FOUND')
     }
-    refused(await define({ name: 5 }), 400, 'VALIDATION_ERROR')
-    refused(await project.admin.post('/catalog', '[]'), 400, 'INVALID_BODY')
+    expectRefusal(await define({ name: 5 }), 400, 'VALIDATION_ERROR')
+    expectRefusal(await project.admin.post('/catalog', '[]'), 400, 'INVALID_BODY')
   })
 
   test('whose key is taken is refused, also when ten make it at once', async () => {
     const answers = await Promise.all(Array.from({ length: 10 }, () => define({ key: 'twice' })))
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
     for (const answer of answers.filter(({ status }) => status !== 201))
-      refused(answer, 409, 'CONFLICT', { field: 'key' })
+      expectRefusal(answer, 409, 'CONFLICT', { field: 'key' })
   })
 
   test('is changed but for key and type, and an empty change changes nothing', async () => {
@@ -165,19 +164,19 @@ describe('an item', () => {
       category: null,
       use_effect: null,
     })
-    refused(await project.admin.patch(path, { name: null }), 400, 'VALIDATION_ERROR', { field: 'name' })
-    refused(await project.admin.patch(path, '5'), 400, 'INVALID_BODY')
-    refused(await project.admin.patch('/catalog/nothing', {}), 404, 'NOT_FOUND')
+    expectRefusal(await project.admin.patch(path, { name: null }), 400, 'VALIDATION_ERROR', { field: 'name' })
+    expectRefusal(await project.admin.patch(path, '5'), 400, 'INVALID_BODY')
+    expectRefusal(await project.admin.patch('/catalog/nothing', {}), 404, 'NOT_FOUND')
   })
 
   test('is deleted, unless a bundle holds it; a currency that prices use stays', async () => {
     const inner = await made({ prices: [{ currency_code: 'GEMS', price: 1 }] })
     const outer = await made(bundle([inner.key]))
-    refused(await project.admin.delete(`/catalog/${inner.key}`), 409, 'ITEM_IN_USE')
-    refused(await project.admin.delete('/currencies/GEMS'), 409, 'CURRENCY_IN_USE')
+    expectRefusal(await project.admin.delete(`/catalog/${inner.key}`), 409, 'ITEM_IN_USE')
+    expectRefusal(await project.admin.delete('/currencies/GEMS'), 409, 'CURRENCY_IN_USE')
     expect((await project.admin.delete(`/catalog/${outer.id}`)).data).toEqual({ deleted: true })
     expect((await project.admin.delete(`/catalog/${inner.key}`)).status).toBe(200)
-    refused(await project.admin.delete(`/catalog/${inner.key}`), 404, 'NOT_FOUND')
+    expectRefusal(await project.admin.delete(`/catalog/${inner.key}`), 404, 'NOT_FOUND')
   })
 
   test('is one of at most 5,000', async () => {
@@ -188,7 +187,7 @@ describe('an item', () => {
     const body = (key: string) => ({ key, name: 'x', item_type: 'consumable' })
     const answers = await Promise.all(['a', 'b', 'c'].map((key) => other.admin.post('/catalog', body(key))))
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409])
-    refused(await other.admin.post('/catalog', body('d')), 409, 'LIMIT_REACHED', { limit: 5000 })
+    expectRefusal(await other.admin.post('/catalog', body('d')), 409, 'LIMIT_REACHED', { limit: 5000 })
   })
 })
 
@@ -200,11 +199,11 @@ describe('bundles', () => {
       project.admin.put(`/catalog/${item.key}/contents`, holds(keys))
     expect((await fill(two, [one.key])).status).toBe(200)
     expect((await fill(three, [two.key])).status).toBe(200)
-    refused(await fill(one, [one.key]), 400, 'BUNDLE_CYCLE')
-    refused(await fill(one, [leaf.key, three.key]), 400, 'BUNDLE_CYCLE')
-    refused(await define(bundle([three.key])), 400, 'BUNDLE_CYCLE')
+    expectRefusal(await fill(one, [one.key]), 400, 'BUNDLE_CYCLE')
+    expectRefusal(await fill(one, [leaf.key, three.key]), 400, 'BUNDLE_CYCLE')
+    expectRefusal(await define(bundle([three.key])), 400, 'BUNDLE_CYCLE')
     const empty = await made(bundle([]))
-    refused(await fill(one, [empty.key]), 400, 'BUNDLE_CYCLE')
+    expectRefusal(await fill(one, [empty.key]), 400, 'BUNDLE_CYCLE')
     expect((await project.admin.get(`/catalog/${one.key}`)).data.bundle_contents).toMatchObject([
       { content_item_id: leaf.id },
     ])
@@ -255,8 +254,8 @@ describe('lists', () => {
     ] as const)
       expect((await list('admin', { search })).keys, search).toEqual(found)
     for (const bad of ['limit=0', 'offset=-1', 'item_type=x', 'include_inactive=x'])
-      refused(await project.admin.get(`/catalog?${bad}`), 400, 'INVALID_INPUT')
-    refused(await user.get('/client/catalog?limit=x'), 400, 'INVALID_INPUT')
+      expectRefusal(await project.admin.get(`/catalog?${bad}`), 400, 'INVALID_INPUT')
+    expectRefusal(await user.get('/client/catalog?limit=x'), 400, 'INVALID_INPUT')
   })
 })
 
@@ -271,7 +270,7 @@ describe('an import', () => {
     const items = file('import')
     const would = { created: 2, updated: 0, unchanged: 0, errors: [] }
     expect((await send(items)).data).toEqual(would)
-    refused(await project.admin.get('/catalog/import_a'), 404, 'NOT_FOUND')
+    expectRefusal(await project.admin.get('/catalog/import_a'), 404, 'NOT_FOUND')
     expect((await send(items, '?dry_run=false')).data).toEqual(would)
     expect((await project.admin.get('/catalog/import_box')).data.bundle_contents).toHaveLength(1)
     expect((await send(items, '?dry_run=false')).data).toEqual({ created: 0, updated: 0, unchanged: 2, errors: [] })
@@ -308,10 +307,10 @@ describe('an import', () => {
 
   test('is a JSON array of 1 to 5000', async () => {
     for (const body of ['{}', '5', '{', ''])
-      refused(await project.admin.post('/catalog/import', body), 400, 'INVALID_BODY')
-    refused(await send([]), 400, 'VALIDATION_ERROR')
-    refused(await send(Array(5001).fill(5)), 400, 'VALIDATION_ERROR')
-    refused(await send([], '?dry_run=maybe'), 400, 'INVALID_INPUT')
+      expectRefusal(await project.admin.post('/catalog/import', body), 400, 'INVALID_BODY')
+    expectRefusal(await send([]), 400, 'VALIDATION_ERROR')
+    expectRefusal(await send(Array(5001).fill(5)), 400, 'VALIDATION_ERROR')
+    expectRefusal(await send([], '?dry_run=maybe'), 400, 'INVALID_INPUT')
   })
 })
 

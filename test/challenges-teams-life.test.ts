@@ -3,8 +3,22 @@ import { expect, test } from 'vitest'
 import { type Someone, startTeams } from '#test/support/challenge_teams.ts'
 import { runOperationJob } from '#test/support/jobs.ts'
 
-const { harness, project, admin, emitted, me, from, define, defineTeams, send, group, enter, some, mine, settle } =
-  await startTeams()
+const {
+  harness,
+  project,
+  admin,
+  emitted,
+  me,
+  from,
+  define,
+  defineTeams,
+  send,
+  group,
+  enter,
+  some,
+  mine,
+  runTeamTasks,
+} = await startTeams()
 
 test('only who is of the segment counts', async () => {
   const [a, b, outsider] = (await some(3)) as [Someone, Someone, Someone]
@@ -15,10 +29,10 @@ test('only who is of the segment counts', async () => {
   await send(a, c.event_name)
   await send(b, c.event_name)
   expect(await send(outsider, c.event_name)).toBeUndefined()
-  await settle()
+  await runTeamTasks()
   expect(await mine(a, c.id)).toMatchObject({ status: 'in_progress', team: { progress: 2, members: 2 } })
   await send(b, c.event_name)
-  await settle()
+  await runTeamTasks()
   expect((await me(a)).total).toBe(10)
   expect((await me(outsider)).total).toBe(0)
 })
@@ -29,7 +43,7 @@ test('XP is summed as well', async () => {
   const xp = await defineTeams({ goal_type: 'xp_earned', goal_value: 50, reward_xp: 0 })
   for (const who of [a, b])
     expect((await admin.post('/xp/grant', { app_user_id: who.id, amount: 25 })).status).toBe(201)
-  await settle()
+  await runTeamTasks()
   for (const who of [a, b]) expect(await mine(who, xp.id)).toMatchObject({ status: 'completed', progress: 25 })
   await admin.delete(`/challenges/${xp.id}`)
   expect(await project.sql('select from app.challenge_teams where challenge_id = $1', [xp.id])).toEqual([])
@@ -40,22 +54,22 @@ test('a lower goal, another mode, a count anew and a replay complete who is ther
   const team = await group(a, b)
   const c = await defineTeams({ goal_value: 10 })
   for (const who of [a, b]) await send(who, c.event_name)
-  await settle()
+  await runTeamTasks()
   await admin.patch(`/challenges/${c.id}`, { goal_value: 2 })
-  await settle()
-  await settle()
+  await runTeamTasks()
+  await runTeamTasks()
   for (const who of [a, b]) expect(await mine(who, c.id)).toMatchObject({ status: 'completed' })
   // found by a count in the background, it is history
   expect((await emitted(a.id, 'svc.challenge.completed'))[0]?.is_historical).toBe(true)
   const turned = await define({ goal_value: 2, reward_xp: 10, event_name: c.event_name })
-  await settle()
+  await runTeamTasks()
   expect(await mine(a, turned.id)).toMatchObject({ status: 'in_progress', progress: 1 })
   expect((await admin.patch(`/challenges/${turned.id}`, { team_mode: 'group' })).data.team_mode).toBe('group')
-  await settle()
-  await settle()
+  await runTeamTasks()
+  await runTeamTasks()
   for (const who of [a, b]) expect(await mine(who, turned.id)).toMatchObject({ status: 'completed' })
   await admin.patch(`/challenges/${turned.id}`, { team_mode: 'none' })
-  await settle()
+  await runTeamTasks()
   expect(await mine(a, turned.id)).toEqual({
     status: 'completed',
     progress: 1,
@@ -66,7 +80,7 @@ test('a lower goal, another mode, a count anew and a replay complete who is ther
 
   // as if nothing had been counted
   const lost = await defineTeams({ goal_value: 2 })
-  await settle()
+  await runTeamTasks()
   for (const who of [a, b]) await send(who, lost.event_name)
   await project.sql(`delete from app.outbox where task = 'challenges__team'`)
   await project.sql('update app.challenge_participants set progress = 0, group_id = null where challenge_id = $1', [
@@ -84,15 +98,15 @@ test('a lower goal, another mode, a count anew and a replay complete who is ther
     return run.result.targets.challenges.differences.filter((d: any) => d.challenge_id === lost.id)
   }
   expect(await replay(true)).toHaveLength(2)
-  await settle()
+  await runTeamTasks()
   expect(await mine(a, lost.id)).toMatchObject({ status: 'in_progress', progress: 0, team: null })
   expect(await replay(false)).toHaveLength(2)
-  await settle()
+  await runTeamTasks()
   expect(await mine(a, lost.id)).toMatchObject({ status: 'completed', progress: 1, team: { group_id: team } })
   const recompute = async () => {
     const { data } = await admin.post(`/challenges/${lost.id}/recompute`)
     const run = await runOperationJob(harness, project, 'challenges__recompute', data.operation_id)
-    await settle()
+    await runTeamTasks()
     return run.result.changed
   }
   await project.sql(`update app.challenge_participants set group_id = null where challenge_id = $1`, [lost.id])
@@ -107,11 +121,11 @@ test('switched off it completes nobody; switched on again it does', async () => 
   const c = await defineTeams({ goal_value: 2 })
   for (const who of [a, b]) await send(who, c.event_name)
   await admin.patch(`/challenges/${c.id}`, { is_active: false })
-  await settle()
+  await runTeamTasks()
   expect(await mine(a, c.id)).toMatchObject({ status: 'expired', team: { reached_at: null } })
   await admin.patch(`/challenges/${c.id}`, { is_active: true })
-  await settle()
-  await settle()
+  await runTeamTasks()
+  await runTeamTasks()
   expect(await mine(a, c.id)).toMatchObject({ status: 'completed' })
 })
 
@@ -159,21 +173,21 @@ test('users who become one, are reset, or go', async () => {
   await send(guest, c.event_name)
   await send(friend, c.event_name)
   await send(gone, c.event_name)
-  await settle()
+  await runTeamTasks()
   expect((await mine(friend, c.id)).team).toMatchObject({ progress: 3, members: 3 })
   // who is deleted takes their part along
   expect((await admin.delete(`/users/${gone.id}`)).status).toBe(200)
   expect((await mine(friend, c.id)).team).toMatchObject({ progress: 2, members: 2 })
   // the survivor comes into the guest's team, with the counts of both
   expect((await survivor.post('/client/auth/merge', { from_session_token: guest.sessionToken })).status).toBe(200)
-  await settle()
+  await runTeamTasks()
   expect(await mine(survivor, c.id)).toMatchObject({
     status: 'in_progress',
     progress: 2,
     team: { group_id: team, progress: 3, members: 2 },
   })
   await send(friend, c.event_name)
-  await settle()
+  await runTeamTasks()
   for (const who of [survivor, friend]) expect((await me(who)).total).toBe(10)
   // the group goes from who is reset; then all of the challenge, which can be earned again
   expect((await admin.delete(`/users/${friend.id}/reset?sections=groups`)).status).toBe(200)

@@ -21,7 +21,7 @@ const {
   some,
   mine,
   join,
-  settle,
+  runTeamTasks,
 } = await startTeams()
 
 describe('a team', () => {
@@ -35,7 +35,7 @@ describe('a team', () => {
       { id: c.id, name: c.name, progress: 1, goal_value: 3, completed: false },
     ])
     await send(b, c.event_name)
-    await settle()
+    await runTeamTasks()
     expect(await mine(a, c.id)).toEqual({
       status: 'in_progress',
       progress: 1,
@@ -45,10 +45,10 @@ describe('a team', () => {
     })
     // one who is in no group counts for nobody, and completes nothing, however much it is
     for (let n = 0; n < 3; n += 1) await send(stranger, c.event_name)
-    await settle()
+    await runTeamTasks()
     expect(await mine(stranger, c.id)).toMatchObject({ status: 'in_progress', progress: 3, ratio: 0, team: null })
     await send(a, c.event_name)
-    await settle()
+    await runTeamTasks()
     for (const [who, progress] of [
       [a, 2],
       [b, 1],
@@ -61,8 +61,8 @@ describe('a team', () => {
         team: { group_id: team, progress: 3, members: 3, reached_at: expect.any(String) },
       })
       expect((await ledger(who.id)).map(({ amount, source }) => [amount, source])).toEqual([[15, 'challenge']])
-      const told = await emitted(who.id, 'svc.challenge.%')
-      expect(told.map(({ event_name, is_historical }) => [event_name, is_historical])).toEqual([
+      const emittedEvents = await emitted(who.id, 'svc.challenge.%')
+      expect(emittedEvents.map(({ event_name, is_historical }) => [event_name, is_historical])).toEqual([
         ['svc.challenge.joined', false],
         ['svc.challenge.completed', false],
       ])
@@ -73,7 +73,7 @@ describe('a team', () => {
     // the first thing that the idle one does completes at once
     expect(await send(idle, c.event_name)).toMatchObject([{ progress: 1, completed: true }])
     expect((await me(idle)).total).toBe(15)
-    await settle()
+    await runTeamTasks()
     expect((await me(a)).total).toBe(15)
     // the board ranks people; administrators see whose team they are
     const board = (await a.get(`/client/challenges/${c.id}/leaderboard`)).data
@@ -98,12 +98,12 @@ describe('a team', () => {
     const c = await defineTeams({ goal_value: 30 })
     let isOver = false
     const background = (async () => {
-      while (!isOver) await settle()
+      while (!isOver) await runTeamTasks()
     })()
     await Promise.all(members.flatMap((who) => Array.from({ length: 4 }, () => send(who, c.event_name))))
     isOver = true
     await background
-    await settle()
+    await runTeamTasks()
     const rows = await project.sql(
       `select p.status, p.progress::int, p.group_id, (select count(*)::int from app.xp_transactions t where t.app_user_id = p.app_user_id) as paid
          from app.challenge_participants p where p.challenge_id = $1`,
@@ -118,14 +118,14 @@ describe('a team', () => {
     const [slow, quick] = (await some(2)) as [Someone, Someone]
     await group(slow, quick)
     const c = await defineTeams({ goal_value: 2 })
-    await settle()
+    await runTeamTasks()
     const open = await openTransaction(project, 'app_user', { 'app.caller': 'user', 'app.user_id': slow.id })
     await open.query('select api.events_post($1, null, null)', [JSON.stringify({ event_name: c.event_name })])
     await send(quick, c.event_name)
-    await settle()
+    await runTeamTasks()
     expect(await mine(quick, c.id)).toMatchObject({ status: 'in_progress', team: { progress: 1 } })
     await open.commit()
-    await settle()
+    await runTeamTasks()
     for (const who of [slow, quick]) expect(await mine(who, c.id)).toMatchObject({ status: 'completed' })
   })
 
@@ -137,7 +137,7 @@ describe('a team', () => {
     const c = await defineTeams({ goal_value: 1000 })
     let isOver = false
     const background = (async () => {
-      while (!isOver) await settle()
+      while (!isOver) await runTeamTasks()
     })()
     const answers = await Promise.all(
       members.slice(1).map(async (who) => {
@@ -163,7 +163,7 @@ describe('a team', () => {
     const [owner] = (await some(1)) as [Someone]
     const made = await owner.post('/client/groups', { name: 'Crowd', max_members: 1000 })
     const c = await defineTeams({ goal_value: 301 })
-    await settle()
+    await runTeamTasks()
     await project.sql(
       `with crowd as (insert into app.users (anonymous_id, display_name) select 'crowd ' || n, 'One of many' from generate_series(1, 300) n returning id),
             entered as (insert into app.group_members (group_id, app_user_id) select $1::uuid, id from crowd)
@@ -171,7 +171,7 @@ describe('a team', () => {
       [made.data.id, c.id],
     )
     await send(owner, c.event_name)
-    await settle()
+    await runTeamTasks()
     expect(
       await project.sql(
         `select p.status, count(*)::int, sum(t.total)::int as xp from app.challenge_participants p join app.xp_totals t using (app_user_id)
@@ -224,10 +224,10 @@ describe('a team', () => {
     await send(a, c.event_name)
     await a.post(`/client/challenges/${c.id}/leave`)
     await send(b, c.event_name)
-    await settle()
+    await runTeamTasks()
     expect(await mine(b, c.id)).toMatchObject({ status: 'in_progress', team: { progress: 1, members: 1 } })
     expect((await join(a, c.id)).status).toBe(201)
-    await settle()
+    await runTeamTasks()
     for (const who of [a, b]) expect(await mine(who, c.id)).toMatchObject({ status: 'completed' })
   })
 })
@@ -271,7 +271,7 @@ describe('whose team somebody is', () => {
     // completed is final: the team stays
     const done = await defineTeams({ goal_value: 1 })
     await send(user, done.event_name)
-    await settle()
+    await runTeamTasks()
     expect((await join(user, done.id, second)).data).toMatchObject({ status: 'completed', group_id: first })
   })
 
@@ -286,24 +286,24 @@ describe('whose team somebody is', () => {
     await send(b, c.event_name)
     await send(a, c.event_name)
     await b.post(`/client/groups/${red}/leave`)
-    await settle()
+    await runTeamTasks()
     expect((await mine(a, c.id)).team).toMatchObject({ group_id: red, progress: 1, members: 1 })
     expect((await mine(b, c.id)).team).toMatchObject({ group_id: blue, progress: 2, members: 1 })
     await b.post(`/client/groups/${blue}/leave`)
     expect(await mine(b, c.id)).toMatchObject({ progress: 2, ratio: 0, team: null })
     await send(a, c.event_name)
-    await settle()
+    await runTeamTasks()
     expect(await mine(a, c.id)).toMatchObject({ status: 'in_progress' })
     // who comes in brings what they have: that may be the goal
     await enter(red, b.id)
-    await settle()
+    await runTeamTasks()
     for (const who of [a, b]) expect(await mine(who, c.id)).toMatchObject({ status: 'completed', progress: 2 })
     // the goal was reached, whoever goes: the next who does anything is completed as well
     await b.post(`/client/groups/${red}/leave`)
     expect(await mine(b, c.id)).toMatchObject({ status: 'completed', team: null })
     expect((await mine(a, c.id)).team).toMatchObject({ progress: 2 })
     expect(await send(late, c.event_name)).toMatchObject([{ completed: true }])
-    await settle()
+    await runTeamTasks()
     for (const who of [a, b, late]) expect((await me(who)).total).toBe(10)
   })
 
@@ -321,15 +321,15 @@ describe('whose team somebody is', () => {
     // too late for both: neither is help of others let in, nor is help taken away
     await enter(team, rich.id)
     await b.post(`/client/groups/${team}/leave`)
-    await settle()
+    await runTeamTasks()
     expect((await mine(rich, c.id)).team).toBeNull()
     expect(await mine(a, c.id)).toMatchObject({ status: 'expired', team: { progress: 2, members: 2 } })
     expect((await join(a, c.id, team)).status).toBe(200)
     await send(a, c.event_name, { occurred_at: at(1) })
-    await settle()
+    await runTeamTasks()
     expect(await mine(a, c.id)).toMatchObject({ status: 'expired', progress: 2 })
     await send(a, c.event_name, { occurred_at: at(2) })
-    await settle()
+    await runTeamTasks()
     for (const who of [a, b]) expect(await mine(who, c.id)).toMatchObject({ status: 'completed' })
     expect(await mine(rich, c.id)).toMatchObject({ status: 'expired' })
   })

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { day, startChallenges } from '#test/support/challenges.ts'
 import { runOperationJob } from '#test/support/jobs.ts'
-import { refused } from '#test/support/xp.ts'
+import { expectInvalid } from '#test/support/refusals.ts'
 
 const { harness, project, admin, someone, emitted, me, ledger, from, define, send, see } = await startChallenges()
 
@@ -111,28 +111,28 @@ describe('definitions', () => {
       [{ recurrence: 'hourly' }, 'recurrence'],
       [{ reward: 5 }, 'reward'],
     ]
-    for (const [change, field] of wrong) refused(await admin.post('/challenges', { ...good, ...change }), field)
+    for (const [change, field] of wrong) expectInvalid(await admin.post('/challenges', { ...good, ...change }), field)
     expect((await admin.post('/challenges', '{' as never)).error?.code).toBe('VALIDATION_ERROR')
     const { id } = await define()
-    refused(await admin.patch(`/challenges/${id}`, { end_at: from(-3 * day) }), 'end_at')
-    refused(await admin.patch(`/challenges/${id}`, { name: null }), 'name')
-    refused(await admin.patch(`/challenges/${id}`, { team_mode: null }), 'team_mode')
+    expectInvalid(await admin.patch(`/challenges/${id}`, { end_at: from(-3 * day) }), 'end_at')
+    expectInvalid(await admin.patch(`/challenges/${id}`, { name: null }), 'name')
+    expectInvalid(await admin.patch(`/challenges/${id}`, { team_mode: null }), 'team_mode')
     expect((await admin.get(`/challenges/${id}/participants?limit=x`)).error?.code).toBe('VALIDATION_ERROR')
   })
 
   test('follow the rules of event names on every change', async () => {
     const count = await define({ event_name: 'one' })
     const patch = (id: string, changes: object) => admin.patch(`/challenges/${id}`, changes)
-    refused(await patch(count.id, { event_name: null }), 'event_name')
+    expectInvalid(await patch(count.id, { event_name: null }), 'event_name')
     expect((await patch(count.id, { event_name: 'two' })).data.event_name).toBe('two')
-    refused(await patch(count.id, { goal_type: 'xp_earned', event_name: 'two' }), 'event_name')
+    expectInvalid(await patch(count.id, { goal_type: 'xp_earned', event_name: 'two' }), 'event_name')
     expect((await patch(count.id, { goal_type: 'xp_earned' })).data).toMatchObject({
       goal_type: 'xp_earned',
       event_name: null,
     })
-    refused(await patch(count.id, { event_name: 'two' }), 'event_name')
+    expectInvalid(await patch(count.id, { event_name: 'two' }), 'event_name')
     expect((await patch(count.id, { event_name: null })).status).toBe(200)
-    refused(await patch(count.id, { goal_type: 'event_count' }), 'event_name')
+    expectInvalid(await patch(count.id, { goal_type: 'event_count' }), 'event_name')
     expect((await patch(count.id, { goal_type: 'event_count', event_name: 'three' })).data.event_name).toBe('three')
     // a legacy one: never completes, may be edited, and lives once it has a name
     const legacy = await define({ goal_value: 1 })
@@ -144,7 +144,7 @@ describe('definitions', () => {
       progress: 0,
     })
     expect((await patch(legacy.id, { name: 'Old' })).data.event_name).toBeNull()
-    refused(await patch(legacy.id, { event_name: null }), 'event_name')
+    expectInvalid(await patch(legacy.id, { event_name: null }), 'event_name')
     await patch(legacy.id, { event_name: legacy.event_name })
     harness.advance(1)
     await project.drain()
@@ -195,8 +195,8 @@ describe('counting', () => {
       [107, 'challenge'],
       [5, 'achievement'],
     ])
-    const told = await emitted(user.id, 'svc.challenge.%')
-    expect(told.map(({ event_name, properties }) => [event_name, properties.challenge_id])).toEqual([
+    const emittedEvents = await emitted(user.id, 'svc.challenge.%')
+    expect(emittedEvents.map(({ event_name, properties }) => [event_name, properties.challenge_id])).toEqual([
       ['svc.challenge.joined', c.id],
       ['svc.challenge.completed', c.id],
     ])
@@ -241,7 +241,7 @@ describe('counting', () => {
     expect((await see(slow, c.id)).my).toMatchObject({ status: 'expired', progress: 1 })
   })
 
-  test('agrees with a count by hand over windows whose edges lie anywhere', { timeout: 60_000 }, async () => {
+  test('agrees with a count by hand over windows whose edges lie anywhere', { timeout: 180_000 }, async () => {
     harness.setTime('2026-11-21T12:00:00Z')
     const user = await someone()
     const base = Date.parse('2026-11-17T00:00:00Z')

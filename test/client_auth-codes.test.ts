@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { deletionCodeHash } from '#server/http/codes.ts'
+import { deletionCodeHash } from '#server/http/one_time_codes.ts'
 import { magicLinkUrl } from '#server/providers/sign_in_messages.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 import { startSecond } from '#test/support/second.ts'
-import { expectRefusal, newEmail, startStage } from '#test/support/sign_in.ts'
+import { newEmail, startStage } from '#test/support/sign_in.ts'
 
 const stage = await startStage({ env: { LOG_LEVEL: 'silent' } })
 const { harness, project, app, mail, device } = stage
@@ -154,7 +155,7 @@ describe('a code to delete the account', () => {
     const use = async (by: { id: string; user: { email: string } }, code: string) => {
       const hash = deletionCodeHash(secrets, project.id, by.id, code)
       const values = [by.user.email, by.id, hash]
-      const [row] = await project.sql(`select internal.code_use('delete', 'email', $1, $2, $3) as used`, values)
+      const [row] = await project.sql(`select internal.code_consume('delete', 'email', $1, $2, $3) as used`, values)
       return row.used
     }
     const [me, other] = [await stage.signup(newEmail()), await stage.signup(newEmail())]

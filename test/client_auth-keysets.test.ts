@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { expectRefusal, googleClientId, startStage } from '#test/support/sign_in.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
+import { googleClientId, startStage } from '#test/support/sign_in.ts'
 
 /** How a provider's keys are fetched, kept and replaced. The order of these tests is the life of one server. */
 const stage = await startStage({ env: { LOG_LEVEL: 'silent' } })

@@ -1,8 +1,9 @@
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { type Answer, type Client, freshIp } from '#test/support/harness.ts'
 import { startHttpsReceiver } from '#test/support/https.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 import { startSecond } from '#test/support/second.ts'
-import { expectRefusal, newEmail, newPhone, startStage } from '#test/support/sign_in.ts'
+import { newEmail, newPhone, startStage } from '#test/support/sign_in.ts'
 
 /** The named limits of sign-in without a password, exact under concurrency and over two servers. */
 const receiver = await startHttpsReceiver()

@@ -2,15 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { decodeJwt } from 'jose'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Answer } from '#test/support/harness.ts'
-import {
-  anonymousId,
-  type Device,
-  expectRefusal,
-  newEmail,
-  newPhone,
-  password,
-  startStage,
-} from '#test/support/sign_in.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
+import { anonymousId, type Device, newEmail, newPhone, password, startStage } from '#test/support/sign_in.ts'
 
 const stage = await startStage()
 const { harness, project, app, device } = stage
@@ -44,20 +37,20 @@ const linkedEvents = async (userId: string) =>
 
 describe('linking an email', () => {
   test('gives an anonymous user an account, and the anonymous id stops working', async () => {
-    const [wished, email] = [anonymousId(), newEmail()]
-    const me = await stage.anonymous(wished)
+    const [requestedId, email] = [anonymousId(), newEmail()]
+    const me = await stage.anonymous(requestedId)
     const answer = await linkEmail(me, email.toUpperCase(), { password })
     expect(answer.status).toBe(200)
     expect(answer.data).toMatchObject({
       id: me.id,
       email,
       email_verified: true,
-      anonymous_id: wished,
+      anonymous_id: requestedId,
       auth_providers: [{ provider: 'email', provider_id: email }],
     })
     expect((await stage.me(me)).status).toBe(200)
     expect((await stage.login(email)).data.user.id).toBe(me.id)
-    expectRefusal(await app.post('/client/auth/anonymous', { anonymous_id: wished }), 401, 'UNAUTHORIZED')
+    expectRefusal(await app.post('/client/auth/anonymous', { anonymous_id: requestedId }), 401, 'UNAUTHORIZED')
     expect(await linkedEvents(me.id)).toEqual(['email', 'password'])
   })
 

@@ -1,8 +1,9 @@
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import { afterEach, describe, expect, test } from 'vitest'
+import { expectRefusal } from '#test/support/refusals.ts'
 import { startSecond } from '#test/support/second.ts'
-import { expectRefusal, newEmail, startStage } from '#test/support/sign_in.ts'
+import { newEmail, startStage } from '#test/support/sign_in.ts'
 
 const stage = await startStage({ env: { LOG_LEVEL: 'silent' } })
 const { harness, project, app, mail } = stage
@@ -174,7 +175,7 @@ describe('what is mailed', () => {
     const user = await stage.anonymous()
     await user.post('/client/auth/logout', { refresh_token: user.refresh })
     const forget = (at: string) =>
-      project.as('app_worker', { 'app.caller': 'worker', 'app.clock': at }, 'select api.tenant_forget()')
+      project.as('app_worker', { 'app.caller': 'worker', 'app.clock': at }, 'select api.tenant_purge()')
     const left = async () => [
       await count('select 1 from app.user_codes where address = $1', [email]),
       await count('select 1 from app.user_sessions where app_user_id = $1', [user.id]),

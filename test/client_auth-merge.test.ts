@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Answer, Client } from '#test/support/harness.ts'
-import { anonymousId, type Device, expectRefusal, newEmail, startStage } from '#test/support/sign_in.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
+import { anonymousId, type Device, newEmail, startStage } from '#test/support/sign_in.ts'
 
 const stage = await startStage()
 const { harness, project, app, device } = stage
@@ -17,8 +18,8 @@ describe('merging an anonymous user', () => {
   test('moves what they have earned, once, and deletes them', async () => {
     await project.admin.post('/streaks', { key: 'daily', name: 'Daily', qualifying_event: 'played' })
     const survivor = await stage.signup(newEmail())
-    const wished = anonymousId()
-    const guest = await stage.anonymous(wished)
+    const requestedId = anonymousId()
+    const guest = await stage.anonymous(requestedId)
     await post(survivor, 'won')
     const known = randomUUID()
     await post(guest, 'won', known)
@@ -55,7 +56,7 @@ describe('merging an anonymous user', () => {
     expectRefusal(await stage.me(guest), 401, 'UNAUTHORIZED')
     expectRefusal(await app.post('/client/auth/refresh', { refresh_token: guest.refresh }), 401, 'INVALID_TOKEN')
     expect((await stage.me(survivor)).status).toBe(200)
-    const newcomer = await app.post('/client/auth/anonymous', { anonymous_id: wished })
+    const newcomer = await app.post('/client/auth/anonymous', { anonymous_id: requestedId })
     expect(newcomer.status).toBe(201)
     const [event] = await project.sql(
       `select properties from app.engagement_events where app_user_id = $1 and event_name = 'svc.user.merged'`,

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { startHttpsReceiver } from '#test/support/https.ts'
-import { expectRefusal, newEmail, newPhone, startStage } from '#test/support/sign_in.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
+import { newEmail, newPhone, startStage } from '#test/support/sign_in.ts'
 
 let smsStatus = 200
 const receiver = await startHttpsReceiver({

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { decodeJwt } from 'jose'
 import { afterEach, describe, expect, test } from 'vitest'
 import { deviceOf } from '#server/routes/client_auth/result.ts'
-import { type Device, expectRefusal, newEmail, password, startStage } from '#test/support/sign_in.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
+import { type Device, newEmail, password, startStage } from '#test/support/sign_in.ts'
 
 const stage = await startStage()
 const { harness, project, app, device } = stage
@@ -121,9 +122,9 @@ test('however many sessions end at once, the servers are told once: of their use
   )
   const { sessions } = harness.running.services
   const drop = sessions.drop
-  const told: string[] = []
+  const emittedEvents: string[] = []
   sessions.drop = (changed) => {
-    told.push(changed)
+    emittedEvents.push(changed)
     drop(changed)
   }
   try {
@@ -131,7 +132,7 @@ test('however many sessions end at once, the servers are told once: of their use
   } finally {
     sessions.drop = drop
   }
-  expect(new Set(told)).toEqual(new Set([`user:${me.id}`]))
+  expect(new Set(emittedEvents)).toEqual(new Set([`user:${me.id}`]))
   expect(
     await project.sql('select 1 from app.user_sessions where app_user_id = $1 and ended_at is null', [me.id]),
   ).toEqual([])

@@ -3,7 +3,8 @@ import { exportSPKI, generateKeyPair, importJWK, SignJWT } from 'jose'
 import { OAuth2Server } from 'oauth2-mock-server'
 import { afterEach, describe, expect, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
-import { bundleId, expectRefusal, googleClientId, newEmail, startStage } from '#test/support/sign_in.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
+import { bundleId, googleClientId, newEmail, startStage } from '#test/support/sign_in.ts'
 
 const stage = await startStage()
 const { harness, project, app, apple, google, device, social } = stage

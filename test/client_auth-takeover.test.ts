@@ -2,16 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { decodeJwt } from 'jose'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Answer } from '#test/support/harness.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 import { startSecond } from '#test/support/second.ts'
-import {
-  anonymousId,
-  type Device,
-  expectRefusal,
-  newEmail,
-  newPhone,
-  password,
-  startStage,
-} from '#test/support/sign_in.ts'
+import { anonymousId, type Device, newEmail, newPhone, password, startStage } from '#test/support/sign_in.ts'
 
 /** Anybody can sign up with anybody's address. These tests play both sides. */
 const stage = await startStage()
@@ -27,10 +20,10 @@ afterEach(async () => {
 beforeAll(() =>
   project.sql(`
     create table app.take_back_probes (app_user_id uuid);
-    create function internal.take_back__probe(app_user_id uuid) returns void language sql security definer set search_path = '' as
-      'insert into app.take_back_probes values (take_back__probe.app_user_id)';
-    create function internal.take_back__other(text) returns void language sql as 'select 1/0';
-    revoke execute on function internal.take_back__probe, internal.take_back__other from public`),
+    create function internal.account_reclaim__probe(app_user_id uuid) returns void language sql security definer set search_path = '' as
+      'insert into app.take_back_probes values (account_reclaim__probe.app_user_id)';
+    create function internal.account_reclaim__other(text) returns void language sql as 'select 1/0';
+    revoke execute on function internal.account_reclaim__probe, internal.account_reclaim__other from public`),
 )
 const probed = (userId: string) => project.sql('select 1 from app.take_back_probes where app_user_id = $1', [userId])
 
@@ -424,7 +417,7 @@ describe('raced', () => {
       .as(
         'app_auth',
         { 'app.caller': 'user', 'app.user_id': holder.id, 'app.session_id': String(decodeJwt(holder.token)['sid']) },
-        `select (internal.session_holder()).id`,
+        `select (internal.session_owner()).id`,
       )
       .catch((error: Error) => error.message)
     expect(answer).toBe('The session has ended.')
@@ -490,12 +483,16 @@ test('only a proof takes an account back: no other caller may', async () => {
   const { device: holder } = await attack()
   const attempt = (caller: string) =>
     project
-      .as('app_auth', { 'app.caller': caller, 'app.user_id': holder.id }, `select internal.take_back('${holder.id}')`)
+      .as(
+        'app_auth',
+        { 'app.caller': caller, 'app.user_id': holder.id },
+        `select internal.account_reclaim('${holder.id}')`,
+      )
       .catch((error: Error) => error.message)
   for (const caller of ['user', 'server_key_user', 'server_key', 'developer'])
     expect(await attempt(caller)).toContain('taken back by proof')
   for (const role of ['app_user', 'app_server', 'app_admin', 'app_anon'] as const) {
-    const refused = project.as(role, { 'app.caller': 'sign_in' }, `select internal.take_back('${holder.id}')`)
+    const refused = project.as(role, { 'app.caller': 'sign_in' }, `select internal.account_reclaim('${holder.id}')`)
     await expect(refused).rejects.toThrow(/permission denied/)
   }
   expect((await stage.me(holder)).status).toBe(200)

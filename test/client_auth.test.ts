@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { decodeJwt } from 'jose'
 import { afterEach, describe, expect, test } from 'vitest'
-import { type Answer, freshEmail, startHarness } from '#test/support/harness.ts'
+import { freshEmail, startHarness } from '#test/support/harness.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 import { openTransaction, untilBlocked } from '#test/support/transaction.ts'
 
 const harness = await startHarness()
@@ -18,9 +19,6 @@ const refresh = (token: string) => app.post('/client/auth/refresh', { refresh_to
 const logout = (token: string) => app.post('/client/auth/logout', { refresh_token: token })
 const me = (token: string) => app.get('/client/users/me', { authorization: `Bearer ${token}` })
 const anonymousId = () => `anon_${randomUUID()}`
-
-const expectRefusal = ({ status, error }: Answer, wanted: number, code: string) =>
-  expect([status, error?.code]).toEqual([wanted, code])
 
 afterEach(() => harness.setTime(null))
 
@@ -54,11 +52,11 @@ describe('anonymous sign-in', () => {
 
   test('comes back by the id, in another session, and is seen then', async () => {
     harness.setTime('2026-11-21T10:00:00Z')
-    const wished = anonymousId()
-    const first = await anonymous(wished)
-    expect([first.status, first.data.user.anonymous_id]).toEqual([201, wished])
+    const requestedId = anonymousId()
+    const first = await anonymous(requestedId)
+    expect([first.status, first.data.user.anonymous_id]).toEqual([201, requestedId])
     harness.advance(3600)
-    const again = await anonymous(wished)
+    const again = await anonymous(requestedId)
     expect([again.status, again.data.is_new_user, again.data.user.id]).toEqual([200, false, first.data.user.id])
     expect(again.data.user).toMatchObject({
       first_seen_at: '2026-11-21T10:00:00.000Z',
@@ -86,22 +84,22 @@ describe('anonymous sign-in', () => {
       `insert into app.user_identities (app_user_id, provider, provider_id) values ($1, 'apple', gen_random_uuid())`,
     ],
   ])('is refused once the user has %s', async (_what, sql) => {
-    const wished = anonymousId()
-    const { data } = await anonymous(wished)
-    expect((await anonymous(wished)).status).toBe(200)
+    const requestedId = anonymousId()
+    const { data } = await anonymous(requestedId)
+    expect((await anonymous(requestedId)).status).toBe(200)
     await project.sql(sql, [data.user.id])
-    expectRefusal(await anonymous(wished), 401, 'UNAUTHORIZED')
+    expectRefusal(await anonymous(requestedId), 401, 'UNAUTHORIZED')
   })
 
   test('waits for an identity that is being linked, and is refused then', async () => {
-    const wished = anonymousId()
-    const { data } = await anonymous(wished)
+    const requestedId = anonymousId()
+    const { data } = await anonymous(requestedId)
     const linking = await openTransaction(project, 'app_auth', {})
     await linking.query(
       `insert into app.user_identities (app_user_id, provider, provider_id) values ($1, 'apple', gen_random_uuid())`,
       [data.user.id],
     )
-    const coming = anonymous(wished)
+    const coming = anonymous(requestedId)
     await untilBlocked(project)
     await linking.commit()
     expectRefusal(await coming, 401, 'UNAUTHORIZED')
@@ -125,21 +123,21 @@ describe('anonymous sign-in', () => {
   })
 
   test('twenty at once with one id make one user', async () => {
-    const wished = anonymousId()
-    const answers = await Promise.all(Array.from({ length: 20 }, () => anonymous(wished)))
+    const requestedId = anonymousId()
+    const answers = await Promise.all(Array.from({ length: 20 }, () => anonymous(requestedId)))
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(19)
     expect(new Set(answers.map(({ data }) => data.user.id)).size).toBe(1)
-    const rows = await project.sql('select 1 from app.users where anonymous_id = $1', [wished])
+    const rows = await project.sql('select 1 from app.users where anonymous_id = $1', [requestedId])
     expect(rows).toHaveLength(1)
   })
 
   test('the same id in another project is another user', async () => {
     const other = await harness.project()
-    const wished = anonymousId()
+    const requestedId = anonymousId()
     const [mine, theirs] = [
-      await anonymous(wished),
-      await other.app.post('/client/auth/anonymous', { anonymous_id: wished }),
+      await anonymous(requestedId),
+      await other.app.post('/client/auth/anonymous', { anonymous_id: requestedId }),
     ]
     expect([mine.status, theirs.status]).toEqual([201, 201])
     expect(mine.data.user.id).not.toBe(theirs.data.user.id)
@@ -241,13 +239,13 @@ describe('email login', () => {
 
 describe('a banned user', () => {
   test('cannot sign in, refresh or use what they hold', async () => {
-    const [email, wished] = [freshEmail(), anonymousId()]
+    const [email, requestedId] = [freshEmail(), anonymousId()]
     const byEmail = (await signup(email)).data
-    const byId = (await anonymous(wished)).data
+    const byId = (await anonymous(requestedId)).data
     await project.sql('update app.users set is_banned = true where id in ($1, $2)', [byEmail.user.id, byId.user.id])
     expectRefusal(await login(email), 403, 'USER_BANNED')
     expectRefusal(await login(email, 'wrong'), 401, 'UNAUTHORIZED')
-    expectRefusal(await anonymous(wished), 403, 'USER_BANNED')
+    expectRefusal(await anonymous(requestedId), 403, 'USER_BANNED')
     expectRefusal(await refresh(byEmail.refresh_token), 403, 'USER_BANNED')
     expectRefusal(await me(byId.session_token), 401, 'UNAUTHORIZED')
     expect((await logout(byId.refresh_token)).status).toBe(200)

@@ -10,8 +10,10 @@ import {
   SignJWT,
 } from 'jose'
 import { afterEach, describe, expect, test } from 'vitest'
-import { type Answer, type Client, startHarness } from '#test/support/harness.ts'
+import { type Client, startHarness } from '#test/support/harness.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 import { startSecond } from '#test/support/second.ts'
+import { meetingBehind } from '#test/support/transaction.ts'
 
 const harness = await startHarness()
 const [project, other] = [await harness.project(), await harness.project()]
@@ -22,9 +24,6 @@ const refresh = (token: string, by: Client = app) => by.post('/client/auth/refre
 const logout = (token: string, by: Client = app) => by.post('/client/auth/logout', { refresh_token: token })
 const me = (token: string, by: Client = app) => by.get('/client/users/me', { authorization: `Bearer ${token}` })
 const signIn = async (anonymous_id?: string) => (await app.post('/client/auth/anonymous', { anonymous_id })).data
-
-const expectRefusal = ({ status, error }: Answer, wanted: number, code: string) =>
-  expect([status, error?.code]).toEqual([wanted, code])
 
 afterEach(() => harness.setTime(null))
 
@@ -98,7 +97,7 @@ describe('session tokens', () => {
     expectRefusal(await me(theirs.session_token), 401, 'UNAUTHORIZED')
     expect((await me(theirs.session_token, other.app)).status).toBe(200)
     // also when both projects had the same key: the claim decides
-    const [edge, foreign] = await Promise.all([project, other].map(({ id }) => services.edges.byProject(id)))
+    const [edge, foreign] = await Promise.all([project, other].map(({ id }) => services.projectCache.byProject(id)))
     if (!edge || !foreign) throw new Error('the projects are there')
     const claims = { userId: mine.user.id, sid: String(decodeJwt(mine.session_token)['sid']), anon: null }
     const forged = await services.tokens.session({ ...edge, projectId: foreign.projectId }, claims)
@@ -145,7 +144,7 @@ describe('session tokens', () => {
 
   test('without a session, or with an unknown one, are refused although the signature is ours', async () => {
     const { session_token, user } = await signIn()
-    const edge = await services.edges.byProject(project.id)
+    const edge = await services.projectCache.byProject(project.id)
     if (!edge) throw new Error('the project is there')
     const make = (sid: string) => services.tokens.session(edge, { userId: user.id, sid, anon: null })
     expectRefusal(await me(await make(randomUUID())), 401, 'UNAUTHORIZED')
@@ -187,12 +186,10 @@ describe('refresh', () => {
 
   test('twenty at once with one token: one answer, and the session has ended', async () => {
     const { session_token, refresh_token, user } = await signIn()
-    // the row is held for a moment, so that they really meet at it
-    const held = project.sql(
-      `begin; select from app.user_sessions where app_user_id = '${user.id}' for update; select pg_sleep(0.3); commit`,
+    const row = `select from app.user_sessions where app_user_id = '${user.id}' for update`
+    const answers = await meetingBehind(project.database, row, () =>
+      Array.from({ length: 20 }, () => refresh(refresh_token)),
     )
-    const answers = await Promise.all(Array.from({ length: 20 }, () => refresh(refresh_token)))
-    await held
     const good = answers.filter(({ status }) => status === 200)
     expect(good).toHaveLength(1)
     expect(answers.filter(({ error }) => error?.code === 'REFRESH_TOKEN_REUSED')).toHaveLength(1)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
-import { codeOf, developerCode } from '#server/codes.ts'
+import { codeOf, developerCode } from '#server/derived_codes.ts'
 import { mailedCode, meetingAt, otherThan, queuedJobs, runJob, runJobs, withBearer } from '#test/support/accounts.ts'
 import { type Answer, freshEmail, startHarness } from '#test/support/harness.ts'
 import { startMailServer } from '#test/support/smtp.ts'
@@ -16,7 +16,7 @@ afterEach(() => harness.setTime(null))
 
 const request = (email: string) => anyone.post('/auth/developer/otp/request', { email })
 const verify = (email: string, code: unknown) => anyone.post('/auth/developer/otp/verify', { email, code })
-const told = ({ status, error }: Answer) => [status, error?.code]
+const refusalOf = ({ status, error }: Answer) => [status, error?.code]
 const codeFor = (email: string, as?: string) => mailedCode(harness, mail, email, as)
 const me = (answer: Answer) => withBearer(anyone, answer.data.access_token).get('/auth/developer/me')
 
@@ -79,7 +79,7 @@ describe('a code by mail', () => {
     const { email } = await harness.developer()
     const code = await codeFor(email)
     expect((await verify(email, code)).status).toBe(200)
-    expect(told(await verify(email, code))).toEqual([401, 'OTP_INVALID'])
+    expect(refusalOf(await verify(email, code))).toEqual([401, 'OTP_INVALID'])
   })
 
   test('twenty at once with one code: one sign-in', async () => {
@@ -99,7 +99,7 @@ describe('a code by mail', () => {
     const { email } = await harness.developer()
     const code = await codeFor(email)
     harness.setTime('2026-12-01T10:10:00Z')
-    expect(told(await verify(email, code))).toEqual([401, 'OTP_INVALID'])
+    expect(refusalOf(await verify(email, code))).toEqual([401, 'OTP_INVALID'])
     harness.setTime('2026-12-01T10:09:59Z')
     expect((await verify(email, code)).status).toBe(200)
   })
@@ -108,7 +108,7 @@ describe('a code by mail', () => {
     const { email } = await harness.developer()
     const first = await codeFor(email)
     const second = await codeFor(email)
-    if (first !== second) expect(told(await verify(email, first))).toEqual([401, 'OTP_INVALID'])
+    if (first !== second) expect(refusalOf(await verify(email, first))).toEqual([401, 'OTP_INVALID'])
     expect((await verify(email, second)).status).toBe(200)
   })
 
@@ -116,13 +116,13 @@ describe('a code by mail', () => {
     const { email } = await harness.developer()
     const code = await codeFor(email)
     for (let wrong = 0; wrong < 4; wrong += 1)
-      expect(told(await verify(email, otherThan(code)))).toEqual([401, 'OTP_INVALID'])
+      expect(refusalOf(await verify(email, otherThan(code)))).toEqual([401, 'OTP_INVALID'])
     expect((await verify(email, code)).status).toBe(200)
 
     const next = await codeFor(email)
     for (let wrong = 0; wrong < 5; wrong += 1)
-      expect(told(await verify(email, otherThan(next)))).toEqual([401, 'OTP_INVALID'])
-    expect(told(await verify(email, next))).toEqual([401, 'OTP_INVALID'])
+      expect(refusalOf(await verify(email, otherThan(next)))).toEqual([401, 'OTP_INVALID'])
+    expect(refusalOf(await verify(email, next))).toEqual([401, 'OTP_INVALID'])
     // a new one begins anew
     expect((await verify(email, await codeFor(email))).status).toBe(200)
   })
@@ -134,7 +134,7 @@ describe('a code by mail', () => {
     expect(new Set(answers.map(({ error }) => error?.code))).toEqual(new Set(['OTP_INVALID']))
     const [{ wrong }] = await harness.control('select wrong from app.developer_codes where mailbox = $1', [email])
     expect(wrong).toBe(5)
-    expect(told(await verify(email, code))).toEqual([401, 'OTP_INVALID'])
+    expect(refusalOf(await verify(email, code))).toEqual([401, 'OTP_INVALID'])
   })
 
   test("of one account opens no other's", async () => {
@@ -142,7 +142,7 @@ describe('a code by mail', () => {
     const other = await harness.developer()
     const code = await codeFor(one.email)
     const others = await codeFor(other.email)
-    if (code !== others) expect(told(await verify(other.email, code))).toEqual([401, 'OTP_INVALID'])
+    if (code !== others) expect(refusalOf(await verify(other.email, code))).toEqual([401, 'OTP_INVALID'])
     expect((await verify(one.email, code)).data.developer.id).toBe(one.id)
   })
 
@@ -150,14 +150,14 @@ describe('a code by mail', () => {
     'that is not six digits is malformed: %j',
     async (code) => {
       const answer = await verify(freshEmail(), code)
-      expect([...told(answer), answer.error?.details.field]).toEqual([400, 'INVALID_INPUT', 'code'])
+      expect([...refusalOf(answer), answer.error?.details.field]).toEqual([400, 'INVALID_INPUT', 'code'])
     },
   )
 
   test.each([[{}], [{ email: 'nobody' }], [{ email: 5 }]])('needs an address: %j', async (body) => {
     for (const path of ['request', 'verify']) {
       const answer = await anyone.post(`/auth/developer/otp/${path}`, { code: '123456', ...body })
-      expect([...told(answer), answer.error?.details.field]).toEqual([400, 'INVALID_INPUT', 'email'])
+      expect([...refusalOf(answer), answer.error?.details.field]).toEqual([400, 'INVALID_INPUT', 'email'])
     }
   })
 })
@@ -179,7 +179,7 @@ describe('nothing is revealed', () => {
     const right = await verify(unknown, codeOf(secrets, developerCode, code_id))
     const never = await verify(freshEmail(), '123456')
     for (const answer of [wrong, right, never]) {
-      expect(told(answer)).toEqual([401, 'OTP_INVALID'])
+      expect(refusalOf(answer)).toEqual([401, 'OTP_INVALID'])
       expect(answer.text).toBe(wrong.text)
     }
     expect(await harness.control('select 1 from app.developers where email = $1', [unknown])).toEqual([])
@@ -279,7 +279,7 @@ describe('the mail job', () => {
     expect(mail.to(expired.email)).toEqual([])
   })
 
-  test('is run by the workers of a server', { timeout: 90_000 }, async () => {
+  test('is run by the workers of a server', { timeout: 180_000 }, async () => {
     const working = await startHarness({ env: { SMTP_URL: mail.url }, work: true })
     const { email } = await working.developer()
     expect((await working.anyone.post('/auth/developer/otp/request', { email })).status).toBe(200)

@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { define, group, inGroup } from '#test/support/collection_rows.ts'
 import { type Client, startHarness } from '#test/support/harness.ts'
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 60_000 })
 
 /** Every route of rows with what every one of them can do wrong, as an app and as the developer. */
 const harness = await startHarness()

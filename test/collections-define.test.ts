@@ -294,7 +294,7 @@ describe('refusals', () => {
     },
   )
   test('words that SQL does not reserve are names', async () => {
-    await define({
+    const name = await define({
       name: 'values',
       columns: [
         { name: 'name', type: 'text' },
@@ -303,6 +303,9 @@ describe('refusals', () => {
         { name: 'value', type: 'text', max_length: 3, enum: ['a'] },
       ],
     })
+    expect((await columns(name)).map((column) => column.name)).toEqual(
+      expect.arrayContaining(['name', 'key', 'transaction', 'value']),
+    )
   })
 
   test('pairs of policies: these and no others', async () => {

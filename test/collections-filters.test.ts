@@ -3,8 +3,9 @@ import { describe, expect, test, vi } from 'vitest'
 import { define } from '#test/support/collection_rows.ts'
 import { type Filter, type Json, type Leaf, leaf, truthOf } from '#test/support/filters.ts'
 import { startHarness } from '#test/support/harness.ts'
+import { sized } from '#test/support/sized.ts'
 
-vi.setConfig({ testTimeout: 120_000 })
+vi.setConfig({ testTimeout: 180_000 })
 
 /** Filters over HTTP against an oracle in this process, and against internal.filter_matches row by row. */
 const harness = await startHarness()
@@ -167,9 +168,9 @@ test('random filters on random rows of random schemas are what the grammar says,
         }
       },
     ),
-    { numRuns: 25, endOnFailure: true },
+    { numRuns: sized(8, 25), endOnFailure: true },
   )
-  expect(matched).toBeGreaterThan(100)
+  expect(matched).toBeGreaterThan(sized(30, 100))
 })
 
 describe('what a filter does wrong', async () => {

@@ -205,7 +205,7 @@ describe('over 100,000 rows', () => {
     expect(audited.actor).toMatchObject({ type: 'developer', id: project.developer.id })
     // run once more, it does nothing
     await run(started.data.operation_id)
-  }, 60_000)
+  }, 180_000)
 
   test('a stop cancels the building, and the next job begins it again', async () => {
     const name = await large()
@@ -224,7 +224,7 @@ describe('over 100,000 rows', () => {
     await writing.commit()
     expect(await run(operation_id)).toMatchObject({ status: 'succeeded' })
     expect((await indexes(name)).filter((one) => one.name.includes('n_btree'))).toMatchObject([{ valid: true }])
-  }, 60_000)
+  }, 180_000)
 
   test('one that fails leaves nothing; one whose worker died goes on', async () => {
     const name = await large()
@@ -258,7 +258,7 @@ describe('over 100,000 rows', () => {
     expect(await run(later.data.operation_id)).toMatchObject({ status: 'succeeded' })
     expect((await definition(name)).indexes).toMatchObject([{ name: 'later', is_ready: true }])
     expect((await indexes(name)).every((one) => one.valid)).toBe(true)
-  }, 60_000)
+  }, 180_000)
 
   test('duplicates found while it builds: no invalid index stays', async () => {
     const name = await large()
@@ -278,7 +278,7 @@ describe('over 100,000 rows', () => {
     expect((await definition(name)).indexes).toEqual([])
     expect((await indexes(name)).map((one) => one.name)).not.toContain(`${name}_n_unique`)
     expect((await indexes(name)).every((one) => one.valid)).toBe(true)
-  }, 60_000)
+  }, 180_000)
 
   test('a collection that went meanwhile', async () => {
     const name = await large()
@@ -288,7 +288,7 @@ describe('over 100,000 rows', () => {
       status: 'failed',
       failed_reason: 'There is no such collection.',
     })
-  }, 60_000)
+  }, 180_000)
 })
 
 test('five changes a second, over every kind of change; dry runs aside', async () => {

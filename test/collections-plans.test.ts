@@ -54,7 +54,7 @@ describe('JSON that contains', () => {
     })
     bare = await define({ read_policy: 'public', columns })
     await Promise.all([fill(indexed), fill(bare)])
-  }, 120_000)
+  }, 180_000)
   const contains = { column: 'meta', op: 'contains', value: { k: 17 } }
   const times = (text: string) => text.match(/@>/g)?.length ?? 0
 

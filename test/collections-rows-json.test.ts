@@ -1,8 +1,8 @@
 import { Duplex } from 'node:stream'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { messages } from '#server/database/messages.ts'
-import { tapOf } from '#server/database/tap.ts'
+import { interceptorOf } from '#server/database/row_interceptor.ts'
+import { wireProtocol } from '#server/database/wire_protocol.ts'
 import { startCollections } from '#test/support/definitions.ts'
 
 const { project, define, tried, insert } = await startCollections()
@@ -129,7 +129,7 @@ describe('rows are written byte for byte as Postgres would write them', async ()
     expect(await ofServer(name, { limit: 5, filter: { column: 'a_text', op: 'eq', value: 'nobody' } })).toBe(
       '{"data":[]}',
     )
-  }, 60_000)
+  }, 180_000)
 
   test('at random', async () => {
     const random = await define({ columns })
@@ -165,7 +165,7 @@ describe('rows are written byte for byte as Postgres would write them', async ()
       }),
       { numRuns: 12 },
     )
-  }, 120_000)
+  }, 180_000)
 
   test('and what is included, with columns of the same name', async () => {
     const authors = await define({ columns: [{ name: 'title', type: 'text' }] })
@@ -247,7 +247,7 @@ describe('the tap', () => {
         stream.on('data', (chunk: Buffer) => passed.push(chunk))
         const taken: string[] = []
         // after the first C rows are taken, until it is closed
-        const close = tapOf(stream).open(() =>
+        const close = interceptorOf(stream).open(() =>
           Buffer.concat(passed).includes('C\0\0')
             ? (bytes, start, end) => void taken.push(bytes.toString('hex', start, end))
             : undefined,
@@ -273,7 +273,7 @@ describe('the tap', () => {
   })
 
   test('messages hold their lengths in bytes, not in letters', () => {
-    const bytes = Buffer.from(messages.bind('s', ['é€😀', null, ''], [0, 1]), 'latin1')
+    const bytes = Buffer.from(wireProtocol.bind('s', ['é€😀', null, ''], [0, 1]), 'latin1')
     expect(bytes.readInt32BE(1)).toBe(bytes.length - 1)
     expect(bytes.toString('hex', 5)).toBe(
       `00${'7300'}00000003${'00000009'}${Buffer.from('é€😀').toString('hex')}${'ffffffff'}${'00000000'}0002${'0000'}${'0001'}`,

@@ -156,7 +156,7 @@ describe('references', () => {
         expect(wrong.n, on_delete).toBe(0)
       }
     }
-  }, 60_000)
+  }, 180_000)
 })
 
 describe('groups and their rows', () => {
@@ -368,7 +368,7 @@ describe('files that are applied anew', () => {
         'policies/tenant/collections/definitions.sql',
         'functions/tenant/groups/membership.sql',
         'functions/tenant/collections/policies.sql',
-        'functions/tenant/collections/rows.sql',
+        'functions/tenant/collections/row_triggers.sql',
       ])
         await writeFile(join(folder, file), `${await readFile(join(folder, file), 'utf8')}\n-- another version\n`)
       // a helper that policies lean on gets another result type, so that it must go and come back
@@ -392,7 +392,7 @@ describe('files that are applied anew', () => {
     ).toEqual([{ a: 'x' }])
     await applied(async () => undefined)
     expect(await policiesOf(name)).toEqual(before)
-  }, 60_000)
+  }, 180_000)
 
   test('a collection that is made while policies are applied keeps its grants', async () => {
     const client = await connectAdmin(
@@ -416,7 +416,7 @@ describe('files that are applied anew', () => {
         { a: 'x' },
       ])
     expect(await project.sql(`select identity from ops.grants where identity like 'collections.%'`)).toEqual([])
-  }, 60_000)
+  }, 180_000)
 
   test('a newer generator makes the policies of every collection anew', async () => {
     const name = await define({ columns: [{ name: 'a', type: 'text' }] })
@@ -437,7 +437,7 @@ describe('files that are applied anew', () => {
       { a: 'x' },
     ])
     await applied(async () => undefined)
-  }, 60_000)
+  }, 180_000)
 })
 
 describe('what reading costs', () => {

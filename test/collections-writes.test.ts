@@ -195,7 +195,7 @@ describe('deletion', () => {
     const server = project.onBehalfOf(user.id)
     expect((await server.post(`${path}/${made.id}/restore`)).status).toBe(404)
     expect(await project.sql('select from collections.items where id = $1', [made.id])).toHaveLength(1)
-    await project.as('app_worker', { 'app.clock': harness.now().toISOString() }, 'select api.tenant_forget()')
+    await project.as('app_worker', { 'app.clock': harness.now().toISOString() }, 'select api.tenant_purge()')
     expect(await project.sql('select from collections.items where id = $1', [made.id])).toHaveLength(0)
     expect(await project.sql('select from collections.items where id = $1', [kept.id])).toHaveLength(1)
     harness.setTime(null)

@@ -257,7 +257,7 @@ describe('values', () => {
     }
   })
 
-  test('raising a percentage only adds users, and shares are even', { timeout: 60_000 }, async () => {
+  test('raising a percentage only adds users, and shares are even', { timeout: 180_000 }, async () => {
     const property = fc.asyncProperty(
       fc.stringMatching(/^[a-z][a-z0-9_.-]{0,20}$/),
       fc.array(fc.uuid(), { minLength: 20, maxLength: 40 }),

@@ -1,17 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createEconomy } from '#test/support/currencies.ts'
-import { type Answer, startHarness } from '#test/support/harness.ts'
+import { startHarness } from '#test/support/harness.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 import { checkCurrencies } from '#workers/tasks/currencies__check.ts'
 
 const harness = await startHarness()
 const { project, currency, someone, give, balance, spend, ledger } = await createEconomy(harness)
 afterEach(() => harness.setTime(null))
 
-const refused = (answer: Answer, status: number, code: string, details?: object) => {
-  expect([answer.status, answer.error?.code], answer.text).toEqual([status, code])
-  if (details) expect(answer.error?.details).toMatchObject(details)
-}
 const define = (body: unknown) => project.admin.post('/currencies', body)
 const adjust = (body: Record<string, unknown>, headers?: Record<string, string>) =>
   project.admin.post('/currencies/transactions', { reason: 'support', ...body }, headers)
@@ -48,10 +45,10 @@ describe('a definition', () => {
       expiry_days: null,
     })
     expect((await project.admin.delete('/currencies/GEMS')).data).toEqual({ deleted: true })
-    refused(await project.admin.get('/currencies/GEMS'), 404, 'NOT_FOUND')
-    refused(await project.admin.delete('/currencies/GEMS'), 404, 'NOT_FOUND')
-    refused(await project.admin.patch('/currencies/GEMS', {}), 404, 'NOT_FOUND')
-    refused(await project.admin.get('/currencies/GEMS/stats'), 404, 'NOT_FOUND')
+    expectRefusal(await project.admin.get('/currencies/GEMS'), 404, 'NOT_FOUND')
+    expectRefusal(await project.admin.delete('/currencies/GEMS'), 404, 'NOT_FOUND')
+    expectRefusal(await project.admin.patch('/currencies/GEMS', {}), 404, 'NOT_FOUND')
+    expectRefusal(await project.admin.get('/currencies/GEMS/stats'), 404, 'NOT_FOUND')
   })
 
   test.each([
@@ -78,39 +75,46 @@ describe('a definition', () => {
     ['regen.every_seconds', 0, { amount: 1, every_seconds: 31_536_001, cap: 1 }],
   ])('with %s of %s is refused', async (field, value, regen?: object) => {
     const body = { code: 'BADONE', name: 'Bad', ...(regen ? { regen } : { [field]: value }) }
-    refused(await define(body), 400, 'VALIDATION_ERROR', { field })
-    refused(await project.admin.get('/currencies/BADONE'), 404, 'NOT_FOUND')
+    expectRefusal(await define(body), 400, 'VALIDATION_ERROR', { field })
+    expectRefusal(await project.admin.get('/currencies/BADONE'), 404, 'NOT_FOUND')
   })
 
   test('whose parts do not fit together is refused, made or changed', async () => {
     const code = await currency({ max_balance: 100, initial_grant: 100 })
-    refused(await define({ code: 'BADONE', name: 'x', max_balance: 5, initial_grant: 6 }), 400, 'VALIDATION_ERROR', {
+    expectRefusal(
+      await define({ code: 'BADONE', name: 'x', max_balance: 5, initial_grant: 6 }),
+      400,
+      'VALIDATION_ERROR',
+      {
+        field: 'initial_grant',
+      },
+    )
+    const path = `/currencies/${code}`
+    expectRefusal(await project.admin.patch(path, { max_balance: 99 }), 400, 'VALIDATION_ERROR', {
       field: 'initial_grant',
     })
-    const path = `/currencies/${code}`
-    refused(await project.admin.patch(path, { max_balance: 99 }), 400, 'VALIDATION_ERROR', { field: 'initial_grant' })
     const regen = { amount: 1, every_seconds: 1, cap: 101 }
-    refused(await project.admin.patch(path, { regen }), 400, 'VALIDATION_ERROR', { field: 'regen' })
-    refused(await project.admin.patch(path, { regen: 5 }), 400, 'VALIDATION_ERROR')
-    refused(await project.admin.patch(path, '5'), 400, 'INVALID_BODY')
-    refused(await define('[]'), 400, 'INVALID_BODY')
-    refused(await project.admin.get('/currencies?limit=0'), 400, 'INVALID_INPUT')
+    expectRefusal(await project.admin.patch(path, { regen }), 400, 'VALIDATION_ERROR', { field: 'regen' })
+    expectRefusal(await project.admin.patch(path, { regen: 5 }), 400, 'VALIDATION_ERROR')
+    expectRefusal(await project.admin.patch(path, '5'), 400, 'INVALID_BODY')
+    expectRefusal(await define('[]'), 400, 'INVALID_BODY')
+    expectRefusal(await project.admin.get('/currencies?limit=0'), 400, 'INVALID_INPUT')
   })
 
   test('of a code that is taken is refused, also when ten make it at once', async () => {
     const answers = await Promise.all(Array.from({ length: 10 }, () => define({ code: 'TWICE', name: 'x' })))
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
     for (const answer of answers.filter(({ status }) => status !== 201))
-      refused(answer, 409, 'CONFLICT', { field: 'code' })
+      expectRefusal(answer, 409, 'CONFLICT', { field: 'code' })
   })
 
   test('that users have a balance of cannot be deleted', async () => {
     const code = await currency()
     const { id, user } = await someone()
     await give(id, code, 1)
-    refused(await project.admin.delete(`/currencies/${code}`), 409, 'CURRENCY_IN_USE')
+    expectRefusal(await project.admin.delete(`/currencies/${code}`), 409, 'CURRENCY_IN_USE')
     await spend(user, code, 1)
-    refused(await project.admin.delete(`/currencies/${code}`), 409, 'CURRENCY_IN_USE')
+    expectRefusal(await project.admin.delete(`/currencies/${code}`), 409, 'CURRENCY_IN_USE')
     expect(await ledger(id, code)).toHaveLength(2)
   })
 
@@ -122,7 +126,7 @@ describe('a definition', () => {
     )
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(2)
     for (const answer of answers.filter(({ status }) => status !== 201))
-      refused(answer, 409, 'LIMIT_REACHED', { limit: 100 })
+      expectRefusal(answer, 409, 'LIMIT_REACHED', { limit: 100 })
   })
 
   test('and every change of value by an administrator is in the audit trail', async () => {
@@ -166,7 +170,7 @@ describe('an adjustment', () => {
     expect(answer.data.balances).toEqual({ [a]: 7, [b]: 6 })
     const again = await adjust(body, header)
     expect([again.status, again.body]).toEqual([200, answer.body])
-    refused(await adjust({ ...body, reason: 'other' }, header), 409, 'IDEMPOTENCY_CONFLICT')
+    expectRefusal(await adjust({ ...body, reason: 'other' }, header), 409, 'IDEMPOTENCY_CONFLICT')
     expect((await project.admin.get(`/users/${id}/balances`)).data).toMatchObject({ [a]: 7, [b]: 6 })
   })
 
@@ -177,14 +181,16 @@ describe('an adjustment', () => {
       app_user_id: id,
       adjustments: amounts.map(([currency_code, amount]) => ({ currency_code, amount })),
     })
-    refused(await adjust(parts([a, 5], [b, -1])), 409, 'INSUFFICIENT_FUNDS', {
+    expectRefusal(await adjust(parts([a, 5], [b, -1])), 409, 'INSUFFICIENT_FUNDS', {
       currency_code: b,
       balance: 0,
       required: 1,
     })
-    refused(await adjust(parts([a, 5], [full, 2])), 409, 'BALANCE_LIMIT_EXCEEDED', { currency_code: full })
-    refused(await adjust(parts([a, 5], ['NOPE', 2])), 400, 'VALIDATION_ERROR', { field: 'adjustments.1.currency_code' })
-    refused(await adjust(parts([a, 5], [a, 2])), 400, 'VALIDATION_ERROR', { field: 'adjustments' })
+    expectRefusal(await adjust(parts([a, 5], [full, 2])), 409, 'BALANCE_LIMIT_EXCEEDED', { currency_code: full })
+    expectRefusal(await adjust(parts([a, 5], ['NOPE', 2])), 400, 'VALIDATION_ERROR', {
+      field: 'adjustments.1.currency_code',
+    })
+    expectRefusal(await adjust(parts([a, 5], [a, 2])), 400, 'VALIDATION_ERROR', { field: 'adjustments' })
     expect(await ledger(id, a)).toEqual([])
   })
 
@@ -193,9 +199,9 @@ describe('an adjustment', () => {
     const { id } = await someone()
     const one = { currency_code: code, amount: 1 }
     for (const adjustments of [[], Array(11).fill(one), 'x', [{ currency_code: code, amount: 0 }], [{ amount: 1 }]])
-      refused(await adjust({ app_user_id: id, adjustments }), 400, 'VALIDATION_ERROR')
+      expectRefusal(await adjust({ app_user_id: id, adjustments }), 400, 'VALIDATION_ERROR')
     for (const amount of [2_000_000_001, -2_000_000_001, 1.5, '1'])
-      refused(
+      expectRefusal(
         await adjust({ app_user_id: id, adjustments: [{ currency_code: code, amount }] }),
         400,
         'VALIDATION_ERROR',
@@ -203,10 +209,12 @@ describe('an adjustment', () => {
           field: 'adjustments.0.amount',
         },
       )
-    refused(await adjust({ app_user_id: id, adjustments: [one], reason: '' }), 400, 'VALIDATION_ERROR')
-    refused(await adjust({ app_user_id: 'x', adjustments: [one] }), 400, 'VALIDATION_ERROR', { field: 'app_user_id' })
-    refused(await adjust({ app_user_id: randomUUID(), adjustments: [one] }), 404, 'NOT_FOUND')
-    refused(await project.admin.post('/currencies/transactions', '[]'), 400, 'INVALID_BODY')
+    expectRefusal(await adjust({ app_user_id: id, adjustments: [one], reason: '' }), 400, 'VALIDATION_ERROR')
+    expectRefusal(await adjust({ app_user_id: 'x', adjustments: [one] }), 400, 'VALIDATION_ERROR', {
+      field: 'app_user_id',
+    })
+    expectRefusal(await adjust({ app_user_id: randomUUID(), adjustments: [one] }), 404, 'NOT_FOUND')
+    expectRefusal(await project.admin.post('/currencies/transactions', '[]'), 400, 'INVALID_BODY')
     const ten = await Promise.all(Array.from({ length: 10 }, () => currency()))
     const all = ten.map((currency_code) => ({ currency_code, amount: 2_000_000_000 }))
     expect((await adjust({ app_user_id: id, adjustments: all })).status).toBe(201)
@@ -242,7 +250,7 @@ describe('a reversal', () => {
     const spent = (await spend(user, code, 4)).data.transaction
     const answers = await Promise.all(Array.from({ length: 20 }, () => reverse(spent.id)))
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
-    for (const answer of answers.filter(({ status }) => status !== 201)) refused(answer, 409, 'ALREADY_REVERSED')
+    for (const answer of answers.filter(({ status }) => status !== 201)) expectRefusal(answer, 409, 'ALREADY_REVERSED')
     const undone = answers.find(({ status }) => status === 201)
     expect(undone?.data).toMatchObject({
       balance: 10,
@@ -259,7 +267,7 @@ describe('a reversal', () => {
     expect([back.status, back.data.balance]).toEqual([201, 0])
     const again = await reverse(given.id, header)
     expect([again.status, again.body]).toEqual([200, back.body])
-    refused(await reverse(given.id), 409, 'ALREADY_REVERSED')
+    expectRefusal(await reverse(given.id), 409, 'ALREADY_REVERSED')
     expect((await ledger(id, code)).map(({ amount }) => amount)).toEqual([10, -4, 4, -10])
   })
 
@@ -268,15 +276,15 @@ describe('a reversal', () => {
     const { id, user } = await someone()
     const given = await give(id, code, 10)
     const spent = (await spend(user, code, 4)).data.transaction
-    refused(await reverse(given.id), 409, 'INSUFFICIENT_FUNDS', { balance: 6, required: 10 })
+    expectRefusal(await reverse(given.id), 409, 'INSUFFICIENT_FUNDS', { balance: 6, required: 10 })
     await give(id, code, 2)
-    refused(await reverse(spent.id), 409, 'BALANCE_LIMIT_EXCEEDED')
+    expectRefusal(await reverse(spent.id), 409, 'BALANCE_LIMIT_EXCEEDED')
     await spend(user, code, 8)
     const undone = await reverse(spent.id)
-    refused(await reverse(undone.data.transaction.id), 409, 'CONFLICT')
-    refused(await reverse(randomUUID()), 404, 'NOT_FOUND')
-    refused(await reverse('x'), 400, 'INVALID_ID')
-    refused(await reverse(given.id, { 'idempotency-key': '\u00e9' }), 400, 'VALIDATION_ERROR')
+    expectRefusal(await reverse(undone.data.transaction.id), 409, 'CONFLICT')
+    expectRefusal(await reverse(randomUUID()), 404, 'NOT_FOUND')
+    expectRefusal(await reverse('x'), 400, 'INVALID_ID')
+    expectRefusal(await reverse(given.id, { 'idempotency-key': '\u00e9' }), 400, 'VALIDATION_ERROR')
     await ledger(id, code)
   })
 
@@ -330,7 +338,7 @@ describe('the ledger of all', () => {
     expect([first.data[0].app_user_id, second.data[0].app_user_id]).toEqual([two.id, one.id])
     expect(second.body.pagination).toEqual({ next_cursor: null, total: null })
     for (const bad of ['user_id=x', 'cursor=x', 'limit=x'])
-      refused(await project.admin.get(`/currencies/transactions?${bad}`), 400, 'INVALID_INPUT')
+      expectRefusal(await project.admin.get(`/currencies/transactions?${bad}`), 400, 'INVALID_INPUT')
   })
 })
 
@@ -361,8 +369,8 @@ describe('figures', () => {
   })
 
   test('of balances need a user', async () => {
-    refused(await project.admin.get(`/users/${randomUUID()}/balances`), 404, 'NOT_FOUND')
-    refused(await project.admin.get('/users/x/balances'), 400, 'INVALID_ID')
+    expectRefusal(await project.admin.get(`/users/${randomUUID()}/balances`), 404, 'NOT_FOUND')
+    expectRefusal(await project.admin.get('/users/x/balances'), 400, 'INVALID_ID')
   })
 })
 

@@ -2,16 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createEconomy } from '#test/support/currencies.ts'
 import { type Answer, startHarness } from '#test/support/harness.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 
 const harness = await startHarness()
 const { project, currency, someone, give, balance, spend, ledger } = await createEconomy(harness)
 
 afterEach(() => harness.setTime(null))
 
-const refused = (answer: Answer, status: number, code: string, details?: object) => {
-  expect([answer.status, answer.error?.code], answer.text).toEqual([status, code])
-  if (details) expect(answer.error?.details).toMatchObject(details)
-}
 const key = (value: string = randomUUID()) => ({ 'idempotency-key': value })
 
 describe('a spend', () => {
@@ -51,9 +48,13 @@ describe('a spend', () => {
     const code = await currency()
     const { user, id } = await someone()
     await give(id, code, 5)
-    refused(await spend(user, code, 6), 409, 'INSUFFICIENT_FUNDS', { currency_code: code, balance: 5, required: 6 })
+    expectRefusal(await spend(user, code, 6), 409, 'INSUFFICIENT_FUNDS', {
+      currency_code: code,
+      balance: 5,
+      required: 6,
+    })
     expect((await spend(user, code, 5)).data.balance).toBe(0)
-    refused(await spend(user, code, 1), 409, 'INSUFFICIENT_FUNDS', { balance: 0, required: 1 })
+    expectRefusal(await spend(user, code, 1), 409, 'INSUFFICIENT_FUNDS', { balance: 0, required: 1 })
     expect(await ledger(id, code)).toHaveLength(2)
   })
 
@@ -61,7 +62,7 @@ describe('a spend', () => {
     const code = await currency({ client_spendable: false })
     const { user, id, server } = await someone()
     await give(id, code, 10)
-    refused(await spend(user, code, 1), 403, 'SPEND_NOT_ALLOWED')
+    expectRefusal(await spend(user, code, 1), 403, 'SPEND_NOT_ALLOWED')
     expect((await spend(server, code, 1)).status).toBe(201)
     expect(await ledger(id, code)).toHaveLength(2)
   })
@@ -100,7 +101,7 @@ describe('a spend', () => {
     async (amount) => {
       const code = await currency({ initial_grant: 10 })
       const { user, id } = await someone()
-      refused(await spend(user, code, amount), 400, 'VALIDATION_ERROR', { field: 'amount' })
+      expectRefusal(await spend(user, code, amount), 400, 'VALIDATION_ERROR', { field: 'amount' })
       expect(await ledger(id, code)).toEqual([])
     },
   )
@@ -110,17 +111,19 @@ describe('a spend', () => {
     const { user } = await someone()
     const path = `/client/currencies/${code}/spend`
     for (const reason of [undefined, '', 'x'.repeat(201), 5])
-      refused(await user.post(path, { amount: 1, reason }), 400, 'VALIDATION_ERROR', { field: 'reason' })
+      expectRefusal(await user.post(path, { amount: 1, reason }), 400, 'VALIDATION_ERROR', { field: 'reason' })
     expect((await user.post(path, { amount: 1, reason: 'x'.repeat(200) })).status).toBe(201)
     const metadata = { note: 'x'.repeat(8193) }
-    refused(await user.post(path, { amount: 1, reason: 'x', metadata }), 400, 'VALIDATION_ERROR', { field: 'metadata' })
-    refused(await user.post(path, '[1]'), 400, 'INVALID_BODY')
+    expectRefusal(await user.post(path, { amount: 1, reason: 'x', metadata }), 400, 'VALIDATION_ERROR', {
+      field: 'metadata',
+    })
+    expectRefusal(await user.post(path, '[1]'), 400, 'INVALID_BODY')
   })
 
   test('of an unknown currency, or one out of use, is refused', async () => {
     const code = await currency({ initial_grant: 10, is_active: false })
     const { user } = await someone()
-    for (const unknown of [code, 'NOPE', 'x']) refused(await spend(user, unknown, 1), 404, 'NOT_FOUND')
+    for (const unknown of [code, 'NOPE', 'x']) expectRefusal(await spend(user, unknown, 1), 404, 'NOT_FOUND')
     expect(await balance(user, code)).toBeUndefined()
   })
 
@@ -130,7 +133,7 @@ describe('a spend', () => {
     const [one, two] = [await someone(), await someone()]
     for (let n = 0; n < 60; n += 1) expect((await spend(one.server, code, 1)).status).toBe(201)
     const over = await spend(one.server, code, 1)
-    refused(over, 429, 'RATE_LIMITED')
+    expectRefusal(over, 429, 'RATE_LIMITED')
     expect(Number(over.headers.get('retry-after'))).toBeGreaterThan(0)
     expect((await spend(two.server, code, 1)).status).toBe(201)
     harness.advance(61)
@@ -151,7 +154,7 @@ describe('an Idempotency-Key', () => {
     const again = await spend(server, code, 10, header)
     expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([200, 'true'])
     expect(again.body).toEqual(first.body)
-    refused(await spend(server, code, 11, header), 409, 'IDEMPOTENCY_CONFLICT')
+    expectRefusal(await spend(server, code, 11, header), 409, 'IDEMPOTENCY_CONFLICT')
     expect((await ledger(id, code)).at(-1)?.balance_after).toBe(90)
   })
 
@@ -181,7 +184,7 @@ describe('an Idempotency-Key', () => {
     const code = await currency()
     const { server, id } = await someone()
     const header = key()
-    refused(await spend(server, code, 10, header), 409, 'INSUFFICIENT_FUNDS')
+    expectRefusal(await spend(server, code, 10, header), 409, 'INSUFFICIENT_FUNDS')
     await give(id, code, 10)
     expect((await spend(server, code, 10, header)).status).toBe(201)
   })
@@ -191,9 +194,9 @@ describe('an Idempotency-Key', () => {
     const { server, id } = await someone()
     expect((await spend(server, code, 1, key('x'.repeat(255)))).status).toBe(201)
     for (const bad of ['x'.repeat(256), 'caf\u00e9', 'a\tb'])
-      refused(await spend(server, code, 1, key(bad)), 400, 'VALIDATION_ERROR', { field: 'Idempotency-Key' })
+      expectRefusal(await spend(server, code, 1, key(bad)), 400, 'VALIDATION_ERROR', { field: 'Idempotency-Key' })
     const body = { app_user_id: id, adjustments: [{ currency_code: code, amount: 1 }], reason: 'x' }
-    refused(await project.admin.post('/currencies/transactions', body, key('\u00e9')), 400, 'VALIDATION_ERROR')
+    expectRefusal(await project.admin.post('/currencies/transactions', body, key('\u00e9')), 400, 'VALIDATION_ERROR')
   })
 })
 
@@ -202,14 +205,14 @@ describe('a credit', () => {
     const code = await currency()
     const { user, id, server } = await someone()
     const body = { amount: 5, reason: 'level_finished' }
-    refused(await user.post(`/client/currencies/${code}/credit`, body), 403, 'SERVER_KEY_REQUIRED')
+    expectRefusal(await user.post(`/client/currencies/${code}/credit`, body), 403, 'SERVER_KEY_REQUIRED')
     expect(await ledger(id, code)).toEqual([])
     const answer = await server.post(`/client/currencies/${code}/credit`, body, key('k1'))
     expect([answer.status, answer.data.balance, answer.data.transaction.kind]).toEqual([201, 5, 'credit'])
     const again = await server.post(`/client/currencies/${code}/credit`, body, key('k1'))
     expect([again.status, again.body]).toEqual([200, answer.body])
     const other = { amount: 6, reason: 'level_finished' }
-    refused(await server.post(`/client/currencies/${code}/credit`, other, key('k1')), 409, 'IDEMPOTENCY_CONFLICT')
+    expectRefusal(await server.post(`/client/currencies/${code}/credit`, other, key('k1')), 409, 'IDEMPOTENCY_CONFLICT')
   })
 
   test('up to max_balance, not one more', async () => {
@@ -217,12 +220,16 @@ describe('a credit', () => {
     const { server, id } = await someone()
     const credit = (amount: unknown) => server.post(`/client/currencies/${code}/credit`, { amount, reason: 'x' })
     expect((await credit(99)).status).toBe(201)
-    refused(await credit(2), 409, 'BALANCE_LIMIT_EXCEEDED', { currency_code: code, balance: 99, max_balance: 100 })
+    expectRefusal(await credit(2), 409, 'BALANCE_LIMIT_EXCEEDED', {
+      currency_code: code,
+      balance: 99,
+      max_balance: 100,
+    })
     expect((await credit(1)).data.balance).toBe(100)
-    refused(await credit(1), 409, 'BALANCE_LIMIT_EXCEEDED')
-    refused(await credit(0), 400, 'VALIDATION_ERROR')
-    refused(await server.post('/client/currencies/NOPE/credit', { amount: 1, reason: 'x' }), 404, 'NOT_FOUND')
-    refused(await server.post(`/client/currencies/${code}/credit`, '1'), 400, 'INVALID_BODY')
+    expectRefusal(await credit(1), 409, 'BALANCE_LIMIT_EXCEEDED')
+    expectRefusal(await credit(0), 400, 'VALIDATION_ERROR')
+    expectRefusal(await server.post('/client/currencies/NOPE/credit', { amount: 1, reason: 'x' }), 404, 'NOT_FOUND')
+    expectRefusal(await server.post(`/client/currencies/${code}/credit`, '1'), 400, 'INVALID_BODY')
     expect(await ledger(id, code)).toHaveLength(2)
   })
 
@@ -243,7 +250,7 @@ describe('a credit', () => {
       const { server } = await someone()
       const body = { amount: 1, reason: 'x', expires_at }
       const answer = await server.post(`/client/currencies/${code}/credit`, body)
-      refused(answer, 400, 'VALIDATION_ERROR', { field: 'expires_at' })
+      expectRefusal(answer, 400, 'VALIDATION_ERROR', { field: 'expires_at' })
     },
   )
 })
@@ -370,10 +377,10 @@ describe('the ledger', () => {
     }
     expect(seen).toEqual([5, 4, 3, 2, 1])
     expect((await two.user.get(path)).data).toHaveLength(1)
-    refused(await one.user.get('/client/currencies/NOPE/transactions'), 404, 'NOT_FOUND')
+    expectRefusal(await one.user.get('/client/currencies/NOPE/transactions'), 404, 'NOT_FOUND')
     for (const bad of ['x', '%20', 'AAAA', 'A'.repeat(101)])
-      refused(await one.user.get(`${path}?cursor=${bad}`), 400, 'INVALID_INPUT')
-    refused(await one.user.get(`${path}?limit=0`), 400, 'INVALID_INPUT')
+      expectRefusal(await one.user.get(`${path}?cursor=${bad}`), 400, 'INVALID_INPUT')
+    expectRefusal(await one.user.get(`${path}?limit=0`), 400, 'INVALID_INPUT')
   })
 
   test('is only ever added to, and balances are written by nobody but the functions that check their caller', async () => {
@@ -392,7 +399,7 @@ describe('the ledger', () => {
       `delete from app.currency_transactions`,
       `update app.currency_lots set expires_at = 'infinity'`,
       `delete from app.ledger_requests`,
-      `select internal.currency_move('${id}', '[{"currency_code": "${code}", "amount": 9}]', 'x', 'admin', 'x')`,
+      `select internal.currency_transact_many('${id}', '[{"currency_code": "${code}", "amount": 9}]', 'x', 'admin', 'x')`,
       `select internal.currency_apply('${id}', c, 9, 'x', 'admin', 'x') from app.currencies c`,
       `select internal.reward__currencies('${id}', '[]', 'x', 'x')`,
     ]
@@ -406,17 +413,17 @@ describe('the ledger', () => {
     const { id } = await someone()
     const as = (caller: string, text: string) =>
       project.as('app_user', { 'app.user_id': id, 'app.caller': caller }, text, [code])
-    await expect(as('user', `select internal.currency_act($1, 9, 'x', '{}', null, null, null)`)).rejects.toThrow(
+    await expect(as('user', `select internal.currency_transact($1, 9, 'x', '{}', null, null, null)`)).rejects.toThrow(
       /Only a server key/,
     )
     await expect(as('user', `select api.currency_credit($1, 9, 'x')`)).rejects.toThrow(/Only a server key/)
-    await expect(as('user', `select internal.currency_act($1, -9, 'x', '{}', null, null, null)`)).rejects.toThrow(
+    await expect(as('user', `select internal.currency_transact($1, -9, 'x', '{}', null, null, null)`)).rejects.toThrow(
       /may not spend/,
     )
     for (const caller of ['none', 'client_key', 'developer', 'server_key'])
-      await expect(as(caller, `select internal.currency_act($1, -9, 'x', '{}', null, null, null)`)).rejects.toThrow(
-        /not by/,
-      )
+      await expect(
+        as(caller, `select internal.currency_transact($1, -9, 'x', '{}', null, null, null)`),
+      ).rejects.toThrow(/not by/)
     for (const call of [
       `select internal.currency_adjust('${id}', '[]', 'x', '{}', null, null, null)`,
       `select internal.currency_reverse('${id}', null, null)`,

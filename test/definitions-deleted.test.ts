@@ -247,7 +247,10 @@ describe('while it is deleted', () => {
 })
 
 test.each<[string, (code: string) => [string, unknown[]]]>([
-  ['an item with a price', (code) => ['select api.catalog_define($1)', [JSON.stringify(priced(code))]]],
+  [
+    'an item with a price',
+    (code) => ["select api.definition_create('catalog_item', $1)", [JSON.stringify(priced(code))]],
+  ],
   [
     'an import with a price',
     (code) => ['select api.catalog_import($1, dry_run => false)', [JSON.stringify([{ index: 0, item: priced(code) }])]],

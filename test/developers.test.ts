@@ -3,6 +3,7 @@ import { SignJWT } from 'jose'
 import { afterEach, describe, expect, test } from 'vitest'
 import { freshEmail, startHarness } from '#test/support/harness.ts'
 import { startSecond } from '#test/support/second.ts'
+import { meetingBehind } from '#test/support/transaction.ts'
 
 const harness = await startHarness()
 const { anyone } = harness
@@ -298,12 +299,10 @@ describe('refresh', () => {
 
   test('twenty at once with one token: one answer, and the session has ended', async () => {
     const { id, accessToken, refreshToken } = await harness.developer()
-    // the row is held for a moment, so that they really meet at it
-    const held = harness.control(
-      `begin; select from app.developer_sessions where developer_id = '${id}' for update; select pg_sleep(0.3); commit`,
+    const row = `select from app.developer_sessions where developer_id = '${id}' for update`
+    const answers = await meetingBehind(harness.running.services.control.database, row, () =>
+      Array.from({ length: 20 }, () => refresh(refreshToken)),
     )
-    const answers = await Promise.all(Array.from({ length: 20 }, () => refresh(refreshToken)))
-    await held
     const good = answers.filter(({ status }) => status === 200)
     expect(good).toHaveLength(1)
     expect(answers.filter(({ error }) => error?.code === 'REFRESH_TOKEN_REUSED')).toHaveLength(1)

@@ -11,7 +11,7 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '#server/database/e
 import { identity, installedBinaries, systemUser, usableBinaries } from '#server/database/embedded-binaries.ts'
 import { explained } from '#server/database/embedded-folder.ts'
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 60_000 })
 
 const isRoot = process.getuid?.() === 0
 const password = 'a pass/word:with@signs'

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type Answer, startHarness } from '#test/support/harness.ts'
+import { startHarness } from '#test/support/harness.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
@@ -23,8 +24,6 @@ const setTime = async (time: string) => {
 beforeEach(() => setTime(at(0)))
 afterEach(() => harness.setTime(null))
 
-const refused = (answer: Answer, status: number, code: string) =>
-  expect([answer.status, answer.error?.code], answer.text).toEqual([status, code])
 const someone = async () => {
   const { id } = await project.user()
   return { id, ...project.onBehalfOf(id) }
@@ -66,7 +65,7 @@ const purchase = (user: { id: string } | string, more: Record<string, unknown> =
   return { ref: original_transaction_id, tell, find, see }
 }
 const entitled = async (user: Someone) => (await user.get('/client/entitlements')).data
-const told = async (user: { id: string }) =>
+const eventsOf = async (user: { id: string }) =>
   (
     await project.sql(
       `select event_name from app.engagement_events where app_user_id = $1 and event_name ~ '^svc.(subscription|entitlement)' order by id`,
@@ -110,7 +109,7 @@ describe('the states of a subscription', () => {
     await sub.tell('EXPIRATION', 90, { expiration_at_ms: start + 82 * day })
     expect(await sub.see()).toMatchObject({ status: 'expired', auto_renew: false })
     expect((await entitled(user))[0].is_active).toBe(false)
-    expect(await told(user)).toEqual([
+    expect(await eventsOf(user)).toEqual([
       ...['subscription.started', 'entitlement.granted'],
       ...['subscription.renewed', 'entitlement.granted'],
       ...['subscription.billing_issue', 'subscription.renewed', 'subscription.billing_issue'],
@@ -152,7 +151,7 @@ describe('the states of a subscription', () => {
     // a renewal after a refund begins anew
     await sub.tell('RENEWAL', 3)
     expect(await sub.see()).toMatchObject({ status: 'active', expiration_date: at(33) })
-    expect(await told(user)).toEqual([
+    expect(await eventsOf(user)).toEqual([
       ...['subscription.started', 'entitlement.granted', 'subscription.refunded', 'entitlement.revoked'],
       'entitlement.granted',
       ...['subscription.refunded', 'entitlement.revoked', 'subscription.renewed', 'entitlement.granted'],
@@ -192,7 +191,7 @@ describe('the states of a subscription', () => {
       ['premium', true],
       ['support', false],
     ])
-    expect((await told(user)).slice(-2)).toEqual(['entitlement.granted', 'entitlement.revoked'])
+    expect((await eventsOf(user)).slice(-2)).toEqual(['entitlement.granted', 'entitlement.revoked'])
   })
 
   test('the end of one never ends what another pays for', async () => {
@@ -203,7 +202,7 @@ describe('the states of a subscription', () => {
     await setTime(at(2))
     await two.tell('CANCELLATION', 2, { price: -1 })
     expect((await entitled(user))[0]).toMatchObject({ is_active: true, product_id: 'monthly' })
-    expect(await told(user)).toEqual([
+    expect(await eventsOf(user)).toEqual([
       ...['subscription.started', 'entitlement.granted', 'subscription.started', 'subscription.refunded'],
     ])
   })
@@ -224,7 +223,7 @@ describe('events', () => {
     const id = randomUUID()
     const outcomes = await Promise.all(Array.from({ length: 8 }, () => sub.tell('INITIAL_PURCHASE', 0, { id })))
     expect(outcomes.sort()).toEqual(['applied', ...Array(7).fill('duplicate')])
-    expect(await told(user)).toEqual(['subscription.started', 'entitlement.granted'])
+    expect(await eventsOf(user)).toEqual(['subscription.started', 'entitlement.granted'])
     expect(await sub.tell('RENEWAL', 30, { id })).toBe('duplicate')
   })
 
@@ -281,7 +280,7 @@ describe('events', () => {
     expect(await entitled(user)).toEqual([])
     expect(await sub.tell('INITIAL_PURCHASE', 0)).toBe('applied')
     expect(await sub.see()).toMatchObject({ status: 'cancelled' })
-    expect(await told(user)).toEqual(['subscription.started', 'subscription.cancelled', 'entitlement.granted'])
+    expect(await eventsOf(user)).toEqual(['subscription.started', 'subscription.cancelled', 'entitlement.granted'])
   })
 
   test('of an unknown user are kept, and come along when the user is known', async () => {
@@ -311,8 +310,8 @@ describe('events', () => {
     expect((await entitled(from)).map((e: any) => e.entitlement_id)).toEqual(['gift'])
     expect(await entitled(to)).toMatchObject([{ entitlement_id: 'premium', is_active: true }])
     expect(await sub.see()).toMatchObject({ app_user_id: to.id })
-    expect((await told(from)).at(-1)).toBe('entitlement.revoked')
-    expect(await told(to)).toEqual(['entitlement.granted'])
+    expect((await eventsOf(from)).at(-1)).toBe('entitlement.revoked')
+    expect(await eventsOf(to)).toEqual(['entitlement.granted'])
     await sub.tell('RENEWAL', 30)
     expect((await entitled(to))[0].expiration_date).toBe(at(60))
     expect((await admin.post(`/subscriptions/${await sub.find()}/replay`)).data.changed).toBe(false)
@@ -380,7 +379,7 @@ describe('administrators', () => {
     expect(await users(`?expiring_before=${at(30)}`)).toEqual([d.user])
     expect(await users(`?expiring_before=${at(31)}&status=active`)).toEqual([a.user])
     for (const query of ['status=odd', 'user_id=x', 'expiring_before=soon', 'limit=0'])
-      refused(await own.admin.get(`/subscriptions?${query}`), 400, 'INVALID_INPUT')
+      expectRefusal(await own.admin.get(`/subscriptions?${query}`), 400, 'INVALID_INPUT')
 
     await own.sql(
       `select internal.subscription_ingest($1) from set_config('app.caller', 'worker', true) a, set_config('app.clock', $2, true) b`,
@@ -409,11 +408,11 @@ describe('administrators', () => {
   })
 
   test('get a 404 for what is not there, and a 400 for what is no id', async () => {
-    refused(await admin.get(`/subscriptions/${randomUUID()}`), 404, 'NOT_FOUND')
-    refused(await admin.post(`/subscriptions/${randomUUID()}/replay`), 404, 'NOT_FOUND')
-    refused(await admin.get('/subscriptions/x'), 400, 'INVALID_ID')
-    refused(await admin.post('/subscriptions/x/replay'), 400, 'INVALID_ID')
-    refused(await admin.post(`/subscriptions/${randomUUID()}/replay?dry_run=1`), 400, 'INVALID_INPUT')
+    expectRefusal(await admin.get(`/subscriptions/${randomUUID()}`), 404, 'NOT_FOUND')
+    expectRefusal(await admin.post(`/subscriptions/${randomUUID()}/replay`), 404, 'NOT_FOUND')
+    expectRefusal(await admin.get('/subscriptions/x'), 400, 'INVALID_ID')
+    expectRefusal(await admin.post('/subscriptions/x/replay'), 400, 'INVALID_ID')
+    expectRefusal(await admin.post(`/subscriptions/${randomUUID()}/replay?dry_run=1`), 400, 'INVALID_INPUT')
   })
 
   test('alone see subscriptions; a bundle has the user’s own, a reset takes them, a deletion too', async () => {

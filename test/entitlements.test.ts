@@ -1,15 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
-import { type Answer, startHarness } from '#test/support/harness.ts'
+import { startHarness } from '#test/support/harness.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
 afterEach(() => harness.setTime(null))
 
-const refused = (answer: Answer, status: number, code: string, details?: object) => {
-  expect([answer.status, answer.error?.code], answer.text).toEqual([status, code])
-  if (details) expect(answer.error?.details).toMatchObject(details)
-}
 const grant = (userId: string, body: unknown, headers?: Record<string, string>) =>
   project.admin.post(`/users/${userId}/entitlements`, body, headers)
 const days = (n: number) => new Date(harness.now().getTime() + n * 86_400_000).toISOString()
@@ -38,7 +35,7 @@ const sold = (userId: string, entitlement: string, more: Record<string, unknown>
     Object.values(row),
   )
 }
-const told = async (userId: string) =>
+const eventsOf = async (userId: string) =>
   (
     await project.sql(
       `select event_name from app.engagement_events where app_user_id = $1 and event_name like 'svc.entitlement.%' order by id`,
@@ -65,7 +62,7 @@ describe('a grant', () => {
     expect((await server.get('/client/entitlements/premium')).data).toEqual(made.data)
     const again = await grant(id, { entitlement_id: 'premium', expiration_date: days(20) })
     expect([again.status, again.data.expiration_date, again.data.product_id]).toEqual([200, days(20), 'gift'])
-    expect(await told(id)).toEqual(['svc.entitlement.granted', 'svc.entitlement.granted'])
+    expect(await eventsOf(id)).toEqual(['svc.entitlement.granted', 'svc.entitlement.granted'])
     const end = days(20)
     harness.advance(20 * 86_400 - 1)
     expect((await server.get('/client/entitlements/premium')).data.is_active).toBe(true)
@@ -101,9 +98,9 @@ describe('a grant', () => {
     )
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
-    expect(await told(id)).toHaveLength(1)
-    refused(await grant(id, { entitlement_id: 'gold', duration_days: 2 }, key), 409, 'IDEMPOTENCY_CONFLICT')
-    refused(await grant(id, { entitlement_id: 'gold' }, { 'idempotency-key': '\u00e9' }), 400, 'INVALID_BODY')
+    expect(await eventsOf(id)).toHaveLength(1)
+    expectRefusal(await grant(id, { entitlement_id: 'gold', duration_days: 2 }, key), 409, 'IDEMPOTENCY_CONFLICT')
+    expectRefusal(await grant(id, { entitlement_id: 'gold' }, { 'idempotency-key': '\u00e9' }), 400, 'INVALID_BODY')
   })
 
   test.each([
@@ -118,7 +115,7 @@ describe('a grant', () => {
     [{ entitlement_id: 'a', reason: 'x'.repeat(501) }, 'reason'],
   ])('of %j is refused', async (body, field) => {
     const { id } = await someone()
-    refused(await grant(id, body), 400, 'INVALID_BODY', { field })
+    expectRefusal(await grant(id, body), 400, 'INVALID_BODY', { field })
     expect((await project.admin.get(`/users/${id}/entitlements`)).data).toEqual([])
   })
 
@@ -129,9 +126,9 @@ describe('a grant', () => {
       ['x', 400, 'INVALID_USER_ID', 'INVALID_ID'],
       ['%00', 400, 'INVALID_USER_ID', 'INVALID_ID'],
     ] as const) {
-      refused(await grant(id, { entitlement_id: 'a' }), status, code)
-      refused(await project.admin.get(`/users/${id}/entitlements`), status, others)
-      refused(await project.admin.delete(`/users/${id}/entitlements/a`), status, others)
+      expectRefusal(await grant(id, { entitlement_id: 'a' }), status, code)
+      expectRefusal(await project.admin.get(`/users/${id}/entitlements`), status, others)
+      expectRefusal(await project.admin.delete(`/users/${id}/entitlements/a`), status, others)
     }
   })
 })
@@ -171,8 +168,8 @@ describe('an entitlement', () => {
     await grant(one.id, { entitlement_id: 'premium' })
     await sold(one.id, 'premium', { expiration_date: days(3) })
     expect((await two.user.get('/client/entitlements')).data).toEqual([])
-    refused(await two.user.get('/client/entitlements/premium'), 404, 'NOT_FOUND')
-    refused(await two.user.get('/client/entitlements?active_only=maybe'), 400, 'INVALID_INPUT')
+    expectRefusal(await two.user.get('/client/entitlements/premium'), 404, 'NOT_FOUND')
+    expectRefusal(await two.user.get('/client/entitlements?active_only=maybe'), 400, 'INVALID_INPUT')
     const [row] = (await project.admin.get(`/users/${one.id}/entitlements`)).data
     expect(row).toMatchObject({ entitlement_id: 'premium', store: 'promotional', expiration_date: null })
     expect(row.grants.map(({ source }: { source: string }) => source)).toEqual(['promotional', 'subscription_provider'])
@@ -189,10 +186,10 @@ describe('an entitlement', () => {
     const path = `/users/${id}/entitlements/premium`
     expect((await project.admin.delete(path)).data).toEqual({ deleted: true, still_active: true })
     expect((await user.get('/client/entitlements/premium')).data).toMatchObject({ is_active: true, store: 'app_store' })
-    refused(await project.admin.delete(path), 404, 'NOT_FOUND')
+    expectRefusal(await project.admin.delete(path), 404, 'NOT_FOUND')
     await grant(id, { entitlement_id: 'gold' })
     expect((await project.admin.delete(`/users/${id}/entitlements/gold`)).data.still_active).toBe(false)
-    expect((await told(id)).slice(-1)).toEqual(['svc.entitlement.revoked'])
+    expect((await eventsOf(id)).slice(-1)).toEqual(['svc.entitlement.revoked'])
     const audited = await project.sql(`select action from app.audit_events where target_id = $1 order by position`, [
       id,
     ])

@@ -1,17 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
-import { type Answer, startHarness } from '#test/support/harness.ts'
+import { startHarness } from '#test/support/harness.ts'
 import { runOperationJob } from '#test/support/jobs.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
 const { admin } = project
 afterEach(() => harness.setTime(null))
 
-const refused = (answer: Answer, status: number, code: string, field?: string) => {
-  expect([answer.status, answer.error?.code], answer.text).toEqual([status, code])
-  if (field !== undefined) expect(answer.error?.details).toMatchObject({ field, reason: expect.any(String) })
-}
 const listed = async (query: string) => {
   const answer = await admin.get(`/events?${query}`)
   expect(answer.status, answer.text).toBe(200)
@@ -124,7 +121,7 @@ describe('the log', () => {
     ['include_system', 'include_system=yes'],
     ['limit', 'limit=0'],
   ])('a bad %s is refused: %s', async (field, query) => {
-    refused(await admin.get(`/events?${query}`), 400, 'INVALID_INPUT', field)
+    expectRefusal(await admin.get(`/events?${query}`), 400, 'INVALID_INPUT', field)
   })
 
   test('shows a project its own events only', async () => {
@@ -132,7 +129,7 @@ describe('the log', () => {
     const user = await other.user()
     const { data } = await user.post('/client/events', { event_name: 'elsewhere' })
     expect(await namesOf('event_name=elsewhere')).toEqual([])
-    refused(await admin.get(`/events/${data.event.id}`), 404, 'NOT_FOUND')
+    expectRefusal(await admin.get(`/events/${data.event.id}`), 404, 'NOT_FOUND')
   })
 })
 
@@ -158,8 +155,8 @@ describe('one event', () => {
     })
     const later = await user.post('/client/events', { event_name: 'causes' })
     expect((await admin.get(`/events/${later.data.event.id}`)).data.effects).not.toHaveProperty('events')
-    refused(await admin.get(`/events/${randomUUID()}`), 404, 'NOT_FOUND')
-    refused(await admin.get('/events/x'), 400, 'INVALID_ID')
+    expectRefusal(await admin.get(`/events/${randomUUID()}`), 404, 'NOT_FOUND')
+    expectRefusal(await admin.get('/events/x'), 400, 'INVALID_ID')
   })
 })
 
@@ -172,30 +169,33 @@ describe('recording for users', () => {
     expect((await post(known)).status).toBe(201)
     expect((await post(known)).status).toBe(200)
     const stranger = await project.user()
-    refused(await post({ ...known, app_user_id: stranger.id }), 409, 'EVENT_ID_CONFLICT')
+    expectRefusal(await post({ ...known, app_user_id: stranger.id }), 409, 'EVENT_ID_CONFLICT')
     const events = Array.from({ length: 1000 }, () => ({ app_user_id: id, event_name: 'many' }))
     expect((await post({ events })).data.accepted).toBe(1000)
-    refused(await post({ events: [...events, events[0]] }), 400, 'BATCH_TOO_LARGE')
+    expectRefusal(await post({ events: [...events, events[0]] }), 400, 'BATCH_TOO_LARGE')
     const old = { app_user_id: id, event_name: 'ancient', occurred_at: '2020-01-01T00:00:00Z' }
-    refused(await post(old), 400, 'EVENT_TOO_OLD')
+    expectRefusal(await post(old), 400, 'EVENT_TOO_OLD')
     expect((await post({ ...old, historical: true })).status).toBe(201)
     const headers = { 'idempotency-key': 'k' }
     const body = { app_user_id: id, event_name: 'keyed' }
     expect((await admin.post('/events', body, headers)).status).toBe(201)
     const again = await admin.post('/events', body, headers)
     expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([200, 'true'])
-    refused(await admin.post('/events', { ...body, event_name: 'b' }, headers), 409, 'IDEMPOTENCY_CONFLICT')
+    expectRefusal(await admin.post('/events', { ...body, event_name: 'b' }, headers), 409, 'IDEMPOTENCY_CONFLICT')
   })
 
   test('needs a user that there is, and a name that is not ours', async () => {
     const { id } = await project.user()
-    refused(await post({ event_name: 'nobody' }), 400, 'VALIDATION_ERROR', 'app_user_id')
-    refused(await post({ event_name: 'nobody', app_user_id: 'x' }), 400, 'VALIDATION_ERROR', 'app_user_id')
-    refused(await post({ event_name: 'nobody', app_user_id: randomUUID() }), 404, 'USER_NOT_FOUND', 'app_user_id')
-    refused(await post({ event_name: 'svc.mine', app_user_id: id }), 400, 'RESERVED_EVENT_NAME', 'event_name')
+    expectRefusal(await post({ event_name: 'nobody' }), 400, 'VALIDATION_ERROR', 'app_user_id')
+    expectRefusal(await post({ event_name: 'nobody', app_user_id: 'x' }), 400, 'VALIDATION_ERROR', 'app_user_id')
+    expectRefusal(await post({ event_name: 'nobody', app_user_id: randomUUID() }), 404, 'USER_NOT_FOUND', {
+      field: 'app_user_id',
+      reason: expect.any(String),
+    })
+    expectRefusal(await post({ event_name: 'svc.mine', app_user_id: id }), 400, 'RESERVED_EVENT_NAME', 'event_name')
     const batch = await post({ events: [{ event_name: 'a' }, { event_name: 'a', app_user_id: id }] })
     expect(batch.data.results.map(({ code }: any) => code)).toEqual(['VALIDATION_ERROR', undefined])
-    refused(await admin.post('/events', '[]'), 400, 'INVALID_BODY')
+    expectRefusal(await admin.post('/events', '[]'), 400, 'INVALID_BODY')
   })
 })
 
@@ -247,7 +247,7 @@ describe('names', () => {
     ])
     const paged = (await fresh.admin.get('/events/names?limit=1&offset=1')).body
     expect([paged.total, paged.data.map(({ event_name }: any) => event_name)]).toEqual([2, ['named']])
-    refused(await admin.get('/events/names?limit=x'), 400, 'INVALID_INPUT', 'limit')
+    expectRefusal(await admin.get('/events/names?limit=x'), 400, 'INVALID_INPUT', 'limit')
   })
 
   test('beyond ten thousand events of a name counts are estimates, and say so', async () => {
@@ -333,7 +333,7 @@ describe('deleting', () => {
     ['before', 'event_name=x&before=2099-01-01'],
     ['user_id', 'user_id=x&before=2026-01-01'],
   ])('without a good %s nothing is deleted: %s', async (field, query) => {
-    refused(await admin.delete(`/events?${query}`), 400, 'INVALID_INPUT', field)
+    expectRefusal(await admin.delete(`/events?${query}`), 400, 'INVALID_INPUT', field)
   })
 
   test('is written into the trail of audits, and nobody but a worker can do it', async () => {

@@ -1,16 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { type Answer, startHarness } from '#test/support/harness.ts'
+import { startHarness } from '#test/support/harness.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
 const { admin } = project
 const path = (name: string) => `/events/definitions/${encodeURIComponent(name)}`
 const define = (name: string, body: object) => admin.put(path(name), body)
-const refused = (answer: Answer, status: number, code: string, field?: string) => {
-  expect([answer.status, answer.error?.code], answer.text).toEqual([status, code])
-  if (field !== undefined) expect(answer.error?.details).toMatchObject({ field, reason: expect.any(String) })
-}
 
 describe('definitions', () => {
   test('are made, replaced whole, read, listed and taken away', async () => {
@@ -42,9 +39,9 @@ describe('definitions', () => {
       limit: 50,
     })
     expect((await admin.delete(path(name))).data).toEqual({ deleted: true })
-    refused(await admin.delete(path(name)), 404, 'NOT_FOUND')
-    refused(await admin.get(path(name)), 404, 'NOT_FOUND')
-    refused(await admin.get('/events/definitions?offset=-1'), 400, 'INVALID_INPUT', 'offset')
+    expectRefusal(await admin.delete(path(name)), 404, 'NOT_FOUND')
+    expectRefusal(await admin.get(path(name)), 404, 'NOT_FOUND')
+    expectRefusal(await admin.get('/events/definitions?offset=-1'), 400, 'INVALID_INPUT', 'offset')
     const [audited] = await project.sql(
       `select array_agg(action order by position) as actions from app.audit_events where target_type = 'event_definitions'`,
     )
@@ -71,16 +68,16 @@ describe('definitions', () => {
     ['schema.oneOf', { schema: { oneOf: [] } }],
     ['schema.maximum', { schema: { maximum: '3' } }],
   ])('a bad %s is refused by name', async (field, body) => {
-    refused(await define('bad', body), 400, 'VALIDATION_ERROR', field)
-    refused(await admin.get(path('bad')), 404, 'NOT_FOUND')
+    expectRefusal(await define('bad', body), 400, 'VALIDATION_ERROR', field)
+    expectRefusal(await admin.get(path('bad')), 404, 'NOT_FOUND')
   })
 
   test('names are those of events, and never ours', async () => {
     expect((await define('x'.repeat(255), {})).status).toBe(201)
-    refused(await define('x'.repeat(256), {}), 400, 'VALIDATION_ERROR')
-    refused(await define(' x', {}), 400, 'VALIDATION_ERROR')
-    refused(await define('svc.user.created', { status: 'blocked' }), 400, 'RESERVED_EVENT_NAME')
-    refused(await admin.put(path('x'), '[]'), 400, 'INVALID_BODY')
+    expectRefusal(await define('x'.repeat(256), {}), 400, 'VALIDATION_ERROR')
+    expectRefusal(await define(' x', {}), 400, 'VALIDATION_ERROR')
+    expectRefusal(await define('svc.user.created', { status: 'blocked' }), 400, 'RESERVED_EVENT_NAME')
+    expectRefusal(await admin.put(path('x'), '[]'), 400, 'INVALID_BODY')
   })
 
   test('a thousand at most, also when many come at once', async () => {
@@ -90,7 +87,7 @@ describe('definitions', () => {
       Array.from({ length: 8 }, (_, n) => full.admin.put(path(`more ${n}`), { status: 'active' })),
     )
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 201, 409, 409, 409, 409, 409])
-    refused(answers.find(({ status }) => status === 409)!, 409, 'LIMIT_REACHED')
+    expectRefusal(answers.find(({ status }) => status === 409)!, 409, 'LIMIT_REACHED')
     expect((await full.admin.put(path('n1'), { status: 'blocked' })).status).toBe(200)
   })
 })
@@ -99,13 +96,13 @@ describe('a blocked event', () => {
   test('is refused alone, is an item code in a batch, and comes again when it is unblocked', async () => {
     const user = await project.user()
     await define('spam', { status: 'blocked' })
-    refused(await user.post('/client/events', { event_name: 'spam' }), 400, 'EVENT_BLOCKED', 'event_name')
-    refused(await admin.post('/events', { event_name: 'spam', app_user_id: user.id }), 400, 'EVENT_BLOCKED')
+    expectRefusal(await user.post('/client/events', { event_name: 'spam' }), 400, 'EVENT_BLOCKED', 'event_name')
+    expectRefusal(await admin.post('/events', { event_name: 'spam', app_user_id: user.id }), 400, 'EVENT_BLOCKED')
     const id = randomUUID()
     const batch = await user.post('/client/events', { events: [{ event_name: 'spam', id }, { event_name: 'fine' }] })
     expect(batch.data).toMatchObject({ accepted: 1, rejected: 1 })
     expect(batch.data.results[0]).toMatchObject({ id, status: 'rejected', code: 'EVENT_BLOCKED' })
-    refused(await user.post('/client/events', { events: [{ event_name: 'spam' }] }), 400, 'VALIDATION_ERROR')
+    expectRefusal(await user.post('/client/events', { events: [{ event_name: 'spam' }] }), 400, 'VALIDATION_ERROR')
     expect(await project.sql(`select from app.user_event_counters where event_name = 'spam'`)).toEqual([])
     await define('spam', { status: 'deprecated' })
     expect((await user.post('/client/events', { event_name: 'spam', id })).status).toBe(201)
@@ -179,7 +176,7 @@ describe('a schema', () => {
   test('nests 16 deep', async () => {
     const nest = (depth: number): object => (depth === 1 ? {} : { not: nest(depth - 1) })
     expect((await define('deep', { schema: nest(16) })).status).toBe(201)
-    refused(await define('deep', { schema: nest(17) }), 400, 'VALIDATION_ERROR')
+    expectRefusal(await define('deep', { schema: nest(17) }), 400, 'VALIDATION_ERROR')
   })
 })
 

@@ -11,20 +11,20 @@ const project = await harness.project()
 beforeAll(() =>
   project.sql(`
     create table app.test_points (app_user_id uuid primary key references app.users on delete cascade, points int not null, history int not null);
-    create function internal.tg_engagement_events__35_test_points() returns trigger
-    language plpgsql volatile security definer set search_path = '' as $$
+    create function internal.on_events__35_test_points(events app.engagement_events[]) returns void
+    language plpgsql volatile as $$
     declare
       users uuid[];
       effects json[];
       levels uuid[];
     begin
-      if not internal.hooks_may_run()
-         or not exists (select from inserted i where i.event_name in ('scored', 'svc.test.level')) then
-        return null;
+      if not internal.event_hooks_may_run()
+         or not exists (select from unnest(on_events__35_test_points.events) i where i.event_name in ('scored', 'svc.test.level')) then
+        return;
       end if;
       with gained as (
         select i.app_user_id, count(*)::int as points, count(*) filter (where i.is_historical)::int as history
-          from inserted i
+          from unnest(on_events__35_test_points.events) i
          where i.event_name in ('scored', 'svc.test.level')
          group by i.app_user_id
          order by i.app_user_id
@@ -40,13 +40,13 @@ beforeAll(() =>
         join gained g on g.app_user_id = s.app_user_id;
       perform internal.add_effects('leaderboards', effects);
       perform internal.emit_many(levels, array(select 'svc.test.level' from unnest(levels)), array(select '{"by": "points"}'::jsonb from unnest(levels)));
-      return null;
     end $$;
-    create trigger tg_engagement_events__35_test_points after insert on app.engagement_events
-      referencing new table as inserted for each statement execute function internal.tg_engagement_events__35_test_points()`),
+    select ops.functions_loaded()`),
 )
 afterAll(() =>
-  project.sql('drop function internal.tg_engagement_events__35_test_points cascade; drop table app.test_points'),
+  project.sql(
+    'drop function internal.on_events__35_test_points; select ops.functions_loaded(); drop table app.test_points',
+  ),
 )
 
 const points = async (userId: string) =>
@@ -114,7 +114,7 @@ describe('a hook of an area', () => {
     await project.sql(`
       create function internal.tg_test_forever() returns trigger language plpgsql security definer set search_path = '' as $$
       begin
-        if internal.hooks_may_run() then
+        if internal.event_hooks_may_run() then
           perform internal.emit_many(array_agg(i.app_user_id), array_agg('svc.test.again'::text), array_agg('{}'::jsonb))
              from inserted i where i.event_name in ('starts', 'svc.test.again');
         end if;

@@ -107,7 +107,7 @@ describe('partitions', () => {
 
 describe('one transaction', () => {
   test('four writers with overlapping batches in no order: no deadlock, and every counter exact', {
-    timeout: 60_000,
+    timeout: 180_000,
   }, async () => {
     const users = (await Promise.all(Array.from({ length: 12 }, () => project.user()))).map(({ id }) => id)
     const expected = new Map<string, number>()
@@ -175,7 +175,7 @@ describe('one transaction', () => {
     await project.sql(`
       create function internal.tg_test_loops() returns trigger language plpgsql security definer as $$
       begin
-        if internal.hooks_may_run() then
+        if internal.event_hooks_may_run() then
           perform internal.emit((select app_user_id from inserted limit 1), 'svc.test.looped');
         end if;
         return null;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type Answer, startHarness } from '#test/support/harness.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
@@ -26,12 +27,10 @@ const counters = (userId: string) =>
     [userId],
   )
 
-const refused = (answer: Answer, status: number, code: string, field?: string) => {
-  expect([answer.status, answer.error?.code]).toEqual([status, code])
-  if (field !== undefined) {
-    expect(answer.error?.details).toMatchObject({ field, reason: expect.any(String) })
-    expect(answer.error?.message).toContain(answer.error?.details.reason)
-  }
+/** The field that it names, and the reason in the words of its message. */
+const expectField = (answer: Answer, status: number, code: string, field: string) => {
+  expectRefusal(answer, status, code, field)
+  expect(answer.error?.message).toContain(answer.error?.details.reason)
 }
 
 describe('one event', () => {
@@ -147,7 +146,7 @@ describe('one event', () => {
     ['infinity', { occurred_at: 'infinity' }, 'occurred_at'],
   ])('refuses %s', async (_name, fields, field) => {
     const user = await project.user()
-    refused(await user.post('/client/events', { event_name: 'opened', ...fields }), 400, 'VALIDATION_ERROR', field)
+    expectField(await user.post('/client/events', { event_name: 'opened', ...fields }), 400, 'VALIDATION_ERROR', field)
     expect(await countOf(user.id)).toBe(0)
   })
 
@@ -155,7 +154,7 @@ describe('one event', () => {
     const user = await project.user()
     for (const caller of [user, project.onBehalfOf(user.id)]) {
       const answer = await caller.post('/client/events', { event_name: 'svc.streak.started' })
-      refused(answer, 400, 'RESERVED_EVENT_NAME', 'event_name')
+      expectField(answer, 400, 'RESERVED_EVENT_NAME', 'event_name')
     }
   })
 
@@ -167,11 +166,11 @@ describe('one event', () => {
       '{"event_name":"a","properties":{"n":1e999999}}',
     ]
     for (const body of ['{', '[]', '"a"', 'null', ...unstorable])
-      refused(await user.post('/client/events', body), 400, 'INVALID_BODY')
-    refused(await user.post('/client/events', {}), 400, 'VALIDATION_ERROR', 'event_name')
+      expectRefusal(await user.post('/client/events', body), 400, 'INVALID_BODY')
+    expectField(await user.post('/client/events', {}), 400, 'VALIDATION_ERROR', 'event_name')
     const plain = await user.post('/client/events', 'event_name=a', { 'content-type': 'text/plain' })
-    refused(plain, 415, 'UNSUPPORTED_MEDIA_TYPE')
-    refused(await user.post('/client/events', { event_name: 'x'.repeat(1_048_576) }), 413, 'PAYLOAD_TOO_LARGE')
+    expectRefusal(plain, 415, 'UNSUPPORTED_MEDIA_TYPE')
+    expectRefusal(await user.post('/client/events', { event_name: 'x'.repeat(1_048_576) }), 413, 'PAYLOAD_TOO_LARGE')
   })
 
   test('SQL that bypasses the door is refused as well, and raises nothing else', async () => {
@@ -231,9 +230,9 @@ describe('when it occurred', () => {
     const server = project.onBehalfOf(user.id)
     const at = { event_name: 'opened', occurred_at: '2026-10-22T09:59:59.999Z' }
     expect((await user.post('/client/events', { ...at, occurred_at: '2026-10-22T10:00:00Z' })).status).toBe(201)
-    refused(await user.post('/client/events', at), 400, 'EVENT_TOO_OLD', 'occurred_at')
-    refused(await user.post('/client/events', { ...at, historical: true }), 400, 'EVENT_TOO_OLD')
-    refused(await server.post('/client/events', at), 400, 'EVENT_TOO_OLD')
+    expectField(await user.post('/client/events', at), 400, 'EVENT_TOO_OLD', 'occurred_at')
+    expectRefusal(await user.post('/client/events', { ...at, historical: true }), 400, 'EVENT_TOO_OLD')
+    expectRefusal(await server.post('/client/events', at), 400, 'EVENT_TOO_OLD')
     const imported = await server.post('/client/events', { ...at, occurred_at: '2019-02-03', historical: true })
     expect(imported.status).toBe(201)
     expect((await stored(imported.data.event.id)).is_historical).toBe(true)
@@ -257,7 +256,7 @@ describe('ids', () => {
     const id = randomUUID()
     await one.post('/client/events', { id, event_name: 'secret' })
     const answer = await two.post('/client/events', { id, event_name: 'opened' })
-    refused(answer, 409, 'EVENT_ID_CONFLICT', 'id')
+    expectField(answer, 409, 'EVENT_ID_CONFLICT', 'id')
     expect(answer.text).not.toContain('secret')
     expect(answer.text).not.toContain(one.id)
   })
@@ -267,7 +266,7 @@ describe('ids', () => {
     const server = project.onBehalfOf((await project.user()).id)
     const sent = { id: randomUUID(), event_name: 'paid' }
     const forget = () =>
-      project.as('app_worker', { 'app.clock': harness.now().toISOString() }, 'select api.tenant_forget()')
+      project.as('app_worker', { 'app.clock': harness.now().toISOString() }, 'select api.tenant_purge()')
     const first = await server.post('/client/events', sent)
     harness.setTime('2027-03-01T09:59:00Z')
     await forget()
@@ -289,7 +288,7 @@ describe('ids', () => {
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
     answers.forEach((answer, index) => {
       if (index % 2 === owner) expect([200, 201]).toContain(answer.status)
-      else refused(answer, 409, 'EVENT_ID_CONFLICT')
+      else expectRefusal(answer, 409, 'EVENT_ID_CONFLICT')
     })
   })
 })
@@ -298,13 +297,13 @@ describe('who posts', () => {
   test('nobody without a key, a session, or with a wrong one', async () => {
     const user = await project.user()
     const event = { event_name: 'opened' }
-    refused(await harness.anyone.post('/client/events', event), 401, 'UNAUTHORIZED')
-    refused(await project.app.post('/client/events', event), 401, 'UNAUTHORIZED')
+    expectRefusal(await harness.anyone.post('/client/events', event), 401, 'UNAUTHORIZED')
+    expectRefusal(await project.app.post('/client/events', event), 401, 'UNAUTHORIZED')
     const expired = await (async () => {
       harness.advance(3601)
       return user.post('/client/events', event)
     })()
-    refused(expired, 401, 'TOKEN_EXPIRED')
+    expectRefusal(expired, 401, 'TOKEN_EXPIRED')
   })
 
   test('a client posts for its own user, whomever it names', async () => {
@@ -331,10 +330,10 @@ describe('who posts', () => {
 
   test('a server key that names nobody, nobody known, or no uuid', async () => {
     const post = (fields: object) => project.server.post('/client/events', { event_name: 'opened', ...fields })
-    refused(await post({}), 400, 'INVALID_INPUT', 'app_user_id')
-    refused(await post({ app_user_id: randomUUID() }), 404, 'USER_NOT_FOUND', 'app_user_id')
-    refused(await post({ app_user_id: 'me' }), 400, 'VALIDATION_ERROR', 'app_user_id')
+    expectField(await post({}), 400, 'INVALID_INPUT', 'app_user_id')
+    expectField(await post({ app_user_id: randomUUID() }), 404, 'USER_NOT_FOUND', 'app_user_id')
+    expectField(await post({ app_user_id: 'me' }), 400, 'VALIDATION_ERROR', 'app_user_id')
     const unknown = await project.onBehalfOf(randomUUID()).post('/client/events', { event_name: 'opened' })
-    refused(unknown, 404, 'USER_NOT_FOUND')
+    expectRefusal(unknown, 404, 'USER_NOT_FOUND')
   })
 })

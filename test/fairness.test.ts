@@ -4,10 +4,10 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
 import { startSecond } from '#test/support/second.ts'
 import { openTransaction } from '#test/support/transaction.ts'
-import { createBell } from '#workers/bell.ts'
 import { drainAlone, drainTenant } from '#workers/drain.ts'
 import { slotsOf, startWorkers } from '#workers/runner.ts'
 import { job, type OutboxTask, outboxTask, type Urgency } from '#workers/task.ts'
+import { createWakeSignal } from '#workers/wake_signal.ts'
 
 const harness = await startHarness({ env: { LOG_LEVEL: 'silent' } })
 const project = await harness.project()
@@ -43,7 +43,7 @@ describe('slots of workers', () => {
     [8, { prompt: 2, usual: 3, background: 3 }],
   ])('of %i are %o', (concurrency, slots) => expect(slotsOf(concurrency)).toEqual(slots))
 
-  test('that are full of long work leave some to what a person waits for', { timeout: 30_000 }, async () => {
+  test('that are full of long work leave some to what a person waits for', { timeout: 180_000 }, async () => {
     const second = await startSecond(harness)
     const { opened, open } = gate()
     const running: Record<Urgency, number> = { prompt: 0, usual: 0, background: 0 }
@@ -167,8 +167,8 @@ describe('beside a background task that lasts', () => {
       ['usual', outboxTask('usual', runs)],
     ])
     await project.sql(`select internal.enqueue('long', 'a')`)
-    const bell = createBell()
-    const done = drainTenant(services, tasks, project.id, { turnMs }, bell)
+    const signal = createWakeSignal()
+    const done = drainTenant(services, tasks, project.id, { turnMs }, signal)
     const isLeased = async () => (await project.sql('select from app.outbox where locked_until is not null')).length
     await expect.poll(isLeased).toBe(1)
     const end = async () => {
@@ -176,30 +176,30 @@ describe('beside a background task that lasts', () => {
       await done
       expect(await project.sql('select from app.outbox')).toEqual([])
     }
-    return { bell, end }
+    return { signal, end }
   }
 
   test('what follows from requests goes on, also when the turn of the drain is over', async () => {
     const seen: unknown[] = []
-    const { bell, end } = await startKept(500, async (_, { key }) => {
+    const { signal, end } = await startKept(500, async (_, { key }) => {
       seen.push(key)
       return null
     })
     await sleep(600)
     await project.sql(`select internal.enqueue('usual', 'delivery')`)
-    bell.ring()
+    signal.notify()
     await expect.poll(() => seen, { timeout: 5000 }).toEqual(['delivery'])
     await end()
   })
 
   test('what is due again in a moment does not wait for its end', async () => {
     let runs = 0
-    const { bell, end } = await startKept(60_000, async () => {
+    const { signal, end } = await startKept(60_000, async () => {
       runs += 1
       return runs < 3 ? new Date(services.now().getTime() + 100) : null
     })
     await project.sql(`select internal.enqueue('usual', 'again')`)
-    bell.ring()
+    signal.notify()
     await expect.poll(() => runs, { timeout: 10_000 }).toBe(3)
     await end()
   })
@@ -214,17 +214,17 @@ test('what is queued while another sealer is at work does not wait for its end',
     seen.push(key)
     return null
   }
-  const bell = createBell()
+  const signal = createWakeSignal()
   let looks = 0
   const call: typeof services.database.call = (...args) => {
     if (args[3] === 'audit_seal') looks += 1
     return services.database.call(...args)
   }
   const watched = { ...services, database: { ...services.database, call } }
-  const done = drainTenant(watched, new Map([['t', outboxTask('t', run)]]), project.id, {}, bell)
+  const done = drainTenant(watched, new Map([['t', outboxTask('t', run)]]), project.id, {}, signal)
   await expect.poll(() => looks).toBeGreaterThan(2)
   await project.sql(`select internal.enqueue('t', 'code')`)
-  bell.ring()
+  signal.notify()
   await expect.poll(() => seen, { timeout: 5000 }).toEqual(['code'])
   await other.commit()
   await done

@@ -225,7 +225,7 @@ describe('rules', () => {
     }
   })
 
-  test('raising a percentage only adds users', { timeout: 60_000 }, async () => {
+  test('raising a percentage only adds users', { timeout: 180_000 }, async () => {
     const property = fc.asyncProperty(
       fc.stringMatching(/^[a-z][a-z0-9_-]{0,20}$/),
       fc.array(fc.uuid(), { minLength: 20, maxLength: 40 }),

@@ -117,7 +117,7 @@ test('after ten thousand of a day one request in a hundred is counted, a hundred
   expect(await stats()).toMatchObject({ evaluations: 10_000, is_sampled: true })
   // drawn in the database: two thousand draws of one in a hundred
   await project.sql(
-    `select set_config('app.clock', $1, true), internal.flags_note($2, jsonb_build_array(jsonb_build_array($3::uuid, false, null)))
+    `select set_config('app.clock', $1, true), internal.flags_record_evaluations($2, jsonb_build_array(jsonb_build_array($3::uuid, false, null)))
        from generate_series(1, 2000)`,
     [start, user.id, flag.id],
   )
@@ -168,7 +168,7 @@ test('what is older than stats show is forgotten', async () => {
   await (await project.user()).get('/client/flags')
   expect((await stats('?days=90')).users).toBe(1)
   const forget = async (at: string) => {
-    await project.as('app_worker', { 'app.caller': 'worker', 'app.clock': at }, 'select internal.forget__flags()')
+    await project.as('app_worker', { 'app.caller': 'worker', 'app.clock': at }, 'select internal.purge__flags()')
     return project.sql('select 1 from app.flag_users union all select 1 from app.flag_counts')
   }
   expect(await forget('2030-05-29T00:00:00Z')).toHaveLength(2)

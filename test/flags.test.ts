@@ -374,7 +374,7 @@ test('no other role reads or writes a flag', async () => {
       'update app.flags set is_enabled = false',
       `insert into app.flag_evaluations (notes) values ('[]')`,
       'delete from app.flag_overrides',
-      `select internal.flags_note(null, '[]')`,
+      `select internal.flags_record_evaluations(null, '[]')`,
       `select internal.flag_context(null, null, null, null)`,
     ])
       await expect(

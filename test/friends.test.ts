@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { type Answer, startHarness, type User } from '#test/support/harness.ts'
+import { startHarness, type User } from '#test/support/harness.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 
 /** Tables and functions that other areas build on: friendships, blocks, and what a block hides. */
 const harness = await startHarness()
@@ -20,8 +21,6 @@ const block = (one: User, two: User) =>
   project.sql('insert into app.blocks (blocker, blocked) values ($1, $2)', [one.id, two.id])
 const as = (user: User, sql: string, values: unknown[] = []) =>
   project.as('app_user', { 'app.user_id': user.id, 'app.caller': 'user' }, sql, values)
-const expectRefusal = ({ status, error }: Answer, wanted: number, code: string) =>
-  expect([status, error?.code]).toEqual([wanted, code])
 
 beforeAll(async () => {
   for (const name of names) users[name] = await project.user()

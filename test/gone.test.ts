@@ -32,9 +32,9 @@ describe('a database that is gone', () => {
     expect((await there.get('/client/users/me')).status).toBe(200)
     await drop(project)
 
-    const told = await status(project)
-    expect(told).toMatchObject(gone)
-    expect(told.steps.map((step: { status: string }) => step.status)).toEqual([
+    const emittedEvents = await status(project)
+    expect(emittedEvents).toMatchObject(gone)
+    expect(emittedEvents.steps.map((step: { status: string }) => step.status)).toEqual([
       'failed',
       ...Array.from({ length: 4 }, () => 'pending'),
     ])

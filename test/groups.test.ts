@@ -218,6 +218,38 @@ describe('reading', () => {
     expect((await viewer.get(`/client/groups/${group.id}`)).data.my_role).toBe('viewer')
   })
 
+  test('the policies show the groups and rosters that the routes show, by one rule', async () => {
+    const own = await harness.project()
+    const [maker, member, other] = await Promise.all([own.user(), own.user(), own.user()])
+    const groups = await Promise.all(
+      [true, false].map(async (is_public) => {
+        const { data } = await maker.post('/client/groups', { name: 'a group', is_public })
+        await own.admin.post(`/groups/${data.id}/members`, { app_user_id: member.id, role: 'member' })
+        return data.id as string
+      }),
+    )
+    for (const user of [maker, member, other]) {
+      const claims = { 'app.user_id': user.id, 'app.caller': 'user' }
+      const rows = (text: string, id: string) => own.as('app_user', claims, text, [id])
+      for (const id of groups) {
+        const { status, body } = await user.get(`/client/groups/${id}/members`)
+        expect((await user.get(`/client/groups/${id}`)).status).toBe(status)
+        expect(await rows('select from app.groups where id = $1', id)).toHaveLength(status === 200 ? 1 : 0)
+        const roster = await rows('select from app.group_members where group_id = $1', id)
+        expect(roster).toHaveLength(status === 200 ? body.total : 0)
+      }
+    }
+    expect((await other.get(`/client/groups/${groups[1]}`)).status).toBe(404)
+  })
+
+  test('a policy asks for the groups of the caller once in a statement', async () => {
+    const plan = await project.as('app_user', { 'app.user_id': owner.id }, 'explain (verbose) select * from app.groups')
+    const lines = plan.map((row) => row['QUERY PLAN']).join('\n')
+    expect(lines).toContain('InitPlan')
+    expect(lines).not.toContain('group_is_visible')
+    expect(lines.match(/my_group_ids/g)).toHaveLength(1)
+  })
+
   test('mine: newest membership first', async () => {
     const user = await project.user()
     expect((await user.get('/client/groups/mine')).data).toEqual([])
@@ -363,7 +395,7 @@ describe('what a database role may do', () => {
     }
     for (const inner of [
       'group_enter($1, $2, $3)',
-      'group_room($2)',
+      'group_limit_check($2)',
       'group_succeed($1)',
       'merge__group_members($1, $2)',
     ])

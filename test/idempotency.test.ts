@@ -83,7 +83,7 @@ describe('Idempotency-Key', () => {
     harness.setTime('2026-11-22T10:00:01Z')
     expect((await post(server, key, { event_name: 'other' })).status).toBe(201)
     harness.setTime('2026-11-24T10:00:00Z')
-    await project.as('app_worker', { 'app.clock': '2026-11-24T10:00:00Z' }, 'select api.tenant_forget()')
+    await project.as('app_worker', { 'app.clock': '2026-11-24T10:00:00Z' }, 'select api.tenant_purge()')
     expect(await project.sql(`select from app.idempotency_keys where created_at < '2026-11-23'`)).toEqual([])
   })
 
@@ -99,6 +99,41 @@ describe('Idempotency-Key', () => {
   test('of 255 printable characters is taken', async () => {
     const key = '!~ "'.repeat(64).slice(0, 255)
     expect((await post(await project.user(), key)).status).toBe(201)
+  })
+
+  test('answers again also after the expiry that was sent, and what it used was closed', async () => {
+    harness.setTime('2026-11-21T10:00:00Z')
+    const user = await project.user()
+    const server = project.onBehalfOf(user.id)
+    const expires_at = '2026-11-21T11:00:00Z'
+    const [credit, grant] = [
+      { amount: 5, reason: 'gift', expires_at },
+      { entitlement_id: 'premium', expiration_date: expires_at },
+    ]
+    await project.admin.post('/currencies', { code: 'GOLD', name: 'Gold' })
+    await project.admin.post('/catalog', { key: 'sword', name: 'Sword', item_type: 'consumable' })
+    await project.admin.post('/leaderboards', { key: 'best', name: 'Best', source: { type: 'manual' } })
+    const key = { 'idempotency-key': randomUUID() }
+    const requests = () => [
+      server.post('/client/currencies/GOLD/credit', credit, key),
+      project.admin.post(
+        '/currencies/transactions',
+        { app_user_id: user.id, adjustments: [{ currency_code: 'GOLD', amount: 5 }], reason: 'gift', expires_at },
+        key,
+      ),
+      server.post('/client/inventory/grant', { catalog_item_key: 'sword', expires_at }, key),
+      project.admin.post(`/users/${user.id}/entitlements`, grant, key),
+      server.post('/client/leaderboards/best/scores', { score: 5 }, key),
+    ]
+    const first = await Promise.all(requests())
+    expect(first.map(({ status, error }) => [status, error])).toEqual(first.map(() => [201, undefined]))
+    harness.setTime('2026-11-21T12:00:00Z')
+    await project.admin.patch('/currencies/GOLD', { is_active: false })
+    await project.admin.patch('/leaderboards/best', { max_score: 1 })
+    const again = await Promise.all(requests())
+    expect(again.map(({ status, text }) => [status, text])).toEqual(first.map(({ text }) => [200, text]))
+    const late = await project.admin.post(`/users/${user.id}/entitlements`, grant)
+    expect([late.status, late.error?.details.field]).toEqual([400, 'expiration_date'])
   })
 
   test('nobody but its functions reads the store', async () => {

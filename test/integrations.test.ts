@@ -1,16 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { type Answer, type Client, startHarness } from '#test/support/harness.ts'
+import { type Client, startHarness } from '#test/support/harness.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 
 const harness = await startHarness({ env: { PUBLIC_URL: 'https://api.example.org/' } })
 const project = await harness.project()
 
 const put = (provider: unknown, config: unknown, client: Client = project.admin) =>
   client.post('/integrations', { provider, config })
-const refused = (answer: Answer, status: number, code: string, details?: object) => {
-  expect([answer.status, answer.error?.code]).toEqual([status, code])
-  if (details) expect(answer.error?.details).toMatchObject(details)
-}
 const account = { type: 'service_account', project_id: 'p', private_key: 'k', client_email: 'a@b.c' }
 
 const complete: Readonly<Record<string, object>> = {
@@ -72,9 +69,9 @@ describe('POST integrations', () => {
       Object.keys(config).filter((field) => !['sandbox', 'secure'].includes(field)),
     ]),
   )('refuses %s without %s, by name', async (provider, fields) => {
-    refused(await put(provider, {}), 400, 'INVALID_CONFIG', { missing: fields })
+    expectRefusal(await put(provider, {}), 400, 'INVALID_CONFIG', { missing: fields })
     const blank = Object.fromEntries((fields as string[]).map((field, index) => [field, ['', null, '  '][index % 3]]))
-    refused(await put(provider, blank), 400, 'INVALID_CONFIG', { missing: fields })
+    expectRefusal(await put(provider, blank), 400, 'INVALID_CONFIG', { missing: fields })
   })
 
   type Wrong = [provider: string, config: object, field: string]
@@ -90,16 +87,16 @@ describe('POST integrations', () => {
     ['smtp', { host: 'a', port: 70_000 }, 'config.port'],
     ...[[587], true, '0x10', '587 ', 1.5, 0].map((port): Wrong => ['smtp', { host: 'a', port }, 'config.port']),
   ])('refuses %s with %j', async (provider, config, field) => {
-    refused(await put(provider, config), 400, 'INVALID_CONFIG', { field, reason: expect.any(String) })
+    expectRefusal(await put(provider, config), 400, 'INVALID_CONFIG', { field, reason: expect.any(String) })
   })
 
   test('refuses a provider that is none, and a body that is none', async () => {
     for (const provider of ['unknown', 'constructor', ''])
-      refused(await put(provider, {}), 400, 'PROVIDER_UNKNOWN', { field: 'provider' })
-    refused(await put(undefined, {}), 400, 'INVALID_CONFIG', { field: 'provider' })
-    refused(await put('superwall', 'key'), 400, 'INVALID_CONFIG', { field: 'config' })
-    refused(await put('superwall', undefined), 400, 'INVALID_CONFIG', { field: 'config' })
-    refused(await project.admin.post('/integrations', '{'), 400, 'INVALID_CONFIG')
+      expectRefusal(await put(provider, {}), 400, 'PROVIDER_UNKNOWN', { field: 'provider' })
+    expectRefusal(await put(undefined, {}), 400, 'INVALID_CONFIG', { field: 'provider' })
+    expectRefusal(await put('superwall', 'key'), 400, 'INVALID_CONFIG', { field: 'config' })
+    expectRefusal(await put('superwall', undefined), 400, 'INVALID_CONFIG', { field: 'config' })
+    expectRefusal(await project.admin.post('/integrations', '{'), 400, 'INVALID_CONFIG')
   })
 
   test('twenty at once make one', async () => {
@@ -120,9 +117,9 @@ describe('POST integrations', () => {
     const stranger = await harness.developer()
     const path = `/admin/projects/${own.id}/integrations`
     const body = { provider: 'fcm', config: complete['fcm'] }
-    refused(await stranger.post(path, body), 403, 'PROJECT_FORBIDDEN')
-    refused(await stranger.post(`/admin/projects/${randomUUID()}/integrations`, body), 404, 'NOT_FOUND')
-    refused(await harness.anyone.post(path, body), 401, 'INVALID_DEVELOPER_TOKEN')
+    expectRefusal(await stranger.post(path, body), 403, 'PROJECT_FORBIDDEN')
+    expectRefusal(await stranger.post(`/admin/projects/${randomUUID()}/integrations`, body), 404, 'NOT_FOUND')
+    expectRefusal(await harness.anyone.post(path, body), 401, 'INVALID_DEVELOPER_TOKEN')
     for (const role of ['app_user', 'app_server', 'app_anon', 'app_auth'] as const)
       await expect(own.as(role, {}, 'select from app.integrations')).rejects.toThrow(/permission denied/)
   })

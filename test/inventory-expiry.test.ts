@@ -17,7 +17,7 @@ const world = async () => {
     const answer = await project.admin.post('/inventory/grant', body)
     expect(answer.status, answer.text).toBe(201)
   }
-  const told = async () =>
+  const eventsOf = async () =>
     (
       await project.sql(
         `select app_user_id, occurred_at, properties, source from app.engagement_events
@@ -28,11 +28,11 @@ const world = async () => {
       expect(properties.expires_at).toBe(occurred_at.toISOString())
       return [app_user_id, properties.catalog_item_key, properties.quantity, occurred_at.toISOString()]
     })
-  return { project, give, told }
+  return { project, give, eventsOf }
 }
 
 test('what is left of a stack at its end is told once, at that time', async () => {
-  const { project, give, told } = await world()
+  const { project, give, eventsOf } = await world()
   const [a, b] = [await project.user(), await project.user()]
   await give(a.id, 'potion', 3, 10)
   await give(a.id, 'torch', 1, null)
@@ -43,15 +43,15 @@ test('what is left of a stack at its end is told once, at that time', async () =
   expect((await a.post('/client/inventory/potion/consume', { quantity: 1 })).status).toBe(200)
   harness.setTime(minutes(9.99))
   await project.drain()
-  expect(await told()).toEqual([])
+  expect(await eventsOf()).toEqual([])
   harness.setTime(minutes(10))
   await project.drain()
   const first = [a.id, 'potion', 2, minutes(10)]
-  expect(await told()).toEqual([first])
+  expect(await eventsOf()).toEqual([first])
   await project.drain()
   harness.setTime(minutes(20))
   await project.drain()
-  expect(await told()).toEqual([first, [b.id, 'potion', 2, minutes(20)]])
+  expect(await eventsOf()).toEqual([first, [b.id, 'potion', 2, minutes(20)]])
   const [{ count }] = await project.sql(`select count(*)::int from app.outbox where task = 'inventory__expire'`)
   expect(count).toBe(0)
   // what expired stays as a record
@@ -59,7 +59,7 @@ test('what is left of a stack at its end is told once, at that time', async () =
 })
 
 test('a worker that comes late tells everything as of its time, once, also when ten come at once', async () => {
-  const { project, give, told } = await world()
+  const { project, give, eventsOf } = await world()
   const users = await Promise.all(Array.from({ length: 6 }, () => project.user()))
   for (const [n, user] of users.entries()) {
     await give(user.id, 'potion', n + 1, 5 + n)
@@ -82,7 +82,7 @@ test('a worker that comes late tells everything as of its time, once, also when 
       .sort()
       .map((id) => [id, 'torch', 1, minutes(30)]),
   ]
-  expect(await told()).toEqual(expected)
+  expect(await eventsOf()).toEqual(expected)
 })
 
 test('an event of an expiry is one like any other: a streak counts it at its own time', async () => {

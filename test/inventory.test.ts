@@ -1,16 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
-import { type Answer, type Client, startHarness } from '#test/support/harness.ts'
+import { type Client, startHarness } from '#test/support/harness.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
 await project.admin.post('/currencies', { code: 'GOLD', name: 'Gold' })
 afterEach(() => harness.setTime(null))
 
-const refused = (answer: Answer, status: number, code: string, details?: object) => {
-  expect([answer.status, answer.error?.code], answer.text).toEqual([status, code])
-  if (details) expect(answer.error?.details).toMatchObject(details)
-}
 let count = 0
 const item = async (more: Record<string, unknown> = {}): Promise<{ id: string; key: string }> => {
   count += 1
@@ -83,11 +80,11 @@ describe('a grant', () => {
       ['granted', 1, 4],
       ['granted', 3, 3],
     ])
-    const told = await project.sql(
+    const emittedEvents = await project.sql(
       `select from app.engagement_events where app_user_id = $1 and event_name = 'svc.inventory.granted'`,
       [id],
     )
-    expect(told).toHaveLength(3)
+    expect(emittedEvents).toHaveLength(3)
     await proof(id)
   })
 
@@ -97,8 +94,8 @@ describe('a grant', () => {
     const answers = await Promise.all(Array.from({ length: 10 }, () => act('grant', id, thing.key)))
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
     for (const answer of answers.filter(({ status }) => status !== 201))
-      refused(answer, 409, 'MAX_OWNED_REACHED', { catalog_item_key: thing.key, max_owned: 1 })
-    refused(await consume(user, thing.key), 409, 'NOT_CONSUMABLE')
+      expectRefusal(answer, 409, 'MAX_OWNED_REACHED', { catalog_item_key: thing.key, max_owned: 1 })
+    expectRefusal(await consume(user, thing.key), 409, 'NOT_CONSUMABLE')
     await proof(id)
   })
 
@@ -113,7 +110,7 @@ describe('a grant', () => {
     const { id, user } = await someone()
     expect(await give(id, outer.key, 2)).toHaveLength(2)
     expect(await held(user)).toEqual({ [a.key]: 8, [b.key]: 4 })
-    refused(await act('grant', id, inner.key), 409, 'MAX_OWNED_REACHED')
+    expectRefusal(await act('grant', id, inner.key), 409, 'MAX_OWNED_REACHED')
     expect(await held(user)).toEqual({ [a.key]: 8, [b.key]: 4 })
     await proof(id)
   })
@@ -126,7 +123,7 @@ describe('a grant', () => {
     expect(await give(id, pack.key, 3)).toEqual([])
     expect((await user.get('/client/currencies')).data[0].balance).toBe(15)
     expect(await held(user)).toEqual({})
-    refused(await act('grant', id, pack.key, { quantity: 101 }), 400, 'VALIDATION_ERROR', { field: 'quantity' })
+    expectRefusal(await act('grant', id, pack.key, { quantity: 101 }), 400, 'VALIDATION_ERROR', { field: 'quantity' })
   })
 
   test('lasts as it says, or as long as the item does; expired ones are hidden and cannot be used', async () => {
@@ -135,13 +132,13 @@ describe('a grant', () => {
     const { id, server } = await someone()
     await give(id, thing.key, 1, { expires_at: new Date(harness.now().getTime() + 60_000).toISOString() })
     await give(id, thing.key, 1)
-    refused(await act('grant', id, thing.key), 409, 'MAX_OWNED_REACHED')
+    expectRefusal(await act('grant', id, thing.key), 409, 'MAX_OWNED_REACHED')
     harness.advance(60)
     expect(await held(server)).toEqual({ [thing.key]: 1 })
     await give(id, thing.key, 1)
     expect((await consume(server, thing.key, 2)).data.quantity).toBe(0)
-    refused(await consume(server, thing.key), 409, 'INSUFFICIENT_QUANTITY', { quantity: 0, required: 1 })
-    refused(await server.get(`/client/inventory/${thing.key}`), 404, 'ITEM_NOT_FOUND')
+    expectRefusal(await consume(server, thing.key), 409, 'INSUFFICIENT_QUANTITY', { quantity: 0, required: 1 })
+    expectRefusal(await server.get(`/client/inventory/${thing.key}`), 404, 'ITEM_NOT_FOUND')
     expect((await project.admin.get(`/inventory?user_id=${id}`)).body.total).toBe(3)
   })
 
@@ -150,17 +147,17 @@ describe('a grant', () => {
     const { id, user, server } = await someone()
     const other = await someone()
     const body = { catalog_item_key: thing.key, quantity: 2 }
-    refused(await user.post('/client/inventory/grant', body), 403, 'SERVER_KEY_REQUIRED')
+    expectRefusal(await user.post('/client/inventory/grant', body), 403, 'SERVER_KEY_REQUIRED')
     expect(await held(user)).toEqual({})
     const key = { 'idempotency-key': 'g' }
     expect((await server.post('/client/inventory/grant', { ...body, app_user_id: other.id }, key)).status).toBe(201)
     expect([await held(user), await held(other.user)]).toEqual([{ [thing.key]: 2 }, {}])
     expect((await server.post('/client/inventory/grant', { ...body, app_user_id: other.id }, key)).status).toBe(200)
-    refused(await server.post('/client/inventory/grant', body, key), 409, 'IDEMPOTENCY_CONFLICT')
-    refused(await server.post('/client/inventory/grant', body), 409, 'MAX_OWNED_REACHED')
-    refused(await server.post('/client/inventory/grant', { catalog_item_key: 'no' }), 404, 'ITEM_NOT_FOUND')
-    refused(await server.post('/client/inventory/grant', { quantity: 1 }), 400, 'VALIDATION_ERROR')
-    refused(await server.post('/client/inventory/grant', '[]'), 400, 'INVALID_BODY')
+    expectRefusal(await server.post('/client/inventory/grant', body, key), 409, 'IDEMPOTENCY_CONFLICT')
+    expectRefusal(await server.post('/client/inventory/grant', body), 409, 'MAX_OWNED_REACHED')
+    expectRefusal(await server.post('/client/inventory/grant', { catalog_item_key: 'no' }), 404, 'ITEM_NOT_FOUND')
+    expectRefusal(await server.post('/client/inventory/grant', { quantity: 1 }), 400, 'VALIDATION_ERROR')
+    expectRefusal(await server.post('/client/inventory/grant', '[]'), 400, 'INVALID_BODY')
     await proof(id)
   })
 
@@ -168,14 +165,14 @@ describe('a grant', () => {
     const thing = await item()
     const { id, server } = await someone()
     for (const verb of ['grant', 'revoke'] as const) {
-      refused(await act(verb, randomUUID(), thing.key), 404, 'NOT_FOUND')
-      refused(await act(verb, id, 'nothing'), 404, 'ITEM_NOT_FOUND')
+      expectRefusal(await act(verb, randomUUID(), thing.key), 404, 'NOT_FOUND')
+      expectRefusal(await act(verb, id, 'nothing'), 404, 'ITEM_NOT_FOUND')
       for (const quantity of [0, -1, 1.5, 10_001, '1'])
-        refused(await act(verb, id, thing.key, { quantity }), 400, 'VALIDATION_ERROR', { field: 'quantity' })
-      refused(await act(verb, id, thing.key, { reason: '' }), 400, 'VALIDATION_ERROR', { field: 'reason' })
-      refused(await project.admin.post(`/inventory/${verb}`, '[]'), 400, 'INVALID_BODY')
+        expectRefusal(await act(verb, id, thing.key, { quantity }), 400, 'VALIDATION_ERROR', { field: 'quantity' })
+      expectRefusal(await act(verb, id, thing.key, { reason: '' }), 400, 'VALIDATION_ERROR', { field: 'reason' })
+      expectRefusal(await project.admin.post(`/inventory/${verb}`, '[]'), 400, 'INVALID_BODY')
     }
-    refused(await act('grant', id, thing.key, { expires_at: '2020-01-01T00:00:00Z' }), 400, 'VALIDATION_ERROR')
+    expectRefusal(await act('grant', id, thing.key, { expires_at: '2020-01-01T00:00:00Z' }), 400, 'VALIDATION_ERROR')
     await project.sql(
       `insert into app.inventory_stacks (app_user_id, catalog_item_id, quantity, expires_at, source_type, source_id)
        select $1, $2, 1, internal.now() + n * interval '1 day', 'x', 'x' from generate_series(1, 9999) n`,
@@ -184,8 +181,9 @@ describe('a grant', () => {
     await give(id, thing.key, 10_000)
     await give(id, thing.key, 1)
     const [one, two] = [await item(), await item()]
-    for (const other of [one, two]) refused(await act('grant', id, other.key), 409, 'LIMIT_REACHED', { limit: 10_000 })
-    refused(await server.post('/client/inventory/grant', { catalog_item_key: one.key }), 409, 'LIMIT_REACHED')
+    for (const other of [one, two])
+      expectRefusal(await act('grant', id, other.key), 409, 'LIMIT_REACHED', { limit: 10_000 })
+    expectRefusal(await server.post('/client/inventory/grant', { catalog_item_key: one.key }), 409, 'LIMIT_REACHED')
   })
 })
 
@@ -203,14 +201,14 @@ describe('a consumption', () => {
       { item: expect.objectContaining({ key: thing.key }), quantity: 1, effect: use_effect },
     ])
     expect((await consume(user, thing.key, 3, key)).headers.get('idempotency-replayed')).toBe('true')
-    refused(await consume(user, thing.key, 2, key), 409, 'IDEMPOTENCY_CONFLICT')
+    expectRefusal(await consume(user, thing.key, 2, key), 409, 'IDEMPOTENCY_CONFLICT')
     expect((await user.get('/client/currencies')).data[0].balance).toBe(30)
-    refused(await user.get(`/client/inventory/${soon.id}`), 404, 'ITEM_NOT_FOUND')
-    refused(await consume(user, thing.key, 2), 409, 'INSUFFICIENT_QUANTITY', { quantity: 1, required: 2 })
-    refused(await consume(user, 'nothing'), 404, 'ITEM_NOT_FOUND')
+    expectRefusal(await user.get(`/client/inventory/${soon.id}`), 404, 'ITEM_NOT_FOUND')
+    expectRefusal(await consume(user, thing.key, 2), 409, 'INSUFFICIENT_QUANTITY', { quantity: 1, required: 2 })
+    expectRefusal(await consume(user, 'nothing'), 404, 'ITEM_NOT_FOUND')
     for (const quantity of [0, 101, 1.5, '1'])
-      refused(await consume(user, thing.key, quantity), 400, 'VALIDATION_ERROR')
-    refused(await user.post(`/client/inventory/${thing.key}/consume`, '[]'), 400, 'INVALID_BODY')
+      expectRefusal(await consume(user, thing.key, quantity), 400, 'VALIDATION_ERROR')
+    expectRefusal(await user.post(`/client/inventory/${thing.key}/consume`, '[]'), 400, 'INVALID_BODY')
     await proof(id)
   })
 
@@ -228,10 +226,10 @@ describe('a consumption', () => {
     const thing = await item()
     const [one, two] = [await someone(), await someone()]
     const [stack] = await give(one.id, thing.key, 1)
-    refused(await consume(two.user, stack.id), 404, 'ITEM_NOT_FOUND')
-    refused(await consume(two.user, thing.key), 409, 'INSUFFICIENT_QUANTITY')
-    refused(await two.user.get(`/client/inventory/${stack.id}`), 404, 'ITEM_NOT_FOUND')
-    refused(
+    expectRefusal(await consume(two.user, stack.id), 404, 'ITEM_NOT_FOUND')
+    expectRefusal(await consume(two.user, thing.key), 409, 'INSUFFICIENT_QUANTITY')
+    expectRefusal(await two.user.get(`/client/inventory/${stack.id}`), 404, 'ITEM_NOT_FOUND')
+    expectRefusal(
       await two.user.patch(`/client/inventory/${stack.id}`, { metadata: { user: { a: 1 } } }),
       404,
       'ITEM_NOT_FOUND',
@@ -250,16 +248,20 @@ test('a revocation takes as much as there is, once under its key', async () => {
       catalog_item_key: thing.key,
       quantity: 3,
     })
-  refused(await act('revoke', id, thing.key, { quantity: 1 }, key), 409, 'IDEMPOTENCY_CONFLICT')
-  refused(await act('revoke', id, thing.key, { quantity: 4 }), 409, 'INSUFFICIENT_QUANTITY')
-  refused(await act('grant', id, thing.key, {}, { 'idempotency-key': '\u00e9' }), 400, 'VALIDATION_ERROR')
+  expectRefusal(await act('revoke', id, thing.key, { quantity: 1 }, key), 409, 'IDEMPOTENCY_CONFLICT')
+  expectRefusal(await act('revoke', id, thing.key, { quantity: 4 }), 409, 'INSUFFICIENT_QUANTITY')
+  expectRefusal(await act('grant', id, thing.key, {}, { 'idempotency-key': '\u00e9' }), 400, 'VALIDATION_ERROR')
   const granted = await act('grant', id, thing.key, {}, { 'idempotency-key': 'g' })
   expect((await act('grant', id, thing.key, {}, { 'idempotency-key': 'g' })).body).toEqual(granted.body)
-  refused(await act('grant', id, thing.key, { quantity: 2 }, { 'idempotency-key': 'g' }), 409, 'IDEMPOTENCY_CONFLICT')
+  expectRefusal(
+    await act('grant', id, thing.key, { quantity: 2 }, { 'idempotency-key': 'g' }),
+    409,
+    'IDEMPOTENCY_CONFLICT',
+  )
   expect(await held(user)).toEqual({ [thing.key]: 4 })
   const audited = await project.sql(`select action from app.audit_events where target_id = $1 order by position`, [id])
   expect(audited.map(({ action }) => action)).toEqual(['inventory.grant', 'inventory.revoke', 'inventory.grant'])
-  refused(await project.admin.delete(`/catalog/${thing.key}`), 409, 'ITEM_IN_USE')
+  expectRefusal(await project.admin.delete(`/catalog/${thing.key}`), 409, 'ITEM_IN_USE')
 })
 
 test("marks of the user's own lie under metadata.user, and nothing else is honoured", async () => {
@@ -277,9 +279,9 @@ test("marks of the user's own lie under metadata.user, and nothing else is honou
   expect((await mark({ user: { set: { ring: null }, equipped: null } })).data.metadata).toEqual({
     user: { set: { ring: null } },
   })
-  refused(await mark({ user: { note: 'x'.repeat(4097) } }), 400, 'VALIDATION_ERROR', { field: 'metadata' })
-  refused(await mark(5), 400, 'VALIDATION_ERROR')
-  refused(await user.patch(path, '[]'), 400, 'INVALID_BODY')
+  expectRefusal(await mark({ user: { note: 'x'.repeat(4097) } }), 400, 'VALIDATION_ERROR', { field: 'metadata' })
+  expectRefusal(await mark(5), 400, 'VALIDATION_ERROR')
+  expectRefusal(await user.patch(path, '[]'), 400, 'INVALID_BODY')
 })
 
 test('lists are filtered and paged', async () => {
@@ -304,8 +306,8 @@ test('lists are filtered and paged', async () => {
     await keys(project.admin, `/inventory/ledger?user_id=${id}&limit=1&cursor=${first.body.pagination.next_cursor}`),
   ).toEqual([a.key])
   for (const bad of ['/inventory?user_id=x', '/inventory/ledger?cursor=x', '/inventory?limit=0'])
-    refused(await project.admin.get(bad), 400, 'INVALID_INPUT')
-  refused(await user.get('/client/inventory?item_type=x'), 400, 'INVALID_INPUT')
+    expectRefusal(await project.admin.get(bad), 400, 'INVALID_INPUT')
+  expectRefusal(await user.get('/client/inventory?item_type=x'), 400, 'INVALID_INPUT')
 })
 
 test('rewards give items once for their source; what cannot be given is recorded', async () => {
@@ -365,7 +367,7 @@ test('items are moved by nobody but the functions that check their caller', asyn
     project.as(
       'app_user',
       { 'app.user_id': id, 'app.caller': caller },
-      'select internal.inventory_act($1, $2, $3, 1, null, $4, null, null)',
+      'select internal.inventory_transact($1, $2, $3, 1, null, $4, null, null)',
       [userId, verb, thing.key, 'x'],
     )
   await expect(tryAs('user', 'grant', id)).rejects.toThrow(/Only a server key/)

@@ -15,7 +15,7 @@ const password = 'a long passphrase'
 const signupAt = (at: typeof harness, more: object = {}) =>
   at.anyone.post('/auth/developer/signup', { email: freshEmail(), password, ...more })
 const codeOf = ([code = '']: string[]) => code
-const told = ({ status, error }: Answer) => [status, error?.code]
+const refusalOf = ({ status, error }: Answer) => [status, error?.code]
 const stateOf = async (at: typeof harness, code: string) =>
   (
     await at.control(`select internal.invite_status(i) as status, i.used_by from app.invites i where code_hash = $1`, [
@@ -62,7 +62,7 @@ describe('sign-up by invite only', () => {
 
   test.each([[{}], [{ invite_code: '' }], [{ invite_code: ' - ' }]])('needs a code: %j', async (body) => {
     const answer = await signupAt(invited, body)
-    expect(told(answer)).toEqual([403, 'INVITE_REQUIRED'])
+    expect(refusalOf(answer)).toEqual([403, 'INVITE_REQUIRED'])
     expect(answer.error?.details).toEqual(access)
   })
 
@@ -84,7 +84,7 @@ describe('sign-up by invite only', () => {
     const made = await withBearer(invited.anyone, data.access_token).post('/admin/projects', { name: 'x' })
     expect(made.status).toBe(201)
     const again = await signupAt(invited, { invite_code: code })
-    expect(told(again)).toEqual([403, 'INVITE_INVALID'])
+    expect(refusalOf(again)).toEqual([403, 'INVITE_INVALID'])
     expect(again.error?.details).toEqual(access)
   })
 
@@ -103,13 +103,13 @@ describe('sign-up by invite only', () => {
     const messages = new Set<string>()
     for (const invite_code of [...mistyped, revoked, createInvite().code]) {
       const answer = await signupAt(invited, { invite_code })
-      expect(told(answer)).toEqual([403, 'INVITE_INVALID'])
+      expect(refusalOf(answer)).toEqual([403, 'INVITE_INVALID'])
       expect(answer.error?.details).toEqual(access)
       messages.add(answer.error?.message ?? '')
     }
     invited.setTime('2026-12-08T10:00:00Z')
     const late = await signupAt(invited, { invite_code: expiring })
-    expect(told(late)).toEqual([403, 'INVITE_INVALID'])
+    expect(refusalOf(late)).toEqual([403, 'INVITE_INVALID'])
     messages.add(late.error?.message ?? '')
     expect(messages.size).toBe(1)
     invited.setTime('2026-12-08T09:59:59Z')
@@ -128,7 +128,7 @@ describe('sign-up by invite only', () => {
       [{ email: 'nobody' }, 400, 'INVALID_INPUT'],
     ]
     for (const [body, status, why] of refused) {
-      expect(told(await signupAt(invited, { invite_code: code, ...body }))).toEqual([status, why])
+      expect(refusalOf(await signupAt(invited, { invite_code: code, ...body }))).toEqual([status, why])
       expect(await stateOf(invited, code)).toEqual({ status: 'open', used_by: null })
     }
     expect((await signupAt(invited, { invite_code: code })).status).toBe(201)
@@ -138,19 +138,14 @@ describe('sign-up by invite only', () => {
     const second = await startSecond(invited)
     const code = codeOf(await inviteCodes(invited))
     const emails = Array.from({ length: 20 }, freshEmail)
-    const answers = await meetingAt(
-      invited,
-      'app.developers',
-      () =>
-        emails.map((email, index) =>
-          (index % 2 ? second.as() : invited.anyone).post('/auth/developer/signup', {
-            email,
-            password,
-            invite_code: index % 3 ? code : code.toLowerCase(),
-          }),
-        ),
-      // their passwords are hashed first
-      2.5,
+    const answers = await meetingAt(invited, 'app.developers', () =>
+      emails.map((email, index) =>
+        (index % 2 ? second.as() : invited.anyone).post('/auth/developer/signup', {
+          email,
+          password,
+          invite_code: index % 3 ? code : code.toLowerCase(),
+        }),
+      ),
     )
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
     expect(answers.filter(({ error }) => error?.code === 'INVITE_INVALID')).toHaveLength(19)
@@ -160,7 +155,7 @@ describe('sign-up by invite only', () => {
 
   test.each([[{ invite_code: 5 }], [{ invite_code: null }]])('refuses as malformed: %j', async (body) => {
     const answer = await signupAt(invited, body)
-    expect([...told(answer), answer.error?.details.field]).toEqual([400, 'INVALID_INPUT', 'invite_code'])
+    expect([...refusalOf(answer), answer.error?.details.field]).toEqual([400, 'INVALID_INPUT', 'invite_code'])
   })
 })
 
@@ -169,7 +164,7 @@ describe('sign-up when closed', () => {
     const code = codeOf(await inviteCodes(closed))
     for (const body of [{}, { invite_code: code }, { invite_code: 'x' }]) {
       const answer = await signupAt(closed, body)
-      expect(told(answer)).toEqual([403, 'SIGNUPS_CLOSED'])
+      expect(refusalOf(answer)).toEqual([403, 'SIGNUPS_CLOSED'])
       expect(answer.error?.details).toEqual({
         request_access_url: 'https://api.example.org/docs',
         request_access_endpoint: 'https://api.example.org/v1/auth/developer/waitlist',
@@ -185,7 +180,7 @@ describe('open sign-up', () => {
   test('needs no code, and a code that is sent must be good', async () => {
     expect((await signupAt(harness, { invite_code: '' })).status).toBe(201)
     const bad = await signupAt(harness, { invite_code: 'SVC-AAAA-BBBB-CCCC-DDDD' })
-    expect(told(bad)).toEqual([403, 'INVITE_INVALID'])
+    expect(refusalOf(bad)).toEqual([403, 'INVITE_INVALID'])
     expect(bad.error?.details.request_access_url).toMatch(/\/docs$/)
     const code = codeOf(await inviteCodes(harness))
     expect((await signupAt(harness, { invite_code: code })).status).toBe(201)
@@ -200,7 +195,7 @@ describe('redeeming', () => {
   test('turns provisioning on, once', async () => {
     const developer = await developerWith(harness, 'off')
     expect((await developer.get('/auth/developer/me')).data.can_provision).toBe(false)
-    expect(told(await developer.post('/admin/projects', { name: 'x' }))).toEqual([403, 'INVITE_REQUIRED'])
+    expect(refusalOf(await developer.post('/admin/projects', { name: 'x' }))).toEqual([403, 'INVITE_REQUIRED'])
     const code = codeOf(await inviteCodes(harness))
     const { status, data } = await redeem(developer, ` ${code.toLowerCase()} `)
     expect([status, data]).toEqual([200, { can_provision: true, redeemed: true }])
@@ -222,20 +217,20 @@ describe('redeeming', () => {
   test('an account that it was taken from stays without; the code stays unspent', async () => {
     const developer = await developerWith(harness, 'revoked')
     const code = codeOf(await inviteCodes(harness))
-    expect(told(await redeem(developer, code))).toEqual([403, 'PROVISIONING_REVOKED'])
+    expect(refusalOf(await redeem(developer, code))).toEqual([403, 'PROVISIONING_REVOKED'])
     expect((await stateOf(harness, code)).status).toBe('open')
     expect((await developer.get('/auth/developer/me')).data.can_provision).toBe(false)
-    expect(told(await developer.post('/admin/projects', { name: 'x' }))).toEqual([403, 'INVITE_REQUIRED'])
+    expect(refusalOf(await developer.post('/admin/projects', { name: 'x' }))).toEqual([403, 'INVITE_REQUIRED'])
   })
 
   test('refuses a bad code, and leaves the account as it was', async () => {
     const developer = await developerWith(harness, 'off')
     const answer = await redeem(developer, createInvite().code)
-    expect(told(answer)).toEqual([403, 'INVITE_INVALID'])
+    expect(refusalOf(answer)).toEqual([403, 'INVITE_INVALID'])
     expect((await developer.get('/auth/developer/me')).data.can_provision).toBe(false)
     for (const bad of [undefined, null, 5, '']) {
       const malformed = await redeem(developer, bad)
-      expect([...told(malformed), malformed.error?.details.field]).toEqual([400, 'INVALID_INPUT', 'invite_code'])
+      expect([...refusalOf(malformed), malformed.error?.details.field]).toEqual([400, 'INVALID_INPUT', 'invite_code'])
     }
   })
 
@@ -264,7 +259,7 @@ describe('redeeming', () => {
     const code = codeOf(await inviteCodes(harness))
     const weak = await personalToken(developer, { scopes: ['account:read'] })
     const strong = await personalToken(developer, { scopes: ['account:write'] })
-    expect(told(await redeem(withBearer(harness.anyone, weak.token), code))).toEqual([403, 'SCOPE_REQUIRED'])
+    expect(refusalOf(await redeem(withBearer(harness.anyone, weak.token), code))).toEqual([403, 'SCOPE_REQUIRED'])
     expect((await redeem(withBearer(harness.anyone, strong.token), code)).data.redeemed).toBe(true)
   })
 
@@ -272,7 +267,7 @@ describe('redeeming', () => {
     const developer = await developerWith(harness, 'off')
     expect((await developer.get('/auth/developer/me')).status).toBe(200)
     await harness.control('delete from app.developers where id = $1', [developer.id])
-    expect(told(await redeem(developer, createInvite().code))).toEqual([401, 'INVALID_DEVELOPER_TOKEN'])
+    expect(refusalOf(await redeem(developer, createInvite().code))).toEqual([401, 'INVALID_DEVELOPER_TOKEN'])
   })
 })
 
@@ -322,7 +317,7 @@ describe('the waitlist', () => {
     [{ email: 5 }],
     [{ email: 'a@example.org', note: 5 }],
     [{ email: 'a@example.org', note: null }],
-  ])('refuses %j', async (body) => expect(told(await join(body))).toEqual([400, 'INVALID_INPUT']))
+  ])('refuses %j', async (body) => expect(refusalOf(await join(body))).toEqual([400, 'INVALID_INPUT']))
 
   test('twenty at once for one mailbox: one entry', async () => {
     const email = freshEmail()
@@ -349,7 +344,7 @@ describe('the waitlist', () => {
       expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
     }
     expect(await harness.control('select 1 from app.waitlist_entries')).toHaveLength(10_000)
-    expect(told(await join({ email: listed }))).toEqual([429, 'WAITLIST_FULL'])
+    expect(refusalOf(await join({ email: listed }))).toEqual([429, 'WAITLIST_FULL'])
     await harness.control(`delete from app.waitlist_entries where email like 'full%'`)
     expect((await join({ email: freshEmail() })).status).toBe(200)
   })
@@ -360,7 +355,7 @@ describe('the waitlist', () => {
     expect((await ask()).status).toBe(200)
     const unavailable = async () => {
       const answer = await ask()
-      expect(told(answer)).toEqual([503, 'WAITLIST_UNAVAILABLE'])
+      expect(refusalOf(answer)).toEqual([503, 'WAITLIST_UNAVAILABLE'])
       expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
     }
     // somebody holds the table

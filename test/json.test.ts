@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, describe, expect, inject, test } from 'vitest'
 import { checkJson, jsonSize, mostBytes, parseJson } from '#server/http/json.ts'
-import { exactJson, isExactNumber, lostNumber, numberText } from '#server/json/exact.ts'
+import { exactJson, isExactNumber, lostNumber, numberText } from '#server/json/lossless_json.ts'
 import { scanJson } from '#server/json/scan.ts'
 
 const client = new pg.Client({ connectionString: inject('dsn') })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { startLeaderboards } from '#test/support/leaderboards.ts'
 
 /** Batches move boards as a set: what many users do in one request must read as if each had done it, and be told once. */
-const { project, board, people, show, told, checkCounts } = await startLeaderboards()
+const { project, board, people, show, eventsOf, checkCounts } = await startLeaderboards()
 const { admin } = project
 
 type Submission = { readonly who: number; readonly score: number }
@@ -42,7 +42,7 @@ test.each([
       }))
     const news = async () =>
       Object.fromEntries(
-        await Promise.all(all.map(async ({ id }, n) => [n, (await told(id)).map(({ reason }) => reason)])),
+        await Promise.all(all.map(async ({ id }, n) => [n, (await eventsOf(id)).map(({ reason }) => reason)])),
       ) as Record<string, string[]>
 
     const scores = new Map<number, number>()
@@ -125,10 +125,10 @@ test('friends who were passed are told of each who passed them in a batch', asyn
     ]),
   )
   await project.drain()
-  const passed = (await told(all[11].id)).filter(({ reason }) => reason === 'passed_by_friend')
+  const passed = (await eventsOf(all[11].id)).filter(({ reason }) => reason === 'passed_by_friend')
   expect(passed.map(({ by_user_id }) => by_user_id).sort()).toEqual([all[13].id, all[14].id].sort())
   for (const who of [3, 10])
-    expect((await told(all[who].id)).filter(({ reason }) => reason === 'passed_by_friend')).toEqual([])
+    expect((await eventsOf(all[who].id)).filter(({ reason }) => reason === 'passed_by_friend')).toEqual([])
   expect((await show(all[0], key)).me).toMatchObject({ rank: 1, score: 100 })
 })
 

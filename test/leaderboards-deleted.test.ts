@@ -87,7 +87,7 @@ test.each<[string, Act]>([
 })
 
 test.each<[string, string, (made: Board) => unknown[]]>([
-  ['turned', 'select api.leaderboard_turn($1, 100)', ({ id }) => [id]],
+  ['turned', 'select api.leaderboard_rollover($1, 100)', ({ id }) => [id]],
   ['rebuilt', 'select api.leaderboard_rebuild_step(gen_random_uuid(), $1, 100)', ({ id }) => [id]],
 ])('a board that is %s while it is deleted', async (_name, statement, values) => {
   const made = await watching()
@@ -157,7 +157,7 @@ test('whoever becomes somebody else while an old run of theirs goes', async () =
     [made.id],
   )
   const sweeping = await openTransaction(project, 'app_worker', { 'app.caller': 'worker' })
-  await sweeping.query('select api.leaderboard_turn($1, 100)', [made.id])
+  await sweeping.query('select api.leaderboard_rollover($1, 100)', [made.id])
   const merging = survivor.post('/client/auth/merge', { from_session_token: guest.sessionToken })
   await untilBlocked(project)
   await sweeping.commit()

@@ -108,7 +108,7 @@ test('buckets split as a run grows, shelves with them, and both go again when it
 })
 
 test('the ranks before and after a move, near or far, and the page around it are what sorting says, folded or not', {
-  timeout: 120_000,
+  timeout: 180_000,
 }, async () => {
   const { id, key } = await board({ scoring: 'sum', max_per_minute: 1000 })
   const players = await people(600)
@@ -173,7 +173,7 @@ test('an import leaves its changes folded, and an entry that does not move leave
 })
 
 test('a hundred updates at once leave ranks unique and gapless, and every answer saw a rank that there was', {
-  timeout: 120_000,
+  timeout: 180_000,
 }, async () => {
   const { key } = await board({ scoring: 'sum', max_per_minute: 1000 })
   const players = await people(25)

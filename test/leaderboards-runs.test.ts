@@ -1,13 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import type { Answer } from '#test/support/harness.ts'
 import { runOperationJob } from '#test/support/jobs.ts'
 import { startLeaderboards } from '#test/support/leaderboards.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 
-const { harness, project, board, people, submit, send, show, ranks, scores, told, checkCounts } =
+const { harness, project, board, people, submit, send, show, ranks, scores, eventsOf, checkCounts } =
   await startLeaderboards()
 const { admin } = project
-const refused = (answer: Answer, status: number, code: string) =>
-  expect([answer.status, answer.error?.code], answer.text).toEqual([status, code])
 const xpOf = async (who: any) => (await who.get('/client/xp')).data.total
 const keysOf = async (key: string) => (await admin.get(`/leaderboards/${key}/runs`)).data.map((run: any) => run.key)
 
@@ -25,8 +23,8 @@ describe('periods', () => {
     expect((await show(who, key)).run).toEqual({ key: run, status: 'open', starts_at, ends_at })
     await submit(who, key, 1)
     expect((await show(who, key, `?run=${run}`)).data).toHaveLength(1)
-    refused(await who.get(`/client/leaderboards/${key}?run=previous`), 404, 'NOT_FOUND')
-    refused(await who.get(`/client/leaderboards/${key}?run=2020-01`), 404, 'NOT_FOUND')
+    expectRefusal(await who.get(`/client/leaderboards/${key}?run=previous`), 404, 'NOT_FOUND')
+    expectRefusal(await who.get(`/client/leaderboards/${key}?run=2020-01`), 404, 'NOT_FOUND')
     // the next period begins with nobody, without any job
     harness.setTime(ends_at)
     expect((await show(who, key)).data).toEqual([])
@@ -75,13 +73,13 @@ describe('closing', () => {
     await admin.patch(`/users/${b.id}`, { is_banned: true })
     harness.setTime('2026-10-04T00:04:00Z')
     await project.drain()
-    expect(await told(a.id, 'run_closed')).toEqual([])
+    expect(await eventsOf(a.id, 'run_closed')).toEqual([])
     harness.setTime('2026-10-04T00:05:01Z')
     await project.drain()
     const run = { leaderboard_id: id, key, run_key: '2026-10-03', total: 3 }
-    expect(await told(c.id, 'run_closed')).toEqual([{ ...run, score: 30, rank: 1 }])
-    expect(await told(a.id, 'run_closed')).toEqual([{ ...run, score: 10, rank: 3 }])
-    expect(await told(b.id, 'run_closed')).toEqual([])
+    expect(await eventsOf(c.id, 'run_closed')).toEqual([{ ...run, score: 30, rank: 1 }])
+    expect(await eventsOf(a.id, 'run_closed')).toEqual([{ ...run, score: 10, rank: 3 }])
+    expect(await eventsOf(b.id, 'run_closed')).toEqual([])
     expect([await xpOf(c), await xpOf(d), await xpOf(a)]).toEqual([110, 10, 0])
     const [closed] = (await admin.get(`/leaderboards/${key}/runs?limit=200`)).data.filter(
       (r: any) => r.key === '2026-10-03',
@@ -95,7 +93,7 @@ describe('closing', () => {
     // and nothing more, by whatever it is asked
     await project.sql(`select internal.enqueue('leaderboards__turn', $1)`, [id])
     await project.drain()
-    expect([await xpOf(c), (await told(c.id, 'run_closed')).length]).toEqual([110, 1])
+    expect([await xpOf(c), (await eventsOf(c.id, 'run_closed')).length]).toEqual([110, 1])
     // what is frozen stays, though somebody is banned afterwards
     await admin.patch(`/users/${c.id}`, { is_banned: true })
     expect(await ranks(a, key, '?run=previous')).toEqual([
@@ -119,7 +117,7 @@ describe('closing', () => {
       const [row] = await project.as(
         'app_worker',
         claims,
-        `select (api.leaderboard_turn($1, 4)).body -> 'data' as data`,
+        `select (api.leaderboard_rollover($1, 4)).body -> 'data' as data`,
         [id],
       )
       return row.data.state
@@ -134,7 +132,7 @@ describe('closing', () => {
     )
     expect(frozen.map(({ rank }) => rank)).toEqual(all.map((_, n) => n + 1))
     await expect(
-      project.as('app_worker', { 'app.caller': 'user' }, `select api.leaderboard_turn($1, 4)`, [id]),
+      project.as('app_worker', { 'app.caller': 'user' }, `select api.leaderboard_rollover($1, 4)`, [id]),
     ).rejects.toThrow(/worker/)
   })
 
@@ -152,8 +150,11 @@ describe('closing', () => {
     await writer.connect()
     const claims = { 'app.caller': 'worker', 'app.clock': '2026-10-04T00:06:00Z' }
     const step = async () =>
-      (await project.as('app_worker', claims, `select (api.leaderboard_turn($1, 100)).body -> 'data' as data`, [id]))[0]
-        .data.state
+      (
+        await project.as('app_worker', claims, `select (api.leaderboard_rollover($1, 100)).body -> 'data' as data`, [
+          id,
+        ])
+      )[0].data.state
     await writer.query('begin')
     await writer.query(`update app.leaderboard_entries set score = 20, place = -20 where app_user_id = $1`, [b.id])
     const states = [await step(), await step(), await step(), await step()]
@@ -191,11 +192,15 @@ describe('closing', () => {
     const daily = await board({ period: 'daily' })
     await submit(a, daily.key, 1)
     expect((await admin.post(`/leaderboards/${daily.key}/close-run`)).status).toBe(200)
-    refused(await admin.post(`/leaderboards/${daily.key}/close-run`), 409, 'LEADERBOARD_NOT_ACTIVE')
+    expectRefusal(await admin.post(`/leaderboards/${daily.key}/close-run`), 409, 'LEADERBOARD_NOT_ACTIVE')
     harness.advance(1)
-    refused(await a.post(`/client/leaderboards/${daily.key}/scores`, { score: 2 }), 409, 'LEADERBOARD_NOT_ACTIVE')
-    refused(await admin.put(`/leaderboards/${daily.key}/entries/${a.id}`, { score: 2 }), 409, 'LEADERBOARD_NOT_ACTIVE')
-    refused(
+    expectRefusal(await a.post(`/client/leaderboards/${daily.key}/scores`, { score: 2 }), 409, 'LEADERBOARD_NOT_ACTIVE')
+    expectRefusal(
+      await admin.put(`/leaderboards/${daily.key}/entries/${a.id}`, { score: 2 }),
+      409,
+      'LEADERBOARD_NOT_ACTIVE',
+    )
+    expectRefusal(
       await admin.post(`/leaderboards/${daily.key}/entries/import`, { entries: [{ app_user_id: a.id, score: 1 }] }),
       409,
       'LEADERBOARD_NOT_ACTIVE',
@@ -203,9 +208,9 @@ describe('closing', () => {
     expect((await show(a, daily.key)).run.status).toBe('closed')
     harness.setTime('2026-10-04T00:00:01Z')
     await submit(a, daily.key, 2)
-    refused(await admin.post('/leaderboards/none/close-run'), 404, 'NOT_FOUND')
-    refused(await admin.get('/leaderboards/none/runs'), 404, 'NOT_FOUND')
-    refused(await admin.get(`/leaderboards/${key}/runs?limit=x`), 400, 'INVALID_INPUT')
+    expectRefusal(await admin.post('/leaderboards/none/close-run'), 404, 'NOT_FOUND')
+    expectRefusal(await admin.get('/leaderboards/none/runs'), 404, 'NOT_FOUND')
+    expectRefusal(await admin.get(`/leaderboards/${key}/runs?limit=x`), 400, 'INVALID_INPUT')
   })
 
   test('old runs go beyond keep_runs, and the next is made ahead of time', async () => {
@@ -244,7 +249,7 @@ describe('closing', () => {
     await project.drain()
     await submit(a, key, 2)
     harness.setTime('2026-10-03T00:00:00Z')
-    refused(await a.post(`/client/leaderboards/${key}/scores`, { score: 3 }), 409, 'LEADERBOARD_NOT_ACTIVE')
+    expectRefusal(await a.post(`/client/leaderboards/${key}/scores`, { score: 3 }), 409, 'LEADERBOARD_NOT_ACTIVE')
     harness.setTime('2026-10-03T00:06:00Z')
     await project.drain()
     expect(await xpOf(a)).toBe(110)
@@ -357,10 +362,10 @@ describe('from the log', () => {
     const { key } = await board({ source: { type: 'xp' }, scoring: 'sum', period: 'daily' })
     expect((await rebuild(key)).result.swapped).toBe(true)
     expect((await show(a, key)).me).toMatchObject({ score: 50, submissions: 2 })
-    refused(await admin.post(`/leaderboards/${(await board()).key}/rebuild`), 409, 'CONFLICT')
+    expectRefusal(await admin.post(`/leaderboards/${(await board()).key}/rebuild`), 409, 'CONFLICT')
     await admin.post(`/leaderboards/${key}/close-run`)
-    refused(await admin.post(`/leaderboards/${key}/rebuild`), 409, 'LEADERBOARD_NOT_ACTIVE')
-    refused(await admin.post('/leaderboards/none/rebuild'), 404, 'NOT_FOUND')
+    expectRefusal(await admin.post(`/leaderboards/${key}/rebuild`), 409, 'LEADERBOARD_NOT_ACTIVE')
+    expectRefusal(await admin.post('/leaderboards/none/rebuild'), 404, 'NOT_FOUND')
   })
 
   test('a replay adds what was missed, says it, and takes nothing away', async () => {
@@ -387,6 +392,6 @@ describe('from the log', () => {
       [a.id, 6],
     ])
     expect((await replay(false)).differences.filter((d: any) => d.key === key)).toEqual([])
-    expect(await told(a.id)).toEqual([])
+    expect(await eventsOf(a.id)).toEqual([])
   })
 })

@@ -2,13 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { Answer } from '#test/support/harness.ts'
 import { startLeaderboards } from '#test/support/leaderboards.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 
 const { harness, project, board, someone, people, submit, show, ranks, scores } = await startLeaderboards()
 const { admin } = project
-const refused = (answer: Answer, status: number, code: string, field?: string) => {
-  expect([answer.status, answer.error?.code], answer.text).toEqual([status, code])
-  if (field) expect(answer.error?.details.field).toBe(field)
-}
 
 describe('definitions', () => {
   test('has the defaults of the supplement, is read by id and key, changed, listed and deleted', async () => {
@@ -36,9 +33,9 @@ describe('definitions', () => {
     expect(changed.data).toMatchObject({ key: 'plain', name: 'Fancy' })
     expect((await admin.patch('/leaderboards/plain', {})).data).toEqual(changed.data)
     expect((await admin.delete('/leaderboards/plain')).data).toEqual({ deleted: true })
-    refused(await admin.get('/leaderboards/plain'), 404, 'NOT_FOUND')
-    refused(await admin.delete('/leaderboards/plain'), 404, 'NOT_FOUND')
-    refused(await admin.patch('/leaderboards/plain', {}), 404, 'NOT_FOUND')
+    expectRefusal(await admin.get('/leaderboards/plain'), 404, 'NOT_FOUND')
+    expectRefusal(await admin.delete('/leaderboards/plain'), 404, 'NOT_FOUND')
+    expectRefusal(await admin.patch('/leaderboards/plain', {}), 404, 'NOT_FOUND')
   })
 
   test.each([
@@ -61,22 +58,27 @@ describe('definitions', () => {
     [{ source: { type: 'currency', currency_code: 'NOPE' } }, 'source'],
     [{ source: { type: 'event', event_name: 'x', filter: { column: 'a', op: 'nope', value: 1 } } }, 'source'],
   ])('refuses %j', async (fields, field) => {
-    refused(await admin.post('/leaderboards', { key: 'fine', name: 'Fine', ...fields }), 400, 'VALIDATION_ERROR', field)
-    refused(await admin.get('/leaderboards/fine'), 404, 'NOT_FOUND')
+    expectRefusal(
+      await admin.post('/leaderboards', { key: 'fine', name: 'Fine', ...fields }),
+      400,
+      'VALIDATION_ERROR',
+      field,
+    )
+    expectRefusal(await admin.get('/leaderboards/fine'), 404, 'NOT_FOUND')
   })
 
   test('refuses a source of no known type, a body that is none, a bad page, and a key that is taken', async () => {
-    refused(
+    expectRefusal(
       await admin.post('/leaderboards', { key: 'fine', name: 'F', source: { type: 'dream' } }),
       400,
       'VALIDATION_ERROR',
     )
-    refused(await admin.post('/leaderboards', []), 400, 'INVALID_BODY')
-    refused(await admin.get('/leaderboards?limit=0'), 400, 'INVALID_INPUT')
+    expectRefusal(await admin.post('/leaderboards', []), 400, 'INVALID_BODY')
+    expectRefusal(await admin.get('/leaderboards?limit=0'), 400, 'INVALID_INPUT')
     const { key } = await board()
-    refused(await admin.post('/leaderboards', { key, name: 'twice' }), 409, 'CONFLICT', 'key')
-    refused(await admin.patch(`/leaderboards/${key}`, { name: null }), 400, 'VALIDATION_ERROR', 'name')
-    refused(await admin.patch(`/leaderboards/${key}`, []), 400, 'INVALID_BODY')
+    expectRefusal(await admin.post('/leaderboards', { key, name: 'twice' }), 409, 'CONFLICT', 'key')
+    expectRefusal(await admin.patch(`/leaderboards/${key}`, { name: null }), 400, 'VALIDATION_ERROR', 'name')
+    expectRefusal(await admin.patch(`/leaderboards/${key}`, []), 400, 'INVALID_BODY')
   })
 
   test('a hundred boards at most, also when many are made at once', async () => {
@@ -85,7 +87,7 @@ describe('definitions', () => {
       Array.from({ length: 105 }, (_, n) => other.admin.post('/leaderboards', { key: `b${n}`, name: 'B' })),
     )
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(100)
-    refused(answers.find(({ status }) => status !== 201) as Answer, 409, 'LIMIT_REACHED')
+    expectRefusal(answers.find(({ status }) => status !== 201) as Answer, 409, 'LIMIT_REACHED')
   })
 
   test('scoring, sort and period are fixed once there are entries, and not before', async () => {
@@ -94,7 +96,7 @@ describe('definitions', () => {
     expect((await admin.patch(`/leaderboards/${key}`, { sort: 'asc', period: 'weekly' })).data.sort).toBe('asc')
     await submit(await someone(), key, 5)
     for (const fields of [{ scoring: 'sum' }, { sort: 'desc' }, { period: 'monthly' }])
-      refused(await admin.patch(`/leaderboards/${key}`, fields), 409, 'LEADERBOARD_IMMUTABLE')
+      expectRefusal(await admin.patch(`/leaderboards/${key}`, fields), 409, 'LEADERBOARD_IMMUTABLE')
     expect((await admin.patch(`/leaderboards/${key}`, { scoring: 'best', name: 'Same' })).status).toBe(200)
   })
 })
@@ -135,7 +137,7 @@ describe('what is seen', () => {
     expect((await show(d, key, '?limit=999')).limit).toBe(200)
     const me = await c.get(`/client/leaderboards/${key}/me`)
     expect(me.data).toMatchObject({ rank: 3, percentile: 33.33 })
-    refused(await d.get(`/client/leaderboards/${key}/me`), 404, 'NOT_FOUND')
+    expectRefusal(await d.get(`/client/leaderboards/${key}/me`), 404, 'NOT_FOUND')
     // same time too: by id
     await submit(d, key, 50)
     const tied = await ranks(a, key)
@@ -155,9 +157,9 @@ describe('what is seen', () => {
     expect(await seen(all[29], '?around=me&limit=3')).toEqual([28, 29, 30])
     expect((await show(all[29], key, '?around=me&limit=3')).offset).toBe(27)
     const stranger = await someone()
-    refused(await stranger.get(`/client/leaderboards/${key}?around=me`), 404, 'NOT_FOUND')
+    expectRefusal(await stranger.get(`/client/leaderboards/${key}?around=me`), 404, 'NOT_FOUND')
     for (const query of ['around=nobody', 'scope=all', 'scope=group:1', 'limit=0', 'offset=-1'])
-      refused(await stranger.get(`/client/leaderboards/${key}?${query}`), 400, 'INVALID_INPUT')
+      expectRefusal(await stranger.get(`/client/leaderboards/${key}?${query}`), 400, 'INVALID_INPUT')
   })
 
   test('friends and groups are ranked among themselves; a group of others, and a board of a segment, is 404', async () => {
@@ -185,20 +187,20 @@ describe('what is seen', () => {
       me: { rank: 2 },
     })
     expect(await ranks(b, key, '?scope=friends')).toEqual([[b.id, 1]])
-    refused(await a.get(`/client/leaderboards/${key}?scope=friends&around=${d.id}`), 404, 'NOT_FOUND')
+    expectRefusal(await a.get(`/client/leaderboards/${key}?scope=friends&around=${d.id}`), 404, 'NOT_FOUND')
     const group = (await b.post('/client/groups', { name: 'Ours', is_public: true })).data
     await admin.post(`/groups/${group.id}/members`, { app_user_id: d.id, role: 'viewer' })
     expect(await ranks(b, key, `?scope=group:${group.id}`)).toEqual([
       [d.id, 1],
       [b.id, 2],
     ])
-    refused(await a.get(`/client/leaderboards/${key}?scope=group:${group.id}`), 404, 'NOT_FOUND')
-    refused(await a.get(`/client/leaderboards/${key}?scope=group:${randomUUID()}`), 404, 'NOT_FOUND')
+    expectRefusal(await a.get(`/client/leaderboards/${key}?scope=group:${group.id}`), 404, 'NOT_FOUND')
+    expectRefusal(await a.get(`/client/leaderboards/${key}?scope=group:${randomUUID()}`), 404, 'NOT_FOUND')
 
     const segment = (await admin.post('/segments', { key: 'vips', name: 'VIPs', kind: 'static' })).data
     const inner = await board({ segment_id: segment.id })
-    refused(await a.get(`/client/leaderboards/${inner.key}`), 404, 'NOT_FOUND')
-    refused(await a.post(`/client/leaderboards/${inner.key}/scores`, { score: 1 }), 404, 'NOT_FOUND')
+    expectRefusal(await a.get(`/client/leaderboards/${inner.key}`), 404, 'NOT_FOUND')
+    expectRefusal(await a.post(`/client/leaderboards/${inner.key}/scores`, { score: 1 }), 404, 'NOT_FOUND')
     const keysOf = async (who: any) =>
       (await who.get('/client/leaderboards?limit=200')).data.map((seen: any) => seen.key)
     expect(await keysOf(a)).not.toContain(inner.key)
@@ -206,7 +208,7 @@ describe('what is seen', () => {
     await project.sql('insert into app.segment_members (segment_id, app_user_id) values ($1, $2)', [segment.id, a.id])
     expect(await keysOf(a)).toContain(inner.key)
     await submit(a, inner.key, 1)
-    refused(await admin.delete(`/segments/${segment.id}`), 409, 'SEGMENT_IN_USE')
+    expectRefusal(await admin.delete(`/segments/${segment.id}`), 409, 'SEGMENT_IN_USE')
   })
 
   test('the list for users hides how a board is fed; an inactive board is not there', async () => {
@@ -216,10 +218,10 @@ describe('what is seen', () => {
     expect(first).toMatchObject({ key, run: { key: 'all', status: 'open' }, client_writable: true })
     expect(Object.keys(first)).not.toEqual(expect.arrayContaining(['source']))
     expect(first.max_score).toBeUndefined()
-    refused(await who.get('/client/leaderboards?offset=x'), 400, 'INVALID_INPUT')
+    expectRefusal(await who.get('/client/leaderboards?offset=x'), 400, 'INVALID_INPUT')
     await admin.patch(`/leaderboards/${key}`, { is_active: false })
-    refused(await who.get(`/client/leaderboards/${key}`), 404, 'NOT_FOUND')
-    refused(await who.get(`/client/leaderboards/${key}/me?run=${'x'.repeat(65)}`), 400, 'INVALID_INPUT')
+    expectRefusal(await who.get(`/client/leaderboards/${key}`), 404, 'NOT_FOUND')
+    expectRefusal(await who.get(`/client/leaderboards/${key}/me?run=${'x'.repeat(65)}`), 400, 'INVALID_INPUT')
   })
 })
 
@@ -227,15 +229,19 @@ describe('submitting', () => {
   test('needs a server key unless the board opts in, and a board that is manual', async () => {
     const { key } = await board({ client_writable: false })
     const user = await project.user()
-    refused(await user.post(`/client/leaderboards/${key}/scores`, { score: 1 }), 403, 'SERVER_KEY_REQUIRED')
+    expectRefusal(await user.post(`/client/leaderboards/${key}/scores`, { score: 1 }), 403, 'SERVER_KEY_REQUIRED')
     expect((await project.onBehalfOf(user.id).post(`/client/leaderboards/${key}/scores`, { score: 1 })).status).toBe(
       201,
     )
     await admin.patch(`/leaderboards/${key}`, { client_writable: true })
     expect((await user.post(`/client/leaderboards/${key}/scores`, { score: 2 })).status).toBe(200)
     const fed = await board({ source: { type: 'xp' } })
-    refused(await user.post(`/client/leaderboards/${fed.key}/scores`, { score: 1 }), 409, 'LEADERBOARD_NOT_MANUAL')
-    refused(await user.post('/client/leaderboards/none/scores', { score: 1 }), 404, 'NOT_FOUND')
+    expectRefusal(
+      await user.post(`/client/leaderboards/${fed.key}/scores`, { score: 1 }),
+      409,
+      'LEADERBOARD_NOT_MANUAL',
+    )
+    expectRefusal(await user.post('/client/leaderboards/none/scores', { score: 1 }), 404, 'NOT_FOUND')
     // no role but the owner writes a score past the functions
     await expect(
       project.as(
@@ -291,12 +297,13 @@ describe('submitting', () => {
     const who = await someone()
     const post = (body: unknown) => who.post(`/client/leaderboards/${key}/scores`, body)
     for (const score of [-1.5, 10]) expect((await post({ score })).status).toBeLessThan(300)
-    for (const score of [-1.6, 10.01]) refused(await post({ score }), 400, 'SCORE_OUT_OF_RANGE', 'score')
-    for (const score of ['1', null, 1e19]) refused(await post({ score }), 400, 'VALIDATION_ERROR', 'score')
-    refused(await post('[]'), 400, 'INVALID_BODY')
+    const range = { field: 'score', min_score: -1.5, max_score: 10 }
+    for (const score of [-1.6, 10.01]) expectRefusal(await post({ score }), 400, 'SCORE_OUT_OF_RANGE', range)
+    for (const score of ['1', null, 1e19]) expectRefusal(await post({ score }), 400, 'VALIDATION_ERROR', 'score')
+    expectRefusal(await post('[]'), 400, 'INVALID_BODY')
     const blob = (size: number) => ({ a: 'x'.repeat(size - 8) })
     expect((await post({ score: 1, metadata: blob(4096) })).status).toBe(200)
-    refused(await post({ score: 1, metadata: blob(4097) }), 400, 'VALIDATION_ERROR', 'metadata')
+    expectRefusal(await post({ score: 1, metadata: blob(4097) }), 400, 'VALIDATION_ERROR', 'metadata')
   })
 
   test('max_per_minute is counted from the first of a minute, exactly, also at once', async () => {
@@ -309,7 +316,7 @@ describe('submitting', () => {
     )
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(4)
     const full = answers.find(({ status }) => status === 429) as Answer
-    refused(full, 429, 'RATE_LIMITED')
+    expectRefusal(full, 429, 'RATE_LIMITED')
     expect(full.headers.get('retry-after')).toBe('60')
     harness.setTime('2026-11-21T10:01:30Z')
     await submit(who, key, 99)
@@ -325,7 +332,7 @@ describe('submitting', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 201])
     expect(new Set(answers.map(({ text }) => JSON.stringify(JSON.parse(text)))).size).toBe(1)
     expect(answers.filter(({ headers }) => headers.get('idempotency-replayed') === 'true')).toHaveLength(3)
-    refused(await post(a, 8), 409, 'IDEMPOTENCY_CONFLICT')
+    expectRefusal(await post(a, 8), 409, 'IDEMPOTENCY_CONFLICT')
     expect((await post(b, 8)).status).toBe(201)
     expect((await show(a, key)).me).toMatchObject({ score: 7, submissions: 1 })
   })
@@ -352,17 +359,17 @@ describe('administrators', () => {
     })
     expect(list.body.me).toBeUndefined()
     expect((await admin.delete(`/leaderboards/${key}/entries/${b.id}`)).data).toEqual({ deleted: true })
-    refused(await admin.delete(`/leaderboards/${key}/entries/${b.id}`), 404, 'NOT_FOUND')
+    expectRefusal(await admin.delete(`/leaderboards/${key}/entries/${b.id}`), 404, 'NOT_FOUND')
     expect(await ranks(a, key)).toEqual([[a.id, 1]])
-    refused(await put(randomUUID(), { score: 1 }), 404, 'NOT_FOUND')
-    refused(await put('x', { score: 1 }), 400, 'INVALID_ID')
-    refused(await put(a.id, { score: 'x' }), 400, 'VALIDATION_ERROR', 'score')
-    refused(await put(a.id, []), 400, 'INVALID_BODY')
-    refused(await admin.delete(`/leaderboards/${key}/entries/x`), 400, 'INVALID_ID')
-    refused(await admin.get(`/leaderboards/${key}/entries?run=2020-01`), 404, 'NOT_FOUND')
-    refused(await admin.get(`/leaderboards/${key}/entries?limit=no`), 400, 'INVALID_INPUT')
+    expectRefusal(await put(randomUUID(), { score: 1 }), 404, 'NOT_FOUND')
+    expectRefusal(await put('x', { score: 1 }), 400, 'INVALID_ID')
+    expectRefusal(await put(a.id, { score: 'x' }), 400, 'VALIDATION_ERROR', 'score')
+    expectRefusal(await put(a.id, []), 400, 'INVALID_BODY')
+    expectRefusal(await admin.delete(`/leaderboards/${key}/entries/x`), 400, 'INVALID_ID')
+    expectRefusal(await admin.get(`/leaderboards/${key}/entries?run=2020-01`), 404, 'NOT_FOUND')
+    expectRefusal(await admin.get(`/leaderboards/${key}/entries?limit=no`), 400, 'INVALID_INPUT')
     const other = await harness.project()
-    refused(await other.admin.get(`/leaderboards/${key}`), 404, 'NOT_FOUND')
+    expectRefusal(await other.admin.get(`/leaderboards/${key}`), 404, 'NOT_FOUND')
   })
 
   test('import ten thousand at most, and name who is not there', async () => {
@@ -393,10 +400,14 @@ describe('administrators', () => {
     expect((await show(crowd[1], key, '?limit=2&offset=10001')).data.map((entry: any) => entry.rank)).toEqual([
       10_002, 10_003,
     ])
-    refused(await post([...many, item(all[0], 9)]), 400, 'VALIDATION_ERROR', 'entries')
-    refused(await post([]), 400, 'VALIDATION_ERROR', 'entries')
-    refused(await admin.post(`/leaderboards/${key}/entries/import`, []), 400, 'INVALID_BODY')
-    refused(await admin.post('/leaderboards/none/entries/import', { entries: [item(all[0], 1)] }), 404, 'NOT_FOUND')
+    expectRefusal(await post([...many, item(all[0], 9)]), 400, 'VALIDATION_ERROR', 'entries')
+    expectRefusal(await post([]), 400, 'VALIDATION_ERROR', 'entries')
+    expectRefusal(await admin.post(`/leaderboards/${key}/entries/import`, []), 400, 'INVALID_BODY')
+    expectRefusal(
+      await admin.post('/leaderboards/none/entries/import', { entries: [item(all[0], 1)] }),
+      404,
+      'NOT_FOUND',
+    )
   })
 
   test('anomalies: scores beyond six robust sigmas, and jumps; of fewer than ten nothing is said', async () => {
@@ -421,7 +432,7 @@ describe('administrators', () => {
     await submit(all[11], key, -100_000)
     await submit(all[11], key, 112)
     expect((await odd()).data).toMatchObject([{ entry: { app_user_id: all[11].id }, reasons: ['jump'] }])
-    refused(await admin.get(`/leaderboards/${key}/anomalies?run=none`), 404, 'NOT_FOUND')
-    refused(await admin.get(`/leaderboards/${key}/anomalies?limit=0`), 400, 'INVALID_INPUT')
+    expectRefusal(await admin.get(`/leaderboards/${key}/anomalies?run=none`), 404, 'NOT_FOUND')
+    expectRefusal(await admin.get(`/leaderboards/${key}/anomalies?limit=0`), 400, 'INVALID_INPUT')
   })
 })

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { addressKey, createCeilings } from '#server/http/ceilings.ts'
+import { addressKey, createRateLimiter } from '#server/http/rate_limiter.ts'
 import { type Answer, type Client, freshEmail, freshIp, startHarness } from '#test/support/harness.ts'
 import { startSecond } from '#test/support/second.ts'
 
@@ -237,7 +237,7 @@ describe('client sign-in with a password', async () => {
     for (const change of [`tier = 'pro'`, `tier = 'free', comped = true`]) {
       tomorrow()
       await harness.control(`update app.projects set ${change} where id = $1`, [project.id])
-      for (const server of [harness.running, second.running]) server.services.edges.drop(`project:${project.id}`)
+      for (const server of [harness.running, second.running]) server.services.projectCache.drop(`project:${project.id}`)
       // as many as make no difference were made before
       expectExactly(await atOnce(1, (client) => signIn(client, freshIp())), 1, 60)
       await project.sql(`update app.rate_limits set count = 590 where key = 'client login app minute'`)
@@ -294,20 +294,20 @@ describe('general ceilings', () => {
   test('give back what time gives back, and take nothing when refused', () => {
     vi.useFakeTimers({ toFake: ['performance'] })
     try {
-      const ceilings = createCeilings(true)
+      const rateLimiter = createRateLimiter(true)
       const user = { key: 'user', perSecond: 20, burst: 60 }
       const project = { key: 'project', perSecond: 1000, burst: 61 }
-      for (let times = 0; times < 60; times += 1) ceilings.take([project, user])
-      for (let times = 0; times < 3; times += 1) expect(() => ceilings.take([project, user])).toThrow(/slow down/)
+      for (let times = 0; times < 60; times += 1) rateLimiter.take([project, user])
+      for (let times = 0; times < 3; times += 1) expect(() => rateLimiter.take([project, user])).toThrow(/slow down/)
       // the project's one is still there
-      ceilings.take([project])
+      rateLimiter.take([project])
       vi.advanceTimersByTime(50)
-      ceilings.take([user])
-      expect(() => ceilings.take([user])).toThrow()
+      rateLimiter.take([user])
+      expect(() => rateLimiter.take([user])).toThrow()
       vi.advanceTimersByTime(10_000)
-      for (let times = 0; times < 60; times += 1) ceilings.take([user])
-      expect(() => ceilings.take([user])).toThrow()
-      expect(() => createCeilings(false).take(Array(1000).fill(user))).not.toThrow()
+      for (let times = 0; times < 60; times += 1) rateLimiter.take([user])
+      expect(() => rateLimiter.take([user])).toThrow()
+      expect(() => createRateLimiter(false).take(Array(1000).fill(user))).not.toThrow()
     } finally {
       vi.useRealTimers()
     }

@@ -1,4 +1,4 @@
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import pg from 'pg'
@@ -58,6 +58,13 @@ afterAll(async () => {
 test('loading again applies nothing and changes nothing', async () => {
   const before = await snapshot()
   expect(await load()).toEqual([])
+  expect(await snapshot()).toEqual(before)
+})
+
+test('all of sql/ is applied again when one of its files changed', async () => {
+  const before = await snapshot()
+  await edit('sql/shared/50_emails.sql', (text) => `${text}-- changed\n`)
+  await load()
   expect(await snapshot()).toEqual(before)
 })
 
@@ -243,6 +250,104 @@ test('a function that moves from one file to another stays, whichever comes firs
   await rm(join(base, 'functions/tenant/aa_loader.sql'))
   await load()
   expect(await query(`select from pg_proc where proname = 'loader_moved'`)).toHaveLength(1)
+})
+
+test('a grant and a policy that move to another policy file stay, whichever of the two is applied first', async () => {
+  const before = await snapshot()
+  const from = 'policies/tenant/outbox.sql'
+  const whole = await readFile(join(base, from), 'utf8')
+  const policy = /create policy "workers remove finished work"[^;]*;/.exec(whole)?.[0] ?? ''
+  const grant = 'grant execute on function api.outbox_next to app_worker;'
+  for (const to of ['policies/tenant/aa_moved.sql', 'policies/tenant/zz_moved.sql']) {
+    const less = whole.replace(policy, '').replace('grant select, delete,', 'grant select,')
+    await writeFile(
+      join(base, from),
+      less.replace(/api\.outbox_next,?/, (name) => (name.endsWith(',') ? '' : 'api.outbox_lease')),
+    )
+    await writeFile(join(base, to), `grant delete on app.outbox to app_worker;\n${grant}\n${policy}\n`)
+    await load()
+    expect(await snapshot()).toEqual(before)
+    const noted = `select path from ops.grants where identity like 'api.outbox_next(%' or (identity, privilege) = ('app.outbox', 'DELETE')`
+    expect(await query(noted)).toEqual([{ path: to }, { path: to }])
+    // and back: what the file gave, another one gives that is applied before or after it, and it is gone itself
+    await writeFile(join(base, from), whole)
+    await rm(join(base, to))
+    await load()
+    expect(await snapshot()).toEqual(before)
+  }
+})
+
+test('a policy file that is renamed takes nothing with it', async () => {
+  const before = await snapshot()
+  const [from, to] = ['policies/tenant/outbox.sql', 'policies/tenant/aa_outbox.sql']
+  await rename(join(base, from), join(base, to))
+  await load()
+  expect(await snapshot()).toEqual(before)
+  await rename(join(base, to), join(base, from))
+  await load()
+  expect(await snapshot()).toEqual(before)
+})
+
+test('a function that is made anew takes along one of another file whose body names it, and brings it back', async () => {
+  const [area, other] = ['functions/tenant/aa_needed.sql', 'functions/tenant/zz_needs.sql']
+  await edit(area, () =>
+    `create function internal.aa_needed() returns int language sql as 'select 1';
+    create function internal.aa_changed() returns int language sql as 'select 1';`.replaceAll(
+      'create f',
+      'create or replace f',
+    ),
+  )
+  await edit(
+    other,
+    () => 'create or replace function internal.zz_needs() returns int language sql return internal.aa_needed();',
+  )
+  await edit('policies/tenant/zz_needs.sql', () => 'grant execute on function internal.zz_needs to app_user;')
+  await load()
+  const before = await snapshot()
+  // another result: the whole file is made anew
+  await edit(area, (text) =>
+    text.replace(
+      "internal.aa_changed() returns int language sql as 'select 1'",
+      "internal.aa_changed() returns text language sql as 'select 1::text'",
+    ),
+  )
+  await load()
+  expect((await snapshot()).filter((line) => !line.includes('aa_changed'))).toEqual(
+    before.filter((line) => !line.includes('aa_changed')),
+  )
+  for (const path of [other, 'policies/tenant/zz_needs.sql', area]) await rm(join(base, path))
+  await load()
+})
+
+test('a version that failed half-way takes nothing from the one before, when that is loaded again', async () => {
+  const [first, second, wrong] = ['aa_one', 'bb_two', 'zz_wrong'].map((name) => `functions/tenant/${name}.sql`) as [
+    string,
+    string,
+    string,
+  ]
+  const text = `create or replace function internal.half_way() returns int language sql as 'select 1';`
+  await edit(first, () => text)
+  await load()
+  await rm(join(base, first))
+  await edit(second, () => text)
+  await edit(wrong, () => 'selec;')
+  await expect(load()).rejects.toThrow(wrong)
+  for (const path of [second, wrong]) await rm(join(base, path))
+  await edit(first, () => text)
+  await load()
+  expect(await query(`select from pg_proc where proname = 'half_way'`)).toHaveLength(1)
+  await rm(join(base, first))
+  await load()
+})
+
+test('a function of sql/ that was renamed is gone after an upgrade', async () => {
+  await query(`
+    create function internal.tell(name text, value text) returns void language sql as 'select';
+    delete from ops.files where path = 'sql/seeds/shared/former_names.sql'`)
+  expect(await load()).toEqual(['sql/seeds/shared/former_names.sql'])
+  expect(await query(`select from pg_proc where pronamespace = 'internal'::regnamespace and proname = 'tell'`)).toEqual(
+    [],
+  )
 })
 
 test('a file with a mistake changes nothing, and is named with its line', async () => {

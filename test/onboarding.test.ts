@@ -13,7 +13,7 @@ const flowOf = async (body: Record<string, unknown> = {}) => {
   expect(answer.status, answer.text).toBe(201)
   return { ...answer.data, path: `/client/onboarding/${answer.data.id}`, admin: `${root}/${answer.data.id}` }
 }
-const told = async (userId: string) => {
+const eventsOf = async (userId: string) => {
   const rows = await project.sql(
     `select event_name from app.engagement_events where app_user_id = $1 and event_name like 'svc.onboarding.%' order by received_at, id`,
     [userId],
@@ -188,7 +188,7 @@ describe('the way through a flow', () => {
     harness.advance(60)
     expect((await me.post(`${flow.path}/advance`)).data).toEqual(last.data)
     expect((await me.post(`${flow.path}/complete`)).data).toEqual(last.data)
-    expect(await told(user.id)).toEqual(['started', 'completed'])
+    expect(await eventsOf(user.id)).toEqual(['started', 'completed'])
   })
 
   test('a stale step_id changes nothing, and twenty taps at once are one step', async () => {
@@ -278,12 +278,12 @@ describe('the way through a flow', () => {
     for (const move of ['start', 'skip', 'skip', 'complete', 'start', 'complete', 'skip', 'complete', 'start'])
       await user.post(`${flow.path}/${move}`)
     for (const _ of steps) await user.post(`${flow.path}/advance`)
-    expect(await told(user.id)).toEqual(['started', 'skipped', 'completed'])
+    expect(await eventsOf(user.id)).toEqual(['started', 'skipped', 'completed'])
     expect((await user.get('/client/xp')).data.total).toBe(100)
     // of another flow they are told anew
     const other = await flowOf()
     for (const move of ['start', 'complete']) await user.post(`${other.path}/${move}`)
-    expect(await told(user.id)).toEqual(['started', 'skipped', 'completed', 'started', 'completed'])
+    expect(await eventsOf(user.id)).toEqual(['started', 'skipped', 'completed', 'started', 'completed'])
     const [row] = await project.sql(
       `select properties from app.engagement_events where app_user_id = $1 and event_name = 'svc.onboarding.started' limit 1`,
       [user.id],

@@ -18,6 +18,25 @@ test('it is served at both paths, the same', async () => {
   expect(versioned).toMatchObject({ openapi: '3.1.0', info: { version: '1.0.0' } })
 })
 
+test('it is made once, and not sent to a client that has it', async () => {
+  const first = await fetch(`${harness.url}/openapi.json`)
+  const etag = first.headers.get('etag') as string
+  expect(etag).toMatch(/^"[A-Za-z0-9_-]{43}"$/)
+  const bytes = Buffer.from(await first.arrayBuffer())
+  expect(first.headers.get('content-length')).toBe(String(bytes.length))
+  for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+    for (const path of ['/openapi.json', '/v1/openapi.json']) {
+      const again = await fetch(harness.url + path, { headers: { 'If-None-Match': known } })
+      expect(again.status, known).toBe(304)
+      expect(await again.text()).toBe('')
+      expect(again.headers.get('etag')).toBe(etag)
+    }
+  }
+  const other = await fetch(`${harness.url}/openapi.json`, { headers: { 'If-None-Match': '"other"' } })
+  expect(other.status).toBe(200)
+  expect(Buffer.from(await other.arrayBuffer()).equals(bytes)).toBe(true)
+})
+
 test('it is valid under two public validators', async () => {
   const document = await fetched('/openapi.json')
   const result = await new Validator().validate(structuredClone(document))
@@ -36,7 +55,7 @@ test('it is valid under two public validators', async () => {
   ).catch((error: { stdout: string; stderr: string }) => error)
   await rm(folder, { recursive: true })
   expect(JSON.parse(stdout || stderr).problems.filter((problem: any) => problem.severity === 'error')).toEqual([])
-}, 60_000)
+}, 180_000)
 
 test('every route stands in it with its caller, its statuses and the codes of each', async () => {
   const document = await fetched('/openapi.json')

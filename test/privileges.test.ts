@@ -284,6 +284,12 @@ test('a database made twice at once gets its privileges once, without an error',
     await createTenantDatabase(admins[0]!, name, template)
     for (let round = 0; round < 10; round += 1)
       await Promise.all(admins.map((admin) => grantConnect(admin, name, ['app_user'])))
+    const may = await asAdmin(
+      `select a.grantee::regrole::text as who from pg_database d, aclexplode(d.datacl) a
+        where d.datname = $1 and a.privilege_type = 'CONNECT' and a.grantee <> d.datdba`,
+      [name],
+    )
+    expect(may.rows).toEqual([{ who: 'login_app_user' }])
   } finally {
     for (const admin of admins) await admin.end()
   }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
-import { type Answer, type Developer, startHarness } from '#test/support/harness.ts'
+import { type Developer, startHarness } from '#test/support/harness.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 
 const harness = await startHarness()
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -15,9 +16,6 @@ const create = async (developer: Developer, body: object = { name: 'Garden' }) =
   const path = `/admin/projects/${project?.id}`
   return { ...answer, id: project?.id as string, path, clientKey: api_keys?.client.key as string }
 }
-
-const expectRefusal = ({ status, error }: Answer, wanted: number, code: string) =>
-  expect([status, error?.code]).toEqual([wanted, code])
 
 describe('creating a project', () => {
   test('answers the project with its defaults and two keys, whose texts are shown this once', async () => {
@@ -336,7 +334,7 @@ describe('who may reach a project', () => {
       expectRefusal(await mine.request(method, at(unknown), body), 404, 'NOT_FOUND')
     }
     await harness.control('update app.projects set deleted_at = now() where id = $1', [id])
-    harness.running.services.edges.clear()
+    harness.running.services.projectCache.clear()
     for (const developer of [mine, other]) {
       expectRefusal(await developer.request(method, at(id), body), 404, 'NOT_FOUND')
     }

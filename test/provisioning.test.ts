@@ -1,17 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
-import { type Answer, startHarness } from '#test/support/harness.ts'
+import { startHarness } from '#test/support/harness.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 import { startSecond } from '#test/support/second.ts'
 
 const harness = await startHarness()
-const { fleet, edges } = harness.running.services
+const { fleet, projectCache } = harness.running.services
 const names = ['create_database', 'run_migrations', 'create_roles', 'seed_defaults', 'verify']
 const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 afterEach(() => harness.setTime(null))
-
-const expectRefusal = ({ status, error }: Answer, wanted: number, code: string) =>
-  expect([status, error?.code]).toEqual([wanted, code])
 
 /** A project whose database nobody has begun to make: no workers run here. */
 const unmade = async () => {
@@ -101,7 +99,7 @@ describe('API keys', () => {
   test('say when they were used, to the minute', async () => {
     const project = await harness.project()
     const used = async () => {
-      edges.clear()
+      projectCache.clear()
       await project.app.get('/client/auth/jwks')
       const keys: { key_type: string; last_used_at: string }[] = (await project.admin.get('')).data.api_keys
       expect(keys.find(({ key_type }) => key_type === 'server')?.last_used_at).toBeNull()
@@ -119,7 +117,7 @@ describe('API keys', () => {
     const project = await harness.project()
     expect((await project.app.get('/client/auth/jwks')).status).toBe(200)
     await harness.control('update app.projects set deleted_at = now() where id = $1', [project.id])
-    edges.clear()
+    projectCache.clear()
     expectRefusal(await project.app.get('/client/auth/jwks'), 401, 'UNAUTHORIZED')
   })
 })
@@ -230,7 +228,7 @@ describe('making the database', () => {
       await unknownCluster(),
       JSON.stringify(done),
     )
-    edges.clear()
+    projectCache.clear()
     await fleet.provision(id)
     const failed = (await status()).data
     expect(failed).toMatchObject({ status: 'failed', is_stalled: false, completed_at: null, current_step: null })

@@ -1,18 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type Answer, startHarness, type User } from '#test/support/harness.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 import { openTransaction, untilBlocked } from '#test/support/transaction.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
 afterEach(() => harness.setTime(null))
 
-const expectRefusal = ({ status, error }: Answer, wanted: number, code: string, field?: string) =>
-  expect([status, error?.code, ...(field ? [error?.details?.field] : [])]).toEqual([
-    wanted,
-    code,
-    ...(field ? [field] : []),
-  ])
 const path = '/client/users/me/push-token'
 const register = (user: Pick<User, 'post'>, token: string, platform = 'ios') => user.post(path, { token, platform })
 const rows = (token: string) => project.sql('select * from app.push_tokens where token = $1', [token])
@@ -196,9 +191,9 @@ test('taking an account back switches its devices off', async () => {
   const [own, foreign] = [randomUUID(), randomUUID()]
   await register(user, own)
   await register(other, foreign)
-  await project.sql('select internal.take_back__push_tokens($1)', [user.id])
+  await project.sql('select internal.account_reclaim__push_tokens($1)', [user.id])
   expect([await isActive(own), await isActive(foreign)]).toEqual([false, true])
-  await expect(project.as('app_user', {}, 'select internal.take_back__push_tokens($1)', [user.id])).rejects.toThrow(
-    /permission denied/,
-  )
+  await expect(
+    project.as('app_user', {}, 'select internal.account_reclaim__push_tokens($1)', [user.id]),
+  ).rejects.toThrow(/permission denied/)
 })

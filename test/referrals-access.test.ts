@@ -36,8 +36,8 @@ describe('in the database', () => {
     for (const [role, caller, text] of [
       ['app_user', 'client_key', `select internal.referral_claim('x')`],
       ['app_user', 'client_key', 'select internal.referral_mine()'],
-      ['app_user', 'client_key', 'select internal.referral_brought(1, 0)'],
-      ['app_auth', 'user', `select internal.referral_shown('x')`],
+      ['app_user', 'client_key', 'select internal.referral_referred(1, 0)'],
+      ['app_auth', 'user', `select internal.referral_preview('x')`],
       ['app_worker', 'user', 'select internal.referral_release(internal.new_id())'],
     ] as const)
       await expect(project.as(role, { 'app.user_id': user.id, 'app.caller': caller }, text)).rejects.toThrow(/not/)

@@ -192,7 +192,9 @@ describe('the reward of a referrer', () => {
     await setDefaults({ reward_referrer: { xp: 5 } })
     const [owner, victim] = [await someone(), await someone()]
     await claimed(victim, (await mine(owner)).code)
-    await project.sql(`begin; set local app.caller = 'sign_in'; select internal.take_back('${victim.id}'); commit`)
+    await project.sql(
+      `begin; set local app.caller = 'sign_in'; select internal.account_reclaim('${victim.id}'); commit`,
+    )
     await verify(victim)
     await project.drain()
     expect([await xp(owner), (await mine(owner)).claims]).toEqual([0, 0])

@@ -18,7 +18,7 @@ const {
   xp,
   brought,
   uses,
-  told,
+  eventsOf,
 } = await startReferrals()
 
 describe('codes of administrators', () => {
@@ -241,10 +241,10 @@ describe("a user's code", () => {
       ...{ total: 1, offset: 0, limit: 50 },
     })
     expect(await brought(user)).toMatchObject({ data: [], total: 0 })
-    expect(await told(user)).toMatchObject([
+    expect(await eventsOf(user)).toMatchObject([
       { properties: { claim_id: made.data.claim.id, code, referrer_id: owner.id, state: 'rewarded' } },
     ])
-    expect(await told(owner)).toEqual([])
+    expect(await eventsOf(owner)).toEqual([])
   })
 
   test('is claimed by ten at once as often as it may be, and never more', async () => {
@@ -317,7 +317,7 @@ describe('a claim is refused', () => {
     )
     refused(await claim(other, own.code), 400, 'SELF_REFERRAL', { reason: 'same_device' })
     refused(await claim(user, (await mine(other)).code), 400, 'SELF_REFERRAL', { reason: 'same_device' })
-    expect(await told(other)).toEqual([])
+    expect(await eventsOf(other)).toEqual([])
   })
 
   test('of a code that is switched off, used up, or whose owner is banned', async () => {

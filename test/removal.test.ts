@@ -365,7 +365,7 @@ describe('files on our own disk', () => {
   })
 })
 
-test('with workers running all of it goes by itself', { timeout: 60_000 }, async () => {
+test('with workers running all of it goes by itself', { timeout: 180_000 }, async () => {
   const working = await startHarness({ work: true })
   const project = await working.project()
   const folder = join(working.running.services.config.DATA_DIR, 'media', project.id)

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readProgram, root } from '#server/database/files.ts'
+import { logged, type Step, sentenceOf } from '#server/database/progress.ts'
 import {
   addCluster,
   fleetStatus,
@@ -106,6 +107,31 @@ test('a mistake in a file reaches no project', async () => {
   await expect(reload()).rejects.toThrow('policies/tenant/settings.sql')
   await writeFile(file, before)
   expect(await reload()).toMatchObject({ template: false, done: 0 })
+})
+
+test('progress names each database, which one of how many it is, and its seconds', async () => {
+  const steps: Step[] = []
+  const tenants = ['a', 'b', 'c'].map((database) => ({ projectId: database, database, schemaVersion: '' }))
+  const migrate = async ({ database }: { database: string }) => {
+    if (database === 'b') throw new Error('its disk is full')
+  }
+  await rollOut(tenants, migrate, { parallel: 1, progress: (step) => steps.push(step) })
+  expect(steps).toEqual([
+    { database: 'a', action: 'updated', seconds: expect.any(Number), done: 1, of: 3 },
+    { database: 'b', action: 'failed', seconds: expect.any(Number), done: 2, of: 3, error: 'its disk is full' },
+    { database: 'c', action: 'updated', seconds: expect.any(Number), done: 3, of: 3 },
+  ])
+  expect(steps.map((step) => sentenceOf({ ...step, seconds: 0.25 }))).toEqual([
+    '1 of 3  a updated in 0.3 s',
+    '2 of 3  b failed after 0.3 s: its disk is full',
+    '3 of 3  c updated in 0.3 s',
+  ])
+  const lines: unknown[] = []
+  const log = { info: (...line: unknown[]) => lines.push(line), warn: (...line: unknown[]) => lines.push(line) }
+  logged(log as unknown as Parameters<typeof logged>[0])({ ...steps[0]!, seconds: 0.25 })
+  expect(lines).toEqual([
+    [{ database: 'a', action: 'updated', seconds: 0.25, done: 1, of: 3 }, '1 of 3  a updated in 0.3 s'],
+  ])
 })
 
 test('a reload refuses what needs a migration first', async () => {

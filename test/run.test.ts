@@ -52,7 +52,7 @@ const kill = (pid: number) => {
 }
 
 test('a run whose keeper was killed too is cleared away by the keeper of a later one', {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'trellis-run-'))
   const left = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)', folder], { stdio: 'ignore' })
@@ -70,7 +70,7 @@ test('a run whose keeper was killed too is cleared away by the keeper of a later
 })
 
 test('a program that ends without cleaning up leaves nothing', {
-  timeout: 120_000,
+  timeout: 180_000,
 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'r-'))
   await chmod(folder, 0o711)

@@ -19,7 +19,7 @@ const together = async (ways: readonly (() => Promise<Answer>)[]) => {
 }
 
 test('bulk updates that add members, beside segments that are made, changed and deleted, never meet in a circle', {
-  timeout: 120_000,
+  timeout: 180_000,
 }, async () => {
   const members = await users(20)
   const lists = [await segment(), await segment(), await segment()]

@@ -80,7 +80,7 @@ describe('segments', () => {
     ['rules.and', { rules: { and: {} } }],
     ['rules.and[1]', { rules: { and: [tier('a'), 3] } }],
     ['rules.not.or[0].source', { rules: { not: { or: [{ source: 'stars', op: 'eq', value: 1 }] } } }],
-    ['rules.source', { rules: { source: 'role', key: 'moderator', op: 'eq', value: true } }],
+    ['rules.source', { rules: { source: 'experiment', key: 'button', op: 'eq', value: true } }],
     ['rules.source', { rules: { source: "user'; drop table app.users; --" } }],
     ['rules.source', { rules: { source: 3 } }],
     ['rules.column', leaf({ column: 'password' })],

@@ -7,11 +7,12 @@ import { afterAll, expect, test } from 'vitest'
 import { root } from '#server/database/files.ts'
 import {
   ask,
+  createTestProject,
   endPrograms,
   endServer,
   freePort,
+  programEnvironment,
   startServer,
-  tellStory,
   temporaryFolder,
 } from '#test/support/process.ts'
 
@@ -27,11 +28,12 @@ const postgresRuns = async (dataDir: string): Promise<boolean> => {
 }
 
 test('the first start makes everything, the next keeps the data; Ctrl-C ends all of it with 0', {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async () => {
   const first = await startServer()
-  expect(first.output()).toContain('Next: open an account')
-  const story = await tellStory(first.url)
+  expect(first.output()).toContain(`"api":"${first.url}/v1"`)
+  expect(first.output()).not.toContain('Server listening')
+  const story = await createTestProject(first.url)
   expect((await ask(first.url, 'POST', '/v1/client/events', { event_name: 'kept' }, story.user)).status).toBe(201)
 
   // as a terminal does it: the signal goes to the whole group
@@ -45,9 +47,9 @@ test('the first start makes everything, the next keeps the data; Ctrl-C ends all
   await endServer(second)
 })
 
-test('kill -9 loses nothing that was answered, and the next start takes over', { timeout: 60_000 }, async () => {
+test('kill -9 loses nothing that was answered, and the next start takes over', { timeout: 180_000 }, async () => {
   const first = await startServer()
-  const story = await tellStory(first.url)
+  const story = await createTestProject(first.url)
   const answered: string[] = []
   const posting = (async () => {
     for (;;) {
@@ -76,10 +78,10 @@ test('kill -9 loses nothing that was answered, and the next start takes over', {
   await endServer(second)
 })
 
-test('two servers on one data folder share its Postgres, and the last one stops it', { timeout: 60_000 }, async () => {
+test('two servers on one data folder share its Postgres, and the last one stops it', { timeout: 180_000 }, async () => {
   const first = await startServer()
   const second = await startServer({ DATA_DIR: first.dataDir })
-  const story = await tellStory(first.url)
+  const story = await createTestProject(first.url)
   expect((await ask(second.url, 'GET', '/v1/client/users/me', undefined, story.user)).status).toBe(200)
   await endServer(first)
   expect((await ask(second.url, 'POST', '/v1/client/events', { event_name: 'still' }, story.user)).status).toBe(201)
@@ -87,9 +89,9 @@ test('two servers on one data folder share its Postgres, and the last one stops 
   expect(await postgresRuns(first.dataDir)).toBe(false)
 })
 
-test('several server processes serve one port', { timeout: 60_000 }, async () => {
+test('several server processes serve one port', { timeout: 180_000 }, async () => {
   const server = await startServer({ WEB_CONCURRENCY: '2' })
-  const story = await tellStory(server.url)
+  const story = await createTestProject(server.url)
   const answers = await Promise.all(
     Array.from({ length: 40 }, () => ask(server.url, 'GET', '/v1/client/users/me', undefined, story.user)),
   )
@@ -100,7 +102,7 @@ test('several server processes serve one port', { timeout: 60_000 }, async () =>
 })
 
 test('a port in use, a wrong key and bad variables give a sentence, and nothing keeps running', {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async () => {
   const port = String(await freePort())
   const first = await startServer({ PORT: port })
@@ -126,9 +128,9 @@ test('a port in use, a wrong key and bad variables give a sentence, and nothing 
   expect(lonely.output()).toContain('DATABASE_URL needs SECRETS_KEY')
 })
 
-test('nothing secret is logged, not even at the most talkative level', { timeout: 60_000 }, async () => {
+test('nothing secret is logged, not even at the most talkative level', { timeout: 180_000 }, async () => {
   const server = await startServer({ LOG_LEVEL: 'trace' })
-  const story = await tellStory(server.url)
+  const story = await createTestProject(server.url)
   await ask(server.url, 'POST', '/v1/auth/developer/login', {
     email: 'me@example.org',
     password: 'wrong-password-here',
@@ -153,7 +155,7 @@ test('nothing secret is logged, not even at the most talkative level', { timeout
   expect(server.output()).toContain('"route":"GET /client/users/me"')
 })
 
-test("operators' commands make no data, and db:url starts nothing", { timeout: 60_000 }, async () => {
+test("operators' commands make no data, and db:url starts nothing", { timeout: 180_000 }, async () => {
   const fresh = join(await temporaryFolder(), 'data')
   const run = (
     dataDir: string,
@@ -161,7 +163,7 @@ test("operators' commands make no data, and db:url starts nothing", { timeout: 6
     ...args: string[]
   ): Promise<{ code: number; out: string; err: string }> =>
     new Promise((resolve) => {
-      const env = { PATH: process.env['PATH'], DATA_DIR: dataDir }
+      const env = { ...programEnvironment, DATA_DIR: dataDir }
       execFile(process.execPath, [join(root, script), ...args], { env }, (error, out, err) =>
         resolve({ code: error ? Number(error.code) : 0, out, err }),
       )
@@ -173,7 +175,7 @@ test("operators' commands make no data, and db:url starts nothing", { timeout: 6
   await expect(readdir(fresh)).rejects.toThrow('ENOENT')
 
   const server = await startServer()
-  const { projectId } = await tellStory(server.url)
+  const { projectId } = await createTestProject(server.url)
   const url = (...args: string[]) => run(server.dataDir, 'scripts/database.ts', 'url', ...args)
   const found = await url(projectId)
   expect(found).toMatchObject({ code: 0, err: '' })

@@ -6,7 +6,7 @@ import { afterAll, afterEach, describe, expect, inject, test } from 'vitest'
 import { root } from '#server/database/files.ts'
 import { createStopping, Stopped } from '#server/stopping.ts'
 import { startHarness } from '#test/support/harness.ts'
-import { ask, endPrograms, endServer, startServer, tellStory } from '#test/support/process.ts'
+import { ask, createTestProject, endPrograms, endServer, startServer } from '#test/support/process.ts'
 import { startSecond } from '#test/support/second.ts'
 import { openTransaction, untilBlocked } from '#test/support/transaction.ts'
 import { drainTenant } from '#workers/drain.ts'
@@ -154,7 +154,7 @@ describe('a job that a stop interrupts', () => {
     payload: { n: '1' },
   }
 
-  test('is free for others at once, as it was', { timeout: 30_000 }, async () => {
+  test('is free for others at once, as it was', { timeout: 180_000 }, async () => {
     const run = async () => {
       await new Promise((resolve) => setTimeout(resolve, 100))
       throw new Stopped()
@@ -165,7 +165,7 @@ describe('a job that a stop interrupts', () => {
     ).toEqual([])
   })
 
-  test('also when it does not end by itself', { timeout: 30_000 }, async () => {
+  test('also when it does not end by itself', { timeout: 180_000 }, async () => {
     expect(await stopped(never, 'end')).toEqual([free])
   })
 })
@@ -232,7 +232,7 @@ describe('requests', () => {
     return { second, user, held, answer, stopped }
   }
 
-  test('under way are answered, and their connections closed; new ones are refused', { timeout: 30_000 }, async () => {
+  test('under way are answered, and their connections closed; new ones are refused', { timeout: 180_000 }, async () => {
     const { user, held, answer, stopped } = await waiting()
     await held.commit()
     const { status, headers } = await answer
@@ -241,7 +241,7 @@ describe('requests', () => {
     expect((await user.get('/client/users/me')).data).toMatchObject({ display_name: 'changed' })
   })
 
-  test('that are not answered in time are cut off, and change nothing', { timeout: 30_000 }, async () => {
+  test('that are not answered in time are cut off, and change nothing', { timeout: 180_000 }, async () => {
     const { second, user, held, answer, stopped } = await waiting()
     second.running.endNow()
     await expect(answer).rejects.toThrow()
@@ -250,7 +250,7 @@ describe('requests', () => {
     expect((await user.get('/client/users/me')).data.display_name).not.toBe('changed')
   })
 
-  test('half an export does not look whole, to HTTP/1.0 neither', { timeout: 60_000 }, async () => {
+  test('half an export does not look whole, to HTTP/1.0 neither', { timeout: 180_000 }, async () => {
     // more than the buffers of a connection hold
     await project.sql(
       `insert into app.users (id, display_name, properties) select internal.new_id(), 'u' || n, jsonb_build_object('text', repeat('x', 4000)) from generate_series(1, 8000) n`,
@@ -285,7 +285,7 @@ describe('the process', () => {
     timeout: 180_000,
   }, async () => {
     const server = await startServer({ SHUTDOWN_SECONDS: '600' })
-    const story = await tellStory(server.url)
+    const story = await createTestProject(server.url)
     const event = { event_name: 'kept', id: crypto.randomUUID() }
     expect((await ask(server.url, 'POST', '/v1/client/events', event, story.user)).status).toBe(201)
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
@@ -316,7 +316,7 @@ describe('the process', () => {
 
   test('of several ends when its group is told, with what its members had begun', { timeout: 180_000 }, async () => {
     const server = await startServer({ WEB_CONCURRENCY: '2' })
-    const story = await tellStory(server.url)
+    const story = await createTestProject(server.url)
     const answers = Array.from({ length: 20 }, (_, n) =>
       ask(server.url, 'POST', '/v1/client/events', { event_name: `e${n}` }, story.user).then(
         ({ status }) => status,

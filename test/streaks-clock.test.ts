@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
+import { sized } from '#test/support/sized.ts'
 import {
   addDays,
   calendarOf,
@@ -52,7 +53,7 @@ const story = fc.record({
   rest: fc.integer({ min: 0, max: 10 }),
 })
 
-const told = ({
+const eventsOf = ({
   draw,
   delays,
   looks,
@@ -227,7 +228,7 @@ test('the clock tells of any life what a watched clock tells, whenever a worker 
   let count = 0
   await fc.assert(
     fc.asyncProperty(story, async (drawing) => {
-      const one = told(drawing)
+      const one = eventsOf(drawing)
       if (one.changes.every(({ kind }) => kind !== 'event')) return
       const wanted = watched(one, drawing.draw.home)
       count += wanted.length
@@ -236,7 +237,7 @@ test('the clock tells of any life what a watched clock tells, whenever a worker 
       const idle = await happened(one, drawing.draw.home, false)
       expect(idle).toEqual(working)
     }),
-    { numRuns: Number(process.env['CLOCK_RUNS'] ?? 25) },
+    { numRuns: sized(6, 25) },
   )
-  expect(count).toBeGreaterThan(20)
+  expect(count).toBeGreaterThan(sized(5, 20))
 }, 240_000)

@@ -48,7 +48,7 @@ describe('effects', () => {
 })
 
 test('four writers whose batches move the same streaks in no order: no deadlock, and one period each', {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async () => {
   await project.admin.post('/streaks', { key: 'busy', name: 'Busy', qualifying_event: 'n0' })
   const users = (await Promise.all(Array.from({ length: 12 }, () => project.user()))).map(({ id }) => id)

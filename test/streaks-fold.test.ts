@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
+import { sized } from '#test/support/sized.ts'
 import {
   type Drawn,
   day,
@@ -135,9 +136,9 @@ test('the fold of any life, lived or uploaded late, is what the rules say', asyn
       const wanted = expected(lived(draw))
       expect(await actual(draw)).toEqual({ outcome: wanted, listed: wanted.status })
     }),
-    { numRuns: Number(process.env['FOLD_RUNS'] ?? 250) },
+    { numRuns: sized(60, 250) },
   )
-}, 120_000)
+}, 180_000)
 
 test('a thousand days fold in one go, and day by day, to the same', async () => {
   await database.query('begin')
@@ -180,4 +181,4 @@ test('a thousand days fold in one go, and day by day, to the same', async () => 
   } finally {
     await database.query('rollback')
   }
-}, 60_000)
+}, 180_000)

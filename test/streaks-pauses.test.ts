@@ -64,6 +64,11 @@ describe('pauses', () => {
       end: '2026-12-04',
     })
     expect(admin).toMatchObject({ status: 409, error: { code: 'PAUSE_OVERLAP' } })
+    const backwards = { start: '2027-01-04', end: '2027-01-02' }
+    expect(await project.admin.post(`${streak.admin}/users/${user.id}/pause`, backwards)).toMatchObject({
+      status: 400,
+      error: { code: 'VALIDATION_ERROR' },
+    })
     const next = { start: '2027-01-02', end: '2027-01-04' }
     expect((await project.admin.post(`${streak.admin}/users/${user.id}/pause`, next)).data.pauses).toHaveLength(4)
   })

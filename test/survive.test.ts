@@ -1,16 +1,16 @@
 import { afterAll, expect, test } from 'vitest'
 import { startHttpsReceiver } from '#test/support/https.ts'
-import { ask, endPrograms, startServer, tellStory } from '#test/support/process.ts'
+import { ask, createTestProject, endPrograms, startServer } from '#test/support/process.ts'
 
 afterAll(endPrograms, 60_000)
 
 test('a receiver gets every event that was answered, each under one key, though server and worker are killed', {
-  timeout: 120_000,
+  timeout: 180_000,
 }, async () => {
   const receiver = await startHttpsReceiver()
   const env = { WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8', WEBHOOK_CA_FILE: receiver.caFile, LOG_LEVEL: 'silent' }
   const first = await startServer(env)
-  const story = await tellStory(first.url)
+  const story = await createTestProject(first.url)
   const path = `/v1/admin/projects/${story.projectId}/webhooks`
   const made = await ask(first.url, 'POST', path, { event_name: 'precious', target_url: receiver.url }, story.developer)
   expect(made.status).toBe(201)

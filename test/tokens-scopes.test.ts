@@ -11,7 +11,7 @@ const { project } = cast
 const owner = project.developer
 const { areas } = harness.running
 const known = scopeAreas(areas)
-const told = ({ status, error }: Answer) => [status, error?.code]
+const refusalOf = ({ status, error }: Answer) => [status, error?.code]
 
 const routes = areas.flatMap((area) =>
   area.routes
@@ -46,7 +46,7 @@ test('most of the routes are seen here, and every way that a route can treat a t
 
 describe.each(routes.filter(({ route }) => route.sessionOnly))('$name', ({ route }) => {
   test('is for sessions only', async () => {
-    expect(told(await callRoute(route, cast, await holding('*:write')))).toEqual([403, 'SESSION_REQUIRED'])
+    expect(refusalOf(await callRoute(route, cast, await holding('*:write')))).toEqual([403, 'SESSION_REQUIRED'])
   })
 })
 
@@ -58,7 +58,7 @@ describe.each(scoped)('$name ($scope)', ({ route, scope }) => {
     const wrong = [`${other}:read`, `${other}:write`, ...(access === 'write' ? [`${area}:read`, '*:read'] : [])]
     for (const held of wrong) {
       const answer = await callRoute(route, cast, await holding(held))
-      expect(told(answer), held).toEqual([403, 'SCOPE_REQUIRED'])
+      expect(refusalOf(answer), held).toEqual([403, 'SCOPE_REQUIRED'])
       expect(answer.error?.details).toEqual({ required: scope })
     }
   })
@@ -80,14 +80,14 @@ describe('a token that is limited to projects', async () => {
   const outside = scoped.filter(({ route }) => !route.path.startsWith('/admin/projects/:projectId'))
 
   test.each(inProject)('$name: reaches its own, and no other of the same developer', async ({ route }) => {
-    expect(told(await callRoute(route, cast, limited, other.id))).toEqual([403, 'PROJECT_FORBIDDEN'])
+    expect(refusalOf(await callRoute(route, cast, limited, other.id))).toEqual([403, 'PROJECT_FORBIDDEN'])
     const answer = await callRoute(route, cast, limited, project.id.toUpperCase())
     expect(refusals, answer.text).not.toContain(answer.error?.code)
   })
 
   test.each(outside.filter(({ scope }) => scope.endsWith(':write')))(
     '$name: changes nothing outside of its projects',
-    async ({ route }) => expect(told(await callRoute(route, cast, limited))).toEqual([403, 'PROJECT_FORBIDDEN']),
+    async ({ route }) => expect(refusalOf(await callRoute(route, cast, limited))).toEqual([403, 'PROJECT_FORBIDDEN']),
   )
 
   test('lists its own projects only', async () => {

@@ -13,8 +13,8 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 afterEach(() => harness.setTime(null))
 
-const told = ({ status, error }: Answer) => [status, error?.code]
-const dead = async (client: Client) => expect(told(await client.get(me))).toEqual([401, 'INVALID_DEVELOPER_TOKEN'])
+const refusalOf = ({ status, error }: Answer) => [status, error?.code]
+const dead = async (client: Client) => expect(refusalOf(await client.get(me))).toEqual([401, 'INVALID_DEVELOPER_TOKEN'])
 const live = async (client: Client) => expect((await client.get(me)).status).toBe(200)
 const list = async (owner: Client, query = '') => (await owner.get(`/admin/tokens${query}`)).body
 
@@ -111,7 +111,7 @@ describe('a personal access token', () => {
   ])('refuses by %s: %j', async (field, body) => {
     const developer = await harness.developer()
     const answer = await developer.post('/admin/tokens', body)
-    expect([...told(answer), answer.error?.details.field]).toEqual([400, 'VALIDATION_ERROR', field])
+    expect([...refusalOf(answer), answer.error?.details.field]).toEqual([400, 'VALIDATION_ERROR', field])
     expect((await list(developer)).total).toBe(0)
   })
 
@@ -125,14 +125,14 @@ describe('a personal access token', () => {
     expect((await personalToken(developer, { scopes: [...named, 'account:read'] })).scopes).toEqual(
       [...named, 'account:read'].sort(),
     )
-    expect(told(await developer.post('/admin/tokens', '['))).toEqual([400, 'INVALID_BODY'])
+    expect(refusalOf(await developer.post('/admin/tokens', '['))).toEqual([400, 'INVALID_BODY'])
   })
 
   test("cannot name another developer's project", async () => {
     const project = await harness.project()
     const developer = await harness.developer()
     const answer = await developer.post('/admin/tokens', { name: 'x', project_ids: [project.id] })
-    expect(told(answer)).toEqual([400, 'VALIDATION_ERROR'])
+    expect(refusalOf(answer)).toEqual([400, 'VALIDATION_ERROR'])
   })
 
   test('notes its use, at most once a minute', async () => {
@@ -207,19 +207,19 @@ describe('revoking', () => {
     await live(fresh)
     const rows = (await list(developer)).data
     expect(rows.find((row: { id: string }) => row.id === id).revoked_at).toBe('2026-12-01T10:00:00.000Z')
-    expect(told(await developer.delete(`/admin/tokens/${id}`))).toEqual([404, 'NOT_FOUND'])
-    expect(told(await developer.post(`/admin/tokens/${id}/rotate`))).toEqual([404, 'NOT_FOUND'])
+    expect(refusalOf(await developer.delete(`/admin/tokens/${id}`))).toEqual([404, 'NOT_FOUND'])
+    expect(refusalOf(await developer.post(`/admin/tokens/${id}/rotate`))).toEqual([404, 'NOT_FOUND'])
   })
 
   test("another developer's, an unknown one, and what is no id", async () => {
     const { id, token } = await personalToken(await harness.developer())
     const stranger = await harness.developer()
     for (const wrong of [id, randomUUID()]) {
-      expect(told(await stranger.delete(`/admin/tokens/${wrong}`))).toEqual([404, 'NOT_FOUND'])
-      expect(told(await stranger.post(`/admin/tokens/${wrong}/rotate`))).toEqual([404, 'NOT_FOUND'])
+      expect(refusalOf(await stranger.delete(`/admin/tokens/${wrong}`))).toEqual([404, 'NOT_FOUND'])
+      expect(refusalOf(await stranger.post(`/admin/tokens/${wrong}/rotate`))).toEqual([404, 'NOT_FOUND'])
     }
-    expect(told(await stranger.delete('/admin/tokens/x'))).toEqual([400, 'INVALID_ID'])
-    expect(told(await stranger.post('/admin/tokens/x/rotate'))).toEqual([400, 'INVALID_ID'])
+    expect(refusalOf(await stranger.delete('/admin/tokens/x'))).toEqual([400, 'INVALID_ID'])
+    expect(refusalOf(await stranger.post('/admin/tokens/x/rotate'))).toEqual([400, 'INVALID_ID'])
     expect((await list(stranger)).total).toBe(0)
     await live(withBearer(anyone, token))
   })
@@ -319,12 +319,12 @@ describe('fifty live tokens', () => {
     )
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(5)
     expect(answers.filter(({ error }) => error?.code === 'TOKEN_LIMIT_REACHED')).toHaveLength(15)
-    expect(told(await developer.post('/admin/tokens', { name: 'x' }))).toEqual([409, 'TOKEN_LIMIT_REACHED'])
+    expect(refusalOf(await developer.post('/admin/tokens', { name: 'x' }))).toEqual([409, 'TOKEN_LIMIT_REACHED'])
     await personalToken(other)
     // revoked and expired ones leave room
     await developer.delete(`/admin/tokens/${answers.find(({ status }) => status === 201)?.data.id}`)
     await personalToken(developer)
-    expect(told(await developer.post('/admin/tokens', { name: 'x' }))).toEqual([409, 'TOKEN_LIMIT_REACHED'])
+    expect(refusalOf(await developer.post('/admin/tokens', { name: 'x' }))).toEqual([409, 'TOKEN_LIMIT_REACHED'])
     const all = await list(developer, '?limit=200')
     expect([all.total, all.data.length]).toEqual([51, 51])
     // a live one is rotated without asking for room
@@ -341,7 +341,7 @@ describe('fifty live tokens', () => {
     await live(withBearer(anyone, revived.data.token))
     await harness.control('update app.developer_tokens set expires_at = internal.now() where id = $1', [id])
     await personalToken(developer)
-    expect(told(await developer.post(`/admin/tokens/${id}/rotate`))).toEqual([409, 'TOKEN_LIMIT_REACHED'])
+    expect(refusalOf(await developer.post(`/admin/tokens/${id}/rotate`))).toEqual([409, 'TOKEN_LIMIT_REACHED'])
   })
 })
 
@@ -351,7 +351,7 @@ test('the list comes in pages, newest first', async () => {
   const names = async (query: string) => (await list(developer, query)).data.map((row: { name: string }) => row.name)
   expect(await names('')).toEqual(['n4', 'n3', 'n2', 'n1', 'n0'])
   expect(await names('?limit=2&offset=1')).toEqual(['n3', 'n2'])
-  expect(told(await developer.get('/admin/tokens?limit=0'))).toEqual([400, 'INVALID_INPUT'])
+  expect(refusalOf(await developer.get('/admin/tokens?limit=0'))).toEqual([400, 'INVALID_INPUT'])
 })
 
 test('the audit trail has what tokens do, and what is done to them, without their texts', async () => {

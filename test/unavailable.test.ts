@@ -6,7 +6,7 @@ import { callRoute, createCast, nameOf } from '#test/support/routes.ts'
 /** What every route answers while a database cannot be reached, or runs an older program. */
 const harness = await startHarness({ env: { LOG_LEVEL: 'silent' } })
 const cast = await createCast(harness)
-const { edges, database, control } = harness.running.services
+const { projectCache, database, control } = harness.running.services
 const admin = new pg.Client({ connectionString: inject('dsn') })
 await admin.connect()
 afterAll(() => admin.end())
@@ -65,7 +65,7 @@ describe('control that is shut', () => {
     try {
       for (const { route, name } of routes) {
         if (route.caller.name === 'anyone' && !route.path.startsWith('/auth')) continue
-        edges.clear()
+        projectCache.clear()
         harness.running.services.sessions.clear()
         const answer = await callRoute(route, cast)
         expect(answer, name).toMatchObject({ status: 503, error: { code: 'SERVICE_UNAVAILABLE' } })
@@ -106,5 +106,5 @@ const age = async (project: Project) => {
                 where p.pronamespace = 'api'::regnamespace and p.proname not in ('auth_session', 'rate_limit_take')
       loop execute 'drop function ' || f.name; end loop;
     end $age$`)
-  edges.clear()
+  projectCache.clear()
 }

@@ -1,18 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type Answer, type Project, startHarness } from '#test/support/harness.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
 const { admin } = project
 afterEach(() => harness.setTime(null))
 
-const expectRefusal = ({ status, error }: Answer, wanted: number, code: string, field?: string) =>
-  expect([status, error?.code, ...(field ? [error?.details?.field] : [])]).toEqual([
-    wanted,
-    code,
-    ...(field ? [field] : []),
-  ])
 const iso = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const unique = () => randomUUID().slice(0, 8)
 const rowOf = async (id: string) => (await project.sql('select * from app.users where id = $1', [id]))[0]

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Answer, Project, User } from '#test/support/harness.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 import { startSecond } from '#test/support/second.ts'
 import { newEmail, newPhone, password, startStage } from '#test/support/sign_in.ts'
 import { countRows, fillEveryTable } from '#test/support/user_rows.ts'
@@ -9,9 +10,6 @@ const stage = await startStage()
 const { harness } = stage
 const project = await harness.project()
 afterEach(() => harness.setTime(null))
-
-const expectRefusal = ({ status, error }: Answer, wanted: number, code: string) =>
-  expect([status, error?.code]).toEqual([wanted, code])
 
 const isThere = async (id: string, of: Project = project) =>
   (await of.sql('select from app.users where id = $1', [id])).length === 1
@@ -108,7 +106,7 @@ describe('deleting a user', () => {
   })
 
   test('while codes and links of the address are used never waits in a circle, and takes them along', {
-    timeout: 30_000,
+    timeout: 180_000,
   }, async () => {
     for (let round = 0; round < 6; round += 1) {
       const email = newEmail()
@@ -135,7 +133,7 @@ describe('deleting a user', () => {
   })
 
   test('leaves no word of theirs in any table: answers kept for a repetition, codes and links that are out', {
-    timeout: 20_000,
+    timeout: 180_000,
   }, async () => {
     const own = await stage.newProject()
     const email = newEmail()
@@ -370,7 +368,7 @@ describe('a reset', () => {
   ]
 
   test('empties every table of its sections, says how many rows, and leaves the rest', {
-    timeout: 30_000,
+    timeout: 180_000,
   }, async () => {
     const own = await harness.project()
     const user = await own.user()

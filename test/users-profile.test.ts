@@ -1,17 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type Answer, type Project, startHarness, type User } from '#test/support/harness.ts'
+import { type Project, startHarness, type User } from '#test/support/harness.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
 afterEach(() => harness.setTime(null))
 
-const expectRefusal = ({ status, error }: Answer, wanted: number, code: string, field?: string) =>
-  expect([status, error?.code, ...(field ? [error?.details?.field] : [])]).toEqual([
-    wanted,
-    code,
-    ...(field ? [field] : []),
-  ])
 const rowOf = async (id: string) => (await project.sql('select * from app.users where id = $1', [id]))[0]
 const change = (user: User, body: unknown) => user.patch('/client/users/me', body)
 

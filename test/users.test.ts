@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { type Answer, startHarness } from '#test/support/harness.ts'
+import { startHarness } from '#test/support/harness.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 import { openTransaction, untilBlocked } from '#test/support/transaction.ts'
 
 const harness = await startHarness()
 const [project, other] = [await harness.project(), await harness.project()]
-
-const expectRefusal = ({ status, error }: Answer, wanted: number, code: string) =>
-  expect([status, error?.code]).toEqual([wanted, code])
 
 describe('the own profile', () => {
   test('is the user as the contract shows it, with every provider linked', async () => {

@@ -112,7 +112,7 @@ describe('a subscription degrades', () => {
     expect(await hookStatus(hook.id)).toBe('degraded')
   })
 
-  test('exactly: what is counted at once by many workers is counted each', { timeout: 60_000 }, async () => {
+  test('exactly: what is counted at once by many workers is counted each', { timeout: 180_000 }, async () => {
     const { outbox: tasks } = await loadTasks()
     const drainBoth = () => Promise.all([project.drain(), drainTenant(other.running.services, tasks, project.id)])
     const hook = await watch()

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { answering, refused, startWebhooks } from '#test/support/webhooks.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
+import { answering, startWebhooks } from '#test/support/webhooks.ts'
 
 const webhooks = await startWebhooks()
 const { harness, project, receiver, watch, fire, all, say, giveUp } = webhooks
@@ -117,7 +118,7 @@ describe('the list of deliveries', () => {
     [`cursor=${'f'.repeat(48)}`, 'cursor'],
     ['cursor=', 'cursor'],
   ])('refuses ?%s', async (query, field) => {
-    refused(await list((await watch()).id, `?${query}`), 400, 'INVALID_INPUT', field)
+    expectRefusal(await list((await watch()).id, `?${query}`), 400, 'INVALID_INPUT', field)
   })
 })
 
@@ -159,9 +160,9 @@ describe('one delivery', () => {
       (client: typeof project.admin, of: string) => client.get(`/webhooks/deliveries/${of}`),
       (client: typeof project.admin, of: string) => client.post(`/webhooks/deliveries/${of}/replay`),
     ]) {
-      refused(await call(other.admin, id), 404, 'NOT_FOUND')
-      refused(await call(project.admin, randomUUID()), 404, 'NOT_FOUND')
-      refused(await call(project.admin, 'x'), 400, 'INVALID_ID', 'deliveryId')
+      expectRefusal(await call(other.admin, id), 404, 'NOT_FOUND')
+      expectRefusal(await call(project.admin, randomUUID()), 404, 'NOT_FOUND')
+      expectRefusal(await call(project.admin, 'x'), 400, 'INVALID_ID', 'deliveryId')
     }
   })
 })

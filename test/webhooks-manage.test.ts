@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { startHttpsReceiver } from '#test/support/https.ts'
-import { answering, isSigned, refused, startWebhooks } from '#test/support/webhooks.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
+import { answering, isSigned, startWebhooks } from '#test/support/webhooks.ts'
 
 const webhooks = await startWebhooks()
 const { harness, project, receiver, watch, fire, all, say, giveUp } = webhooks
@@ -120,9 +121,9 @@ describe('one subscription', () => {
     ] as const
     for (const [method, path] of calls) {
       const body = method === 'GET' ? undefined : {}
-      refused(await other.admin.request(method, `/webhooks/${hook.id}${path}`, body), 404, 'NOT_FOUND')
-      refused(await project.admin.request(method, `/webhooks/${randomUUID()}${path}`, body), 404, 'NOT_FOUND')
-      refused(await project.admin.request(method, `/webhooks/x${path}`, body), 400, 'INVALID_ID', 'webhookId')
+      expectRefusal(await other.admin.request(method, `/webhooks/${hook.id}${path}`, body), 404, 'NOT_FOUND')
+      expectRefusal(await project.admin.request(method, `/webhooks/${randomUUID()}${path}`, body), 404, 'NOT_FOUND')
+      expectRefusal(await project.admin.request(method, `/webhooks/x${path}`, body), 400, 'INVALID_ID', 'webhookId')
     }
     expect((await project.admin.get(`/webhooks/${hook.id}`)).status).toBe(200)
   })
@@ -176,7 +177,7 @@ describe('changing a subscription', () => {
     [{ filter: { and: Array(51).fill({ column: 'a', op: 'is_null' }) } }, 'filter'],
   ])('refuses %o', async (body, field) => {
     const hook = await watch()
-    refused(await patch(hook.id, { description: 'new', ...body }), 400, 'VALIDATION_ERROR', field)
+    expectRefusal(await patch(hook.id, { description: 'new', ...body }), 400, 'VALIDATION_ERROR', field)
     expect((await project.admin.get('/webhooks')).data).toEqual([shown(hook)])
   })
 
@@ -194,8 +195,8 @@ describe('changing a subscription', () => {
       ['https://[::ffff:10.0.0.1]/', 'TARGET_URL_NOT_ALLOWED'],
       ['https://nothing.invalid/', 'TARGET_URL_NOT_ALLOWED'],
     ] as const)
-      refused(await patch(hook.id, { target_url }), 400, code, 'target_url')
-    refused(await project.admin.patch(`/webhooks/${hook.id}`, '['), 400, 'INVALID_BODY')
+      expectRefusal(await patch(hook.id, { target_url }), 400, code, 'target_url')
+    expectRefusal(await project.admin.patch(`/webhooks/${hook.id}`, '['), 400, 'INVALID_BODY')
     expect((await project.admin.get('/webhooks')).data).toEqual([shown(hook)])
   })
 
@@ -251,9 +252,9 @@ describe('deleting a subscription', () => {
       [hook.id],
     )
     expect((await project.admin.delete(`/webhooks/${hook.id}`)).data).toEqual({ deleted: true })
-    refused(await project.admin.get(`/webhooks/${hook.id}/deliveries`), 404, 'NOT_FOUND')
-    refused(await project.admin.get(`/webhooks/deliveries/${id}`), 404, 'NOT_FOUND')
-    refused(await project.admin.post(`/webhooks/deliveries/${id}/replay`), 404, 'NOT_FOUND')
+    expectRefusal(await project.admin.get(`/webhooks/${hook.id}/deliveries`), 404, 'NOT_FOUND')
+    expectRefusal(await project.admin.get(`/webhooks/deliveries/${id}`), 404, 'NOT_FOUND')
+    expectRefusal(await project.admin.post(`/webhooks/deliveries/${id}/replay`), 404, 'NOT_FOUND')
     expect(await all()).toHaveLength(2502)
     await project.drain()
     expect((await all()).map(({ webhook_id }) => webhook_id)).toEqual([kept.id])
@@ -297,7 +298,7 @@ describe('rotating the secret', () => {
     await project.admin.post(`/webhooks/${hook.id}/rotate-secret`)
     await project.admin.post(`/webhooks/${hook.id}/rotate-secret`)
     const forget = async () => {
-      await project.as('app_worker', { 'app.clock': harness.now().toISOString() }, 'select api.tenant_forget()')
+      await project.as('app_worker', { 'app.clock': harness.now().toISOString() }, 'select api.tenant_purge()')
       return (await project.sql('select from app.webhook_secrets')).length
     }
     harness.advance(31 * 24 * 3600 - 1)

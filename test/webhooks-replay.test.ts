@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { answering, isSigned, refused, startWebhooks } from '#test/support/webhooks.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
+import { answering, isSigned, startWebhooks } from '#test/support/webhooks.ts'
 import { webhooksReplay } from '#workers/tasks/webhooks__replay.ts'
 
 const webhooks = await startWebhooks()
@@ -90,10 +91,10 @@ describe('a replay', () => {
     await watch()
     await fire()
     const [row] = await all()
-    refused(await replay(row.id), 409, 'DELIVERY_NOT_REPLAYABLE')
+    expectRefusal(await replay(row.id), 409, 'DELIVERY_NOT_REPLAYABLE')
     expect(await all()).toEqual([row])
     await project.drain()
-    refused(await replay(row.id), 409, 'DELIVERY_NOT_REPLAYABLE')
+    expectRefusal(await replay(row.id), 409, 'DELIVERY_NOT_REPLAYABLE')
     expect(receiver.requests).toHaveLength(1)
   })
 
@@ -121,7 +122,7 @@ describe('a replay', () => {
     const [{ id: row, lease }] = leased.body.data
     await worker(`webhook_attempt_record($1, 500, null, 1, '')`, [id])
     expect((await replay(id)).status).toBe(202)
-    await worker('outbox_settle($1, $2)', [row, lease])
+    await worker('outbox_finish($1, $2)', [row, lease])
     await project.drain()
     expect((await all())[0]).toMatchObject({ status: 'delivered', attempts: 2 })
   })
@@ -288,12 +289,12 @@ describe('a replay of a range', () => {
   ])('refuses %o', async (body, field) => {
     const hook = await watch()
     const before = await harness.control('select count(*) from app.operations')
-    refused(await start(hook.id, body), 400, 'VALIDATION_ERROR', field)
+    expectRefusal(await start(hook.id, body), 400, 'VALIDATION_ERROR', field)
     expect(await harness.control('select count(*) from app.operations')).toEqual(before)
   })
 
   test('refuses a body that is none', async () => {
-    refused(await project.admin.post(`/webhooks/${(await watch()).id}/replay`, '['), 400, 'INVALID_BODY')
+    expectRefusal(await project.admin.post(`/webhooks/${(await watch()).id}/replay`, '['), 400, 'INVALID_BODY')
   })
 
   test('is not started for a project of somebody else, whatever route asks', async () => {

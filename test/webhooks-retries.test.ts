@@ -304,7 +304,7 @@ describe('a delivery that is over at once', () => {
 
 describe('many deliveries', () => {
   test('1,000 to one receiver, by workers of two servers: each arrives, under a key of its own, at most ten at a time', {
-    timeout: 90_000,
+    timeout: 180_000,
   }, async () => {
     await watch()
     let now = 0
@@ -393,7 +393,7 @@ describe('many deliveries', () => {
     await fire()
     await project.drain()
     const forget = () =>
-      project.as('app_worker', { 'app.clock': harness.now().toISOString() }, 'select api.tenant_forget()')
+      project.as('app_worker', { 'app.clock': harness.now().toISOString() }, 'select api.tenant_purge()')
     harness.setTime('2026-12-21T09:59:00Z')
     await forget()
     expect(await attempts()).toHaveLength(1)

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { idempotencyKey } from '#server/providers/outbound.ts'
 import { startHttpsReceiver } from '#test/support/https.ts'
-import { answering, isSigned, refused, startWebhooks } from '#test/support/webhooks.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
+import { answering, isSigned, startWebhooks } from '#test/support/webhooks.ts'
 
 const webhooks = await startWebhooks()
 const { project, receiver, watch, all, say, giveUp, hookStatus } = webhooks
@@ -99,7 +100,7 @@ describe('a test delivery', () => {
       ['http://127.0.0.1/', 'TARGET_URL_NOT_HTTPS'],
     ] as const) {
       await project.sql('update app.webhooks set target_url = $1', [url])
-      refused(await send(hook.id), 400, code, 'target_url')
+      expectRefusal(await send(hook.id), 400, code, 'target_url')
     }
   })
 })

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
 import { idempotencyKey, verifySignature } from '#server/providers/outbound.ts'
-import { type Answer, startHarness } from '#test/support/harness.ts'
+import { startHarness } from '#test/support/harness.ts'
 import { startHttpsReceiver } from '#test/support/https.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 import { openTransaction, untilBlocked } from '#test/support/transaction.ts'
 
 const receiver = await startHttpsReceiver()
@@ -28,10 +29,6 @@ const watch = async (fields: object = {}) => {
   return data
 }
 const deliveries = () => project.sql('select * from app.webhook_deliveries order by created_at, id')
-const refused = (answer: Answer, status: number, code: string, field?: string) => {
-  expect([answer.status, answer.error?.code]).toEqual([status, code])
-  if (field !== undefined) expect(answer.error?.details).toMatchObject({ field, reason: expect.any(String) })
-}
 
 describe('subscriptions', () => {
   test('are registered with a secret that is shown once, and listed without it, newest first', async () => {
@@ -77,7 +74,7 @@ describe('subscriptions', () => {
     ['a text as include_user', { include_user: 'yes' }, 'include_user'],
   ])('refuse %s', async (_name, fields, field) => {
     const body = { event_name: 'paid', target_url: receiver.url, ...fields }
-    refused(await project.admin.post('/webhooks', body), 400, 'VALIDATION_ERROR', field)
+    expectRefusal(await project.admin.post('/webhooks', body), 400, 'VALIDATION_ERROR', field)
   })
 
   test.each([
@@ -92,7 +89,7 @@ describe('subscriptions', () => {
     ['https://user:word@1.1.1.1/', 'TARGET_URL_NOT_ALLOWED'],
     ['https://nothing.invalid/', 'TARGET_URL_NOT_ALLOWED'],
   ])('refuse the address %s', async (target_url, code) => {
-    refused(await project.admin.post('/webhooks', { event_name: 'paid', target_url }), 400, code, 'target_url')
+    expectRefusal(await project.admin.post('/webhooks', { event_name: 'paid', target_url }), 400, code, 'target_url')
     expect(await project.sql('select from app.webhooks')).toEqual([])
   })
 
@@ -107,7 +104,7 @@ describe('subscriptions', () => {
     const other = project.admin.post('/webhooks', { event_name: 'paid', target_url: receiver.url })
     await untilBlocked(project)
     await open.commit()
-    refused(await other, 409, 'LIMIT_REACHED')
+    expectRefusal(await other, 409, 'LIMIT_REACHED')
     expect((await project.admin.get('/webhooks')).body.total).toBe(50)
   })
 
@@ -115,15 +112,15 @@ describe('subscriptions', () => {
     const { id } = await watch()
     const gone = await project.admin.delete(`/webhooks/${id}`)
     expect([gone.status, gone.data]).toEqual([200, { deleted: true }])
-    refused(await project.admin.delete(`/webhooks/${id}`), 404, 'NOT_FOUND')
-    refused(await project.admin.delete('/webhooks/x'), 400, 'INVALID_ID')
+    expectRefusal(await project.admin.delete(`/webhooks/${id}`), 404, 'NOT_FOUND')
+    expectRefusal(await project.admin.delete('/webhooks/x'), 400, 'INVALID_ID')
   })
 
   test('belong to their project and its developer', async () => {
     const { id } = await watch()
     const stranger = await harness.developer()
     const other = await harness.project({ developer: stranger })
-    refused(await other.admin.delete(`/webhooks/${id}`), 404, 'NOT_FOUND')
+    expectRefusal(await other.admin.delete(`/webhooks/${id}`), 404, 'NOT_FOUND')
     const calls = [
       ['GET', ''],
       ['POST', ''],
@@ -133,15 +130,15 @@ describe('subscriptions', () => {
     for (const [method, path] of calls) {
       const call = (client: typeof stranger, projectId: string) =>
         client.request(method, `/admin/projects/${projectId}/webhooks${path}`, body(method))
-      refused(await call(stranger, project.id), 403, 'PROJECT_FORBIDDEN')
-      refused(await call(stranger, randomUUID()), 404, 'NOT_FOUND')
-      refused(await call(harness.anyone as typeof stranger, project.id), 401, 'INVALID_DEVELOPER_TOKEN')
+      expectRefusal(await call(stranger, project.id), 403, 'PROJECT_FORBIDDEN')
+      expectRefusal(await call(stranger, randomUUID()), 404, 'NOT_FOUND')
+      expectRefusal(await call(harness.anyone as typeof stranger, project.id), 401, 'INVALID_DEVELOPER_TOKEN')
     }
   })
 
   test('a body that is none, a page that is none', async () => {
-    refused(await project.admin.post('/webhooks', '['), 400, 'INVALID_BODY')
-    refused(await project.admin.get('/webhooks?limit=0'), 400, 'INVALID_INPUT')
+    expectRefusal(await project.admin.post('/webhooks', '['), 400, 'INVALID_BODY')
+    expectRefusal(await project.admin.get('/webhooks?limit=0'), 400, 'INVALID_INPUT')
   })
 })
 

@@ -115,10 +115,10 @@ describe('stored events', () => {
     expect((await replay(false)).differences).toEqual([difference])
     expect((await replay(false)).differences).toEqual([])
     expect((await who.get('/client/xp')).data.total).toBe(35)
-    const told = await other.sql(
+    const emittedEvents = await other.sql(
       `select is_historical from app.engagement_events where event_name = 'svc.xp.awarded' order by received_at`,
     )
-    expect(told.map(({ is_historical }) => is_historical)).toEqual([false, true])
+    expect(emittedEvents.map(({ is_historical }) => is_historical)).toEqual([false, true])
   })
 })
 

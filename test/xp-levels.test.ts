@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, test } from 'vitest'
-import { refused, startXp } from '#test/support/xp.ts'
+import { expectInvalid } from '#test/support/refusals.ts'
+import { startXp } from '#test/support/xp.ts'
 
 const { harness, project, rule, someone, send, me, ledger, emitted, levels, grant } = await startXp()
 const { admin } = project
@@ -27,19 +28,22 @@ describe('levels', () => {
     expect((await admin.get('/xp/levels')).data).toEqual(table)
     expect((await (await someone()).get('/client/xp/levels')).data).toEqual(table)
     const put = (body: object) => admin.put('/xp/levels', body)
-    refused(await put({}), 'levels')
-    refused(await put({ levels: listed, generate: { count: 1, base: 1, exponent: 1 } }), 'levels')
-    refused(await put({ levels: [{ level: 1, xp_required: 1 }] }), 'levels', /0 XP/)
-    refused(await put({ levels: [listed[0], { level: 3, xp_required: 9 }] }), 'levels', /numbered/)
-    refused(
+    expectInvalid(await put({}), 'levels')
+    expectInvalid(await put({ levels: listed, generate: { count: 1, base: 1, exponent: 1 } }), 'levels')
+    expectInvalid(await put({ levels: [{ level: 1, xp_required: 1 }] }), 'levels', /0 XP/)
+    expectInvalid(await put({ levels: [listed[0], { level: 3, xp_required: 9 }] }), 'levels', /numbered/)
+    expectInvalid(
       await put({ levels: [listed[0], { level: 2, xp_required: 9 }, { level: 3, xp_required: 9 }] }),
       'levels',
       /rising/,
     )
-    refused(await put({ generate: { count: 3, base: 0.1, exponent: 1 } }), 'levels', /rising/)
-    refused(await put({ generate: { count: 1000, base: 1_000_000_000, exponent: 10 } }), 'generate')
-    refused(await put({ generate: { count: 1001, base: 1, exponent: 1 } }), 'generate.count')
-    refused(await put({ levels: Array.from({ length: 1001 }, (_, n) => ({ level: n + 1, xp_required: n })) }), 'levels')
+    expectInvalid(await put({ generate: { count: 3, base: 0.1, exponent: 1 } }), 'levels', /rising/)
+    expectInvalid(await put({ generate: { count: 1000, base: 1_000_000_000, exponent: 10 } }), 'generate')
+    expectInvalid(await put({ generate: { count: 1001, base: 1, exponent: 1 } }), 'generate.count')
+    expectInvalid(
+      await put({ levels: Array.from({ length: 1001 }, (_, n) => ({ level: n + 1, xp_required: n })) }),
+      'levels',
+    )
     expect((await admin.get('/xp/levels')).data).toEqual(table)
     expect(await levels({ generate: { count: 1000, base: 1, exponent: 1 } })).toHaveLength(1000)
   })
@@ -149,9 +153,9 @@ describe('by hand', () => {
     })
     expect((await grant(user.id, -50)).data).toMatchObject({ amount: -30, total_after: 0, clipped_by: 'total' })
     expect((await grant(user.id, -1)).data).toMatchObject({ amount: 0, total_after: 0 })
-    refused(await grant(user.id, 0), 'amount')
-    refused(await grant(user.id, 1.5), 'amount')
-    refused(await grant(user.id, 1_000_000_001), 'amount')
+    expectInvalid(await grant(user.id, 0), 'amount')
+    expectInvalid(await grant(user.id, 1.5), 'amount')
+    expectInvalid(await grant(user.id, 1_000_000_001), 'amount')
     expect((await grant(randomUUID(), 1)).error?.code).toBe('NOT_FOUND')
     const trail = await project.sql(
       `select changes from app.audit_events where action = 'xp.grant' and target_id = $1 order by position`,
@@ -178,7 +182,7 @@ describe('by hand', () => {
     expect([conflict.status, conflict.error?.code]).toEqual([409, 'IDEMPOTENCY_CONFLICT'])
     // keys are each user's own
     expect((await grant(other.id, 7, 'order 1')).status).toBe(201)
-    refused(await grant(user.id, 7, 'é'), 'Idempotency-Key')
+    expectInvalid(await grant(user.id, 7, 'é'), 'Idempotency-Key')
     // what failed did not use its key up
     expect((await grant(user.id, 0, 'order 2')).status).toBe(400)
     expect((await grant(user.id, 2, 'order 2')).status).toBe(201)
@@ -198,9 +202,9 @@ describe('by hand', () => {
     expect((await server.post('/client/xp/award', { amount: 1 }, key)).status).toBe(201)
     expect((await server.post('/client/xp/award', { amount: 1 }, key)).status).toBe(200)
     expect((await server.post('/client/xp/award', { amount: 2 }, key)).error?.code).toBe('IDEMPOTENCY_CONFLICT')
-    refused(await server.post('/client/xp/award', { amount: 0 }), 'amount')
-    refused(await project.server.post('/client/xp/award', { amount: 5 }), 'app_user_id')
-    refused(await server.post('/client/xp/award', { amount: 5, app_user_id: randomUUID() }), 'app_user_id')
+    expectInvalid(await server.post('/client/xp/award', { amount: 0 }), 'amount')
+    expectInvalid(await project.server.post('/client/xp/award', { amount: 5 }), 'app_user_id')
+    expectInvalid(await server.post('/client/xp/award', { amount: 5, app_user_id: randomUUID() }), 'app_user_id')
     expect((await project.server.post('/client/xp/award', { amount: 5, app_user_id: randomUUID() })).error?.code).toBe(
       'USER_NOT_FOUND',
     )
@@ -210,14 +214,14 @@ describe('by hand', () => {
     // and not through SQL either
     const claims = { 'app.user_id': user.id, 'app.caller': 'user' }
     await expect(
-      project.as('app_user', claims, `select internal.xp_by_hand('${user.id}', 5, null, 'award', null)`),
+      project.as('app_user', claims, `select internal.xp_adjust('${user.id}', 5, null, 'award', null)`),
     ).rejects.toThrow(/server key/)
     const other = await project.user()
     await expect(
       project.as(
         'app_user',
         { ...claims, 'app.caller': 'server_key_user' },
-        `select internal.xp_by_hand('${other.id}', 5, null, 'award', null)`,
+        `select internal.xp_adjust('${other.id}', 5, null, 'award', null)`,
       ),
     ).rejects.toThrow(/that user only/)
     for (const table of ['xp_totals', 'xp_transactions', 'xp_rule_days', 'xp_levels', 'xp_rules'])
@@ -235,7 +239,7 @@ describe('by hand', () => {
         'internal.xp_apply(null)',
         'internal.xp_give(null)',
         `internal.reward__xp('${user.id}', '5', 'x', 'y')`,
-        'internal.xp_judge(null)',
+        'internal.xp_apply_caps(null)',
       ])
         await expect(project.as(role, claims, `select ${call}`), `${role} ${call}`).rejects.toThrow(/permission denied/)
   })

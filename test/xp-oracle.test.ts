@@ -72,7 +72,7 @@ const oracle = () => {
   }
 }
 
-test('random batches of random users give what one by one would give', { timeout: 120_000 }, async () => {
+test('random batches of random users give what one by one would give', { timeout: 180_000 }, async () => {
   harness.setTime('2026-11-21T12:00:00Z')
   for (const rule of rules)
     expect((await project.admin.post('/xp/rules', { name: rule.key, ...rule })).status).toBe(201)
@@ -114,7 +114,7 @@ test('random batches of random users give what one by one would give', { timeout
 })
 
 test('achievements of random batches unlock for those whose count or XP reaches, and pay once', {
-  timeout: 120_000,
+  timeout: 180_000,
 }, async () => {
   const other = await harness.project()
   const criteria = [

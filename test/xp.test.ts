@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { refused, startXp } from '#test/support/xp.ts'
+import { expectInvalid } from '#test/support/refusals.ts'
+import { startXp } from '#test/support/xp.ts'
 
 const { harness, project, rule, someone, send, me, ledger, emitted, grant } = await startXp()
 const { admin } = project
@@ -66,13 +67,13 @@ describe('rules', () => {
       [{ event_filter: { column: 'a', op: 'like a duck', value: 1 } }, 'event_filter'],
       [{ starts_at: '2026-01-02T00:00:00Z', ends_at: '2026-01-02T00:00:00Z' }, 'ends_at'],
     ]
-    for (const [change, field] of wrong) refused(await admin.post('/xp/rules', { ...good, ...change }), field)
+    for (const [change, field] of wrong) expectInvalid(await admin.post('/xp/rules', { ...good, ...change }), field)
     expect((await admin.post('/xp/rules', good)).status).toBe(201)
     const twice = await admin.post('/xp/rules', good)
     expect([twice.status, twice.error?.code, twice.error?.details.field]).toEqual([409, 'CONFLICT', 'key'])
-    refused(await admin.patch('/xp/rules/good', { name: null }), 'name')
-    refused(await admin.patch('/xp/rules/good', { amount: null }), 'amount')
-    refused(await admin.patch('/xp/rules/good', { event_filter: { or: 1 } }), 'event_filter')
+    expectInvalid(await admin.patch('/xp/rules/good', { name: null }), 'name')
+    expectInvalid(await admin.patch('/xp/rules/good', { amount: null }), 'amount')
+    expectInvalid(await admin.patch('/xp/rules/good', { event_filter: { or: 1 } }), 'event_filter')
     expect((await admin.post('/xp/rules', '[]' as never)).error?.code).toBe('INVALID_BODY')
   })
 
@@ -267,11 +268,14 @@ describe('boosts', () => {
     expect([twice.status, twice.error?.code, twice.error?.details.field]).toEqual([409, 'CONFLICT', 'name'])
     await admin.post('/xp/boosts', { name: 'Other', multiplier: 2, is_active: false })
     expect((await admin.patch('/xp/boosts/Other', { name: 'Weekend' })).error?.code).toBe('CONFLICT')
-    refused(await admin.post('/xp/boosts', { name: 'x', multiplier: 0.09 }), 'multiplier')
-    refused(await admin.post('/xp/boosts', { name: 'x', multiplier: 100.1 }), 'multiplier')
-    refused(await admin.post('/xp/boosts', { name: 'x', multiplier: 1, ends_at: '2026-11-21T12:00:00Z' }), 'ends_at')
-    refused(await admin.patch('/xp/boosts/Other', { multiplier: null }), 'multiplier')
-    refused(await admin.post('/xp/boosts', { name: 'x', multiplier: 1, rule_keys: [] }), 'rule_keys')
+    expectInvalid(await admin.post('/xp/boosts', { name: 'x', multiplier: 0.09 }), 'multiplier')
+    expectInvalid(await admin.post('/xp/boosts', { name: 'x', multiplier: 100.1 }), 'multiplier')
+    expectInvalid(
+      await admin.post('/xp/boosts', { name: 'x', multiplier: 1, ends_at: '2026-11-21T12:00:00Z' }),
+      'ends_at',
+    )
+    expectInvalid(await admin.patch('/xp/boosts/Other', { multiplier: null }), 'multiplier')
+    expectInvalid(await admin.post('/xp/boosts', { name: 'x', multiplier: 1, rule_keys: [] }), 'rule_keys')
     expect((await admin.delete('/xp/boosts/Weekend')).data).toEqual({ deleted: true })
     await admin.delete('/xp/boosts/Other')
     for (const answer of [
@@ -319,7 +323,7 @@ describe('boosts', () => {
 
   test('for a segment hold for its members, and must name one', async () => {
     const boost = { name: 'vip', multiplier: 3 }
-    refused(await admin.post('/xp/boosts', { ...boost, segment_id: randomUUID() }), 'segment_id', /a segment/)
+    expectInvalid(await admin.post('/xp/boosts', { ...boost, segment_id: randomUUID() }), 'segment_id', /a segment/)
     const { id: segment_id } = (await admin.post('/segments', { key: 'vips', name: 'VIPs', kind: 'static' })).data
     const member = await someone()
     const stranger = await someone()

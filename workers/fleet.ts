@@ -8,7 +8,7 @@ const batch = 100
 const turnMs = 20_000
 
 /**
- * A chore in every project that is ready, one after the other. It comes to the end in turns, each from where the one before came
+ * Work in every project that is ready, one after the other. It is done in turns, each of which continues where the one before came
  * to, so that it never holds a worker for long and a stop loses nothing of it. A project that fails holds up no other.
  */
 export const forEachTenant = async (

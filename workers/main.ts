@@ -1,16 +1,17 @@
 // npm run worker: background jobs without HTTP, beside servers that run with WORKER=off. Any number, on any machine.
 import { readConfig } from '#server/config.ts'
 import { StartError } from '#server/errors.ts'
+import { announce, createLog } from '#server/log.ts'
 import { stopOnSignals } from '#server/signals.ts'
-import { assemble, createLog, lay, prepare } from '#server/start.ts'
+import { assemble, prepare, startPostgres } from '#server/start.ts'
 
 const main = async (): Promise<void> => {
   const config = readConfig()
   const log = createLog(config)
-  const foundation = await lay(config, log)
+  const foundation = await startPostgres(config, log)
   const running = await assemble(foundation, await prepare(foundation))
   await running.work()
-  process.stdout.write('The worker is running. Ctrl-C stops it.\n')
+  announce('The worker is running', {}, 'The worker is running. Ctrl-C stops it.\n')
   stopOnSignals({
     stop: () => running.stop(),
     endNow: () => running.endNow(),

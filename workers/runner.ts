@@ -27,7 +27,7 @@ const lastStepMs = 2_000
 
 /**
  * How many jobs run at once, by the least urgent kind that a slot takes. Some slots take only what a person waits for, some more
- * that or what follows from requests, and the rest whatever there is: so no number of chores keeps a person waiting.
+ * that or what follows from requests, and the rest any job: so no number of background jobs keeps a person waiting.
  */
 export const slotsOf = (concurrency: number): Readonly<Record<Urgency, number>> => {
   if (concurrency < 3) return { prompt: 0, usual: 0, background: concurrency }
@@ -79,7 +79,7 @@ export const startWorkers = async (
       await Promise.all(runners.map((runner) => runner.stop()))
       stopCancelling()
       stopBeating()
-      await freeJobs(services, jobs, utils, idsOf())
+      await unlockJobs(services, jobs, utils, idsOf())
     },
   }
 }
@@ -93,7 +93,7 @@ const startRunner = (options: RunnerOptions, ids: Set<string>): Promise<Runner> 
   return run({ ...options, events })
 }
 
-/** A job as graphile-worker runs it. One that the stop interrupts is queued again, as it was, for whoever works on. */
+/** A job as graphile-worker runs it. One that the stop interrupts is queued again, unchanged, for another worker. */
 const taskOf =
   (services: Services, jobs: pg.Pool, task: Job): Task =>
   async (payload, helpers) => {
@@ -121,7 +121,7 @@ const taskOf =
     }
   }
 
-/** Steps of background work are transactions that are safe to run again: one that outlasts the wish to stop is cancelled. */
+/** Steps of background work are transactions that are safe to run again: one that outlasts the request to stop is cancelled. */
 const cancelLastSteps = ({ database, log }: Services): (() => void) => {
   const began = performance.now()
   const timer = setInterval(() => {
@@ -135,7 +135,7 @@ const cancelLastSteps = ({ database, log }: Services): (() => void) => {
 }
 
 /** Leaves no job locked by workers that are no more, whatever kept them from unlocking it. */
-const freeJobs = async (services: Services, jobs: pg.Pool, utils: WorkerUtils, ids: readonly string[]) => {
+const unlockJobs = async (services: Services, jobs: pg.Pool, utils: WorkerUtils, ids: readonly string[]) => {
   // graphile-worker does not wait for the query that removes a finished job, and none may be unlocked before it is removed
   const until = performance.now() + 1000
   while (jobs.idleCount < jobs.totalCount && performance.now() < until) await sleep(10)
@@ -148,7 +148,7 @@ const freeJobs = async (services: Services, jobs: pg.Pool, utils: WorkerUtils, i
   await utils.release()
 }
 
-/** A runner gives up when it loses the database for long: begin again until we are told to stop. */
+/** A runner gives up when it loses the database for long: start again until the process is stopped. */
 const keepRunning = async (services: Services, start: () => Promise<Runner>): Promise<Workers> => {
   const { asked } = services.stopping
   let current = await start()
@@ -183,7 +183,7 @@ const keepRunning = async (services: Services, start: () => Promise<Runner>): Pr
 const call = (services: Services, name: string, args: Record<string, unknown>) =>
   services.database.call(services.control, 'control_worker', { caller: 'worker' }, name, args)
 
-/** graphile-worker leaves a dead worker's jobs locked for four hours: whoever lives frees them after some seconds. */
+/** graphile-worker leaves a dead worker's jobs locked for four hours: live workers unlock them after some seconds. */
 const keepAlive = (
   services: Services,
   ids: () => string[],

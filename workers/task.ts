@@ -4,7 +4,7 @@ import type { Services } from '#server/services.ts'
 
 /**
  * Who waits for work. `prompt`: a person, and it is short; some places are kept for it. `usual`: what follows from requests.
- * `background`: statistics, chores, and whatever may take long; it never has all places.
+ * `background`: statistics, maintenance, and everything that may take long; it never occupies all slots.
  */
 export type Urgency = 'prompt' | 'usual' | 'background'
 export const urgencies: readonly Urgency[] = ['prompt', 'usual', 'background']
@@ -27,9 +27,20 @@ export type OutboxRow = {
   readonly key: string | null
   readonly payload: Record<string, unknown>
   readonly attempts: number
-  /** Which lease this is: only the newest may settle the row. */
+  /** Which lease this is: only the newest may finish the row. */
   readonly lease: number
+  /** What internal.outbox_begun has for this task; absent from a tenant that waits for its migration. */
+  readonly begun?: unknown
 }
+
+/** The result of a task whose row a function of its own has settled. */
+export const finished = Symbol('finished')
+
+/**
+ * Calls an api function that settles the task's row in its own transaction, which spares a round trip: it takes `row_id`, `lease`,
+ * `rules` and `is_last` besides these arguments, and answers as api.webhook_attempt_finish does.
+ */
+export type Finish = (name: string, args: Arguments) => Promise<typeof finished>
 
 export type TenantContext = {
   readonly services: Services
@@ -55,12 +66,12 @@ export type Share = {
   readonly atOnce?: number
 }
 
-/** Work of a tenant's outbox: answers when it is due again, or null when it is done. A throw is retried with back-off. */
+/** Work of a tenant's outbox: answers when it is due again, null when it is done, or that it is finished. A throw is retried with back-off. */
 export type OutboxTask = {
   readonly kind: 'outbox'
   readonly name: string
   readonly share: Share
-  readonly run: (context: TenantContext, row: OutboxRow) => Promise<Date | null>
+  readonly run: (context: TenantContext, row: OutboxRow, finish: Finish) => Promise<Date | null | typeof finished>
 }
 
 /** Declares a job; without an urgency it is `background`. */

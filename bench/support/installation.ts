@@ -6,8 +6,15 @@ import { type Cluster, connectAdmin, targetOf } from '#server/database/cluster.t
 import type { Target } from '#server/database/pools.ts'
 import { tenantName } from '#server/database/prepare.ts'
 import { createSecrets } from '#server/secrets.ts'
-import { lay } from '#server/start.ts'
-import { ask, endServer, type ServerProcess, startServer, tellStory, temporaryFolder } from '#test/support/process.ts'
+import { startPostgres } from '#server/start.ts'
+import {
+  ask,
+  createTestProject,
+  endServer,
+  type ServerProcess,
+  startServer,
+  temporaryFolder,
+} from '#test/support/process.ts'
 import type { CallerCommand } from './caller.ts'
 import { type Child, startChild } from './child.ts'
 
@@ -27,7 +34,7 @@ export const install = async (): Promise<Installation> => {
   const dataDir = await temporaryFolder()
   const secretsKey = randomBytes(32).toString('base64')
   const environment = { DATA_DIR: dataDir, SECRETS_KEY: secretsKey, LOG_LEVEL: 'warn' }
-  const { postgres } = await lay(readConfig(environment), pino({ level: 'warn' }))
+  const { postgres } = await startPostgres(readConfig(environment), pino({ level: 'warn' }))
   const cluster = { id: 'bench', dsn: postgres.dsn, socketDirectory: postgres.socketDirectory }
   const { version, postmaster } = await identify(cluster)
   const servers: ServerProcess[] = []
@@ -96,7 +103,7 @@ export const signIn = async (url: string, key: Readonly<Record<string, string>>)
 /** Sign-ups and sign-ins are limited per address: each comes from one of its own. */
 export const address = () => ({ 'x-forwarded-for': `10.${randomBytes(3).join('.')}` })
 
-export type Story = {
+export type Scenario = {
   readonly server: ServerProcess
   readonly projectId: string
   readonly database: string
@@ -108,10 +115,10 @@ export type Story = {
 }
 
 /** A server, a ready project and signed-in users. */
-export const tell = async (installation: Installation, users: number): Promise<Story> => {
+export const createScenario = async (installation: Installation, users: number): Promise<Scenario> => {
   const { cluster, secretsKey } = installation
   const server = await installation.serve()
-  const { projectId, key } = await tellStory(server.url)
+  const { projectId, key } = await createTestProject(server.url)
   const signedIn: User[] = []
   for (let count = 0; count < users; count += 1) signedIn.push(await signIn(server.url, key))
   const database = tenantName('trellis', projectId)

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { root } from '#server/database/files.ts'
 import { freePort } from '#test/support/process.ts'
-import { asAdmin, type Installation, type Story } from './installation.ts'
+import { asAdmin, type Installation, type Scenario } from './installation.ts'
 import { binary, tokenOf } from './postgrest.ts'
 
 export type Request = {
@@ -38,7 +38,7 @@ export type Notes = {
 }
 
 /** Roles of their own, under the same policy as ours. */
-export const shareNotes = ({ cluster }: Installation, { database }: Story, password: string) =>
+export const shareNotes = ({ cluster }: Installation, { database }: Scenario, password: string) =>
   asAdmin(
     cluster,
     database,
@@ -91,17 +91,21 @@ export const started = async (child: ChildProcess, peer: Omit<Peer, 'end' | 'pid
   return whole
 }
 
-export const startPostgrestOnNotes = async (story: Story, notes: Notes, password: string): Promise<Peer | null> => {
+export const startPostgrestOnNotes = async (
+  scenario: Scenario,
+  notes: Notes,
+  password: string,
+): Promise<Peer | null> => {
   const found = binary()
   if (!found) return null
   const secret = randomBytes(32).toString('hex')
   const folder = await mkdtemp(join(tmpdir(), 'trellis-postgrest-'))
   const port = await freePort()
-  const { host, port: postgresPort } = story.target
+  const { host, port: postgresPort } = scenario.target
   await writeFile(
     join(folder, 'postgrest.conf'),
     [
-      `db-uri = "postgres://web_authenticator:${password}@/${story.database}?host=${encodeURIComponent(host)}&port=${postgresPort}"`,
+      `db-uri = "postgres://web_authenticator:${password}@/${scenario.database}?host=${encodeURIComponent(host)}&port=${postgresPort}"`,
       'db-schemas = "collections"',
       'db-anon-role = "web_anon"',
       'db-pool = 10',
@@ -116,7 +120,7 @@ export const startPostgrestOnNotes = async (story: Story, notes: Notes, password
     env: { PATH: process.env['PATH'] },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
-  const userId = story.users[0]?.userId ?? ''
+  const userId = scenario.users[0]?.userId ?? ''
   const headers = { authorization: `Bearer ${tokenOf(secret, userId)}` }
   const url = `http://127.0.0.1:${port}/notes`
   const get = (query: string, more = {}): Request => ({
@@ -151,11 +155,15 @@ export const startPostgrestOnNotes = async (story: Story, notes: Notes, password
 
 export const peers = join(root, 'bench/peers')
 
-export const startPostgraphileOnNotes = async (story: Story, notes: Notes, password: string): Promise<Peer | null> => {
+export const startPostgraphileOnNotes = async (
+  scenario: Scenario,
+  notes: Notes,
+  password: string,
+): Promise<Peer | null> => {
   if (!existsSync(join(peers, 'node_modules/postgraphile'))) return null
   const port = await freePort()
-  const { host, port: postgresPort } = story.target
-  const userId = story.users[0]?.userId ?? ''
+  const { host, port: postgresPort } = scenario.target
+  const userId = scenario.users[0]?.userId ?? ''
   const child = spawn(process.execPath, [join(peers, 'postgraphile.mjs')], {
     cwd: peers,
     env: {
@@ -164,7 +172,7 @@ export const startPostgraphileOnNotes = async (story: Story, notes: Notes, passw
       GRAPHILE_ENV: 'production',
       PORT: String(port),
       USER_ID: userId,
-      DSN: `postgres://web_authenticator:${password}@/${story.database}?host=${encodeURIComponent(host)}&port=${postgresPort}`,
+      DSN: `postgres://web_authenticator:${password}@/${scenario.database}?host=${encodeURIComponent(host)}&port=${postgresPort}`,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -1,5 +1,5 @@
 // A collection of a million rows of ten thousand owners, and one that everybody reads.
-import { asAdmin, type Installation, type Story } from './installation.ts'
+import { asAdmin, type Installation, type Scenario } from './installation.ts'
 
 const columns = [
   { name: 'title', type: 'text' },
@@ -38,13 +38,13 @@ const indexes = (name: string) => `
 /** `notes` is everybody's own, `board` is public; both have an index for each operator that one serves. */
 export const fillNotes = async (
   { cluster }: Installation,
-  story: Story,
+  scenario: Scenario,
   rows: number,
   owners: number,
 ): Promise<void> => {
-  const run = (text: string) => asAdmin(cluster, story.database, text)
+  const run = (text: string) => asAdmin(cluster, scenario.database, text)
   await run(`insert into app.users (display_name, created_at)
-             select 'owner ' || n, internal.now() + n * interval '1 microsecond' from generate_series(1, ${owners - story.users.length}) as n`)
+             select 'owner ' || n, internal.now() + n * interval '1 microsecond' from generate_series(1, ${owners - scenario.users.length}) as n`)
   for (const [name, policy] of [
     ['notes', 'owner'],
     ['board', 'public'],

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '#test/support/process.ts'
-import { asAdmin, type Installation, type Story } from './installation.ts'
+import { asAdmin, type Installation, type Scenario } from './installation.ts'
 import { type Notes, type Peer, peers, type Request, started } from './note_peers.ts'
 
 const database = 'bench_parse'
@@ -42,7 +42,7 @@ const fill = (owner: string, rows: number, owners: number) => `
 
 export const startParseOnNotes = async (
   { cluster }: Installation,
-  { target }: Story,
+  { target }: Scenario,
   notes: Notes,
   { rows, owners, password }: { readonly rows: number; readonly owners: number; readonly password: string },
 ): Promise<Peer | null> => {

@@ -1,7 +1,7 @@
 // What Postgres makes of compiled statements: which index serves, and what policies cost.
 import pg from 'pg'
 import { adminConfig } from '#server/database/cluster.ts'
-import type { Installation, Story } from './installation.ts'
+import type { Installation, Scenario } from './installation.ts'
 import { median } from './numbers.ts'
 
 export type Plans = {
@@ -48,12 +48,12 @@ const ratio = async (one: () => Promise<unknown>, other: () => Promise<unknown>,
   return median(times[0].slice(10)) / median(times[1].slice(10))
 }
 
-export const readPlans = async ({ cluster }: Installation, story: Story): Promise<Plans> => {
-  const { host, port, user, password } = story.target
-  const asUser = new pg.Client({ host, port, user, password, database: story.database })
-  const asOwner = new pg.Client({ ...adminConfig(cluster, story.database, false) })
+export const readPlans = async ({ cluster }: Installation, scenario: Scenario): Promise<Plans> => {
+  const { host, port, user, password } = scenario.target
+  const asUser = new pg.Client({ host, port, user, password, database: scenario.database })
+  const asOwner = new pg.Client({ ...adminConfig(cluster, scenario.database, false) })
   await Promise.all([asUser.connect(), asOwner.connect()])
-  const userId = story.users[0]?.userId ?? ''
+  const userId = scenario.users[0]?.userId ?? ''
   await asUser.query('set role app_user')
   await asUser.query('select set_config($1, $2, false)', ['app.user_id', userId])
   let named = 0

@@ -6,7 +6,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { freePort } from '#test/support/process.ts'
-import { asAdmin, type Installation, type Story } from './installation.ts'
+import { asAdmin, type Installation, type Scenario } from './installation.ts'
 
 export type Postgrest = {
   readonly pid: number
@@ -58,17 +58,17 @@ export const tokenOf = (secret: string, subject: string): string => {
 }
 
 /** PostgREST on the same tenant database, over the same socket, with as many connections; null where it is not installed. */
-export const startPostgrest = async ({ cluster }: Installation, story: Story): Promise<Postgrest | null> => {
+export const startPostgrest = async ({ cluster }: Installation, scenario: Scenario): Promise<Postgrest | null> => {
   const found = binary()
   if (!found) return null
   const [password, secret] = [randomBytes(24).toString('base64url'), randomBytes(32).toString('hex')]
-  await asAdmin(cluster, story.database, grants(story.database, password))
+  await asAdmin(cluster, scenario.database, grants(scenario.database, password))
   const folder = await mkdtemp(join(tmpdir(), 'trellis-postgrest-'))
   const config = join(folder, 'postgrest.conf')
   const port = await freePort()
-  const { host, port: postgresPort } = story.target
+  const { host, port: postgresPort } = scenario.target
   const lines = [
-    `db-uri = "postgres://web_authenticator:${password}@/${story.database}?host=${encodeURIComponent(host)}&port=${postgresPort}"`,
+    `db-uri = "postgres://web_authenticator:${password}@/${scenario.database}?host=${encodeURIComponent(host)}&port=${postgresPort}"`,
     'db-schemas = "app, web"',
     'db-anon-role = "web_anon"',
     'db-pool = 10',
@@ -83,7 +83,7 @@ export const startPostgrest = async ({ cluster }: Installation, story: Story): P
     said = (said + chunk).slice(-2000)
   })
   const ended = once(child, 'exit')
-  const userId = story.users[0]?.userId ?? ''
+  const userId = scenario.users[0]?.userId ?? ''
   const postgrest: Postgrest = {
     pid: child.pid ?? 0,
     version: found.version,

@@ -1,40 +1,74 @@
 // A DBA's db:reload, from a copy of this program in which a function or a policy was changed.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFile, cp, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
+import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connectAdmin } from '#server/database/cluster.ts'
 import { readProgram, root } from '#server/database/files.ts'
-import { loadProgram } from '#server/database/load.ts'
+import { migrateDatabase } from '#server/database/migrate.ts'
+import { createLoader } from '#server/database/replay.ts'
+import { fingerprintOf } from '#server/database/state.ts'
+import { postgresCpu } from './cpu.ts'
 import type { Installation } from './installation.ts'
 import { figure, table } from './numbers.ts'
 
-export type Reloaded = { readonly seconds: number; readonly said: string }
+export type Reloaded = { readonly seconds: number; readonly postgresSeconds: number; readonly said: string }
 
 const folders = ['server', 'workers', 'scripts', 'sql', 'db', 'functions', 'policies', 'package.json']
 
 export type Copy = { readonly folder: string; remove(): Promise<void> }
 
-/** A copy of the program, in which the functions and policies of tenants may differ in a comment: one area's, or all. */
-export const copyProgram = async (changed: 'nothing' | 'one area' | 'all'): Promise<Copy> => {
+/**
+ * What differs in a copy: a comment at the end of the files of one area or of all, a line in the body of every function and the text of every
+ * policy, one policy, or a migration with the functions and policies of its area.
+ */
+export type Changed = 'nothing' | 'one area' | 'every file' | 'every definition' | 'one policy' | 'a migration'
+
+const comment = '\n-- changed\n'
+
+const edits: Readonly<Record<Changed, (name: string, text: string) => string>> = {
+  nothing: (_name, text) => text,
+  'one area': (name, text) => (name === 'settings.sql' ? text + comment : text),
+  'every file': (_name, text) => text + comment,
+  'every definition': (_name, text) =>
+    text
+      .replaceAll(/\bas \$\$\n/g, 'as $$$$\n-- changed\n')
+      .replaceAll(/^( *using \()/gm, '$1true and ')
+      .replaceAll(/^( *with check \()/gm, '$1true and ') + comment,
+  'one policy': (name, text) => (name === 'push_tokens.sql' ? text.replace('using (', 'using (true and ') : text),
+  'a migration': (name, text) => (name === 'push_tokens.sql' ? text + comment : text),
+}
+
+/** A copy of the program in which the functions and policies of tenants differ. */
+export const copyProgram = async (changed: Changed): Promise<Copy> => {
   const folder = await mkdtemp(join(tmpdir(), 'trellis-reload-'))
   for (const name of folders) await cp(join(root, name), join(folder, name), { recursive: true })
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
   for (const kind of ['functions', 'policies']) {
     const base = join(folder, kind, 'tenant')
-    for (const name of await readdir(base, { recursive: true })) {
-      const isWanted = changed === 'all' || (changed === 'one area' && name === 'settings.sql')
-      if (isWanted && name.endsWith('.sql')) await appendFile(join(base, name), '\n-- changed\n')
+    for (const name of (await readdir(base, { recursive: true })).filter((one) => one.endsWith('.sql'))) {
+      const text = await readFile(join(base, name), 'utf8')
+      await writeFile(join(base, name), edits[changed](name, text))
     }
   }
+  if (changed === 'a migration')
+    await writeFile(
+      join(folder, 'db/tenant/migrations/20991231000000_push_tokens.sql'),
+      '-- migrate:up\nalter table app.push_tokens add column bench text;\n\n-- migrate:down\nalter table app.push_tokens drop column bench;\n',
+    )
   return { folder, remove: () => rm(folder, { recursive: true, force: true }) }
 }
 
-/** `npm run db:reload` of the program in this folder: seconds from its start to its end. */
-export const reload = async (folder: string, { dataDir, secretsKey }: Installation): Promise<Reloaded> => {
+/** `npm run db:reload`, or db:migrate, of the program in this folder: seconds from its start to its end, and what Postgres worked meanwhile. */
+export const reload = async (
+  folder: string,
+  { dataDir, secretsKey, postmaster }: Installation,
+  command: 'reload' | 'migrate' = 'reload',
+): Promise<Reloaded> => {
   const began = performance.now()
-  const child = spawn(process.execPath, [join(folder, 'scripts/database.ts'), 'reload'], {
+  const cpu = postgresCpu(postmaster)
+  const child = spawn(process.execPath, [join(folder, 'scripts/database.ts'), command], {
     cwd: folder,
     env: { PATH: process.env['PATH'], DATA_DIR: dataDir, SECRETS_KEY: secretsKey },
   })
@@ -44,13 +78,22 @@ export const reload = async (folder: string, { dataDir, secretsKey }: Installati
       said += chunk
     })
   const [code] = await once(child, 'exit')
-  if (code !== 0) throw new Error(`db:reload ended with ${code}: ${said}`)
-  return { seconds: (performance.now() - began) / 1000, said }
+  if (code !== 0) throw new Error(`db:${command} ended with ${code}: ${said}`)
+  const seconds = (performance.now() - began) / 1000
+  return { seconds, postgresSeconds: (postgresCpu(postmaster) - cpu) / 1e6, said }
 }
 
-/** Which statements take the time when this program is applied to one tenant that nobody uses. */
-export const profileReload = async ({ cluster }: Installation, database: string, folder: string): Promise<string> => {
-  const client = await connectAdmin(cluster, database)
+/** Which statements take the time when this program is applied to a tenant that nobody uses, after another one. */
+export const profileReload = async (
+  { cluster }: Installation,
+  databases: readonly [string, string],
+  folder: string,
+): Promise<string> => {
+  const loader = createLoader()
+  const program = await readProgram('tenant', folder)
+  // the first is loaded file by file; the profile is of the second, as of all others
+  await migrateDatabase(cluster, databases[0], program, { loader })
+  const client = await connectAdmin(cluster, databases[1])
   const sums = new Map<string, { milliseconds: number; times: number }>()
   const query = client.query.bind(client) as (text: string, values?: unknown[]) => Promise<unknown>
   const timed = async (text: string, values?: unknown[]) => {
@@ -66,7 +109,9 @@ export const profileReload = async ({ cluster }: Installation, database: string,
   }
   const began = performance.now()
   try {
-    await loadProgram(Object.assign(client, { query: timed }), await readProgram('tenant', folder))
+    const watched = Object.assign(client, { query: timed })
+    const from = await fingerprintOf(watched)
+    await loader.load(watched, program, `${cluster.id} ${from} `)
   } finally {
     await client.end()
   }

@@ -1,4 +1,4 @@
--- Backfills of achievements as operations: control keeps them, their job works in the project's own database.
+-- Operations for backfills of achievements: control stores the operation, its job works in the project's own database.
 create or replace function internal.achievements_operation(project_id uuid, input jsonb) returns uuid
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -9,7 +9,7 @@ begin
   return operation_id;
 end $$;
 comment on function internal.achievements_operation is
-  'Starts the backfill of an achievement in one of the caller''s own projects, which operation_start sees to; the trail of audits shows it.';
+  'Starts the backfill of an achievement in one of the caller''s own projects: internal.operation_start queues its job. Audited.';
 
 create or replace function api.achievements_backfill_start(project_id uuid, input jsonb) returns api.reply
 language plpgsql volatile as $$

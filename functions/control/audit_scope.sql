@@ -1,4 +1,4 @@
--- Whose trail a change in control belongs to.
+-- The audit scope of a change in the control database.
 create or replace function internal.audit_scope(area text default null, changed jsonb default null) returns uuid
 language sql stable as $$
   select coalesce(

@@ -1,4 +1,4 @@
--- Recounts of challenges as operations: control keeps them, their job works in the project's own database.
+-- Operations for recounts of challenges: control stores the operation, its job works in the project's own database.
 create or replace function internal.challenges_operation(project_id uuid, challenge_id uuid) returns uuid
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -10,7 +10,7 @@ begin
   return operation_id;
 end $$;
 comment on function internal.challenges_operation is
-  'Starts the recount of a challenge in one of the caller''s own projects, which operation_start sees to; the trail of audits shows it.';
+  'Starts the recount of a challenge in one of the caller''s own projects: internal.operation_start queues its job. Audited.';
 
 create or replace function api.challenges_recompute_start(project_id uuid, challenge_id uuid) returns api.reply
 language plpgsql volatile as $$

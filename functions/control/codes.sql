@@ -1,18 +1,18 @@
--- Sign-in codes by mail. A request does the same for an address with an account and for one without: who is behind it is asked by
+-- Sign-in codes by mail. Against user enumeration, a request does the same for an address with an account and without one: the account is read by
 -- the job that sends the mail, and by the sign-in itself.
-create or replace function internal.start_code(mailbox text, id uuid, code_mac text) returns void
+create or replace function internal.code_start(mailbox text, id uuid, code_mac text) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   if internal.caller() <> 'sign_in' then
     raise exception 'codes are made for those who sign in';
   end if;
   insert into app.developer_codes as c (mailbox, id, code_mac, expires_at, created_at)
-  values (start_code.mailbox, start_code.id, start_code.code_mac, internal.now() + interval '10 minutes', internal.now())
+  values (code_start.mailbox, code_start.id, code_start.code_mac, internal.now() + interval '10 minutes', internal.now())
   on conflict on constraint developer_codes_pkey do update
      set id = excluded.id, code_mac = excluded.code_mac, wrong = 0, expires_at = excluded.expires_at, created_at = excluded.created_at;
-  perform internal.add_job('codes__mail', json_build_object('code_id', start_code.id), 'code ' || start_code.id);
+  perform internal.add_job('codes__mail', json_build_object('code_id', code_start.id), 'code ' || code_start.id);
 end $$;
-comment on function internal.start_code is 'Stores a code of ten minutes in the place of the former one, and queues its mail, in this transaction.';
+comment on function internal.code_start is 'Stores a code of ten minutes in the place of the former one, and queues its mail, in this transaction.';
 
 create or replace function api.code_mailbox(email text) returns api.reply
 language plpgsql stable as $$
@@ -23,12 +23,12 @@ begin
   return internal.reply(200, json_build_object('mailbox', internal.email_mailbox(code_mailbox.email)));
 end $$;
 comment on function api.code_mailbox is
-  'The mailbox of an address: what limits count against and codes are bound to. Looks at no account. Refuses 400 INVALID_INPUT.';
+  'The mailbox of an address: what limits count against and codes are bound to. Reads no account. Refuses 400 INVALID_INPUT.';
 
 create or replace function api.code_request(mailbox text, code_id uuid, code_mac text) returns api.reply
 language plpgsql volatile as $$
 begin
-  perform internal.start_code(code_request.mailbox, code_request.code_id, code_request.code_mac);
+  perform internal.code_start(code_request.mailbox, code_request.code_id, code_request.code_mac);
   return internal.reply(200, '{"ok": true}');
 end $$;
 comment on function api.code_request is 'Starts a sign-in by code. The answer, and the work, are the same whether or not there is an account.';
@@ -44,7 +44,7 @@ $$;
 comment on function api.code_mail is
   'For the job: where a code goes, always the address that the account was opened with. null when there is no account, or the code is used, replaced or expired.';
 
-create or replace function internal.take_back_account(developer_id uuid) returns void
+create or replace function internal.account_reclaim(developer_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   sessions int;
@@ -54,18 +54,18 @@ begin
     raise exception 'accounts are taken back by proof of their address, not by %', internal.caller();
   end if;
   update app.developers d set password_hash = null, oauth_providers = '{}', updated_at = internal.now()
-   where d.id = take_back_account.developer_id;
+   where d.id = account_reclaim.developer_id;
   update app.developer_sessions s set ended_at = internal.now(), end_reason = 'taken_back'
-   where s.developer_id = take_back_account.developer_id and s.ended_at is null;
+   where s.developer_id = account_reclaim.developer_id and s.ended_at is null;
   get diagnostics sessions = row_count;
   update app.developer_tokens t set revoked_at = internal.now(), updated_at = internal.now()
-   where t.developer_id = take_back_account.developer_id and t.revoked_at is null;
+   where t.developer_id = account_reclaim.developer_id and t.revoked_at is null;
   get diagnostics tokens = row_count;
-  perform internal.audit_developer('developer.taken_back', take_back_account.developer_id,
+  perform internal.audit_developer('developer.taken_back', account_reclaim.developer_id,
                                    json_build_object('sessions', json_build_array(sessions, 0), 'tokens', json_build_array(tokens, 0)));
-  perform internal.changed('developer:' || take_back_account.developer_id);
+  perform internal.changed('developer:' || account_reclaim.developer_id);
 end $$;
-comment on function internal.take_back_account is
+comment on function internal.account_reclaim is
   'Removes every way into an account that was there before its address was proved: password, providers, sign-ins, personal access tokens. The account''s row must be locked.';
 
 create or replace function api.code_verify(sid uuid, refresh_hash text, mailbox text, code_mac text, own_sid uuid default null,
@@ -92,11 +92,11 @@ begin
   end if;
   if not them.email_verified then
     -- anybody can sign up with anybody's address: unless the proof comes from the account's own sign-in, or right after it from the same
-    -- place, as of a console that signs up and verifies in one sitting, whoever opened it is somebody else
+    -- place, as of a console that signs up and verifies in one session, the person who signed up is somebody else
     if not exists (select from app.developer_sessions s
                     where s.developer_id = them.id and s.ended_at is null and s.expires_at > internal.now()
                       and (s.id = code_verify.own_sid or s.ip = code_verify.ip and s.created_at > internal.now() - interval '1 hour')) then
-      perform internal.take_back_account(them.id);
+      perform internal.account_reclaim(them.id);
     end if;
     update app.developers d set email_verified = true, updated_at = internal.now() where d.id = them.id returning d.* into them;
   end if;

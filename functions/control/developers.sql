@@ -57,7 +57,7 @@ begin
     perform internal.fail(400, 'DISPOSABLE_EMAIL', 'This is an address of a throw-away inbox.', '{"field": "email"}');
   end if;
   if developer_signup.invite_hash is not null then
-    invite_id := internal.invite_take(developer_signup.invite_hash, developer_signup.request_access);
+    invite_id := internal.invite_lock(developer_signup.invite_hash, developer_signup.request_access);
   elsif developer_signup.signup_mode <> 'open' then
     perform internal.fail(403, 'INVITE_REQUIRED', 'Signing up needs an invite code.', developer_signup.request_access);
   end if;
@@ -157,7 +157,7 @@ language sql stable as $$
       from app.developers d where d.id = developer_own_password.developer_id))
 $$;
 comment on function api.developer_own_password is
-  'For the server alone: the stored hash that a current password is checked against, or null when the account is gone. Only control_auth may ask.';
+  'For the server alone: the stored hash that a current password is checked against, or null when the account was deleted. Only control_auth may ask.';
 
 create or replace function internal.developer_own_json() returns json
 language sql stable security definer set search_path = '' as $$
@@ -262,18 +262,16 @@ begin
   update app.developer_sessions s set ended_at = internal.now(), end_reason = 'ended'
    where s.id = developer_session_end.session_id and s.developer_id = internal.developer_id()
      and s.ended_at is null and s.expires_at > internal.now();
-  if not found then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such sign-in.');
-  end if;
+  perform internal.check_found(found, 'sign-in');
   perform internal.changed('session:' || developer_session_end.session_id);
-  return internal.reply(200, '{"deleted": true}');
+  return internal.reply_deleted();
 end $$;
 comment on function api.developer_session_end is 'Ends one live sign-in of the caller. Refuses 404 NOT_FOUND, also for another developer''s.';
 
 create or replace function internal.audit_developer(action text, developer_id uuid, changes json) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  -- whoever signs in has no name before: the row says it was the account itself
+  -- a caller who signs in has no identity yet: the audit row names the account itself
   if internal.caller() = 'sign_in' then
     perform set_config('app.actor', (coalesce(internal.actor()::jsonb, '{}')
                                      || jsonb_build_object('type', 'developer', 'id', audit_developer.developer_id))::text, true);
@@ -360,7 +358,7 @@ create or replace trigger tg_projects__account_state_gone
   for each row when (old.tier <> 'free' and old.deleted_at is null)
   execute function internal.tg_projects__account_state();
 
-create or replace function internal.forget_accounts() returns void
+create or replace function internal.purge_accounts() returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   if internal.caller() <> 'worker' then
@@ -370,4 +368,4 @@ begin
   delete from app.developer_token_secrets s where s.ends_at < internal.now() - interval '1 day';
   delete from app.developer_tokens t where coalesce(t.revoked_at, t.expires_at) < internal.now() - interval '90 days';
 end $$;
-comment on function internal.forget_accounts is 'Daily: codes and token texts that have ended, and tokens that ended 90 days ago.';
+comment on function internal.purge_accounts is 'Daily: codes and token texts that have ended, and tokens that ended 90 days ago.';

@@ -1,4 +1,4 @@
--- Domains of projects, as far as other areas ask about them.
+-- Domains of projects: the functions that other areas use.
 comment on index app.domains_verified_once is '409 DOMAIN_TAKEN domain: Another project has proved that it owns this domain.';
 
 create or replace function internal.domain_put(project_id uuid, domain text, kind text, status text default 'pending') returns uuid

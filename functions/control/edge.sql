@@ -1,4 +1,4 @@
--- What the edge must know of a request before it reaches a tenant: whose key it is, where the project lives, how its tokens are
+-- Look-ups that fill the server's project cache: whose API key it is, where the project's database is, how its tokens are
 -- signed. The server keeps the answers for at most 30 seconds.
 create or replace function internal.edge_json(project_id uuid) returns json
 language sql stable as $$
@@ -14,7 +14,7 @@ language sql stable as $$
     left join app.tenants t on t.project_id = p.id
    where p.id = edge_json.project_id and p.deleted_at is null
 $$;
-comment on function internal.edge_json is 'A project for the edge, or null.';
+comment on function internal.edge_json is 'A project as the server''s project cache holds it, or null.';
 
 create or replace function api.edge_key(key_hash text) returns api.reply
 language plpgsql volatile as $$
@@ -38,4 +38,4 @@ create or replace function api.edge_project(project_id uuid) returns api.reply
 language sql stable as $$
   select internal.reply(200, internal.edge_json(edge_project.project_id))
 $$;
-comment on function api.edge_project is 'A project for the edge, or null.';
+comment on function api.edge_project is 'A project as the server''s project cache holds it, or null.';

@@ -1,4 +1,4 @@
--- Operations on a project's events: control keeps them, their jobs work in the project's own database.
+-- Operations on a project's events: control stores them, their jobs work in the project's own database.
 create or replace function internal.events_operation(project_id uuid, type text, input jsonb) returns uuid
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -9,12 +9,12 @@ begin
   end if;
   operation_id := internal.operation_start(events_operation.project_id, events_operation.type,
                                            replace(events_operation.type, '.', '__'), events_operation.input);
-  perform internal.audit(events_operation.type, 'events', operation_id::text, internal.asked_for(events_operation.input), 202,
+  perform internal.audit(events_operation.type, 'events', operation_id::text, internal.operation_input_changes(events_operation.input), 202,
                          events_operation.project_id);
   return operation_id;
 end $$;
 comment on function internal.events_operation is
-  'Starts the deletion or the replay of events of one of the caller''s own projects, which operation_start sees to; the trail of audits shows it.';
+  'Starts the deletion or the replay of events of one of the caller''s own projects: internal.operation_start queues its job. Audited.';
 
 create or replace function api.events_operation_start(project_id uuid, type text, input jsonb) returns api.reply
 language plpgsql volatile as $$

@@ -1,5 +1,5 @@
--- The fleet as jobs see it: making databases, bringing them to the newest program, waking them.
-create or replace function api.provision_begin(project_id uuid) returns api.reply
+-- Functions for jobs over all project databases: provisioning, migration, sweeps, workers' heartbeats.
+create or replace function api.tenant_get(project_id uuid) returns api.reply
 language plpgsql volatile as $$
 declare
   tenant app.tenants;
@@ -7,13 +7,13 @@ begin
   select t.* into tenant
     from app.tenants t
     join app.projects p on p.id = t.project_id and p.deleted_at is null
-   where t.project_id = provision_begin.project_id;
+   where t.project_id = tenant_get.project_id;
   return internal.reply(200, case when tenant.project_id is not null then json_build_object(
     'project_id', tenant.project_id, 'cluster_id', tenant.cluster_id, 'database_name', tenant.database_name,
     'status', tenant.status, 'steps', tenant.steps, 'attempt', tenant.attempt,
     'is_gone', internal.database_is_gone(tenant)) end);
 end $$;
-comment on function api.provision_begin is 'What to make for a project, or null when the project is deleted.';
+comment on function api.tenant_get is 'A project''s tenant: its cluster, database and provisioning state; null when the project is deleted.';
 
 create or replace function internal.database_is_gone(t app.tenants) returns boolean
 language sql immutable
@@ -30,7 +30,7 @@ language sql stable as $$
      and case when d.name is null then t.status = 'ready' else internal.database_is_gone(t) end
 $$;
 comment on function api.fleet_moved is
-  'Projects of a cluster that control takes for ready and whose database is not among these, and those that it takes for gone and whose database is.';
+  'Projects of a cluster that control records as ready but whose database is not in this list, and those recorded as lost whose database is.';
 
 create or replace function api.tenant_seen(project_id uuid, attempt int, is_there boolean) returns api.reply
 language plpgsql volatile as $$
@@ -50,7 +50,7 @@ begin
                                                                                 else 'pending' end) order by s.n)
                     from jsonb_array_elements(t.steps) with ordinality as s (value, n))
    where t.project_id = tenant_seen.project_id
-     -- a database that was made anew since is another one
+     -- a database that was created again since then is a different one
      and t.attempt = tenant_seen.attempt
      and case when tenant_seen.is_there then internal.database_is_gone(t) else t.status = 'ready' end
      -- a deleted project's database goes by itself
@@ -200,14 +200,15 @@ language plpgsql volatile as $$
 begin
   update app.tenants t
      set schema_version = coalesce(fleet_migrated.schema_version, t.schema_version),
-         content_hash = coalesce(fleet_migrated.content_hash, t.content_hash),
+         -- files are applied one by one: after a failure it holds parts of two programs, and any version has to bring it to its own
+         content_hash = case when fleet_migrated.error is null then coalesce(fleet_migrated.content_hash, t.content_hash) else '' end,
          migration_status = case when fleet_migrated.error is null then 'current' else 'failed' end,
          migration_error = fleet_migrated.error
    where t.project_id = fleet_migrated.project_id;
   perform internal.changed('project:' || fleet_migrated.project_id);
   return internal.reply(200, 'true');
 end $$;
-comment on function api.fleet_migrated is 'A tenant runs the new program, or why it does not.';
+comment on function api.fleet_migrated is 'A tenant runs the new program, or why it does not: then it counts as behind for every version.';
 
 create or replace function api.fleet_status(content_hash text) returns api.reply
 language sql stable as $$
@@ -261,7 +262,7 @@ begin
   return internal.reply(200, coalesce(taken, '[]'));
 end $$;
 comment on function api.sweep_take is
-  'The tenants whose outbox to look into next, those not looked into for longest first, and notes that they are: of those written to lately, or
+  'The tenants whose outbox to check next, the longest unchecked first, and records that they are checked: of those written to lately, or
    of all a share such that a call each minute comes to every tenant within the hour. Passes over rows that others lock.';
 
 create or replace function api.fleet_page(after uuid, batch int) returns api.reply
@@ -273,7 +274,7 @@ language sql stable as $$
            order by t.project_id
            limit fleet_page.batch) f
 $$;
-comment on function api.fleet_page is 'Tenants that are ready, in the order of their ids, after one: for a daily chore that goes over all of them.';
+comment on function api.fleet_page is 'Tenants that are ready, in the order of their ids, after one: for a daily task that visits all of them.';
 
 create or replace function api.tenants_written(project_ids json) returns api.reply
 language plpgsql volatile as $$
@@ -282,7 +283,7 @@ begin
    where t.project_id in (select p::uuid from json_array_elements_text(tenants_written.project_ids) p);
   return internal.reply(200, 'true');
 end $$;
-comment on function api.tenants_written is 'Notes that tenants are written to, so that the minute''s sweep looks at them.';
+comment on function api.tenants_written is 'Records that tenants were written to, so that the sweep of every minute checks them.';
 
 create or replace function api.provision_stalled() returns api.reply
 language sql stable as $$
@@ -315,7 +316,7 @@ begin
   delete from app.rate_limits r where r.started_at < internal.now() - interval '2 days';
   delete from app.operations o where o.created_at < internal.now() - interval '90 days';
   delete from app.developer_sessions s where coalesce(s.ended_at, s.expires_at) < internal.now() - interval '30 days';
-  perform internal.forget_accounts();
+  perform internal.purge_accounts();
   return internal.reply(200, 'true');
 end $$;
 comment on function api.control_maintain is 'Daily: windows, operations, sessions, codes and tokens that have outlived their use.';

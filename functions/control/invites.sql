@@ -1,24 +1,24 @@
--- Who may come in: invite codes, each good for one account, and the list of those who ask for one.
-create or replace function internal.invite_take(code_hash text, details json) returns uuid
+-- Access to sign-up: invite codes, each valid for one account, and the waitlist.
+create or replace function internal.invite_lock(code_hash text, details json) returns uuid
 language plpgsql volatile as $$
 declare
   invite_id uuid;
 begin
-  -- whoever waits here for another's sign-up sees afterwards that the code is used
+  -- a transaction that waited here for another sign-up then sees that the code is used
   select i.id into invite_id
     from app.invites i
-   where i.code_hash = invite_take.code_hash
+   where i.code_hash = invite_lock.code_hash
      and i.used_at is null and i.revoked_at is null and i.expires_at > internal.now()
      for update;
   if invite_id is null then
-    perform internal.fail(403, 'INVITE_INVALID', 'This invite code is mistyped, expired, revoked or used.', invite_take.details);
+    perform internal.fail(403, 'INVITE_INVALID', 'This invite code is mistyped, expired, revoked or used.', invite_lock.details);
   end if;
   return invite_id;
 end $$;
-comment on function internal.invite_take is
+comment on function internal.invite_lock is
   'The invite of a code that is still good, locked until the transaction ends. Refuses 403 INVITE_INVALID.';
 
-create or replace function internal.redeem_invite(code_hash text, details json) returns boolean
+create or replace function internal.invite_redeem(code_hash text, details json) returns boolean
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   them app.developers;
@@ -34,18 +34,18 @@ begin
   if them.provisioning = 'revoked' then
     perform internal.fail(403, 'PROVISIONING_REVOKED', 'This account may not create projects any more; a code does not change that.');
   end if;
-  invite_id := internal.invite_take(redeem_invite.code_hash, redeem_invite.details);
+  invite_id := internal.invite_lock(invite_redeem.code_hash, invite_redeem.details);
   update app.invites i set used_at = internal.now(), used_by = them.id where i.id = invite_id;
   update app.developers d set provisioning = 'on', updated_at = internal.now() where d.id = them.id;
   return true;
 end $$;
-comment on function internal.redeem_invite is
+comment on function internal.invite_redeem is
   'Spends a code on the caller''s account; false, and the code unspent, when the account may create projects already. Refuses 401, 403. Locks the account, then the invite.';
 
 create or replace function api.invite_redeem(code_hash text, details json) returns api.reply
 language sql volatile as $$
   select internal.reply(200, json_build_object(
-    'can_provision', true, 'redeemed', internal.redeem_invite(invite_redeem.code_hash, invite_redeem.details)))
+    'can_provision', true, 'redeemed', internal.invite_redeem(invite_redeem.code_hash, invite_redeem.details)))
 $$;
 comment on function api.invite_redeem is
   'Lets the caller create projects: {can_provision, redeemed}. Refuses 403 PROVISIONING_REVOKED, INVITE_INVALID, 401 INVALID_DEVELOPER_TOKEN.';
@@ -57,7 +57,7 @@ begin
     perform internal.invalid('email', 'must be a mail address', 'INVALID_INPUT');
   end if;
   -- one at a time, so that the list never passes its limit; full is full for those who stand on it too, or it would tell who does
-  perform pg_advisory_xact_lock(7305441010);
+  perform internal.advisory_lock('waitlist');
   if (select count(*) from app.waitlist_entries) >= 10000 then
     perform internal.fail(429, 'WAITLIST_FULL', 'The waitlist is full.', null, '{"Retry-After": "86400"}');
   end if;
@@ -67,4 +67,4 @@ begin
   return internal.reply(200, '{"ok": true}');
 end $$;
 comment on function api.waitlist_join is
-  'Puts an address on the waitlist; one that stands there keeps its first note. Answers the same for everybody. Refuses 400 INVALID_INPUT, 429 WAITLIST_FULL at 10,000.';
+  'Puts an address on the waitlist; one that is on it already keeps its first note. Answers the same for everybody. Refuses 400 INVALID_INPUT, 429 WAITLIST_FULL at 10,000.';

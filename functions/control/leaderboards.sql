@@ -1,4 +1,4 @@
--- Rebuilds of leaderboards as operations: control keeps them, their job works in the project's own database.
+-- Operations for rebuilds of leaderboards: control stores the operation, its job works in the project's own database.
 create or replace function internal.leaderboards_operation(project_id uuid, leaderboard_id uuid) returns uuid
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -10,7 +10,7 @@ begin
   return operation_id;
 end $$;
 comment on function internal.leaderboards_operation is
-  'Starts the rebuild of a leaderboard in one of the caller''s own projects, which operation_start sees to; the trail of audits shows it.';
+  'Starts the rebuild of a leaderboard in one of the caller''s own projects: internal.operation_start queues its job. Audited.';
 
 create or replace function api.leaderboards_rebuild_start(project_id uuid, leaderboard_id uuid) returns api.reply
 language plpgsql volatile as $$

@@ -1,5 +1,5 @@
 -- Asynchronous work that a developer may poll: an area starts an operation in the transaction that queues its job, and the job
--- moves it.
+-- updates its state.
 create or replace function internal.operation_json(o app.operations) returns json
 language sql stable as $$
   select internal.json_merge(
@@ -41,50 +41,35 @@ declare
   operation app.operations;
 begin
   select o.* into operation from app.operations o where o.id = operation_get.operation_id and o.project_id = project.id;
-  if operation.id is null then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such operation.');
-  end if;
+  perform internal.check_found(operation.id is not null, 'operation');
   return internal.reply(200, internal.operation_json(operation));
 end $$;
-comment on function api.operation_get is 'How an operation stands. Refuses 404 NOT_FOUND, also for another project''s.';
+comment on function api.operation_get is 'The state of an operation. Refuses 404 NOT_FOUND, also for another project''s.';
+
+select internal.list_declare('operations_page', null::app.operations, 'operation_json', '{created_at,id}', required => '{project_id}',
+                             filters => '{type,status}');
 
 create or replace function api.operation_list(page_limit int default 50, page_offset int default 0, type text default null, status text default null)
 returns api.reply
-language plpgsql stable as $$
-declare
-  project constant app.projects := internal.own_project(internal.project_id());
-begin
-  return internal.reply_page(
-    (select json_agg(internal.operation_json(o) order by o.created_at desc, o.id desc)
-       from (select l.* from app.operations l
-              where l.project_id = project.id
-                and (operation_list.type is null or l.type = operation_list.type)
-                and (operation_list.status is null or l.status = operation_list.status)
-              order by l.created_at desc, l.id desc
-              limit operation_list.page_limit offset operation_list.page_offset) o),
-    (select count(*) from app.operations l
-      where l.project_id = project.id
-        and (operation_list.type is null or l.type = operation_list.type)
-        and (operation_list.status is null or l.status = operation_list.status)),
-    operation_list.page_offset, operation_list.page_limit);
-end $$;
+language sql stable as $$
+  select internal.operations_page((internal.own_project(internal.project_id())).id, operation_list.type, operation_list.status,
+                                  operation_list.page_offset, operation_list.page_limit)
+$$;
 comment on function api.operation_list is 'Operations of a project, newest first, all or those of one type or status. Refuses 404 NOT_FOUND.';
 
-create or replace function internal.cancel_operation(operation_id uuid) returns app.operations
+create or replace function internal.operation_cancel(operation_id uuid) returns app.operations
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   before app.operations;
   operation app.operations;
 begin
-  -- whoever is first, this or the worker that begins it, has it
+  -- the row lock decides between this cancellation and the worker that begins the operation
   select o.* into before
     from app.operations o
     join app.projects p on p.id = o.project_id and p.developer_id = internal.developer_id() and p.deleted_at is null
-   where o.id = cancel_operation.operation_id and o.project_id = internal.project_id()
+   where o.id = operation_cancel.operation_id and o.project_id = internal.project_id()
      for update of o;
-  if before.id is null then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such operation.');
-  end if;
+  perform internal.check_found(before.id is not null, 'operation');
   if before.status not in ('queued', 'waiting') then
     perform internal.fail(409, 'OPERATION_NOT_CANCELLABLE', 'This operation has begun already, or is over.',
                           json_build_object('status', before.status));
@@ -96,12 +81,12 @@ begin
                          json_build_object('status', json_build_array(before.status, operation.status)), 200, operation.project_id);
   return operation;
 end $$;
-comment on function internal.cancel_operation is
+comment on function internal.operation_cancel is
   'Takes back an operation that has not begun. Refuses 404 NOT_FOUND, 409 OPERATION_NOT_CANCELLABLE. Locks it, as the worker that begins it does.';
 
 create or replace function api.operation_cancel(operation_id uuid) returns api.reply
 language sql volatile as $$
-  select internal.reply(200, internal.operation_json(internal.cancel_operation(operation_cancel.operation_id)))
+  select internal.reply(200, internal.operation_json(internal.operation_cancel(operation_cancel.operation_id)))
 $$;
 comment on function api.operation_cancel is
   'Cancels an operation that is queued or waits. Refuses 404 NOT_FOUND, also for another project''s, 409 OPERATION_NOT_CANCELLABLE.';
@@ -144,8 +129,8 @@ begin
 end $$;
 comment on function api.operation_end is 'For the job: it succeeded with a result, or failed for a reason that the developer may read.';
 
-create or replace function internal.asked_for(input jsonb) returns json
+create or replace function internal.operation_input_changes(input jsonb) returns json
 language sql immutable as $$
-  select json_object_agg(i.key, json_build_array(null, i.value) order by i.key) from jsonb_each(jsonb_strip_nulls(asked_for.input)) as i
+  select json_object_agg(i.key, json_build_array(null, i.value) order by i.key) from jsonb_each(jsonb_strip_nulls(operation_input_changes.input)) as i
 $$;
-comment on function internal.asked_for is 'What an operation was asked for, in the form in which the audit trail has changes: {field: [null, value]}.';
+comment on function internal.operation_input_changes is 'What an operation was asked for, in the form in which the audit trail has changes: {field: [null, value]}.';

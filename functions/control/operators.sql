@@ -1,4 +1,4 @@
--- Operators' chores, for scripts/admin.ts: run as the owner of the database, granted to nobody. What they do is in the audit trail as the
+-- Operators' commands, for scripts/admin.ts: run as the owner of the database, granted to nobody. Their changes are in the audit trail as the
 -- system's; triggers write it for accounts.
 create or replace function internal.operator_invites_create(codes json, days int, note text default null) returns json
 language plpgsql volatile as $$
@@ -50,9 +50,7 @@ begin
   select i.* into invite from app.invites i
    where i.id = operator_invite_revoke.invite_id or i.code_hash = operator_invite_revoke.code_hash
      for update;
-  if invite.id is null then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such invite.');
-  end if;
+  perform internal.check_found(invite.id is not null, 'invite');
   if invite.used_at is not null then
     perform internal.fail(409, 'CONFLICT', 'This invite was used already: what it allowed is taken back with "developer provisioning EMAIL revoked".');
   end if;
@@ -74,19 +72,19 @@ language sql stable as $$
 $$;
 comment on function internal.operator_waitlist is 'Who asked for access, in the order of asking.';
 
-create or replace function internal.operator_waitlist_remove(email text) returns json
+create or replace function internal.operator_waitlist_delete(email text) returns json
 language plpgsql volatile as $$
 declare
   entry app.waitlist_entries;
 begin
-  delete from app.waitlist_entries w where w.mailbox = internal.email_mailbox(operator_waitlist_remove.email) returning w.* into entry;
+  delete from app.waitlist_entries w where w.mailbox = internal.email_mailbox(operator_waitlist_delete.email) returning w.* into entry;
   if entry.id is null then
     perform internal.fail(404, 'NOT_FOUND', 'This address is not on the waitlist.');
   end if;
   perform internal.audit('waitlist.delete', 'waitlist', entry.id::text);
   return json_build_object('email', entry.email);
 end $$;
-comment on function internal.operator_waitlist_remove is 'Takes an address from the waitlist. Refuses 404 NOT_FOUND.';
+comment on function internal.operator_waitlist_delete is 'Takes an address from the waitlist. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.operator_project(project_id uuid) returns app.projects
 language plpgsql volatile as $$
@@ -122,7 +120,7 @@ begin
   if changes <> '{}' then
     perform internal.audit('projects.update', 'projects', changed.id::text, changes::json, scope => changed.id);
   end if;
-  -- the edge keeps the tier that limits go by
+  -- the servers' project cache holds the tier that limits depend on
   perform internal.changed('project:' || changed.id);
   return json_build_object('name', changed.name, 'tier', changed.tier, 'comped', changed.comped,
                            'effective_tier', internal.effective_tier(changed.tier, changed.comped));

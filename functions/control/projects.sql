@@ -1,4 +1,4 @@
--- Projects, their keys, and how far the making of each project's database has come.
+-- Projects, their API keys, and the provisioning of each project's database.
 comment on constraint projects_name_1_to_200 on app.projects is '400 INVALID_INPUT name: must have 1 to 200 characters.';
 comment on constraint projects_default_from_name_at_most_80 on app.projects is
   '400 INVALID_INPUT default_from_name: must have at most 80 characters.';
@@ -39,23 +39,21 @@ language plpgsql stable as $$
 declare
   found_project app.projects;
 begin
-  -- row-level security leaves only the caller's own; the edge has told 404 from 403 already
+  -- row-level security leaves only the caller's own projects; the HTTP layer has distinguished 404 from 403 already
   select p.* into found_project from app.projects p where p.id = own_project.project_id and p.deleted_at is null;
-  if found_project.id is null then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such project.');
-  end if;
+  perform internal.check_found(found_project.id is not null, 'project');
   return found_project;
 end $$;
 comment on function internal.own_project is 'A project of the caller. Refuses 404 NOT_FOUND.';
 
-create or replace function internal.keep_own_project(project_id uuid) returns app.projects
+create or replace function internal.own_project_lock(project_id uuid) returns app.projects
 language plpgsql volatile as $$
 begin
   -- a deletion that is under way is over when this has the row
-  perform from app.projects p where p.id = keep_own_project.project_id and p.deleted_at is null for key share;
-  return internal.own_project(keep_own_project.project_id);
+  perform from app.projects p where p.id = own_project_lock.project_id and p.deleted_at is null for key share;
+  return internal.own_project(own_project_lock.project_id);
 end $$;
-comment on function internal.keep_own_project is 'A project of the caller that is not deleted before the transaction ends. Refuses 404 NOT_FOUND.';
+comment on function internal.own_project_lock is 'A project of the caller that is not deleted before the transaction ends. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.choose_cluster() returns uuid
 language sql stable security definer set search_path = '' as $$
@@ -74,25 +72,25 @@ language sql immutable as $$
 $$;
 comment on function internal.provisioning_steps is 'The steps of making a tenant, none begun.';
 
-create or replace function internal.start_provisioning(project_id uuid, database_name text) returns text
+create or replace function internal.provisioning_start(project_id uuid, database_name text) returns text
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   cluster constant uuid := internal.choose_cluster();
 begin
-  if not exists (select from app.projects p where p.id = start_provisioning.project_id and p.developer_id = internal.developer_id()) then
+  if not exists (select from app.projects p where p.id = provisioning_start.project_id and p.developer_id = internal.developer_id()) then
     raise exception 'a database is made for the caller''s own projects only';
   end if;
   if cluster is null then
     return 'failed';
   end if;
   insert into app.tenants (project_id, cluster_id, database_name, workflow_id, steps)
-  values (start_provisioning.project_id, cluster, start_provisioning.database_name,
-          'provision-' || start_provisioning.project_id, internal.provisioning_steps());
-  perform internal.add_job('tenant__provision', json_build_object('project_id', start_provisioning.project_id),
-                           'provision ' || start_provisioning.project_id);
+  values (provisioning_start.project_id, cluster, provisioning_start.database_name,
+          'provision-' || provisioning_start.project_id, internal.provisioning_steps());
+  perform internal.add_job('tenant__provision', json_build_object('project_id', provisioning_start.project_id),
+                           'provision ' || provisioning_start.project_id);
   return 'provisioning';
 end $$;
-comment on function internal.start_provisioning is 'Places a new project on a cluster and queues the making of its database, in this transaction. failed: no cluster is open.';
+comment on function internal.provisioning_start is 'Places a new project on a cluster and queues the making of its database, in this transaction. failed: no cluster is open.';
 
 create or replace function api.project_create(
   id uuid, name text, keys json, signing json, database_name text, bundle_id text default null,
@@ -115,7 +113,7 @@ begin
   insert into app.api_keys (project_id, key_prefix, key_hash, key_type, environment)
   select made.id, k.key_prefix, k.key_hash, k.key_type, k.environment
     from json_to_recordset(project_create.keys) as k (key_prefix text, key_hash text, key_type text, environment text);
-  provisioning := internal.start_provisioning(made.id, project_create.database_name);
+  provisioning := internal.provisioning_start(made.id, project_create.database_name);
   return internal.reply(201, json_build_object('project', internal.project_json(made), 'provisioning_status', provisioning));
 end $$;
 comment on function api.project_create is
@@ -157,7 +155,7 @@ comment on function api.project_get is 'A project with its API keys; the server 
 create or replace function api.project_patch(project_id uuid, patch jsonb) returns api.reply
 language plpgsql volatile as $$
 declare
-  project app.projects := internal.keep_own_project(project_patch.project_id);
+  project app.projects := internal.own_project_lock(project_patch.project_id);
 begin
   if project_patch.patch ->> 'default_from_email' is not null
      and not internal.domain_sends(project.id, project_patch.patch ->> 'default_from_email') then
@@ -191,7 +189,7 @@ create or replace function api.api_key_create(project_id uuid, key_prefix text, 
 returns api.reply
 language plpgsql volatile as $$
 declare
-  project constant app.projects := internal.keep_own_project(api_key_create.project_id);
+  project constant app.projects := internal.own_project_lock(api_key_create.project_id);
 begin
   perform internal.lock_own_account();
   insert into app.api_keys (project_id, key_prefix, key_hash, key_type, environment)
@@ -210,9 +208,7 @@ begin
   update app.api_keys k set is_active = false
    where k.id = api_key_deactivate.key_id and k.project_id = project.id
   returning k.* into key;
-  if key.id is null then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such key.');
-  end if;
+  perform internal.check_found(key.id is not null, 'key');
   perform internal.changed('key:' || key.key_hash);
   return internal.reply(200, internal.api_key_json(key));
 end $$;
@@ -231,7 +227,7 @@ language sql stable as $$
          else json_build_object('data_lost_at', internal.iso((provisioning_json.t).data_lost_at)) end)
 $$;
 comment on function internal.provisioning_json is
-  'How far the making of a database has come. Stalled: no step moved for five minutes. data_lost_at only where an empty database took the place of one that was gone.';
+  'The progress of creating a database. Stalled: no step advanced for five minutes. data_lost_at is set only where an empty database replaced one that was lost.';
 
 create or replace function api.provisioning_status(project_id uuid) returns api.reply
 language plpgsql stable as $$
@@ -251,7 +247,7 @@ begin
 end $$;
 comment on function api.provisioning_status is 'Supplement A6. Refuses 404 NOT_FOUND.';
 
-create or replace function internal.restart_provisioning(project_id uuid, database_name text, workflow_id text default null) returns app.tenants
+create or replace function internal.provisioning_restart(project_id uuid, database_name text, workflow_id text default null) returns app.tenants
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   tenant app.tenants;
@@ -259,18 +255,16 @@ declare
 begin
   -- the project's row, so that two restarts of one that was never placed meet, and so do a restart and a deletion
   perform from app.projects p
-    where p.id = restart_provisioning.project_id and p.developer_id = internal.developer_id() and p.deleted_at is null
+    where p.id = provisioning_restart.project_id and p.developer_id = internal.developer_id() and p.deleted_at is null
       for update;
-  if not found then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such project.');
-  end if;
-  select t.* into tenant from app.tenants t where t.project_id = restart_provisioning.project_id for update;
+  perform internal.check_found(found, 'project');
+  select t.* into tenant from app.tenants t where t.project_id = provisioning_restart.project_id for update;
   if tenant.project_id is null then
-    if internal.start_provisioning(restart_provisioning.project_id, restart_provisioning.database_name) = 'failed' then
+    if internal.provisioning_start(provisioning_restart.project_id, provisioning_restart.database_name) = 'failed' then
       perform internal.fail(503, 'TENANT_UNAVAILABLE', 'No cluster has room for another database.', null, '{"Retry-After": "60"}');
     end if;
-    update app.tenants t set workflow_id = coalesce(restart_provisioning.workflow_id, t.workflow_id)
-     where t.project_id = restart_provisioning.project_id
+    update app.tenants t set workflow_id = coalesce(provisioning_restart.workflow_id, t.workflow_id)
+     where t.project_id = provisioning_restart.project_id
     returning t.* into tenant;
     perform internal.audit('projects.reprovision', 'projects', tenant.project_id::text,
                            json_build_object('attempt', json_build_array(null, tenant.attempt)), 202, tenant.project_id);
@@ -286,13 +280,13 @@ begin
   update app.tenants t
      set status = 'provisioning', attempt = t.attempt + 1, error = null,
          data_lost_at = case when was_gone then internal.now() else t.data_lost_at end,
-         workflow_id = coalesce(restart_provisioning.workflow_id, t.workflow_id), started_at = internal.now(), moved_at = internal.now(),
+         workflow_id = coalesce(provisioning_restart.workflow_id, t.workflow_id), started_at = internal.now(), moved_at = internal.now(),
          completed_at = null,
          -- what succeeded stays so; the rest is to be done again
          steps = (select jsonb_agg(case when s.value ->> 'status' = 'succeeded' then s.value
                                         else s.value || '{"status": "pending", "started_at": null, "finished_at": null}' end order by s.n)
                     from jsonb_array_elements(t.steps) with ordinality as s (value, n))
-   where t.project_id = restart_provisioning.project_id
+   where t.project_id = provisioning_restart.project_id
   returning t.* into tenant;
   perform internal.add_job('tenant__provision', json_build_object('project_id', tenant.project_id), 'provision ' || tenant.project_id);
   perform internal.audit('projects.reprovision', 'projects', tenant.project_id::text, internal.json_merge(
@@ -300,20 +294,20 @@ begin
                            case when was_gone then '{"data_lost": [false, true]}' else '{}' end::json), 202, tenant.project_id);
   return tenant;
 end $$;
-comment on function internal.restart_provisioning is
-  'Starts the making of a database again, at the first step that has not succeeded, or from the beginning where the database is gone, under the workflow id that is given. Refuses 404 NOT_FOUND, 409 ALREADY_PROVISIONED, ALREADY_RUNNING, 503 TENANT_UNAVAILABLE. Locks project and tenant.';
+comment on function internal.provisioning_restart is
+  'Starts the creation of a database again, at the first step that has not succeeded, or from the beginning where the database was lost, under the given workflow id. Refuses 404 NOT_FOUND, 409 ALREADY_PROVISIONED, ALREADY_RUNNING, 503 TENANT_UNAVAILABLE. Locks project and tenant.';
 
 create or replace function api.reprovision(project_id uuid, database_name text, workflow_id text default null) returns api.reply
 language plpgsql volatile as $$
 declare
   project constant app.projects := internal.own_project(reprovision.project_id);
-  tenant constant app.tenants := internal.restart_provisioning(project.id, reprovision.database_name, reprovision.workflow_id);
+  tenant constant app.tenants := internal.provisioning_restart(project.id, reprovision.database_name, reprovision.workflow_id);
 begin
   return internal.reply(202, internal.json_merge(
     json_build_object('provisioning_status', tenant.status, 'workflow_id', tenant.workflow_id, 'attempt', tenant.attempt),
     case when tenant.data_lost_at = tenant.started_at then '{"data_lost": true}' else '{}' end::json));
 end $$;
-comment on function api.reprovision is 'Supplement A6: 202, with data_lost where the database was gone and an empty one is made. Refuses 404 NOT_FOUND and what internal.restart_provisioning refuses.';
+comment on function api.reprovision is 'Supplement A6: 202, with data_lost where the database was lost and an empty one is created. Refuses 404 NOT_FOUND and what internal.provisioning_restart refuses.';
 
 create or replace trigger tg_projects__audit
   after insert or update or delete on app.projects

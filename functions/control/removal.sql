@@ -1,4 +1,4 @@
--- The end of a project: from the moment of its deletion nothing reaches it; its database and its files go in the background.
+-- Deletion of a project: access ends at once; background jobs remove its database and its files.
 create or replace function internal.removal_refusal(project_id uuid) returns void
 language plpgsql stable as $$
 begin
@@ -25,47 +25,45 @@ end $$;
 comment on function api.project_removable is
   'Asked before anything is cancelled elsewhere. Refuses 404 NOT_FOUND, 409 PROVISIONING_IN_PROGRESS, FUNCTION_DOMAINS_ATTACHED.';
 
-create or replace function internal.remove_project(project_id uuid, locations json default '[]') returns void
+create or replace function internal.project_remove(project_id uuid, locations json default '[]') returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   key_hash text;
   purge_id uuid;
 begin
-  -- whoever gives it something at this moment, a domain or a database, has done so or finds it locked
+  -- a concurrent transaction that attaches something to it, a domain or a database, has committed or waits for this lock
   perform from app.projects p
-    where p.id = remove_project.project_id and p.developer_id = internal.developer_id() and p.deleted_at is null
+    where p.id = project_remove.project_id and p.developer_id = internal.developer_id() and p.deleted_at is null
       for update;
-  if not found then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such project.');
-  end if;
-  perform internal.removal_refusal(remove_project.project_id);
-  update app.projects p set deleted_at = internal.now() where p.id = remove_project.project_id;
+  perform internal.check_found(found, 'project');
+  perform internal.removal_refusal(project_remove.project_id);
+  update app.projects p set deleted_at = internal.now() where p.id = project_remove.project_id;
   for key_hash in
     update app.api_keys k set is_active = false
-     where k.project_id = remove_project.project_id and k.is_active
+     where k.project_id = project_remove.project_id and k.is_active
     returning k.key_hash
   loop
     perform internal.changed('key:' || key_hash);
   end loop;
-  perform internal.changed('project:' || remove_project.project_id);
+  perform internal.changed('project:' || project_remove.project_id);
   for purge_id in
     insert into app.file_purges (project_id, location)
-    select remove_project.project_id, l from json_array_elements(remove_project.locations) as l
+    select project_remove.project_id, l from json_array_elements(project_remove.locations) as l
     returning id
   loop
     perform internal.add_job('files__purge', json_build_object('purge_id', purge_id), 'purge ' || purge_id);
   end loop;
-  perform internal.add_job('tenant__remove', json_build_object('project_id', remove_project.project_id),
-                           'remove ' || remove_project.project_id);
+  perform internal.add_job('tenant__remove', json_build_object('project_id', project_remove.project_id),
+                           'remove ' || project_remove.project_id);
 end $$;
-comment on function internal.remove_project is
+comment on function internal.project_remove is
   'Takes a project of the caller out of reach, its keys at once, and queues the removal of its database and of its files, in this transaction.
    Refuses 404 NOT_FOUND, and what internal.removal_refusal refuses. Locks the project.';
 
 create or replace function api.project_delete(project_id uuid, locations json) returns api.reply
 language plpgsql volatile as $$
 begin
-  perform internal.remove_project(project_delete.project_id, project_delete.locations);
+  perform internal.project_remove(project_delete.project_id, project_delete.locations);
   return internal.reply(200, json_build_object(
     'deleted', true, 'file_purge', json_build_object('locations', json_array_length(project_delete.locations))));
 end $$;
@@ -81,7 +79,7 @@ language sql stable as $$
       left join app.tenants t on t.project_id = p.id
      where p.id = removal_begin.project_id and p.deleted_at is not null))
 $$;
-comment on function api.removal_begin is 'What is left of a deleted project, or null when it is gone, or was never deleted.';
+comment on function api.removal_begin is 'What is left of a deleted project, or null when it is removed completely, or was never deleted.';
 
 create or replace function api.removal_end(project_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -93,7 +91,7 @@ begin
   delete from app.projects p where p.id = removal_end.project_id and p.deleted_at is not null;
   return internal.reply(200, to_json(found));
 end $$;
-comment on function api.removal_end is 'Forgets a deleted project whose database is gone, with its keys. false when there was nothing to forget.';
+comment on function api.removal_end is 'Deletes the rows of a deleted project whose database is dropped, with its keys. false when there was nothing to delete.';
 
 create or replace function api.removals_left() returns api.reply
 language sql stable as $$
@@ -101,7 +99,7 @@ language sql stable as $$
     from app.projects p
    where p.deleted_at < internal.now() - interval '1 minute'
 $$;
-comment on function api.removals_left is 'Deleted projects that are not gone yet, for the sweep to queue again.';
+comment on function api.removals_left is 'Deleted projects that are not removed completely yet, for the sweep to queue again.';
 
 create or replace function api.file_purge_begin(purge_id uuid) returns api.reply
 language sql stable as $$
@@ -131,7 +129,7 @@ begin
      set attempts = case when file_purge_end.error is null then 0 else f.attempts + 1 end,
          purged_at = case when file_purge_end.error is null then internal.now() else f.purged_at end,
          error = file_purge_end.error,
-         -- one, two, four minutes and so on, at most six hours; what is gone is looked at once more: an upload may have been under way
+         -- back-off: one, two, four minutes and so on, at most six hours; a purged location is checked once more, for an upload may have been under way
          due_at = internal.now() + case when file_purge_end.error is null then interval '6 hours'
                                         else least(interval '6 hours', interval '1 minute' * 2 ^ least(f.attempts, 20)) end
    where f.id = purge.id

@@ -1,4 +1,4 @@
--- Personal access tokens: what a developer gives to a program, limited by scopes, projects and time.
+-- Personal access tokens of developers for programs, limited by scopes, projects and time.
 comment on constraint developer_tokens_name_1_to_80 on app.developer_tokens is '400 VALIDATION_ERROR name: must have 1 to 80 characters.';
 
 create or replace function internal.token_project_ids() returns uuid[]
@@ -18,18 +18,17 @@ language sql stable as $$
 $$;
 comment on function internal.developer_token_json is 'A personal access token as reads show it: its first characters, no text and no hash. Supplement A2.';
 
-create or replace function internal.check_token_room() returns void
+create or replace function internal.token_limit_check() returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   -- so two of one developer's requests never count the same room
   perform internal.lock_own_account();
-  if (select count(*) from app.developer_tokens t
-       where t.developer_id = internal.developer_id() and t.revoked_at is null
-         and (t.expires_at is null or t.expires_at > internal.now())) >= 50 then
-    perform internal.fail(409, 'TOKEN_LIMIT_REACHED', 'There are 50 live tokens already: revoke one first.', '{"limit": 50}');
-  end if;
+  perform internal.check_limit((select count(*) from app.developer_tokens t
+                                 where t.developer_id = internal.developer_id() and t.revoked_at is null
+                                   and (t.expires_at is null or t.expires_at > internal.now())),
+                               50, 'There are 50 live tokens already: revoke one first.', 'TOKEN_LIMIT_REACHED');
 end $$;
-comment on function internal.check_token_room is 'Refuses 409 TOKEN_LIMIT_REACHED when the caller has 50 live tokens, 401 INVALID_DEVELOPER_TOKEN. Locks the account until the transaction ends.';
+comment on function internal.token_limit_check is 'Refuses 409 TOKEN_LIMIT_REACHED when the caller has 50 live tokens, 401 INVALID_DEVELOPER_TOKEN. Locks the account until the transaction ends.';
 
 create or replace function api.token_create(name text, scopes json, token_prefix text, token_hash text, project_ids json default null,
                                             expires_in_days int default null)
@@ -44,7 +43,7 @@ begin
   if (select count(*) from app.projects p where p.id = any (wanted) and p.deleted_at is null) < cardinality(wanted) then
     perform internal.invalid('project_ids', 'must name projects of yours');
   end if;
-  perform internal.check_token_room();
+  perform internal.token_limit_check();
   insert into app.developer_tokens (developer_id, name, token_prefix, scopes, project_ids, lifetime_days, expires_at)
   values (internal.developer_id(), token_create.name, token_create.token_prefix,
           array(select distinct s from json_array_elements_text(token_create.scopes) s order by 1), wanted,
@@ -56,16 +55,12 @@ end $$;
 comment on function api.token_create is
   'A new token of the caller: 201; the server adds its text, once. expires_in_days null: never. Refuses 400 VALIDATION_ERROR, 401 INVALID_DEVELOPER_TOKEN, 409 TOKEN_LIMIT_REACHED.';
 
+select internal.list_declare('developer_tokens_page', null::app.developer_tokens, 'developer_token_json', '{created_at,id}',
+                             required => '{developer_id}');
+
 create or replace function api.token_list(page_limit int, page_offset bigint) returns api.reply
 language sql stable as $$
-  select internal.reply_page(
-    (select json_agg(internal.developer_token_json(t.token) order by t.created_at desc, t.id desc)
-       from (select x as token, x.created_at, x.id from app.developer_tokens x
-              where x.developer_id = internal.developer_id()
-              order by x.created_at desc, x.id desc
-              limit token_list.page_limit offset token_list.page_offset) t),
-    (select count(*) from app.developer_tokens t where t.developer_id = internal.developer_id()),
-    token_list.page_offset, token_list.page_limit)
+  select internal.developer_tokens_page(internal.developer_id(), token_list.page_offset, token_list.page_limit)
 $$;
 comment on function api.token_list is 'The caller''s tokens, newest first; revoked and expired ones too, until they are forgotten after 90 days.';
 
@@ -74,11 +69,9 @@ language plpgsql volatile as $$
 begin
   update app.developer_tokens t set revoked_at = internal.now(), updated_at = internal.now()
    where t.id = token_revoke.token_id and t.developer_id = internal.developer_id() and t.revoked_at is null;
-  if not found then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such token.');
-  end if;
+  perform internal.check_found(found, 'token');
   perform internal.changed('token:' || token_revoke.token_id);
-  return internal.reply(200, '{"deleted": true}');
+  return internal.reply_deleted();
 end $$;
 comment on function api.token_revoke is 'Ends a token, with every text that still opens it. Refuses 404 NOT_FOUND, also for one that is revoked.';
 
@@ -91,11 +84,9 @@ begin
   select t.* into token from app.developer_tokens t
    where t.id = token_rotate.token_id and t.developer_id = internal.developer_id() and t.revoked_at is null
      for update;
-  if token.id is null then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such token.');
-  end if;
+  perform internal.check_found(token.id is not null, 'token');
   if token.expires_at <= internal.now() then
-    perform internal.check_token_room();
+    perform internal.token_limit_check();
   end if;
   -- the old text lives an hour more, and never longer than it would have
   update app.developer_token_secrets s

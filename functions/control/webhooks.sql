@@ -1,4 +1,4 @@
--- What control has to do with a project's webhooks: replays of a range are operations, and the owner is told by mail.
+-- Control's part of a project's webhooks: replays of a range are operations, and the owner is notified by mail.
 create or replace function internal.webhook_replay_operation(project_id uuid, input jsonb) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -7,7 +7,7 @@ declare
                                                     webhook_replay_operation.input);
 begin
   perform internal.audit('webhooks.replay', 'webhooks', webhook_replay_operation.input ->> 'webhook_id',
-                         internal.asked_for(webhook_replay_operation.input), 202, webhook_replay_operation.project_id);
+                         internal.operation_input_changes(webhook_replay_operation.input), 202, webhook_replay_operation.project_id);
   return (select internal.operation_json(o) from app.operations o where o.id = started);
 end $$;
 comment on function internal.webhook_replay_operation is 'Starts the operation of a replay, with its job, in this transaction, and answers it.';
@@ -40,4 +40,4 @@ create or replace function api.webhook_owner(project_id uuid) returns api.reply
 language sql stable as $$
   select internal.reply(200, internal.webhook_owner_json(webhook_owner.project_id))
 $$;
-comment on function api.webhook_owner is 'Whom to tell that a webhook degraded: {email, project_name}, or null.';
+comment on function api.webhook_owner is 'Whom to notify that a webhook degraded: {email, project_name}, or null.';

@@ -14,7 +14,7 @@ language plpgsql volatile as $$
 declare
   wait int := internal.limits_wait(take_limits.limits);
 begin
-  -- whoever is refused anyhow writes nothing: under a flood no window of an address that was made up is begun
+  -- a refused attempt writes nothing: in a flood of requests, invented addresses begin no windows
   if wait is not null then
     return wait;
   end if;

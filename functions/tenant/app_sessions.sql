@@ -1,5 +1,5 @@
--- App sessions: when an app was in use. They are for analytics, and are not the sessions of sign-in. Whether one has ended is
--- worked out on read: 30 minutes after it was last heard of, it ended when that was; the worker only writes it down.
+-- App sessions: when an app was in use, for analytics. They are not sign-in sessions. Whether one has ended is
+-- computed on read: a session without heartbeat for 30 minutes ended at its last heartbeat; the worker only stores that end.
 
 create or replace function internal.app_session_end(session app.app_sessions) returns timestamptz
 language sql stable parallel safe as $$
@@ -7,7 +7,7 @@ language sql stable parallel safe as $$
                   case when (app_session_end.session).last_seen_at <= internal.now() - interval '30 minutes'
                        then (app_session_end.session).last_seen_at end)
 $$;
-comment on function internal.app_session_end is 'When a session ended, written down or not yet; null while it goes on.';
+comment on function internal.app_session_end is 'When a session ended, whether or not the end is stored yet; null while it is open.';
 
 create or replace function internal.app_session_seconds(started_at timestamptz, ended_at timestamptz) returns bigint
 language sql immutable parallel safe as $$
@@ -35,7 +35,7 @@ begin
   if me is null then
     raise exception 'app sessions belong to users, not to %', internal.caller();
   end if;
-  -- the user first, as events do: whoever moves a user's sessions waits here
+  -- lock order: the user first, as events do; other writers of the user's sessions wait here
   perform from app.users u where u.id = me for no key update;
   if not found then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
@@ -58,7 +58,7 @@ begin
      set ended_at = app_session_close.at, last_seen_at = greatest(s.last_seen_at, app_session_close.at), end_reason = app_session_close.reason
    where s.id = (app_session_close.session).id
   returning s.* into closed;
-  -- one that the worker ended, and whose device knows better, has been told of before
+  -- a session that the worker ended and whose device reports another end has had its event already
   if (app_session_close.session).ended_at is null then
     perform internal.emit(closed.app_user_id, 'svc.session.ended', jsonb_build_object(
       'session_id', closed.id, 'duration_seconds', internal.app_session_seconds(closed.started_at, closed.ended_at),
@@ -135,10 +135,10 @@ begin
 end $$;
 comment on function internal.app_session_mine is 'A session of the caller, who is locked. Refuses 404 NOT_FOUND.';
 
-create or replace function internal.app_session_beat(session_id uuid) returns api.reply
+create or replace function internal.app_session_heartbeat(session_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  mine app.app_sessions := internal.app_session_mine(app_session_beat.session_id);
+  mine app.app_sessions := internal.app_session_mine(app_session_heartbeat.session_id);
 begin
   if internal.app_session_end(mine) is not null then
     perform internal.fail(409, 'SESSION_ENDED', 'This session has ended: start another.');
@@ -146,11 +146,11 @@ begin
   update app.app_sessions s set last_seen_at = greatest(s.last_seen_at, internal.now()) where s.id = mine.id returning s.* into mine;
   return internal.reply(200, internal.app_session_json(mine));
 end $$;
-comment on function internal.app_session_beat is 'Notes that a session of the caller goes on. Refuses 404 NOT_FOUND, 409 SESSION_ENDED.';
+comment on function internal.app_session_heartbeat is 'Notes that a session of the caller goes on. Refuses 404 NOT_FOUND, 409 SESSION_ENDED.';
 
 create or replace function api.app_session_heartbeat(session_id uuid) returns api.reply
 language sql volatile as $$
-  select internal.app_session_beat(app_session_heartbeat.session_id)
+  select internal.app_session_heartbeat(app_session_heartbeat.session_id)
 $$;
 comment on function api.app_session_heartbeat is 'Notes that a session goes on. Refuses 404 NOT_FOUND, 409 SESSION_ENDED. Supplement B3.';
 
@@ -177,31 +177,34 @@ language sql volatile as $$
 $$;
 comment on function api.app_session_finish is 'Ends a session; ending it twice answers the same row. Refuses 404 NOT_FOUND. Supplement B3.';
 
-create or replace function internal.tg_engagement_events__15_app_sessions() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
+create or replace function internal.on_events__15_app_sessions(events app.engagement_events[]) returns void
+language plpgsql volatile as $$
 begin
   -- most events name no session
-  if not exists (select from inserted i where i.session_id is not null) then
-    return null;
+  if not exists (select from unnest(on_events__15_app_sessions.events) i where i.session_id is not null) then
+    return;
   end if;
   update app.app_sessions s
      set last_seen_at = greatest(s.last_seen_at, least(i.seen_at, internal.now()))
     from (select n.session_id, n.app_user_id, max(n.occurred_at) as seen_at
-            from inserted n
+            from unnest(on_events__15_app_sessions.events) n
            where n.session_id is not null
            group by n.session_id, n.app_user_id) i
    where s.id = i.session_id and s.app_user_id = i.app_user_id
      and s.ended_at is null and s.last_seen_at > internal.now() - interval '30 minutes'
      and i.seen_at > s.last_seen_at;
-  return null;
 end $$;
-comment on function internal.tg_engagement_events__15_app_sessions is
+comment on function internal.on_events__15_app_sessions is
   'An event that names an open session of its user counts as its heartbeat, at the time that it occurred.';
 
-create or replace trigger tg_engagement_events__15_app_sessions
-  after insert on app.engagement_events
-  referencing new table as inserted
-  for each statement execute function internal.tg_engagement_events__15_app_sessions();
+create or replace function internal.on_event__15_app_sessions(event app.engagement_events) returns void
+language plpgsql volatile as $$
+begin
+  if (on_event__15_app_sessions.event).session_id is not null then
+    perform internal.on_events__15_app_sessions(array[on_event__15_app_sessions.event]);
+  end if;
+end $$;
+comment on function internal.on_event__15_app_sessions is 'An event that names no session, as most, costs nothing.';
 
 create or replace function internal.tg_app_sessions__timeout() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -244,7 +247,7 @@ begin
            where s.app_user_id = app_sessions_time_out.user_id and s.ended_at is null);
 end $$;
 comment on function internal.app_sessions_time_out is
-  'Writes down which sessions of a user have ended by silence, with svc.session.ended, and answers when to look again; null when none is open. Locks the user.';
+  'Stores the end of a user''s sessions that timed out, emits svc.session.ended, and returns when to check again; null when none is open. Locks the user.';
 
 create or replace function api.app_sessions_timeout(user_id uuid) returns api.reply
 language sql volatile as $$
@@ -280,16 +283,19 @@ comment on function api.app_sessions_stats is
   'What sessions that began within a period come to: users, sessions, and how long those lasted that have ended (null when none has). dau is of the last
    24 hours whatever the period. Refuses 400 INVALID_PERIOD.';
 
+create or replace function internal.app_session_line_json(s app.app_sessions) returns json
+language sql stable as $$
+  select json_build_object(
+    'id', (app_session_line_json.s).id, 'app_user_id', (app_session_line_json.s).app_user_id,
+    'started_at', internal.iso((app_session_line_json.s).started_at), 'ended_at', internal.iso(internal.app_session_end(app_session_line_json.s)),
+    'duration_seconds', internal.app_session_seconds((app_session_line_json.s).started_at, internal.app_session_end(app_session_line_json.s)))
+$$;
+comment on function internal.app_session_line_json is 'A session as administrators see it.';
+
+select internal.list_declare('app_sessions_page', null::app.app_sessions, 'app_session_line_json', '{started_at,id}');
+
 create or replace function api.app_sessions_list(page_limit bigint, page_offset bigint) returns api.reply
 language sql stable as $$
-  select internal.reply_page(
-    (select json_agg(json_build_object(
-              'id', s.id, 'app_user_id', s.app_user_id, 'started_at', internal.iso(s.started_at), 'ended_at', internal.iso(e.ended_at),
-              'duration_seconds', internal.app_session_seconds(s.started_at, e.ended_at)) order by s.started_at desc, s.id desc)
-       from (select n.* from app.app_sessions n order by n.started_at desc, n.id desc
-              limit app_sessions_list.page_limit offset app_sessions_list.page_offset) s
-      cross join lateral (select coalesce(s.ended_at, case when s.last_seen_at <= internal.now() - interval '30 minutes'
-                                                           then s.last_seen_at end) as ended_at) e),
-    (select count(*) from app.app_sessions), app_sessions_list.page_offset, app_sessions_list.page_limit)
+  select internal.app_sessions_page(app_sessions_list.page_offset, app_sessions_list.page_limit)
 $$;
 comment on function api.app_sessions_list is 'Sessions of all users, newest first.';

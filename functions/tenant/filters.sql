@@ -1,6 +1,6 @@
 -- The one filter grammar (supplement 0.8): leaves {column, op, value} in nodes {and: [..]}, {or: [..]}, {not: ..}. Here it
--- is checked, and evaluated on one row; docs/filters.md tells app developers what it means. What is not known is null, as
--- in SQL, and nothing that a caller sends may raise: an odd filter is refused by the check and matches no row.
+-- is checked, and evaluated on one row; docs/filters.md is the guide for app developers. Unknown is null, as
+-- in SQL, and no input of a caller may raise an error: an invalid filter is refused by the check and matches no row.
 
 create or replace function internal.is_storable_json(value json) returns boolean
 language plpgsql immutable parallel safe as $$
@@ -9,7 +9,7 @@ declare
   escapes text;
   bare text;
 begin
-  -- nearly every value ends here: no escaped character, no long number, too few brackets to nest deeply. A number stands after
+  -- nearly every value ends here: no escaped character, no long number, too few brackets to nest deeply. A number follows
   -- a bracket, a comma, a colon or a space; without asking for that, every other uuid would look like one.
   if text is null
      or text !~ '\\u|[0-9]{255}|(^|[[:space:]:,[])-?[0-9.]+[eE][+-]?[0-9]{4}'
@@ -177,7 +177,7 @@ begin
   if length(sound_pattern) - length(replace(sound_pattern, '%', '')) > 100 then
     return null;
   end if;
-  -- a backslash that escapes nothing would raise: it stands for itself
+  -- a backslash that escapes nothing would raise an error: it is a literal backslash
   if (length(sound_pattern) - length(rtrim(sound_pattern, '\'))) % 2 = 1 then
     sound_pattern := sound_pattern || '\';
   end if;
@@ -224,7 +224,7 @@ begin
     if truth is null then
       outcome := null;
     elsif truth <> is_and then
-      -- one false settles an and, one true an or
+      -- short circuit: one false decides an and, one true an or
       return truth;
     end if;
   end loop;
@@ -310,7 +310,7 @@ begin
   end if;
 end $$;
 comment on function internal.filter_leaf_problem is
-  'What is wrong with {column, op, value}, and in which of the three; nulls when nothing is. Other keys are not looked at.';
+  'What is wrong with {column, op, value}, and in which of the three; nulls when nothing is. Other keys are ignored.';
 
 create or replace function internal.filter_node_problem(
   node jsonb, place text, depth int, inout leaves int, out path text, out reason text)
@@ -381,7 +381,7 @@ begin
   end loop;
 end $$;
 comment on function internal.filter_node_problem is
-  'The first problem of a filter''s node in the order of the text. place is where the node stands, depth counts the nodes
+  'The first problem of a filter''s node in the order of the text. place is the path of the node, depth counts the nodes
    around it from 1, leaves the conditions so far. Made for internal.filter_check.';
 
 create or replace function internal.filter_check(filter json, out path text, out reason text)

@@ -1,4 +1,4 @@
--- Friends and blocks as other areas ask for them. Sets, not functions of a row: a policy evaluates a set once for a statement.
+-- Friends and blocks, for other areas. They are sets, not functions of a row: a policy evaluates a set once for a statement.
 
 create or replace function internal.friend_ids() returns setof uuid
 language sql stable security definer set search_path = '' rows 50 as $$

@@ -1,9 +1,21 @@
--- The Idempotency-Key header: the first answer is kept for 24 hours and given again.
+-- The Idempotency-Key header: the first answer is kept and given again. For 24 hours by internal.idempotency_begin and _end; for ever by
+-- internal.ledger_stored_reply and ledger_store_reply, where value moves. The ledger of XP and rows of collections hold their keys themselves.
 create or replace function internal.idempotency_caller() returns text
 language sql stable as $$
   select coalesce('user ' || internal.user_id(), internal.caller())
 $$;
 comment on function internal.idempotency_caller is 'Whose keys these are: each user''s own, or those of server keys and administrators.';
+
+create or replace function internal.idempotency_replayed(is_same boolean, body json) returns api.reply
+language plpgsql volatile as $$
+begin
+  if not idempotency_replayed.is_same then
+    perform internal.fail(409, 'IDEMPOTENCY_CONFLICT', 'This Idempotency-Key was used with another body.');
+  end if;
+  return row(200, idempotency_replayed.body, '{"Idempotency-Replayed": "true"}')::api.reply;
+end $$;
+comment on function internal.idempotency_replayed is
+  'The answer to a request that was made before under its key: the same envelope with 200. Refuses 409 IDEMPOTENCY_CONFLICT when it was another request.';
 
 create or replace function internal.idempotency_begin(route text, key text, body_hash text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -16,7 +28,7 @@ begin
   delete from app.idempotency_keys k
    where (k.caller, k.route, k.key) = (internal.idempotency_caller(), idempotency_begin.route, idempotency_begin.key)
      and k.created_at < internal.now() - interval '24 hours';
-  -- a second request while the first runs waits here until that one is committed or gone
+  -- a second request under the key waits here until the first has committed or rolled back
   insert into app.idempotency_keys (caller, route, key, body_hash)
   values (internal.idempotency_caller(), idempotency_begin.route, idempotency_begin.key, idempotency_begin.body_hash)
   on conflict on constraint idempotency_keys_pkey do nothing;
@@ -26,10 +38,7 @@ begin
   select k.* into stored
     from app.idempotency_keys k
    where (k.caller, k.route, k.key) = (internal.idempotency_caller(), idempotency_begin.route, idempotency_begin.key);
-  if stored.body_hash is distinct from idempotency_begin.body_hash then
-    perform internal.fail(409, 'IDEMPOTENCY_CONFLICT', 'This Idempotency-Key was used with another body.');
-  end if;
-  return row(200, stored.body, '{"Idempotency-Replayed": "true"}')::api.reply;
+  return internal.idempotency_replayed(stored.body_hash is not distinct from idempotency_begin.body_hash, stored.body);
 end $$;
 comment on function internal.idempotency_begin is
   'Null when this is the first request under the key (or there is none); else the stored answer with 200. Refuses 409 IDEMPOTENCY_CONFLICT. Holds the key''s row until the end.';
@@ -50,3 +59,34 @@ begin
    where (k.caller, k.route, k.key) = (internal.idempotency_caller(), idempotency_end.route, idempotency_end.key);
 end $$;
 comment on function internal.idempotency_end is 'Keeps the answer under the key. A refusal does not use the key up.';
+
+create or replace function internal.ledger_stored_reply(app_user_id uuid, route text, key text, body_hash text) returns api.reply
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  stored app.ledger_requests;
+begin
+  if ledger_stored_reply.key is null then
+    return null;
+  end if;
+  select r.* into stored
+    from app.ledger_requests r
+   where (r.app_user_id, r.route, r.key) = (ledger_stored_reply.app_user_id, ledger_stored_reply.route, ledger_stored_reply.key);
+  if not found then
+    return null;
+  end if;
+  return internal.idempotency_replayed(stored.body_hash = ledger_stored_reply.body_hash, stored.answer);
+end $$;
+comment on function internal.ledger_stored_reply is
+  'What a request that moved value answered under this key of this user and route, with 200, or null. Kept for ever. Refuses 409
+   IDEMPOTENCY_CONFLICT. The user must be locked, so that a second request waits for the first. Granted to nobody.';
+
+create or replace function internal.ledger_store_reply(app_user_id uuid, route text, key text, body_hash text, answer api.reply) returns api.reply
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if ledger_store_reply.key is not null then
+    insert into app.ledger_requests (app_user_id, route, key, body_hash, answer)
+    values (ledger_store_reply.app_user_id, ledger_store_reply.route, ledger_store_reply.key, ledger_store_reply.body_hash, (ledger_store_reply.answer).body);
+  end if;
+  return ledger_store_reply.answer;
+end $$;
+comment on function internal.ledger_store_reply is 'Keeps an answer under its key, and hands it on. A refusal never comes here, so it uses no key up. Granted to nobody.';

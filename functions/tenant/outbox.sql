@@ -1,9 +1,9 @@
--- Work that outlives a request: rows that triggers write, and that the drain leases, runs and settles.
+-- The transactional outbox: rows of background work that triggers write, and that the drain leases, runs and finishes.
 create or replace function internal.wake(due_at timestamptz) returns void
 language sql volatile as $$
-  select internal.tell('app.due_at', internal.iso(least(nullif(current_setting('app.due_at', true), '')::timestamptz, wake.due_at)))
+  select internal.return_setting('app.due_at', internal.iso(least(nullif(current_setting('app.due_at', true), '')::timestamptz, wake.due_at)))
 $$;
-comment on function internal.wake is 'Tells the server when this tenant next has due work: the earliest of the transaction.';
+comment on function internal.wake is 'Returns to the server when this tenant next has due work: the earliest time of the transaction.';
 
 create or replace function internal.enqueue(task text, key text default null, payload jsonb default '{}',
                                             due_at timestamptz default null, lane text default null)
@@ -16,7 +16,7 @@ begin
   values (enqueue.task, enqueue.key, enqueue.lane, enqueue.payload, due)
   on conflict on constraint outbox_one_per_task_and_key do update
      set payload = excluded.payload,
-         -- while it runs, due_at belongs to that run, and the newer wish stands beside it; a lease that ended may have a holder who is only late
+         -- while it runs, due_at belongs to that run, and wished_at holds the newer due time; the holder of an expired lease may only be late
          wished_at = case when queued.locked_until is not null then least(queued.wished_at, excluded.due_at) else queued.wished_at end,
          due_at = case when queued.locked_until is not null then queued.due_at
                        when queued.failed_at is not null then excluded.due_at
@@ -65,6 +65,17 @@ comment on function internal.outbox_groups is
   'Each task and lane of the outbox with its rank and its free places: null where any number may run. rules is [{task, rank, at_once}], what the tasks
    declare; rank 0 goes first, and a task without a rule has 1. is_attended: work that uses a limited place runs, and its drain takes what comes next.';
 
+create or replace function internal.outbox_begun(task text, key text) returns json
+language plpgsql stable as $$
+begin
+  return case outbox_begun.task
+           when 'webhooks__deliver' then internal.webhook_delivery_begun(internal.as_uuid(outbox_begun.key))
+         end;
+end $$;
+comment on function internal.outbox_begun is
+  'What a task needs to begin, handed out with the lease to spare a round trip: null where the task asks for it itself. Reads only, so that a lease
+   waits for no lock.';
+
 create or replace function api.outbox_lease(batch int, seconds int, lane_limit int, rules json default null, places int[] default null)
 returns api.reply
 language plpgsql volatile as $$
@@ -72,7 +83,7 @@ declare
   leased json;
 begin
   -- one lease at a time, or two drains would count the same free places and both take them
-  perform pg_advisory_xact_lock(7305441006);
+  perform internal.advisory_lock('outbox lease');
   with candidates as (
     select c.id, c.due_at, g.rank, g.task_places, g.lane_places,
            row_number() over (partition by g.task order by c.due_at, c.id) as in_task,
@@ -104,7 +115,7 @@ begin
        set locked_until = internal.now() + make_interval(secs => outbox_lease.seconds),
            lease = o.lease + 1,
            attempts = o.attempts + 1,
-           -- this run does what was wished for until now
+           -- this run does what was requested for until now
            wished_at = case when o.wished_at > internal.now() then o.wished_at end
       from picked p
      where o.id = p.id
@@ -126,7 +137,7 @@ begin
              for update skip locked) d)
   )
   select json_agg(json_build_object('id', t.id, 'task', t.task, 'key', t.key, 'payload', t.payload, 'attempts', t.attempts,
-                                    'lease', t.lease)
+                                    'lease', t.lease, 'begun', internal.outbox_begun(t.task, t.key))
                   order by t.rank, t.due_at)
     into leased
     from taken t;
@@ -134,7 +145,7 @@ begin
   return row(200, json_build_object('data', coalesce(leased, '[]'), 'is_unsealed', internal.audit_waiting()), null)::api.reply;
 end $$;
 comment on function api.outbox_lease is
-  'Takes due rows for some seconds: their ids, tasks, keys, payloads, those of the lowest rank first, then the longest due. At most lane_limit of one lane
+  'Takes due rows for some seconds: their ids, tasks, keys, payloads and what they need to begin, those of the lowest rank first, then the longest due. At most lane_limit of one lane
    run at once, and of a task as many as its rule says, however many lease; places are how many of each rank this caller takes. Rows of a task
    without a key are one: the lease of one removes the others that are due. A row whose worker died is due again when its lease ends. is_unsealed
    beside data: rows of the audit trail wait for their seal. Serialises its callers.';
@@ -153,47 +164,58 @@ $$;
 comment on function api.outbox_renew is
   'Prolongs leases, [{id, lease}], whose work still runs; answers how many. One that has ended is not taken back: somebody else may hold it.';
 
-create or replace function api.outbox_settle(id uuid, lease int, due_at timestamptz default null, error text default null,
+create or replace function internal.outbox_finish(id uuid, lease int, due_at timestamptz default null, error text default null,
+                                                  gave_up boolean default false)
+returns void
+language plpgsql volatile as $$
+begin
+  if outbox_finish.due_at is null and not outbox_finish.gave_up then
+    delete from app.outbox o where o.id = outbox_finish.id and o.lease = outbox_finish.lease and o.wished_at is null;
+    if found then
+      return;
+    end if;
+  end if;
+  -- of a task without a key only the earliest row stays: the task computes the next due time when it runs
+  if outbox_finish.due_at is not null and outbox_finish.error is null then
+    delete from app.outbox o
+     using app.outbox other
+     where o.id = outbox_finish.id and o.lease = outbox_finish.lease and o.key is null
+       and other.task = o.task and other.key is null and other.id <> o.id and other.failed_at is null and other.locked_until is null
+       and other.due_at <= outbox_finish.due_at;
+    if found then
+      return;
+    end if;
+    delete from app.outbox other
+     using app.outbox o
+     where o.id = outbox_finish.id and o.lease = outbox_finish.lease and o.key is null
+       and other.task = o.task and other.key is null and other.id <> o.id and other.failed_at is null and other.locked_until is null
+       and other.due_at > outbox_finish.due_at;
+  end if;
+  -- an expired lease that another worker took over finishes nothing; a row that was queued again meanwhile stays, with new attempts
+  update app.outbox o
+     set due_at = coalesce(least(outbox_finish.due_at, o.wished_at), o.due_at),
+         wished_at = null,
+         locked_until = null,
+         last_error = outbox_finish.error,
+         attempts = case when outbox_finish.error is null or o.wished_at is not null then 0 else o.attempts end,
+         failed_at = case when outbox_finish.gave_up and o.wished_at is null then internal.now() end
+   where o.id = outbox_finish.id and o.lease = outbox_finish.lease
+     -- an error after a result that arrived, though its answer was lost, changes nothing
+     and (outbox_finish.error is null or o.locked_until is not null);
+end $$;
+comment on function internal.outbox_finish is
+  'After a task ran: without due_at the row goes; with it, it comes due again; gave_up leaves it for a person to see. lease is the number that
+   outbox_lease gave. What was queued while it ran is kept. Locks the row.';
+
+create or replace function api.outbox_finish(id uuid, lease int, due_at timestamptz default null, error text default null,
                                              gave_up boolean default false)
 returns api.reply
 language plpgsql volatile as $$
 begin
-  if outbox_settle.due_at is null and not outbox_settle.gave_up then
-    delete from app.outbox o where o.id = outbox_settle.id and o.lease = outbox_settle.lease and o.wished_at is null;
-    if found then
-      return internal.reply(200, 'true');
-    end if;
-  end if;
-  -- of a task without a key only the earliest turn stays: when it comes, the task works the next one out anew
-  if outbox_settle.due_at is not null and outbox_settle.error is null then
-    delete from app.outbox o
-     using app.outbox other
-     where o.id = outbox_settle.id and o.lease = outbox_settle.lease and o.key is null
-       and other.task = o.task and other.key is null and other.id <> o.id and other.failed_at is null and other.locked_until is null
-       and other.due_at <= outbox_settle.due_at;
-    if found then
-      return internal.reply(200, 'true');
-    end if;
-    delete from app.outbox other
-     using app.outbox o
-     where o.id = outbox_settle.id and o.lease = outbox_settle.lease and o.key is null
-       and other.task = o.task and other.key is null and other.id <> o.id and other.failed_at is null and other.locked_until is null
-       and other.due_at > outbox_settle.due_at;
-  end if;
-  -- a lease that ended, and was taken by another, settles nothing; what was queued again meanwhile stays, with new attempts
-  update app.outbox o
-     set due_at = coalesce(least(outbox_settle.due_at, o.wished_at), o.due_at),
-         wished_at = null,
-         locked_until = null,
-         last_error = outbox_settle.error,
-         attempts = case when outbox_settle.error is null or o.wished_at is not null then 0 else o.attempts end,
-         failed_at = case when outbox_settle.gave_up and o.wished_at is null then internal.now() end
-   where o.id = outbox_settle.id and o.lease = outbox_settle.lease;
+  perform internal.outbox_finish(outbox_finish.id, outbox_finish.lease, outbox_finish.due_at, outbox_finish.error, outbox_finish.gave_up);
   return internal.reply(200, 'true');
 end $$;
-comment on function api.outbox_settle is
-  'After a task ran: without due_at the row goes; with it, it comes due again; gave_up leaves it for a person to see. lease is the number that
-   outbox_lease gave. What was queued while it ran is kept.';
+comment on function api.outbox_finish is 'internal.outbox_finish for a task whose own functions do not settle its row.';
 
 create or replace function api.outbox_release(held json) returns api.reply
 language sql volatile as $$
@@ -212,9 +234,9 @@ $$;
 comment on function api.outbox_release is
   'Hands leases back, [{id, lease}], whose work a stop interrupted: the rows are due at once, and the attempt does not count. Answers how many.';
 
-create or replace function api.outbox_next(rules json default null) returns api.reply
+create or replace function internal.outbox_next(rules json) returns timestamptz
 language sql stable as $$
-  select internal.reply(200, json_build_object('due_at', internal.iso(least(
+  select least(
     (select min(o.due_at) from app.outbox o where o.failed_at is null and o.due_at > internal.now()),
     (select min(o.locked_until) from app.outbox o where o.locked_until > internal.now()),
     (select min(c.due_at)
@@ -228,8 +250,14 @@ language sql stable as $$
          limit 1) c
       where not g.is_attended),
     -- a sealer at work, or one that failed, left them: not at once, for it may go on failing
-    case when internal.audit_waiting() then internal.now() + interval '5 seconds' end))))
+    case when internal.audit_waiting() then internal.now() + interval '5 seconds' end)
 $$;
-comment on function api.outbox_next is
+comment on function internal.outbox_next is
   'When to look again: the earliest row that is due, or the end of a lease, for its holder may have died; null when there is neither. What waits for a
    limited place counts only when nothing runs there: rules as for outbox_lease. Rows of the audit trail without a seal count as due in some seconds.';
+
+create or replace function api.outbox_next(rules json default null) returns api.reply
+language sql stable as $$
+  select internal.reply(200, json_build_object('due_at', internal.iso(internal.outbox_next(outbox_next.rules))))
+$$;
+comment on function api.outbox_next is '{due_at} of internal.outbox_next, for the end of a drain and for the sweep.';

@@ -8,7 +8,7 @@ language sql stable as $$
 $$;
 comment on function internal.push_token_json is 'A push token as the contract shows it.';
 
-create or replace function internal.push_token_take(token text, platform text) returns app.push_tokens
+create or replace function internal.push_token_claim(token text, platform text) returns app.push_tokens
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant uuid := internal.user_id();
@@ -17,21 +17,21 @@ begin
   if me is null then
     raise exception 'push tokens are registered by users, not by %', internal.caller();
   end if;
-  -- the user first: whoever deletes them waits, or has gone before
+  -- lock order: the user first; a concurrent deletion of the user waits, or has committed before
   perform from app.users u where u.id = me for key share;
   if not found then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
   end if;
   loop
     update app.push_tokens p
-       set platform = push_token_take.platform, is_active = true, updated_at = internal.now()
-     where p.token = push_token_take.token and p.app_user_id = me
+       set platform = push_token_claim.platform, is_active = true, updated_at = internal.now()
+     where p.token = push_token_claim.token and p.app_user_id = me
     returning p.* into registered;
     exit when found;
-    -- somebody else's row goes, with its id and its dates: nothing tells the new owner that there was one
-    delete from app.push_tokens p where p.token = push_token_take.token and p.app_user_id <> me;
+    -- another user's row is deleted, with its id and its dates: nothing reveals to the new owner that it existed
+    delete from app.push_tokens p where p.token = push_token_claim.token and p.app_user_id <> me;
     insert into app.push_tokens (app_user_id, token, platform)
-    values (me, push_token_take.token, push_token_take.platform)
+    values (me, push_token_claim.token, push_token_claim.platform)
     on conflict on constraint push_tokens_token_unique do nothing
     returning * into registered;
     -- another registered it in between: once more
@@ -39,7 +39,7 @@ begin
   end loop;
   return registered;
 end $$;
-comment on function internal.push_token_take is 'Makes a token the caller''s own, new, again or from another user. Refuses 404 NOT_FOUND. Locks the token''s row.';
+comment on function internal.push_token_claim is 'Makes a token the caller''s own, new, again or from another user. Refuses 404 NOT_FOUND. Locks the token''s row.';
 
 create or replace function api.push_token_register(token text, platform text) returns api.reply
 language plpgsql volatile as $$
@@ -51,34 +51,34 @@ begin
     perform internal.invalid('platform', 'must be ios or android', 'INVALID_INPUT');
   end if;
   perform internal.check_session();
-  return internal.reply(200, internal.push_token_json(internal.push_token_take(push_token_register.token, push_token_register.platform)));
+  return internal.reply(200, internal.push_token_json(internal.push_token_claim(push_token_register.token, push_token_register.platform)));
 end $$;
 comment on function api.push_token_register is
   'Registers a device for the caller: 200 with the row, the same whether the token is new, known or was another user''s. Refuses 400 INVALID_INPUT,
    404 NOT_FOUND.';
 
-create or replace function internal.push_token_drop(token text) returns void
+create or replace function internal.push_token_deactivate(token text) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   update app.push_tokens p
      set is_active = false, updated_at = internal.now()
-   where p.token = push_token_drop.token and p.app_user_id = internal.user_id() and p.is_active;
+   where p.token = push_token_deactivate.token and p.app_user_id = internal.user_id() and p.is_active;
 end $$;
-comment on function internal.push_token_drop is 'Switches a token off when it is the caller''s.';
+comment on function internal.push_token_deactivate is 'Switches a token off when it is the caller''s.';
 
 create or replace function api.push_token_unregister(token text) returns api.reply
 language plpgsql volatile as $$
 begin
-  perform internal.push_token_drop(push_token_unregister.token);
+  perform internal.push_token_deactivate(push_token_unregister.token);
   return internal.reply(200, '{"unregistered": true}');
 end $$;
 comment on function api.push_token_unregister is 'Switches a device off. Always 200: whether the token was the caller''s stays untold.';
 
-create or replace function internal.take_back__push_tokens(app_user_id uuid) returns void
+create or replace function internal.account_reclaim__push_tokens(app_user_id uuid) returns void
 language sql volatile security definer set search_path = '' as $$
   update app.push_tokens p
      set is_active = false, updated_at = internal.now()
-   where p.app_user_id = take_back__push_tokens.app_user_id and p.is_active
+   where p.app_user_id = account_reclaim__push_tokens.app_user_id and p.is_active
 $$;
-comment on function internal.take_back__push_tokens is
+comment on function internal.account_reclaim__push_tokens is
   'Switches off the devices of an account that its rightful owner takes back. Called by sign-in; granted to nobody.';

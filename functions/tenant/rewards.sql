@@ -1,5 +1,5 @@
 -- Rewards: one object, one function, each given once. Every kind of reward belongs to its own area: a function
--- internal.reward__<kind>(app_user_id, part, source_type, source_id) that gives it and answers what it gave.
+-- internal.reward__<kind>(app_user_id, part, source_type, source_id) that gives it and returns what it gave.
 create or replace function internal.is_passing(state text) returns boolean
 language sql immutable
 return is_passing.state ~ '^(40|53|57|58|XX)' or is_passing.state in ('25P04', '55P03');
@@ -65,4 +65,4 @@ language sql stable security definer set search_path = '' as $$
 $$;
 comment on function internal.rewards_in_both is
   'What one of two users who become one was rewarded with, where the other was by the same source: theirs once. By the record of the grant, which comes along
-   with every merge, not by ledgers, where it may stand as a sum. Granted to nobody.';
+   with every merge, not by ledgers, which may hold it within a sum. Granted to nobody.';

@@ -32,4 +32,4 @@ grant execute on function internal.developer_json, internal.is_disposable, inter
 grant execute on function internal.developer_own_json, internal.change_own_password, api.developer_me, api.developer_patch,
   api.developer_session_list, api.developer_session_end
   to control_developer;
-grant execute on function internal.forget_accounts to control_worker;
+grant execute on function internal.purge_accounts to control_worker;

@@ -30,7 +30,7 @@ grant insert (developer_id, name, token_prefix, scopes, project_ids, lifetime_da
 grant update (last_used_at) on app.developer_tokens to control_auth;
 grant select (token_id, ends_at), insert (token_hash, token_id), update (ends_at) on app.developer_token_secrets to control_developer;
 grant select on app.developer_token_secrets to control_auth;
-grant execute on function internal.token_project_ids, internal.developer_token_json, internal.check_token_room, internal.lock_own_account, api.token_create,
-  api.token_list, api.token_revoke, api.token_rotate
+grant execute on function internal.token_project_ids, internal.developer_token_json, internal.token_limit_check, internal.lock_own_account, api.token_create,
+  internal.developer_tokens_page, api.token_list, api.token_revoke, api.token_rotate
   to control_developer;
 grant execute on function api.token_check to control_auth;

@@ -16,6 +16,6 @@ grant execute on function internal.audit_act, internal.audit_hash, internal.audi
   internal.audit_verify_former, internal.audit_verify_seals, internal.audit_verify_rows, internal.audit_verify_digests, internal.audit_verify_limit,
   internal.audit_is_cut, internal.audit_sealed, api.audit_rows, api.audit_row, api.audit_verify, api.audit_sealed
   to app_admin;
-grant execute on function api.audit_maintain, internal.make_audit_partition, internal.forget_audit, internal.audit_oldest_month,
+grant execute on function api.audit_maintain, internal.make_audit_partition, internal.purge_audit, internal.audit_oldest_month,
   internal.audit_seal, internal.audit_waiting, api.audit_seal
   to app_worker;

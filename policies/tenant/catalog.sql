@@ -26,9 +26,9 @@ grant insert, delete, update (quantity, position) on app.bundle_contents to app_
 
 grant execute on function internal.catalog_item_json, internal.catalog_find, internal.catalog_page to app_user, app_admin;
 grant execute on function api.catalog_list, api.catalog_get to app_user;
-grant execute on function internal.catalog_item_before_write, internal.catalog_lock, internal.catalog_currencies_hold, internal.catalog_prices_set, internal.catalog_contents_set,
-  internal.catalog_write, internal.catalog_touch, internal.catalog_import_part, api.catalog_items, api.catalog_define,
-  api.catalog_update, api.catalog_prices_put, api.catalog_contents_put, api.catalog_import
+grant execute on function internal.catalog_item_before_write, internal.catalog_item_check, internal.catalog_item_after_write, internal.catalog_lock, internal.catalog_currencies_hold, internal.catalog_prices_set, internal.catalog_contents_set,
+  internal.catalog_item_touch, internal.catalog_import_part, api.catalog_item_list,
+  api.catalog_prices_put, api.catalog_contents_put, api.catalog_import
   to app_admin;
 
 insert into internal.definitions (kind, table_name, singular, plural, key_column, fixed_columns, max_count, create_order, refs, declared_in)

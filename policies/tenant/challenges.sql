@@ -16,9 +16,9 @@ grant select on app.challenge_participants to app_user;
 
 grant execute on function internal.challenge_status, internal.challenge_json, internal.participant_json, internal.participant_status to app_user, app_admin;
 grant execute on function internal.challenge_for_me, internal.challenges_for_me, internal.my_challenge, internal.challenge_join, internal.challenge_leave,
-  internal.challenge_board, api.challenges_list, api.challenge_get, api.challenge_join, api.challenge_leave, api.challenge_leaderboard
+  internal.challenge_leaderboard_page, api.challenges_list, api.challenge_get, api.challenge_join, api.challenge_leave, api.challenge_leaderboard
   to app_user;
-grant execute on function internal.challenge_find, internal.challenge_check, internal.challenge_listed, internal.challenge_room, internal.challenge_simulation,
+grant execute on function internal.challenge_find, internal.challenge_check, internal.challenge_listed, internal.challenge_limit_check, internal.challenge_simulation,
   api.challenge_participants,
   api.challenge_simulate
   to app_admin;

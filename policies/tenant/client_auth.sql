@@ -17,15 +17,16 @@ grant delete on app.user_passwords, app.user_identities to app_auth;
 grant select (id, ended_at, expires_at), delete on app.user_sessions to app_worker;
 
 grant execute on function internal.lock_address, internal.lock_identity, internal.has_identity, internal.sign_in, internal.end_sessions,
-  internal.session_lives, internal.session_holder, internal.has_provider, internal.may_send, internal.put_code, internal.code_use, internal.wrong_code, internal.sign_in_by_email,
-  internal.sign_in_by_phone, internal.is_claimed, internal.take_back, internal.email_proved_elsewhere, internal.told_linked,
+  internal.session_is_active, internal.session_owner, internal.has_provider, internal.message_limit_take, internal.code_store, internal.code_consume, internal.wrong_code, internal.sign_in_by_email,
+  internal.sign_in_by_phone, internal.is_claimed, internal.account_reclaim, internal.email_proved_elsewhere, internal.identity_linked_notify,
   internal.user_of_identity, internal.proved_email, internal.fail_in_use, internal.linked_reply, internal.set_password, internal.users_merge,
   api.auth_anonymous, api.auth_email_signup, api.auth_email_password, api.auth_email_login, api.auth_refresh, api.auth_logout,
-  api.auth_session, api.auth_sessions, api.auth_session_end, api.auth_password_state, api.auth_password_set, api.auth_code_request,
+  api.auth_session, internal.auth_session_json, internal.is_auth_session_live,
+  internal.auth_sessions_page, api.auth_sessions, api.auth_session_end, api.auth_password_state, api.auth_password_set, api.auth_code_request,
   api.auth_code_sign_in, api.auth_magic_link_request, api.auth_magic_link_verify, api.auth_social, api.auth_link_email, api.auth_link_phone,
   api.auth_link_social, api.auth_link_password, api.auth_unlink, api.auth_merge
   to app_auth;
-grant execute on function internal.session_is_young, internal.deletion_code_use to app_auth, app_user;
+grant execute on function internal.session_is_young, internal.deletion_code_consume to app_auth, app_user;
 grant execute on function internal.check_session to app_user;
 grant execute on function api.auth_message_begin, api.auth_message_sent to app_worker;
 
@@ -35,4 +36,4 @@ values
   ('app.user_codes', 'app_user_id', 'user_codes',
    array['id', 'app_user_id', 'kind', 'channel', 'address', 'purpose', 'attempts', 'created_at', 'expires_at', 'sent_at', 'used_at'],
    array['secret_hash', 'sealed'], 'sessions', 'end', 'cascade', null, current_setting('trellis.file'));
-grant execute on function internal.forget__client_auth to app_worker;
+grant execute on function internal.purge__client_auth to app_worker;

@@ -15,7 +15,7 @@ grant execute on function internal.fnv1a32, internal.bucket, internal.config_coe
   internal.config_tag, api.config_values
   to app_anon, app_user;
 grant execute on function internal.config_conditions, internal.config_key_json, internal.config_storable, internal.config_size_check,
-  api.config_set, api.config_list, api.config_update
+  api.config_key_put, api.config_key_list, api.config_key_update
   to app_admin;
 
 insert into internal.definitions (kind, table_name, singular, plural, key_column, found_by, invalid_code, order_by, is_descending, fixed_columns, state_columns, create_order, refs, declared_in)

@@ -26,11 +26,10 @@ create policy "administrators read proofs" on app.currency_checks for select to 
 grant select on app.currencies, app.currency_balances, app.currency_transactions, app.currency_lots to app_user, app_admin;
 grant select on app.currency_checks to app_admin;
 
-grant execute on function internal.currency_find, internal.currency_regrow, internal.currency_clock, internal.currency_now,
-  internal.currency_transaction_json, internal.currency_amount, internal.currency_expires, internal.as_time, internal.ledger_cursor,
-  internal.ledger_place, internal.currency_ledger
+grant execute on function internal.currency_find, internal.currency_regenerate, internal.currency_accrue, internal.currency_current,
+  internal.currency_transaction_json, internal.currency_amount, internal.currency_expires, internal.as_time, internal.currency_ledger
   to app_user, app_admin;
-grant execute on function internal.currency_balance_json, internal.currency_act, api.currencies_list, api.currency_transactions, api.currency_spend,
+grant execute on function internal.currency_balance_json, internal.currency_transact, api.currencies_list, api.currency_transactions, api.currency_spend,
   api.currency_credit
   to app_user;
 grant execute on function internal.currency_json, internal.currency_check, internal.currency_adjust, internal.currency_reverse,

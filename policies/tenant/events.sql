@@ -25,15 +25,15 @@ grant select on app.engagement_events to app_user, app_server, app_admin;
 grant select on app.user_event_counters to app_user, app_admin;
 grant select, delete on app.event_ids to app_worker;
 grant execute on function api.events_post, internal.events_single, internal.events_batch, internal.ingest_events,
-  internal.event_source, internal.is_historical, internal.event_by_id, internal.event_json, internal.effects_json, internal.tell_effects
+  internal.event_source, internal.is_historical, internal.event_by_id, internal.event_json, internal.effects_json, internal.collect_effects
   to app_user, app_server, app_admin;
-grant execute on function api.events_maintain, internal.make_event_partition, internal.events_forget to app_worker;
+grant execute on function api.events_maintain, internal.make_event_partition, internal.events_purge_replays to app_worker;
 
-grant execute on function internal.event_definition_json, internal.event_definition_find, internal.event_definition_before_write, internal.schema_problem, internal.event_full_json, internal.cursor_text,
-  internal.cursor_place, internal.time_parameter, internal.events_newest, internal.event_caused, internal.event_caused__events,
-  internal.event_caused__webhook_deliveries, internal.event_names, internal.planned_rows, internal.property_paths, internal.event_name_json,
+grant execute on function internal.event_definition_json, internal.event_definition_find, internal.event_definition_before_write, internal.schema_problem, internal.event_full_json,
+  internal.time_parameter, internal.events_newest, internal.event_caused, internal.event_caused__events,
+  internal.event_caused__webhook_deliveries, internal.event_names, internal.estimated_rows, internal.property_paths, internal.event_name_json,
   internal.replay_targets, internal.as_time,
-  api.event_define, api.events_list, api.event_get,
+  api.event_definition_put, api.events_list, api.event_get,
   api.event_names, api.events_delete_check, api.events_replay_check
   to app_admin;
 grant execute on function api.events_delete_step, internal.events_delete, api.events_count, internal.events_number, api.events_replay_step,
@@ -46,15 +46,18 @@ values
   ('app.engagement_events', 'app_user_id', 'engagement_events',
    array['id', 'app_user_id', 'event_name', 'properties', 'occurred_at', 'received_at', 'source', 'session_id', 'is_historical',
          'clock_adjusted', 'schema_violation'],
-   array['transaction_id'], 'events', 'move', 'cascade', null, current_setting('trellis.file')),
+   array['transaction_id'], 'events', 'move', 'delete', null, current_setting('trellis.file')),
   ('app.event_ids', 'app_user_id', 'event_ids', null, '{}', 'events', 'move', 'cascade',
    'ids of events that the events section holds', current_setting('trellis.file')),
   ('app.user_event_counters', 'app_user_id', 'event_counters',
    array['app_user_id', 'event_name', 'day', 'count'], '{}', 'events', 'add', 'cascade', null, current_setting('trellis.file'));
 -- the order that engagement_events_of_user serves
 update internal.user_data d set export_order = array['occurred_at', 'id'] where d.table_name = 'app.engagement_events';
-grant execute on function internal.forget__events to app_worker;
+grant execute on function internal.purge__events to app_worker;
 
 insert into internal.definitions (kind, table_name, singular, plural, key_column, found_by, order_by, is_descending, fixed_columns, max_count, create_order, declared_in)
 values ('event_definition', 'app.event_definitions', 'definition', 'definitions of events', 'event_name', 'key', '{event_name}', false, '{event_name}', 1000, 10, current_setting('trellis.file'));
 select internal.definition_declare('event_definition');
+
+-- computed from definitions, and read by the dispatcher alone
+alter table app.event_plans enable row level security;

@@ -36,13 +36,14 @@ grant execute on function internal.flags_evaluated, internal.flags_tag, internal
 grant execute on function internal.flag_value, internal.flag_number, internal.flag_time, internal.flag_rule, internal.flag_rules, internal.flag_step,
   internal.flag_patched, internal.flag_schedule, internal.flag_tags, internal.flag_changed, internal.flag_without_ramp,
   internal.flag_json, internal.flag_find, internal.flag_locked, internal.flag_stored, internal.flag_overrides_put, internal.flag_users_lock, internal.flag_snapshot,
-  internal.flag_ramp_json, internal.flag_guardrail, internal.flag_ramped_rule, internal.flag_unexposed, internal.flag_is_stale,
-  internal.flag_traced, internal.flag_attributes, internal.flags_counted,
-  api.flag_create, api.flags_list, api.flag_get, api.flag_update, api.flag_toggle, api.flag_overrides_put, api.flag_history,
+  internal.flag_ramp_json, internal.flag_guardrail, internal.flag_ramped_rule, internal.flag_reset_exposures, internal.flag_is_stale,
+  internal.flag_explain, internal.flag_attributes, internal.flags_flush_counts,
+  api.flag_create, api.flags_list, api.flag_get, api.flag_update, api.flag_toggle, api.flag_overrides_put, internal.flag_version_json, internal.flag_versions_page,
+  api.flag_history,
   api.flag_revert, api.flag_ramp, api.flag_stats, api.flag_evaluate
   to app_admin;
-grant execute on function internal.flags_settle to app_admin, app_worker;
-grant execute on function internal.flag_guard, internal.flags_count, internal.forget__flags, api.flags_advance, api.flag_guard, api.flags_count to app_worker;
+grant execute on function internal.flags_apply_schedule to app_admin, app_worker;
+grant execute on function internal.flag_guard, internal.flags_count, internal.purge__flags, api.flags_advance, api.flag_guard, api.flags_count to app_worker;
 
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)

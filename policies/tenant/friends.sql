@@ -8,7 +8,7 @@ create policy "users read whom they blocked" on app.blocks for select to app_use
   using (blocker = (select internal.user_id()));
 create policy "administrators read every block" on app.blocks for select to app_admin using (true);
 
--- the notes of both sides stand in one row: nobody reads them here, lest one reads the other's
+-- one row holds the notes of both sides: no column grant here, or one side would read the other's
 grant select (user_a, user_b, status, requested_by, requested_at, responded_at) on app.friendships to app_user, app_admin;
 grant select on app.blocks to app_user, app_admin;
 grant execute on function internal.friend_ids, internal.blocked_ids, internal.is_blocked to app_user;

@@ -2,9 +2,10 @@ alter table app.groups enable row level security;
 alter table app.group_members enable row level security;
 
 create policy "users read public groups and their own" on app.groups for select to app_user
-  using (is_public or id in (select internal.my_group_ids()));
-create policy "users read themselves and the members of their groups" on app.group_members for select to app_user
-  using (app_user_id = (select internal.user_id()) or group_id in (select internal.my_group_ids()));
+  using (internal.group_is_visible(groups, (select array(select internal.my_group_ids()))));
+-- the groups that the policy above shows
+create policy "users read themselves and the members of groups that they see" on app.group_members for select to app_user
+  using (app_user_id = (select internal.user_id()) or exists (select from app.groups g where g.id = group_id));
 create policy "server keys read groups" on app.groups for select to app_server using (true);
 create policy "server keys read members" on app.group_members for select to app_server using (true);
 create policy "administrators read groups" on app.groups for select to app_admin using (true);
@@ -12,7 +13,7 @@ create policy "administrators read members" on app.group_members for select to a
 
 grant select on app.groups, app.group_members to app_user, app_server, app_admin;
 grant execute on function internal.group_rank, internal.group_json, internal.group_not_found to app_user, app_server, app_admin;
-grant execute on function internal.my_group_ids, internal.group_create, internal.group_join, internal.group_leave,
+grant execute on function internal.my_group_ids, internal.group_is_visible, internal.group_create, internal.group_join, internal.group_leave,
   internal.groups_search, internal.group_roster,
   api.group_create, api.groups_mine, api.groups_search, api.group_get, api.group_join, api.group_leave, api.group_members
   to app_user;

@@ -9,12 +9,12 @@ create policy "administrators read every movement of items" on app.inventory_led
 -- written by definer functions alone
 grant select on app.inventory_stacks to app_user, app_admin;
 grant select on app.inventory_ledger_rows to app_admin;
-grant execute on function internal.inventory_item_json, internal.inventory_json, internal.inventory_act, api.inventory_grant
+grant execute on function internal.inventory_item_json, internal.inventory_json, internal.inventory_transact, api.inventory_grant
   to app_user, app_admin;
-grant execute on function internal.inventory_key, internal.inventory_mark, internal.inventory_own, api.inventory_list, api.inventory_get,
+grant execute on function internal.inventory_key, internal.inventory_set_metadata, internal.inventory_own_stack, api.inventory_list, api.inventory_get,
   api.inventory_consume, api.inventory_patch
   to app_user;
-grant execute on function api.inventory_revoke, api.inventory_all, api.inventory_ledger to app_admin;
+grant execute on function api.inventory_revoke, internal.inventory_page, api.inventory_all, internal.inventory_movement_json, internal.inventory_movements, api.inventory_ledger to app_admin;
 grant execute on function internal.inventory_expire, api.inventory_expire to app_worker;
 
 insert into internal.user_data

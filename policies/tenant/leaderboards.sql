@@ -23,13 +23,13 @@ grant execute on function internal.leaderboard_show, internal.leaderboard_mine, 
   to app_user;
 grant execute on function internal.leaderboard_source_problem, internal.leaderboard_check, internal.leaderboard_before_delete,
   internal.leaderboard_runs_drop, internal.leaderboard_runs_close, internal.leaderboard_lock, internal.leaderboard_entry_put, internal.leaderboard_entry_delete, internal.leaderboard_import,
-  internal.leaderboard_entries_page, internal.leaderboard_runs_page, internal.leaderboard_close, internal.leaderboard_odd,
+  internal.leaderboard_entries_page, internal.leaderboard_runs_page, internal.leaderboard_close, internal.leaderboard_anomalies,
   internal.leaderboard_is_open, internal.leaderboard_run_at, internal.leaderboard_period,
   api.leaderboard_entries, api.leaderboard_entry_put, api.leaderboard_entry_delete, api.leaderboard_import, api.leaderboard_runs,
   api.leaderboard_close, api.leaderboard_anomalies, api.leaderboard_rebuild_check
   to app_admin;
-grant execute on function internal.leaderboard_turn, internal.leaderboard_tell, internal.leaderboard_rebuild, internal.forget__leaderboards,
-  api.leaderboard_turn, api.leaderboard_tell, api.leaderboard_rebuild_step
+grant execute on function internal.leaderboard_rollover, internal.leaderboard_notify, internal.leaderboard_rebuild, internal.purge__leaderboards,
+  api.leaderboard_rollover, api.leaderboard_notify, api.leaderboard_rebuild_step
   to app_worker;
 
 insert into internal.user_data

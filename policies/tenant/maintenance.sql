@@ -1,1 +1,1 @@
-grant execute on function api.tenant_forget to app_worker;
+grant execute on function api.tenant_purge to app_worker;

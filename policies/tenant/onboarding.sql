@@ -17,7 +17,7 @@ grant execute on function internal.onboarding_progress_json, internal.onboarding
   api.onboarding_get, api.onboarding_start, api.onboarding_advance, api.onboarding_skip, api.onboarding_complete
   to app_user;
 grant execute on function internal.onboarding_config_problem, internal.onboarding_step_check, internal.onboarding_steps, internal.onboarding_flow,
-  api.onboarding_flow_create, api.onboarding_flows, api.onboarding_flow_update, api.onboarding_stats
+  api.onboarding_flow_create, api.onboarding_flow_list, api.onboarding_flow_update, api.onboarding_stats
   to app_admin;
 
 insert into internal.user_data

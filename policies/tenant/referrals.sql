@@ -13,15 +13,15 @@ create policy "administrators read the defaults" on app.referral_defaults for se
 create policy "administrators change the defaults" on app.referral_defaults for update to app_admin using (true) with check (true);
 
 grant select on app.referral_claims to app_admin;
--- who claimed is told by name, not by id
+-- claimers are shown by name, not by id
 grant select (id, referrer_id, state, claimed_at) on app.referral_claims to app_user;
 grant select, update (reward_referrer, reward_referee, max_uses, qualify_event, qualify_within_days, share_url, updated_at)
   on app.referral_defaults to app_admin;
 
-grant execute on function internal.referral_claim, internal.referral_mine, internal.referral_brought, api.referral_claim, api.referral_mine,
+grant execute on function internal.referral_claim, internal.referral_mine, internal.referral_referred, api.referral_claim, api.referral_mine,
   api.referral_claims_mine
   to app_user;
-grant execute on function internal.referral_shown, api.referral_show to app_auth;
+grant execute on function internal.referral_preview, api.referral_show to app_auth;
 grant execute on function internal.referral_code_new, internal.referral_code_json, internal.referral_code_check, internal.referral_code_before_delete,
   internal.referral_defaults_json, internal.referral_state, internal.referral_claimers_lock,
   api.referral_defaults_update, api.referral_stats

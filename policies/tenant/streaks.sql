@@ -35,20 +35,20 @@ grant select on app.streak_definitions, app.user_streaks, app.streak_periods, ap
 grant select on app.streak_milestones to app_admin;
 
 grant execute on function internal.period_number, internal.period_date, internal.period_key, internal.period_of_key, internal.local_midnight,
-  internal.is_left_out, internal.zone_at, internal.recent_moves, internal.streak_zone_of, internal.streak_moves_of,
+  internal.date_is_skipped, internal.zone_at, internal.recent_zone_changes, internal.streak_zone_of, internal.streak_zone_changes,
   internal.streak_deadline, internal.streak_place,
-  internal.streak_clock, internal.paused_periods, internal.streak_walk, internal.streak_fold, internal.streak_status, internal.streak_waits,
-  internal.streak_at_risk_hours, internal.streak_now, internal.streak_json, internal.streak_none, internal.streak_today,
+  internal.streak_period_at, internal.paused_periods, internal.streak_extent, internal.streak_fold, internal.streak_status, internal.streak_has_open_period,
+  internal.streak_at_risk_hours, internal.streak_now, internal.streak_json, internal.streak_unstarted, internal.streak_today,
   internal.streak_history, internal.streak_find, internal.streak_not_found, internal.json_with, internal.streak_pause_set
   to app_user, app_admin;
-grant execute on function internal.streak_feed, internal.streak_pause_clear, api.streaks_list, api.streak_get, api.streak_qualify,
+grant execute on function internal.streak_qualify_now, internal.streak_pause_clear, api.streaks_list, api.streak_get, api.streak_qualify,
   api.streak_pause, api.streak_resume
   to app_user;
 grant execute on function internal.streak_definition_json, internal.streak_rules_check, internal.streak_definition_with,
   internal.streak_definition_find, internal.streak_definition_check, internal.streak_definition_before_update,
   internal.streak_definition_after_write, internal.streak_definition_before_delete,
   internal.streak_statuses, internal.count_within, internal.streak_of_user, internal.streak_replay, internal.streak_gift, internal.streak_restore,
-  internal.streak_qualify_for, internal.user_streaks_json, internal.streak_clocks_of, internal.streak_users_lock,
+  internal.streak_qualify_for, internal.user_streaks_json, internal.streak_definition_apply_time, internal.streak_users_lock,
   api.streak_users,
   api.streak_stats, api.streak_simulate, api.streak_user_freezes, api.streak_user_pause, api.streak_user_restore, api.streak_user_qualify
   to app_admin;

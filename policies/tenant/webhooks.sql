@@ -46,14 +46,14 @@ grant execute on function internal.webhook_json, internal.webhook_filter_check, 
   to app_admin;
 grant execute on function internal.uuid5, internal.webhook_requeue to app_admin, app_worker;
 grant execute on function internal.as_time to app_admin;
-grant execute on function internal.webhook_attempts_json, internal.webhook_delivery_json, internal.webhook_cursor,
+grant execute on function internal.webhook_attempts_json, internal.webhook_delivery_json, internal.webhook_delivery_line_json, internal.webhook_delivery_page,
   internal.webhook_delivery_not_found, api.webhook_delivery_list, api.webhook_delivery_get, api.webhook_delivery_replay, api.webhook_replay_check
   to app_admin;
 grant execute on function internal.webhook_body, internal.webhook_event_json, internal.webhook_sendable_json, internal.webhook_retry_seconds,
-  internal.webhook_retry_at, internal.webhook_held_for, internal.webhook_probe_every, internal.webhook_note, api.webhook_delivery_begin,
-  api.webhook_attempt_record, api.webhook_test, api.webhook_probe_begin, api.webhook_release, api.webhook_replay_batch, api.webhook_purge
+  internal.webhook_retry_at, internal.webhook_hold_interval, internal.webhook_probe_interval, internal.webhook_record_outcome, internal.webhook_delivery_begun,
+  internal.webhook_attempt, api.webhook_delivery_begin, api.webhook_attempt_finish, api.webhook_attempt_record, api.webhook_test, api.webhook_probe_begin, api.webhook_release, api.webhook_replay_batch, api.webhook_purge
   to app_worker;
-grant execute on function internal.forget__webhooks to app_worker;
+grant execute on function internal.purge__webhooks to app_worker;
 
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)

@@ -24,9 +24,9 @@ grant select on app.xp_levels, app.xp_totals, app.xp_transactions to app_user, a
 
 grant execute on function internal.xp_level_of, internal.xp_levels_json, internal.xp_transaction_json, internal.xp_page, api.xp_levels_get
   to app_user, app_admin;
-grant execute on function internal.cursor_text, internal.cursor_place, internal.xp_my_boosts, api.xp_me, api.xp_history to app_user;
-grant execute on function internal.xp_by_hand, api.xp_award to app_user, app_server;
-grant execute on function internal.xp_by_hand, internal.xp_rule_check, internal.xp_boost_check, internal.xp_levels_wished, internal.xp_levels_replace, internal.xp_simulation,
+grant execute on function internal.xp_my_boosts, api.xp_me, api.xp_history to app_user;
+grant execute on function internal.xp_adjust, api.xp_award to app_user, app_server;
+grant execute on function internal.xp_adjust, internal.xp_rule_check, internal.xp_boost_check, internal.xp_levels_requested, internal.xp_levels_replace, internal.xp_simulation,
   internal.event_caused__xp, api.xp_rule_simulate, api.xp_levels_put, api.xp_grant, api.xp_transactions, api.xp_stats
   to app_admin;
 

@@ -1,8 +1,8 @@
 import { connect } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Client } from 'pg'
-import { messages } from '#server/database/messages.ts'
-import { tapOf } from '#server/database/tap.ts'
+import { interceptorOf } from '#server/database/row_interceptor.ts'
+import { wireProtocol } from '#server/database/wire_protocol.ts'
 
 /**
  * Who a call runs as. Every setting is set at every call, empty ones too, so that nothing which a function left behind
@@ -26,7 +26,7 @@ export type CallOptions = {
 }
 
 /**
- * One statement of a call: rows come back as text, one list of columns each. Without a name it is parsed anew each time.
+ * One statement of a call: rows come back as text, one list of columns each. Without a name it is parsed each time.
  * `evicted` are names that this connection need not keep any longer.
  */
 export type Statement = {
@@ -94,8 +94,8 @@ type Wire = {
 /**
  * One Sync: set_config and then the target in a single packet and a single implicit transaction (docs/decisions.md).
  * The target is planned after the settings are made, so row-level security and privileges are those of the switched
- * role; Sync ends the transaction, so all of it is gone afterwards, also after an error in either part.
- * It settles at ReadyForQuery only: a deferred constraint fails after the rows have come.
+ * role; Sync ends the transaction, so all settings are reset afterwards, also after an error in either part.
+ * The promise settles at ReadyForQuery only: a deferred constraint fails after the rows have come.
  */
 class OneSync {
   // pg marks a statement as parsed under this name when ParseComplete arrives; the setup is prepared beforehand
@@ -136,13 +136,17 @@ class OneSync {
     let packet = ''
     // first of all: behind an error they would not be read
     for (const evicted of this.#named ? (this.#statement.evicted ?? []) : []) {
-      packet += messages.close(evicted)
+      packet += wireProtocol.close(evicted)
       delete wire.parsedStatements[evicted]
     }
-    if (!this.#named) packet += messages.parse('', setup.text, settings.length)
-    packet += messages.bind(this.#named ? setup.name : '', this.#values) + messages.execute
-    if (!this.#named || wire.parsedStatements[name] === undefined) packet += messages.parse(name, this.#statement.text)
-    packet += messages.bind(name, this.#statement.values, this.#statement.formats) + messages.execute + messages.sync
+    if (!this.#named) packet += wireProtocol.parse('', setup.text, settings.length)
+    packet += wireProtocol.bind(this.#named ? setup.name : '', this.#values) + wireProtocol.execute
+    if (!this.#named || wire.parsedStatements[name] === undefined)
+      packet += wireProtocol.parse(name, this.#statement.text)
+    packet +=
+      wireProtocol.bind(name, this.#statement.values, this.#statement.formats) +
+      wireProtocol.execute +
+      wireProtocol.sync
     const { take, isEnough } = this.#statement
     if (take) {
       const guarded: TakeRow = (bytes, start, end) => {
@@ -154,7 +158,7 @@ class OneSync {
           this.#thrown ??= error as Error
         }
       }
-      this.#close = tapOf(wire.stream).open(() => (this.#statementsSeen === 1 ? guarded : undefined))
+      this.#close = interceptorOf(wire.stream).open(() => (this.#statementsSeen === 1 ? guarded : undefined))
     }
     // one string, one write: pg would make a buffer for each message
     wire.stream.write(packet, 'latin1')
@@ -229,20 +233,20 @@ const cancelRunning = (client: Client): Promise<void> =>
     socket.resume()
   })
 
-/** What a trigger leaves in one of the settings that answers carry, when the answer has been built already (`internal.tell`). */
-export type Told = (setting: string, value: string) => void
+/** What a trigger leaves in one of the settings that answers carry, when the answer has been built already (`internal.return_setting`). */
+export type OnSetting = (setting: string, value: string) => void
 
 /** Who listens to the notices of a connection; one call at a time runs on it. */
-const listeners = new WeakMap<Client, Told | undefined>()
+const listeners = new WeakMap<Client, OnSetting | undefined>()
 
-const listen = (client: Client, told: Told | undefined): void => {
+const listen = (client: Client, onSetting: OnSetting | undefined): void => {
   if (!listeners.has(client)) {
     client.on('notice', ({ code, message = '' }) => {
       const end = message.indexOf('=')
       if (code === 'TR002') listeners.get(client)?.(message.slice(0, end), message.slice(end + 1))
     })
   }
-  listeners.set(client, told)
+  listeners.set(client, onSetting)
 }
 
 /** Runs one statement under these claims: one round trip, one transaction. Rejects with what Postgres says. */
@@ -252,10 +256,10 @@ export const runOneSync = (
   statement: Statement,
   options: CallOptions,
   named = true,
-  told?: Told,
+  onSetting?: OnSetting,
 ): Promise<(string | null)[][]> =>
   new Promise((resolve, reject) => {
-    listen(client, told)
+    listen(client, onSetting)
     const call = new OneSync(client, statement, setupValues(claims, options), named, (error, rows) =>
       error ? reject(error) : resolve(rows),
     )

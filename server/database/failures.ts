@@ -1,6 +1,6 @@
 import { ApiError, type Refusal, refusal } from '#server/errors.ts'
 
-/** What node-postgres rejects with when Postgres answered an error. */
+/** The error that node-postgres rejects with when Postgres returned an ErrorResponse. */
 export type DatabaseError = Error & {
   code?: string
   detail?: string
@@ -11,7 +11,7 @@ export type DatabaseError = Error & {
   where?: string
 }
 
-/** What an error of the database means to a caller, before anybody looks at routes. */
+/** An error of the database as a refusal, before the route's own codes apply. */
 export type Failure =
   | { readonly kind: 'refusal'; readonly error: ApiError }
   | { readonly kind: 'constraint'; readonly schema: string; readonly table: string; readonly constraint: string }

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Which of the two shapes of database a file is for. */
+/** The kind of database that a file is for. */
 export type Kind = 'control' | 'tenant'
 
 export type SqlFile = { readonly path: string; readonly hash: string; readonly text: string }
@@ -12,8 +12,9 @@ export type SqlFile = { readonly path: string; readonly hash: string; readonly t
 export type Program = {
   readonly kind: Kind
   readonly base: readonly SqlFile[]
+  /** Versions, in their order; a reload has none. */
   readonly migrations: readonly string[]
-  readonly migrationsDir: string
+  readonly migrationFiles: readonly SqlFile[]
   readonly functions: readonly SqlFile[]
   readonly policies: readonly SqlFile[]
   readonly seeds: readonly SqlFile[]
@@ -37,8 +38,8 @@ const read = async (base: string, folder: string): Promise<SqlFile[]> => {
   )
 }
 
-/** `20261121090000_streaks.sql` is version 20261121090000 of the stem streaks. */
-const versionOf = (name: string) => name.split('_')[0] ?? ''
+/** `db/tenant/migrations/20261121090000_streaks.sql` is version 20261121090000 of the stem streaks. */
+export const versionOf = (path: string) => path.split('/').at(-1)?.split('_')[0] ?? ''
 const isOfStem = (name: string, stem: string) => name.endsWith(`_${stem}.sql`)
 
 const hashOf = (text: string) => createHash('sha256').update(text).digest('hex')
@@ -82,7 +83,7 @@ export const readProgram = async (kind: Kind, base = root): Promise<Program> => 
     kind,
     ...files,
     migrations: names.map(versionOf),
-    migrationsDir: join(base, `db/${kind}/migrations`),
+    migrationFiles: migrations,
     schemaVersion: names.map(versionOf).at(-1) ?? '',
     contentHash: hash.digest('hex'),
     newestOf,

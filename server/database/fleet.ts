@@ -6,24 +6,26 @@ import { withClusterLock, withDatabaseLock } from '#server/database/locks.ts'
 import { buildTemplate, createTenantDatabase, migrateDatabase } from '#server/database/migrate.ts'
 import { type Programs, templateName } from '#server/database/prepare.ts'
 import { repairPrivileges, restoredAmong } from '#server/database/privileges.ts'
+import { logged, timed } from '#server/database/progress.ts'
+import { createLoader, type Loader } from '#server/database/replay.ts'
 import type { Secrets } from '#server/secrets.ts'
 
 /** What workers do to databases: make them, and bring them to the newest program. */
 export type Fleet = {
   readonly programs: Programs
   clusterOf(id: string): Promise<Cluster | null>
-  /** Where a ready tenant is, or null. */
+  /** Where a ready tenant is, or null; cached for at most 30 seconds, and looked up again once control says that it changed. */
   placeOf(projectId: string): Promise<Place | null>
   /** Makes a project's database, from the first step that has not succeeded on; safe to run again. */
   provision(projectId: string): Promise<void>
   /** Brings one tenant to this program; a failure is recorded, and thrown so that the job is retried. */
   migrate(projectId: string): Promise<void>
   /**
-   * Asks a project's own cluster whether the database is there, and notes in control when that has changed: gone, or restored.
+   * Asks a project's own cluster whether the database is there, and records in control when that has changed: lost, or restored.
    * Answers whether it has. A cluster that does not answer throws, and changes nothing.
    */
   confirm(projectId: string): Promise<boolean>
-  /** Looks at every cluster: databases that are gone or were restored, and privileges that a restore has lost. */
+  /** Checks every cluster for databases that were lost or restored, and for privileges that a restore has lost. */
   inspect(): Promise<void>
   /** Removes a deleted project's database, then its rows in control; safe to run again. */
   remove(projectId: string): Promise<void>
@@ -44,7 +46,11 @@ export type FleetOptions = {
   readonly secrets: Secrets
   readonly jobs: pg.Pool
   readonly log: Logger
+  /** The one that the template was built with. */
+  readonly loader?: Loader | undefined
   readonly publish: (changed: readonly string[]) => Promise<void>
+  /** Where a ready tenant is, from the cache of projects that changes in control invalidate. */
+  readonly placeOf: Fleet['placeOf']
 }
 
 type TenantRow = {
@@ -67,6 +73,7 @@ export const createFleet = (options: FleetOptions): Fleet => {
     return dataOf<T>(reply)
   }
 
+  const loader = options.loader ?? createLoader()
   const clusters = new Map<string, Cluster>([[options.ownClusterId, control.cluster]])
   const clusterOf = async (id: string): Promise<Cluster | null> => {
     const known = clusters.get(id)
@@ -79,7 +86,7 @@ export const createFleet = (options: FleetOptions): Fleet => {
     return cluster
   }
 
-  const tenantOf = (projectId: string) => asWorker<TenantRow | null>('provision_begin', { project_id: projectId })
+  const tenantOf = (projectId: string) => asWorker<TenantRow | null>('tenant_get', { project_id: projectId })
 
   const templateOf = async (cluster: Cluster): Promise<TemplateRow | null> => {
     const rows = await asWorker<{ id: string; template: TemplateRow | null }[]>('cluster_list')
@@ -176,7 +183,7 @@ export const createFleet = (options: FleetOptions): Fleet => {
     })
   }
 
-  /** Only pg_database says that a database is gone: one that restarts, or takes no connections, is there. */
+  /** Only pg_database proves that a database is lost: one that restarts, or takes no connections, still exists. */
   const isThere = async (cluster: Cluster, name: string): Promise<boolean> => {
     const text = 'select from pg_catalog.pg_database where datname = $1'
     const found =
@@ -232,18 +239,17 @@ export const createFleet = (options: FleetOptions): Fleet => {
         ),
       )
     },
-    async placeOf(projectId) {
-      const row = await tenantOf(projectId)
-      const cluster = row?.status === 'ready' ? await clusterOf(row.cluster_id) : null
-      return row && cluster ? { cluster, database: row.database_name, kind: 'tenant' } : null
-    },
+    placeOf: options.placeOf,
     provision,
     async migrate(projectId) {
       const row = await tenantOf(projectId)
       const cluster = row?.status === 'ready' ? await clusterOf(row.cluster_id) : null
       if (!row || !cluster) return
+      const name = row.database_name
       try {
-        await migrateDatabase(cluster, row.database_name, programs.tenant, { log })
+        await timed(logged(log), name, 'updated', () =>
+          migrateDatabase(cluster, name, programs.tenant, { log, loader }),
+        )
       } catch (error) {
         await asWorker('fleet_migrated', { project_id: projectId, error: (error as Error).message.slice(0, 2000) })
         throw error

@@ -26,6 +26,7 @@ const namedLock = (name: string, space: number, of: string): AdvisoryLock => ({
   shown: `l.classid = ${space}::oid and l.objid = (hashtext($1::text)::bigint & 4294967295)::oid and l.objsubid = 2`,
 })
 
+// The register of session locks; those of transactions are in sql/shared/45_locks.sql.
 /** Held while roles, control and the template are brought to a program. */
 const bootstrapLock = numberedLock('the whole server', 7_305_441_001)
 /** Held in a database while it is migrated: dbmate takes no lock of its own. */

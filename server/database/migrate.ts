@@ -1,11 +1,7 @@
-import { execFile } from 'node:child_process'
-import { createRequire } from 'node:module'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import {
-  adminUrl,
   type Cluster,
   connectAdmin,
   controlRoles,
@@ -15,33 +11,44 @@ import {
 } from '#server/database/cluster.ts'
 import type { DatabaseError } from '#server/database/failures.ts'
 import type { Program } from '#server/database/files.ts'
-import { loadBase, loadProgram } from '#server/database/load.ts'
+import { changedFiles, loadBase, loadProgram } from '#server/database/load.ts'
 import { migrationLock, takeLock } from '#server/database/locks.ts'
+import { pendingMigrations, runMigrations } from '#server/database/migrations.ts'
 import { lockDown } from '#server/database/privileges.ts'
+import type { Loader } from '#server/database/replay.ts'
+import { fingerprintOf } from '#server/database/state.ts'
 
-const require = createRequire(import.meta.url)
-const exec = promisify(execFile)
+type MigrateOptions = {
+  readonly afterBase?: () => Promise<void>
+  readonly log?: Pick<Logger, 'warn'>
+  /** Of many databases, so that what a version changes is worked out once. Without it files are loaded one by one. */
+  readonly loader?: Loader
+}
 
 /**
- * Brings one database to this program: sql/, dbmate as the owner, then functions, policies and seeds that changed.
- * Answers the files applied. Safe to run again and at once from several processes.
+ * Brings one database to this program: sql/, migrations, then functions, policies and seeds that changed.
+ * Answers the migrations and files applied. Safe to run again and at once from several processes.
  */
 export const migrateDatabase = async (
   cluster: Cluster,
   database: string,
   program: Program,
-  { afterBase = async () => undefined, log }: { afterBase?: () => Promise<void>; log?: Pick<Logger, 'warn'> } = {},
+  { afterBase = async () => undefined, log, loader }: MigrateOptions = {},
 ): Promise<string[]> => {
   const client = await connectAdmin(cluster, database)
   try {
     await takeLock(client, migrationLock(database), { connect: () => connectAdmin(cluster, database, false), log })
+    const from = loader && (await changedFiles(client, program)).length > 0 ? await fingerprintOf(client) : null
     await loadBase(client, program)
     await client.query(installVectors)
     await lockDown(client)
     await afterBase()
     const pending = await pendingMigrations(client, program)
-    if (pending.length > 0) await runDbmate(cluster, database, program)
-    const applied = await loadProgram(client, program)
+    if (pending.length > 0) await runMigrations(client, program, pending)
+    const applied =
+      loader && from
+        ? await loader.load(client, program, `${cluster.dsn} ${from} ${pending.join(' ')}`)
+        : await loadProgram(client, program)
     return [...pending, ...applied]
   } finally {
     await client.end()
@@ -62,37 +69,6 @@ const installVectors = `
     end if;
   end $$`
 
-const pendingMigrations = async (client: pg.Client, program: Program): Promise<string[]> => {
-  const { rows: found } = await client.query(`select to_regclass('ops.schema_migrations') is not null as exists`)
-  if (!found[0].exists) return [...program.migrations]
-  const { rows } = await client.query<{ version: string }>('select version from ops.schema_migrations')
-  const applied = new Set(rows.map((row) => row.version))
-  return program.migrations.filter((version) => !applied.has(version))
-}
-
-const dbmateBinary = (): string => require.resolve(`@dbmate/${process.platform}-${process.arch}/bin/dbmate`)
-
-/** The url travels in the environment: arguments can be read by every user of the machine. */
-const runDbmate = async (cluster: Cluster, database: string, program: Program): Promise<void> => {
-  const args = [
-    '--no-dump-schema',
-    '--migrations-dir',
-    program.migrationsDir,
-    '--migrations-table',
-    'ops.schema_migrations',
-  ]
-  try {
-    await exec(dbmateBinary(), [...args, 'migrate', '--strict'], {
-      env: { PATH: process.env['PATH'], DATABASE_URL: adminUrl(cluster, database) },
-    })
-  } catch (error) {
-    const { stderr, stdout } = error as { stderr?: string; stdout?: string }
-    throw new Error(
-      `dbmate: ${(stderr || stdout || String(error)).trim().replaceAll(/postgres:\/\/\S+/g, 'postgres://…')}`,
-    )
-  }
-}
-
 /** Makes the control database if it is not there. The cluster lock must be held. */
 export const createControl = async (admin: pg.Client, database: string): Promise<void> => {
   if (!(await databaseExists(admin, database))) {
@@ -101,27 +77,93 @@ export const createControl = async (admin: pg.Client, database: string): Promise
   await grantConnect(admin, database, controlRoles)
 }
 
+/** More changed files than this are loaded faster into an empty database, in one transaction, than one by one. */
+const fewFiles = 20
+
 /**
- * Builds the template anew beside the old one and renames it in, so that it is never open for connections and
- * never half made. The cluster lock must be held.
+ * Builds a new template beside the old one, so that it is never open for connections and never half made: a copy of the old one in which
+ * few files change, and otherwise a new database. The cluster lock must be held until publishDraft has renamed it.
  */
-export const buildTemplate = async (
+export const buildDraft = async (
   cluster: Cluster,
   admin: pg.Client,
   template: string,
   program: Program,
+  loader?: Loader,
 ): Promise<void> => {
-  const draft = `${template}_draft`
-  const old = `${template}_old`
+  const draft = draftOf(template)
   await admin.query(`drop database if exists "${draft}" with (force)`)
+  if (await databaseExists(admin, template)) {
+    await admin.query(`create database "${draft}" owner trellis_owner template "${template}" strategy wal_log`)
+    await admin.query(`revoke all on database "${draft}" from public`)
+    if (await isNearlyLoaded(cluster, draft, program)) {
+      // what is learnt here is replayed in the projects, which are copies of the old template
+      await migrateDatabase(cluster, draft, program, loader ? { loader } : {})
+      return
+    }
+    await admin.query(`drop database "${draft}" with (force)`)
+  }
   await admin.query(`create database "${draft}" owner trellis_owner template template0 encoding 'UTF8'`)
   await admin.query(`revoke all on database "${draft}" from public`)
   await migrateDatabase(cluster, draft, program)
+  await compact(cluster, draft)
+}
+
+/** Whether only a few files of functions, policies and seeds differ, and nothing before them. */
+const isNearlyLoaded = async (cluster: Cluster, database: string, program: Program): Promise<boolean> => {
+  const client = await connectAdmin(cluster, database)
+  try {
+    const changed = await changedFiles(client, program)
+    const isOlder = (await pendingMigrations(client, program).catch(() => ['unknown'])).length > 0
+    const bases = new Set(program.base.map(({ path }) => path))
+    return !isOlder && changed.length <= fewFiles && !changed.some((path) => bases.has(path))
+  } finally {
+    await client.end()
+  }
+}
+
+export const draftOf = (template: string) => `${template}_draft`
+
+/** Renames the draft into the place of the template. */
+export const publishDraft = async (admin: pg.Client, template: string): Promise<void> => {
+  const draft = draftOf(template)
+  const old = `${template}_old`
   await admin.query(`alter database "${draft}" allow_connections false`)
   // a drop forces a checkpoint, which takes seconds on a busy server: the old template goes when the next one is built
   await admin.query(`drop database if exists "${old}" with (force)`)
   if (await databaseExists(admin, template)) await admin.query(`alter database "${template}" rename to "${old}"`)
   await admin.query(`alter database "${draft}" rename to "${template}"`)
+}
+
+export const buildTemplate = async (
+  cluster: Cluster,
+  admin: pg.Client,
+  template: string,
+  program: Program,
+  loader?: Loader,
+): Promise<void> => {
+  await buildDraft(cluster, admin, template, program, loader)
+  await publishDraft(admin, template)
+}
+
+/**
+ * Every project's database is a copy of the template, with what loading left behind: dead rows of the catalog, and free space maps and
+ * visibility maps, which are files of their own. Rewrites only tables that have something to lose, as this is a part of the first start.
+ */
+const compact = async (cluster: Cluster, database: string): Promise<void> => {
+  const client = await connectAdmin(cluster, database)
+  try {
+    const { rows } = await client.query<{ names: string }>(
+      `select string_agg(format('%I.%I', n.nspname, c.relname), ', ') as names
+         from pg_catalog.pg_class c
+         join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+        where c.relkind in ('r', 'm') and not c.relisshared and n.nspname <> 'pg_toast'
+          and (pg_relation_size(c.oid, 'fsm') > 0 or pg_relation_size(c.oid, 'vm') > 0 or pg_table_size(c.oid) > 65536)`,
+    )
+    await client.query(`vacuum (full) ${rows[0]?.names}`)
+  } finally {
+    await client.end()
+  }
 }
 
 /** One tenant database from the template; idempotent. Grants on a database are not copied from its template. */

@@ -2,12 +2,12 @@ import pg from 'pg'
 import type { Logger } from 'pino'
 import { adminConfig, type Cluster } from '#server/database/cluster.ts'
 
-/** A comma-separated list of what changed, for whoever LISTENs; scripts tell it to running servers too. */
+/** The NOTIFY channel of cache invalidation: a comma-separated list of what changed; scripts notify running servers too. */
 export const changedChannel = 'trellis_changed'
 
-/** Tells every server process what to drop from its caches. */
+/** Cache invalidation in every server process. */
 export type Notifier = {
-  /** Drops here at once, and tells the others; resolves when they were told, or after a moment if they cannot be. */
+  /** Drops entries here at once, and notifies the others; resolves when they were notified, or after a moment if they cannot be. */
   publish(changed: readonly string[]): Promise<void>
   close(): Promise<void>
 }
@@ -31,7 +31,11 @@ export const createNotifier = (
   const connect = async (): Promise<void> => {
     if (closed) return
     const next = new pg.Client(adminConfig(control.cluster, control.database))
+    let isLost = false
     const lost = () => {
+      // a connection that was never made says so twice
+      if (isLost) return
+      isLost = true
       if (client === next) client = undefined
       if (!closed) setTimeout(() => void connect(), 500).unref()
     }

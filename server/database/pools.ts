@@ -2,7 +2,7 @@ import pg from 'pg'
 import { prepareConnection } from '#server/database/call.ts'
 import { refusal } from '#server/errors.ts'
 
-/** How one login reaches one database. */
+/** The connection parameters of one login to one database. */
 export type Target = {
   readonly key: string
   readonly host: string
@@ -51,12 +51,15 @@ type Waiter = {
   readonly resolve: (lease: Lease | Promise<Lease>) => void
   readonly reject: (error: Error) => void
   timer: NodeJS.Timeout | undefined
-  /** The queue that it stands in. */
+  /** The queue that holds it. */
   queue: Set<Waiter> | undefined
 }
 
-/** An end user with calls under way: those that were admitted, and those that wait for the user's own calls to end. */
-type UserCalls = { admitted: number; readonly waiting: Set<Waiter> }
+/**
+ * An end user with calls under way: those that were admitted, those that wait for the user's own calls to end, and how long the
+ * last calls held a connection (a moving average, in milliseconds).
+ */
+type UserCalls = { admitted: number; meanMs: number; readonly waiting: Set<Waiter> }
 
 /** One database. `busy` counts leases by kind and by group; `queues` hold waiters by kind, first come first served. */
 type Tenant = {
@@ -74,6 +77,10 @@ export type PoolLimits = {
   readonly perTenant: number
   /** Calls of one end user that may hold a connection at once. */
   readonly perUser?: number
+  /** A user whose calls hold a connection longer than this, on average, has one at a time. */
+  readonly slowMs?: number
+  /** Milliseconds of a clock that never goes back. */
+  readonly clock?: () => number
   readonly idleMs?: number
   readonly waitMs?: number
   readonly callsPerConnection?: number
@@ -97,13 +104,14 @@ const count = (counts: Map<string, number>, key: string, by: number) => counts.s
  * takes nobody else's connections:
  * - a database has at most `perTenant` connections, whatever its logins, and each group of callers at most two thirds of them; the
  *   last connection of a group is kept for a kind of caller that has none;
- * - one end user holds at most `perUser`;
+ * - one end user holds at most `perUser`, and one while that user's calls are slow: two sorts of one user would keep two cores busy;
  * - of the total, tenants leave room for the control database, and each group of callers for the other;
  * - when all are open, the connection that has been idle longest makes room;
  * - waiters are served in their order, the kind with the fewest connections and the tenant with the fewest first.
  */
 export const createPools = (limits: PoolLimits): Pools => {
-  const { total, idleMs = 30_000, waitMs = 3_000, callsPerConnection = 20_000, connectMs = 5_000, perUser = 2 } = limits
+  const { total, idleMs = 30_000, waitMs = 3_000, callsPerConnection = 20_000, connectMs = 5_000 } = limits
+  const { perUser = 2, slowMs = 100, clock = () => performance.now() } = limits
   const forTenants = total - Math.min(limits.perTenant, Math.floor(total / 4))
   const perTenant = Math.min(limits.perTenant, forTenants)
   const tenants = new Map<string, Tenant>()
@@ -140,7 +148,7 @@ export const createPools = (limits: PoolLimits): Pools => {
     return slot.closing
   }
 
-  const longestIdle = (): Slot | undefined => {
+  const leastRecentlyUsed = (): Slot | undefined => {
     let oldest: Slot | undefined
     for (const tenant of tenants.values()) {
       const slot = tenant.idle[0]
@@ -150,14 +158,14 @@ export const createPools = (limits: PoolLimits): Pools => {
   }
 
   /** Makes room for one more connection of this tenant, or says that there is none. */
-  const makeRoom = (tenant: Tenant): boolean => {
+  const evictIdle = (tenant: Tenant): boolean => {
     if (tenant.open >= perTenant) {
       const other = tenant.idle[0]
       if (!other) return false
       void discard(other)
     }
     if (open >= total) {
-      const oldest = longestIdle()
+      const oldest = leastRecentlyUsed()
       if (!oldest) return false
       void discard(oldest)
     }
@@ -184,6 +192,7 @@ export const createPools = (limits: PoolLimits): Pools => {
   const lend = (slot: Slot, share: Share, user: string | undefined): Lease => {
     const tenant = tenantOf(slot.target.key)
     const { generation } = tenant
+    const since = clock()
     let returned = false
     return {
       client: slot.client,
@@ -198,7 +207,7 @@ export const createPools = (limits: PoolLimits): Pools => {
           slot.idleSince = Date.now()
           tenant.idle.push(slot)
         }
-        dismiss(tenant, user)
+        dismiss(tenant, user, clock() - since)
         serve()
       },
     }
@@ -248,12 +257,12 @@ export const createPools = (limits: PoolLimits): Pools => {
       occupy(tenant, target, share, 1)
       return Promise.resolve(lend(slot, share, user))
     }
-    if (!makeRoom(tenant)) return undefined
+    if (!evictIdle(tenant)) return undefined
     occupy(tenant, target, share, 1)
     return connect(target, share, user)
   }
 
-  /** Stands in a queue until it is served or its time is over; the time counts from the first queue. */
+  /** Waits in a queue until it is served or its time is over; the time counts from the first queue. */
   const enqueue = (waiter: Waiter, queue: Set<Waiter>) => {
     const tenant = tenantOf(waiter.target.key)
     waiter.queue = queue
@@ -288,28 +297,31 @@ export const createPools = (limits: PoolLimits): Pools => {
     return queue
   }
 
+  const userLimit = ({ meanMs }: UserCalls) => (meanMs > slowMs ? 1 : perUser)
+
   /** Counts a call of a user as admitted, or says that the user has as many as one may. */
   const admit = (tenant: Tenant, user: string | undefined): boolean => {
     if (user === undefined) return true
     const calls = tenant.users.get(user)
-    if (!calls) tenant.users.set(user, { admitted: 1, waiting: new Set() })
-    else if (calls.admitted >= perUser) return false
+    if (!calls) tenant.users.set(user, { admitted: 1, meanMs: 0, waiting: new Set() })
+    else if (calls.waiting.size > 0 || calls.admitted >= userLimit(calls)) return false
     else calls.admitted += 1
     return true
   }
 
-  /** A call of a user has ended: the next one that waits for it joins the queue of its kind. */
-  const dismiss = (tenant: Tenant, user: string | undefined) => {
+  /** A call of a user has ended: those that wait for it and may be admitted now join the queue of their kind. */
+  const dismiss = (tenant: Tenant, user: string | undefined, tookMs?: number) => {
     const calls = user === undefined ? undefined : tenant.users.get(user)
     if (user === undefined || !calls) return
-    const [next] = calls.waiting
-    if (next) {
+    if (tookMs !== undefined) calls.meanMs += (tookMs - calls.meanMs) / 4
+    calls.admitted -= 1
+    for (const next of calls.waiting) {
+      if (calls.admitted >= userLimit(calls)) break
       calls.waiting.delete(next)
+      calls.admitted += 1
       enqueue(next, queueOf(tenant, next.share))
-    } else {
-      calls.admitted -= 1
-      if (calls.admitted === 0) tenant.users.delete(user)
     }
+    if (calls.admitted === 0) tenant.users.delete(user)
   }
 
   /** Serves one tenant's waiters as far as its shares go. */

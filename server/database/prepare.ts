@@ -4,12 +4,30 @@ import type { Logger } from 'pino'
 import { adminConfig, bootstrapRoles, type Cluster, connectAdmin, databaseExists } from '#server/database/cluster.ts'
 import type { Program } from '#server/database/files.ts'
 import { withClusterLock } from '#server/database/locks.ts'
-import { buildTemplate, createControl, migrateDatabase } from '#server/database/migrate.ts'
+import { buildDraft, createControl, draftOf, migrateDatabase, publishDraft } from '#server/database/migrate.ts'
 import { repairPrivileges, restoredAmong } from '#server/database/privileges.ts'
+import { logged, type Progress, timed } from '#server/database/progress.ts'
+import type { Loader } from '#server/database/replay.ts'
 import { StartError } from '#server/errors.ts'
 import type { Secrets } from '#server/secrets.ts'
 
 export type Programs = { readonly control: Program; readonly tenant: Program }
+
+/** Throws when a database that holds the program would fail requests. */
+export type Check = (client: pg.Client, kind: 'control' | 'tenant') => Promise<void>
+
+export const checked = async (cluster: Cluster, database: string, kind: 'control' | 'tenant', check: Check) => {
+  const client = await connectAdmin(cluster, database)
+  await check(client, kind).finally(() => client.end())
+}
+
+type PrepareOptions = {
+  readonly log: Pick<Logger, 'info' | 'warn'>
+  readonly progress?: Progress
+  readonly check?: Check
+  /** The one that brings the projects to the program afterwards. */
+  readonly loader?: Loader
+}
 
 export type Prepared = { readonly clusterId: string }
 
@@ -26,7 +44,7 @@ export const prepareInstallation = (
   prefix: string,
   programs: Programs,
   secrets: Secrets,
-  log: Pick<Logger, 'info' | 'warn'>,
+  { log, progress = logged(log), check = async () => undefined, loader }: PrepareOptions,
 ): Promise<Prepared> =>
   withClusterLock(
     cluster,
@@ -38,13 +56,28 @@ export const prepareInstallation = (
       await bootstrapRoles(admin, secrets)
       await createControl(admin, control)
       const restored = restoredAmong(await repairPrivileges(cluster, admin, prefix, log))
-      await migrateControl(cluster, control, programs.control, log)
+      const template = templateName(prefix)
+      const isBuilt = await isTemplateBuilt(cluster, admin, prefix, programs.tenant)
+      // the two need nothing of each other, and a server has more than one core; each is ended before an error of the other is thrown
+      const [migrated, draft] = await Promise.allSettled([
+        timed(progress, control, 'migrated', () => migrateControl(cluster, control, programs.control, log)),
+        isBuilt
+          ? null
+          : timed(progress, template, 'built', () => buildDraft(cluster, admin, template, programs.tenant, loader)),
+      ])
+      for (const result of [migrated, draft]) if (result.status === 'rejected') throw result.reason
+      // control is as it is by now, so it is checked each time; a template that is refused is built again next time
+      await checked(cluster, control, 'control', check)
+      if (!isBuilt) await checked(cluster, draftOf(template), 'tenant', check)
       await storeKey(cluster, control, secrets)
       const client = await connectAdmin(cluster, control)
       try {
         const clusterId = await ensureCluster(client)
         await noteRestored(client, clusterId, restored)
-        await ensureTemplate(cluster, admin, client, clusterId, templateName(prefix), programs.tenant, log)
+        if (!isBuilt) {
+          await publishDraft(admin, template)
+          await noteTemplate(client, clusterId, programs.tenant)
+        }
         return { clusterId }
       } finally {
         await client.end()
@@ -121,28 +154,31 @@ const ensureCluster = async (control: pg.Client): Promise<string> => {
   return rows[0]?.id ?? ''
 }
 
-/** Builds the template when its program is not ours; it is closed to connections, so control knows what it holds. */
-const ensureTemplate = async (
+/** Whether the template holds this program; it is closed to connections, so control knows what it holds. */
+const isTemplateBuilt = async (
   cluster: Cluster,
   admin: pg.Client,
-  control: pg.Client,
-  clusterId: string,
-  template: string,
+  prefix: string,
   program: Program,
-  log: Pick<Logger, 'info'>,
-): Promise<void> => {
-  const { rows } = await control.query<{ content_hash: string }>(
-    'select content_hash from app.templates where cluster_id = $1',
-    [clusterId],
-  )
-  if (rows[0]?.content_hash === program.contentHash && (await databaseExists(admin, template))) return
-  const began = performance.now()
-  await buildTemplate(cluster, admin, template, program)
-  await control.query(
+): Promise<boolean> => {
+  if (!(await databaseExists(admin, templateName(prefix)))) return false
+  const control = await connectAdmin(cluster, controlName(prefix))
+  try {
+    const { rows: found } = await control.query(`select to_regclass('app.templates') is not null as exists`)
+    if (!found[0]?.exists) return false
+    const { rows } = await control.query<{ content_hash: string }>(
+      `select t.content_hash from app.templates t join app.clusters c on c.id = t.cluster_id and c.name = 'own'`,
+    )
+    return rows[0]?.content_hash === program.contentHash
+  } finally {
+    await control.end()
+  }
+}
+
+const noteTemplate = (control: pg.Client, clusterId: string, program: Program) =>
+  control.query(
     `insert into app.templates (cluster_id, schema_version, content_hash) values ($1, $2, $3)
      on conflict (cluster_id) do update
         set schema_version = excluded.schema_version, content_hash = excluded.content_hash, built_at = now()`,
     [clusterId, program.schemaVersion, program.contentHash],
   )
-  log.info({ milliseconds: Math.round(performance.now() - began) }, 'built the template database')
-}

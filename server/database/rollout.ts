@@ -3,8 +3,15 @@ import type { Logger } from 'pino'
 import { bootstrapRoles, type Cluster, connectAdmin, maintenanceDatabase } from '#server/database/cluster.ts'
 import type { Program } from '#server/database/files.ts'
 import { withClusterLock } from '#server/database/locks.ts'
-import { buildTemplate, migrateDatabase } from '#server/database/migrate.ts'
-import { controlName, noteRestored, type Programs, templateName } from '#server/database/prepare.ts'
+import { buildDraft, draftOf, migrateDatabase, publishDraft } from '#server/database/migrate.ts'
+import {
+  type Check,
+  checked,
+  controlName,
+  noteRestored,
+  type Programs,
+  templateName,
+} from '#server/database/prepare.ts'
 import {
   isLockedDown,
   repairPrivileges,
@@ -12,6 +19,8 @@ import {
   type Wrong,
   wrongPrivileges,
 } from '#server/database/privileges.ts'
+import { type Progress, timed } from '#server/database/progress.ts'
+import type { Loader } from '#server/database/replay.ts'
 import { StartError } from '#server/errors.ts'
 import type { Secrets } from '#server/secrets.ts'
 
@@ -49,22 +58,28 @@ export const readyTenants = (cluster: Cluster, prefix: string, except = ''): Pro
     return rows
   })
 
+type RollOutOptions = { readonly parallel?: number; readonly progress?: Progress }
+
 /** A few tenants at a time, each by itself: one that fails is named and holds up nobody. */
 export const rollOut = async (
   tenants: readonly Tenant[],
   migrate: (tenant: Tenant) => Promise<void>,
-  { parallel = 4, progress = () => undefined }: { parallel?: number; progress?: (done: number) => void } = {},
+  { parallel = 4, progress = () => undefined }: RollOutOptions = {},
 ): Promise<Rollout> => {
   const failures: Failure[] = []
   const waiting = tenants.values()
   let done = 0
   const work = async () => {
-    for (const tenant of waiting) {
-      await migrate(tenant).catch((error: Error) => {
-        failures.push({ database: tenant.database, message: error.message })
-      })
+    for (const { database, ...tenant } of waiting) {
+      const began = performance.now()
+      const error = await migrate({ database, ...tenant }).then(
+        () => undefined,
+        ({ message }: Error) => message,
+      )
+      if (error !== undefined) failures.push({ database, message: error })
       done += 1
-      progress(done)
+      const step = { database, seconds: (performance.now() - began) / 1000, done, of: tenants.length }
+      progress(error === undefined ? { ...step, action: 'updated' } : { ...step, action: 'failed', error })
     }
   }
   await Promise.all(Array.from({ length: parallel }, work))
@@ -78,29 +93,50 @@ export const withoutMigrations = (program: Program): Program => ({ ...program, m
 export const needsMigrating = (what: string): StartError =>
   new StartError(`${what} has migrations to come: run npm run db:migrate.`)
 
+type ReloadOptions = {
+  readonly log?: Pick<Logger, 'warn'>
+  readonly progress?: Progress
+  readonly check?: Check
+  /** The one that brings the projects to the program afterwards. */
+  readonly loader?: Loader
+}
+
 /**
- * Functions, policies, seeds and sql/ of control and of the template, without dbmate. The template is closed to connections
- * and is therefore built anew. Answers the cluster's id, and whether each of the two changed.
+ * Functions, policies, seeds and sql/ of control and of the template, without migrations. The template is closed to connections
+ * and is therefore built anew, and checked before it takes the place of the former. Answers the cluster's id, and whether each of the two
+ * changed.
  */
 export const reloadInstallation = (
   cluster: Cluster,
   prefix: string,
   programs: Programs,
-  log: Pick<Logger, 'warn'> = { warn: () => undefined },
+  {
+    log = { warn: () => undefined },
+    progress = () => undefined,
+    check = async () => undefined,
+    loader,
+  }: ReloadOptions = {},
 ) =>
   withClusterLock(cluster, async (admin) => {
     const restored = restoredAmong(await repairPrivileges(cluster, admin, prefix, log))
     const clusterId = await withControl(cluster, prefix, (control) => checkReloadable(control, programs))
-    const applied = await migrateDatabase(cluster, controlName(prefix), withoutMigrations(programs.control))
-    await withControl(cluster, prefix, (control) => noteRestored(control, clusterId, restored))
-    const template = await withControl(cluster, prefix, async (control) => {
-      const { rows } = await control.query<{ content_hash: string }>(
+    const control = controlName(prefix)
+    const applied = await timed(progress, control, 'updated', () =>
+      migrateDatabase(cluster, control, withoutMigrations(programs.control)),
+    )
+    await checked(cluster, control, 'control', check)
+    await withControl(cluster, prefix, (connected) => noteRestored(connected, clusterId, restored))
+    const template = await withControl(cluster, prefix, async (connected) => {
+      const { rows } = await connected.query<{ content_hash: string }>(
         'select content_hash from app.templates where cluster_id = $1',
         [clusterId],
       )
       if (rows[0]?.content_hash === programs.tenant.contentHash) return false
-      await buildTemplate(cluster, admin, templateName(prefix), programs.tenant)
-      await control.query('update app.templates set content_hash = $2, built_at = now() where cluster_id = $1', [
+      const name = templateName(prefix)
+      await timed(progress, name, 'built', () => buildDraft(cluster, admin, name, programs.tenant, loader))
+      await checked(cluster, draftOf(name), 'tenant', check)
+      await publishDraft(admin, name)
+      await connected.query('update app.templates set content_hash = $2, built_at = now() where cluster_id = $1', [
         clusterId,
         programs.tenant.contentHash,
       ])
@@ -295,7 +331,7 @@ export const listClusters = (cluster: Cluster, prefix: string): Promise<ClusterR
   })
 
 /**
- * Makes another Postgres server ready for tenants and tells control of it; new projects are placed there from then on. Under
+ * Prepares another Postgres server for tenants and records it in control; new projects are placed there from then on. Under
  * a name that is known, its address is replaced. The template is made with the first project.
  */
 export const addCluster = async (
@@ -315,7 +351,7 @@ export const addCluster = async (
   })
   await withClusterLock({ id: '', dsn: added.dsn }, async (admin) => {
     const { rows } = await admin.query('select from pg_catalog.pg_database where datname = any ($1) limit 1', [placed])
-    // each of them would be taken for gone, and made anew empty there
+    // each of them would count as lost, and be created again empty there
     if (placed.length > 0 && rows.length === 0)
       throw new StartError(
         `None of the ${placed.length} databases of "${added.name}" is on that server: is the address right?`,

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Claims, Statement } from '#server/database/call.ts'
 import type { Role } from '#server/database/cluster.ts'
 import {
@@ -7,10 +8,10 @@ import {
   type Place,
   type Reply,
   replyOf,
-  settle,
+  waitBeforeRetry,
 } from '#server/database/database.ts'
 import { type DatabaseError, failureOf } from '#server/database/failures.ts'
-import { createRowReader, type RowReader } from '#server/database/rows.ts'
+import { createRowReader, type RowReader } from '#server/database/row_encoder.ts'
 import { bindValues, type Compiled, type CompiledJson, readCompiled } from '#server/database/values.ts'
 import { refusal } from '#server/errors.ts'
 
@@ -41,7 +42,7 @@ export type Statements = {
     question: Question,
     settings: CallSettings,
   ): Promise<Answered>
-  /** Forgets every statement when a project's database is another one (`tenant:<id>`): its versions begin anew. */
+  /** Forgets every statement when a project's database is another one (`tenant:<id>`): its versions begin again. */
   drop(changed: string): void
 }
 
@@ -53,44 +54,21 @@ const preparedPerConnection = 100
 const longest = 32_768
 const attempts = 8
 
-type Least<K, V> = { get(key: K): V | undefined; set(key: K, value: V): V | undefined; delete(key: K): void }
-
-/** At most `max` values: the one that was not used for longest goes first, and is handed back. */
-const leastUsed = <K, V>(max: number): Least<K, V> => {
-  const kept = new Map<K, V>()
-  return {
-    get(key) {
-      const value = kept.get(key)
-      if (value === undefined) return undefined
-      kept.delete(key)
-      kept.set(key, value)
-      return value
-    },
-    set(key, value) {
-      kept.delete(key)
-      kept.set(key, value)
-      if (kept.size <= max) return undefined
-      const [oldest] = kept
-      if (!oldest) return undefined
-      kept.delete(oldest[0])
-      return oldest[1]
-    },
-    delete: (key) => void kept.delete(key),
-  }
-}
+type Names = LRUCache<string, string>
+type Compilations = LRUCache<string, Compiled>
 
 /** Keeps compiled statements, runs them, and finds out what a failure means by asking the compiler again. */
 export const createStatements = (database: Database): Statements => {
-  let places = leastUsed<string, Least<string, Compiled>>(keptPlaces)
+  const places = new LRUCache<string, Compilations>({ max: keptPlaces })
   const compiling = new Map<string, Promise<Compiled>>()
-  const prepared = new WeakMap<object, Least<string, string>>()
+  const prepared = new WeakMap<object, Names>()
   let numbered = 0
 
   const keptFor = (place: Place) => {
     const key = `${place.cluster.id}/${place.database}`
     const known = places.get(key)
     if (known) return known
-    const made = leastUsed<string, Compiled>(keptPerPlace)
+    const made: Compilations = new LRUCache({ max: keptPerPlace })
     places.set(key, made)
     return made
   }
@@ -112,7 +90,7 @@ export const createStatements = (database: Database): Statements => {
     return readCompiled(data, data.text.length > longest ? '' : `c${numbered}`)
   }
 
-  /** The kept statement of this shape, or a new one; whoever asks for one that is being made waits for it. */
+  /** The cached statement of this shape, or a new one; concurrent callers wait for one that is being compiled. */
   const statementOf = async (
     place: Place,
     role: Role,
@@ -143,11 +121,13 @@ export const createStatements = (database: Database): Statements => {
     if (!name) return { name, text, values }
     let names = prepared.get(client)
     if (!names) {
-      names = leastUsed(preparedPerConnection)
+      names = new LRUCache({ max: preparedPerConnection })
       prepared.set(client, names)
     }
     if (names.get(name)) return { name, text, values }
-    const evicted = names.set(name, name)
+    // evicted by hand, because Postgres must close the statement that goes
+    const evicted = names.size >= preparedPerConnection ? names.pop() : undefined
+    names.set(name, name)
     return { name, text, values, ...(evicted ? { evicted: [evicted] } : {}) }
   }
 
@@ -190,7 +170,7 @@ export const createStatements = (database: Database): Statements => {
 
   return {
     drop(changed) {
-      if (changed.startsWith('tenant:')) places = leastUsed(keptPlaces)
+      if (changed.startsWith('tenant:')) places.clear()
     },
     async ask(place, role, claims, question, settings) {
       const { kind, collection, request } = question
@@ -233,7 +213,7 @@ export const createStatements = (database: Database): Statements => {
               continue
             }
             if (isDeadlock(failure)) {
-              await settle(attempt)
+              await waitBeforeRetry(attempt)
               continue
             }
             const { kind: sort } = failureOf(failure)

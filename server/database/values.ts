@@ -1,6 +1,6 @@
-import { type RawJson, type RawRows, readRaw } from '#server/database/rows.ts'
+import { type RawJson, type RawRows, readRaw } from '#server/database/row_encoder.ts'
 
-/** One parameter of a compiled statement: where its value stands in the request, and how it travels. */
+/** One parameter of a compiled statement: the path of its value in the request, and its wire format. */
 type Param = {
   readonly path: readonly (string | number)[]
   readonly type: string
@@ -67,7 +67,7 @@ const at = (request: unknown, path: readonly (string | number)[]): unknown =>
     request,
   )
 
-/** A number that JavaScript cannot hold stays as it was written (server/json/exact.ts). */
+/** A number that JavaScript cannot hold stays as it was written (server/json/lossless_json.ts). */
 const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : typeof value === 'object' ? JSON.stringify(value) : String(value)
 

@@ -1,14 +1,15 @@
+import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
 import type { Logger } from 'pino'
 
-/** Tells the workers that a tenant has due work. */
+/** Wakes the workers for a tenant that has due work. */
 export type Waker = {
   wake(projectId: string, dueAt: string): void
   /** The same for what the sweep found: it goes after what requests woke. */
   wakeSwept(projectId: string): void
   /** Has the audit trails of control sealed. */
   seal(): void
-  /** Notes that a tenant is written to, so that the minute's sweep looks at it; at most every five minutes. */
+  /** Records that a tenant is written to, so that the sweep of every minute checks it; at most every five minutes. */
   written(projectId: string): void
   flush(): Promise<void>
   close(): Promise<void>
@@ -27,7 +28,7 @@ export const createWaker = (
   let swept = new Set<string>()
   let fresh: string[] = []
   let isSealDue = false
-  const noted = new Map<string, number>()
+  const noted = new LRUCache<string, true>({ max: 100_000, ttl: 300_000 })
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> = Promise.resolve()
 
@@ -75,10 +76,8 @@ export const createWaker = (
       soon()
     },
     written(projectId) {
-      const now = performance.now()
-      if ((noted.get(projectId) ?? Number.NEGATIVE_INFINITY) > now - 300_000) return
-      noted.set(projectId, now)
-      if (noted.size > 100_000) noted.clear()
+      if (noted.has(projectId)) return
+      noted.set(projectId, true)
       fresh.push(projectId)
       soon()
     },

@@ -1,14 +1,15 @@
+import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import type { Database, Place } from '#server/database/database.ts'
 import type { DatabaseError } from '#server/database/failures.ts'
 
-/** How long nobody looks again whether the database of a project is gone. */
+/** The least time between two checks whether the database of a project is lost. */
 const pauseMs = 5_000
 /** When a whole server is away, all its tenants are unavailable: the others wait for a later call, or the sweep. */
 const mostWaiting = 100
 
 /**
- * The same database, which has `look` ask whether a tenant's database is gone when a call finds it unavailable. At most once in
+ * The same database, which calls `look` to check whether a tenant's database is lost when a call finds it unavailable. At most once in
  * five seconds for a project and one at a time, so that a tenant that is merely down costs next to nothing.
  */
 export const watchTenants = (
@@ -16,20 +17,18 @@ export const watchTenants = (
   look: (projectId: string) => Promise<unknown>,
   log: Pick<Logger, 'warn'>,
 ): Database => {
-  const looked = new Map<string, number>()
+  const looked = new LRUCache<string, true>({ max: 10_000, ttl: pauseMs })
   const waiting = new Set<string>()
   let last: Promise<void> = Promise.resolve()
 
   const suspect = (place: Place, projectId: string | null | undefined): void => {
     if (place.kind !== 'tenant' || !projectId || waiting.size >= mostWaiting || waiting.has(projectId)) return
-    const now = performance.now()
-    if ((looked.get(projectId) ?? Number.NEGATIVE_INFINITY) > now - pauseMs) return
-    if (looked.size > 10_000) looked.clear()
-    looked.set(projectId, now)
+    if (looked.has(projectId)) return
+    looked.set(projectId, true)
     waiting.add(projectId)
     last = last
       .then(() => look(projectId))
-      // not known is not gone
+      // unknown does not count as lost
       .catch((error: Error) => log.warn({ project: projectId, error: error.message }, 'cannot look for a database'))
       .then(() => void waiting.delete(projectId))
   }

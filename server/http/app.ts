@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { Readable } from 'node:stream'
 import cors from '@fastify/cors'
 import Fastify, {
   type FastifyBaseLogger,
@@ -11,7 +12,7 @@ import Fastify, {
 import type { Reply } from '#server/database/database.ts'
 import type { Question } from '#server/database/statements.ts'
 import { ApiError, refusal } from '#server/errors.ts'
-import { addressKey } from '#server/http/ceilings.ts'
+import { argumentsOf } from '#server/http/arguments.ts'
 import { answerOf, envelopeOf, nothingHere, send, unsupported } from '#server/http/errors.ts'
 import { readInput } from '#server/http/input.ts'
 import { mostBytes } from '#server/http/json.ts'
@@ -24,6 +25,7 @@ import {
   requestIdOf,
   usualHeaders,
 } from '#server/http/protocol.ts'
+import { addressKey } from '#server/http/rate_limiter.ts'
 import { reference } from '#server/http/reference.ts'
 import { type Answer, type Area, invalidCode, type Resolved, type Route } from '#server/http/route.ts'
 import type { Services } from '#server/services.ts'
@@ -46,7 +48,8 @@ const usual = Object.entries(usualHeaders)
 export const createApp = ({ areas, services, observe }: AppOptions): FastifyInstance => {
   const { config } = services
   const app: FastifyInstance = Fastify({
-    loggerInstance: services.log as FastifyBaseLogger,
+    // a child, so that its level can be set apart
+    loggerInstance: services.log.child({}) as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request' }),
     bodyLimit: mostBytes,
     trustProxy: trustOf(config.TRUST_PROXY),
@@ -222,7 +225,7 @@ const addRoute = (app: FastifyInstance, area: Area, route: Route, services: Serv
     handler: async (request, reply) => {
       const answer = await serve(area, route, request, services)
       const { status, body } = answer
-      observe?.(route, area, status, typeof body === 'string' ? body : '', { ...answer.headers })
+      observe?.(route, area, status, body instanceof Readable ? '' : body.toString(), { ...answer.headers })
       return send(reply, answer)
     },
   })
@@ -233,33 +236,27 @@ const serve = async (area: Area, route: Route, request: FastifyRequest, services
   const perAddress = [{ key: `ip ${addressKey(request.ip)}`, perSecond: 60, burst: 200 }]
   // events have a budget of their own, and a server posts those of a thousand users from one address: there only refused
   // credentials count
-  if (route.ceiling === 'events') services.ceilings.check(perAddress)
-  else if (route.ceiling !== 'none') services.ceilings.take(perAddress)
+  if (route.ceiling === 'events') services.rateLimiter.check(perAddress)
+  else if (route.ceiling !== 'none') services.rateLimiter.take(perAddress)
   const resolved = await route.caller.resolve(request, services, route).catch((error) => {
-    if (route.ceiling === 'events') services.ceilings.take(perAddress)
+    if (route.ceiling === 'events') services.rateLimiter.take(perAddress)
     throw error
   })
-  request.trellisProject = resolved.edge?.projectId
+  request.trellisProject = resolved.project?.projectId
   request.trellisCaller = resolved.claims.caller
-  takeCeilings(route, resolved, services)
+  takeRateLimits(route, resolved, services)
   const input = readInput(area, route, request)
   const call = callAs(area, route, request, resolved, services)
   const ask = askAs(area, route, request, resolved, services)
   if (route.handle) return route.handle({ ...input, request, services, resolved, call, ask })
-  const args = {
-    ...named(input.params),
-    ...pageNames(input.query),
-    ...(route.patch ? { patch: input.body } : input.body),
-    ...route.args?.({ ...input, request, services, resolved }),
-  }
-  return call(route.call ?? '', args)
+  return call(route.call ?? '', argumentsOf(route, { ...input, request, services, resolved }))
 }
 
-const takeCeilings = (route: Route, { claims, edge }: Resolved, services: Services) => {
-  if (!edge || route.ceiling === 'none' || claims.caller === 'developer') return
+const takeRateLimits = (route: Route, { claims, project }: Resolved, services: Services) => {
+  if (!project || route.ceiling === 'none' || claims.caller === 'developer') return
   const perUser = route.ceiling === 'events' ? { perSecond: 50, burst: 50 } : { perSecond: 20, burst: 60 }
-  services.ceilings.take([
-    { key: `project ${edge.projectId} ${route.ceiling ?? 'general'}`, perSecond: 1000, burst: 1000 },
+  services.rateLimiter.take([
+    { key: `project ${project.projectId} ${route.ceiling ?? 'general'}`, perSecond: 1000, burst: 1000 },
     ...(claims.userId ? [{ key: `user ${claims.userId} ${route.ceiling ?? 'general'}`, ...perUser }] : []),
   ])
 }
@@ -308,17 +305,17 @@ const settingsOf = (area: Area, route: Route, readOnly: boolean) => ({
 const accounted = async <T extends Reply>(
   area: Area,
   request: FastifyRequest,
-  { place, edge }: Resolved,
+  { place, project }: Resolved,
   services: Services,
   readOnly: boolean,
   run: () => Promise<T>,
 ): Promise<T> => {
-  const isTenant = place.kind === 'tenant' && edge
-  if (isTenant && !readOnly) services.waker.written(edge.projectId)
+  const isTenant = place.kind === 'tenant' && project
+  if (isTenant && !readOnly) services.waker.written(project.projectId)
   try {
     const reply = await run()
     request.trellisDatabase = (request.trellisDatabase ?? 0) + reply.milliseconds
-    if (reply.dueAt && isTenant) services.waker.wake(edge.projectId, reply.dueAt)
+    if (reply.dueAt && isTenant) services.waker.wake(project.projectId, reply.dueAt)
     if (reply.changed.length > 0) await services.notifier.publish(reply.changed)
     return reply
   } catch (error) {
@@ -328,18 +325,3 @@ const accounted = async <T extends Reply>(
     throw error
   }
 }
-
-/** idOrKey becomes id_or_key; the project is in the claims already. */
-const named = (params: Record<string, unknown>) =>
-  Object.fromEntries(
-    Object.entries(params)
-      .filter(([name]) => name !== 'projectId')
-      .map(([name, value]) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value]),
-  )
-
-/** limit and offset are words of SQL: list functions call them page_limit and page_offset. */
-const pageNames = ({ limit, offset, ...query }: Record<string, unknown>) => ({
-  ...query,
-  ...(limit === undefined ? {} : { page_limit: limit }),
-  ...(offset === undefined ? {} : { page_offset: offset }),
-})

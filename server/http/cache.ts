@@ -1,6 +1,11 @@
-/** Values that were looked up, kept for a short time: at most `max`, those that were looked up first go first. */
+import { LRUCache } from 'lru-cache'
+
+/**
+ * Looked-up values, cached for a limited time: at most `max` of them, the least recently used is evicted first. lru-cache holds the values; its
+ * own `fetch` is not used, because an invalidation must also reach callers that wait for a load which began before it.
+ */
 export type Cache<T> = {
-  /** The kept value, or what `load` answers; one load at a time for a key. Null is never kept, nor what `isKept` refuses. */
+  /** The cached value, or the result of `load`: one load at a time for each key. Null is never cached, nor a value that `isKept` refuses. */
   get(key: string, load: () => Promise<T | null>, isKept?: (value: T) => boolean): Promise<T | null>
   peek(key: string): T | undefined
   set(key: string, value: T): void
@@ -9,26 +14,14 @@ export type Cache<T> = {
   clear(): void
 }
 
-export const createCache = <T>(max: number, ttlMs: number): Cache<T> => {
-  const kept = new Map<string, { value: T; until: number }>()
+export const createCache = <T extends object | string | number>(max: number, ttlMs: number): Cache<T> => {
+  const kept = new LRUCache<string, T>({ max, ttl: ttlMs, perf: { now: () => performance.now() } })
   const loading = new Map<string, Promise<T | null>>()
-  // a drop while a load is under way must win: what it brings may be older than the change
+  // an invalidation during a load wins: the loaded value may be older than the change
   let dropped = 0
 
-  const peek = (key: string): T | undefined => {
-    const entry = kept.get(key)
-    if (!entry) return undefined
-    if (entry.until <= performance.now()) {
-      kept.delete(key)
-      return undefined
-    }
-    return entry.value
-  }
-  const set = (key: string, value: T) => {
-    kept.delete(key)
-    kept.set(key, { value, until: performance.now() + ttlMs })
-    if (kept.size > max) kept.delete(kept.keys().next().value as string)
-  }
+  const peek = (key: string): T | undefined => kept.get(key)
+  const set = (key: string, value: T) => void kept.set(key, value)
   const drop = (key: string) => {
     dropped += 1
     kept.delete(key)
@@ -58,8 +51,10 @@ export const createCache = <T>(max: number, ttlMs: number): Cache<T> => {
     },
     dropWhere(test) {
       dropped += 1
-      for (const [key, entry] of kept) if (test(entry.value)) kept.delete(key)
-      // what is being looked up may be what is dropped: whoever asks from now on looks again
+      const gone: string[] = []
+      kept.forEach((value, key) => void (test(value) && gone.push(key)))
+      for (const key of gone) kept.delete(key)
+      // a load under way may bring a value that is dropped here: later callers load again
       loading.clear()
     },
     clear() {

@@ -11,7 +11,7 @@ import {
   originOf,
   ownedProject,
 } from '#server/http/credentials.ts'
-import type { Edge, KeyEdge } from '#server/http/edges.ts'
+import type { CachedKey, CachedProject } from '#server/http/project_cache.ts'
 import type { Caller, Resolved, Route } from '#server/http/route.ts'
 import { uuidPattern } from '#server/http/schemas.ts'
 import type { SessionClaims } from '#server/http/tokens.ts'
@@ -44,7 +44,7 @@ export const createSessions = () => {
       }
       if (kind === 'token') developers.dropWhere((held) => held.token?.id === id)
       if (kind === 'developer') developers.dropWhere((held) => held.developerId === id)
-      // the database of a project is gone or another one: nobody in it is known any more
+      // the database of a project was lost or replaced: none of its users is cached any more
       if (kind === 'tenant') {
         users.dropWhere((claims) => claims.projectId === id)
         onBehalf.clear()
@@ -62,40 +62,44 @@ const unauthorized = (message = 'The API key or the session is missing or not va
 
 const seconds = (services: Services) => services.now().getTime() / 1000
 
-const keyOf = async (request: FastifyRequest, services: Services): Promise<KeyEdge> => {
+const keyOf = async (request: FastifyRequest, services: Services): Promise<CachedKey> => {
   const given = request.headers['x-api-key']
   if (typeof given !== 'string' || given.length > 200) throw unauthorized('The X-Api-Key header is missing.')
-  const found = await services.edges.byKey(given)
+  const found = await services.projectCache.byKey(given)
   if (!found) throw unauthorized('The API key is not valid.')
   return found
 }
 
 /** The project's database; before it is ready the answer is 503 (502 where the area says so). */
-export const tenantPlace = (services: Services, edge: Edge, route: Route) => {
-  if (!edge.place) {
+export const tenantPlace = (services: Services, project: CachedProject, route: Route) => {
+  if (!project.place) {
     const status = services.areaOf(route).unavailable ?? 503
     throw refusal(status, 'TENANT_UNAVAILABLE', 'The database of this project is being made.', null, {
       'Retry-After': '2',
     })
   }
-  services.checkMigrated(edge, route)
-  return edge.place
+  services.checkMigrated(project, route)
+  return project.place
 }
 
-const sessionOf = async (request: FastifyRequest, services: Services, edge: Edge): Promise<SessionClaims> => {
+const sessionOf = async (
+  request: FastifyRequest,
+  services: Services,
+  project: CachedProject,
+): Promise<SessionClaims> => {
   const token = bearer(request)
   // SDKs made for other backends send the key itself as the Bearer when nobody is signed in
   if (!token || token.length > 4096 || token === request.headers['x-api-key']) throw unauthorized('Sign in first.')
   const key = hash('sha256', token, 'base64')
   const known = services.sessions.signatures.peek(key)
   if (!known) {
-    const verified = await services.tokens.verifySession(edge, token)
+    const verified = await services.tokens.verifySession(project, token)
     if (verified.kind === 'expired') throw refusal(401, 'TOKEN_EXPIRED', 'The session token has expired: refresh it.')
     if (verified.kind === 'invalid') throw unauthorized('The session token is not valid.')
-    services.sessions.signatures.set(key, { ...verified.claims, projectId: edge.projectId })
+    services.sessions.signatures.set(key, { ...verified.claims, projectId: project.projectId })
   }
   const claims = known ?? services.sessions.signatures.peek(key)
-  if (!claims || claims.projectId !== edge.projectId) throw unauthorized('The session token is of another project.')
+  if (!claims || claims.projectId !== project.projectId) throw unauthorized('The session token is of another project.')
   if (claims.expiresAt <= seconds(services))
     throw refusal(401, 'TOKEN_EXPIRED', 'The session token has expired: refresh it.')
   return claims
@@ -105,22 +109,22 @@ const sessionOf = async (request: FastifyRequest, services: Services, edge: Edge
 const liveSession = async (
   request: FastifyRequest,
   services: Services,
-  edge: Edge,
+  project: CachedProject,
   route: Route,
 ): Promise<SessionClaims> => {
-  const claims = await sessionOf(request, services, edge)
-  const place = tenantPlace(services, edge, route)
-  const live = await services.sessions.users.get(`${edge.projectId} ${claims.sid}`, async () => {
+  const claims = await sessionOf(request, services, project)
+  const place = tenantPlace(services, project, route)
+  const live = await services.sessions.users.get(`${project.projectId} ${claims.sid}`, async () => {
     const reply = await services.database.call(
       place,
       'app_auth',
-      { caller: 'edge', projectId: edge.projectId },
+      { caller: 'edge', projectId: project.projectId },
       'auth_session',
       {
         sid: claims.sid,
       },
     )
-    return dataOf<{ is_live: boolean }>(reply).is_live ? { ...claims, projectId: edge.projectId } : null
+    return dataOf<{ is_live: boolean }>(reply).is_live ? { ...claims, projectId: project.projectId } : null
   })
   if (!live) throw unauthorized('The session has ended.')
   return claims
@@ -135,17 +139,22 @@ const refuseBearer = (request: FastifyRequest): void => {
   })
 }
 
-const onBehalfOf = async (request: FastifyRequest, services: Services, edge: Edge, route: Route): Promise<string> => {
+const onBehalfOf = async (
+  request: FastifyRequest,
+  services: Services,
+  project: CachedProject,
+  route: Route,
+): Promise<string> => {
   const userId = request.headers['x-on-behalf-of']
   refuseBearer(request)
   const unknown = () => refusal(404, 'USER_NOT_FOUND', 'There is no such user.')
   if (typeof userId !== 'string' || !uuidPattern.test(userId)) throw unknown()
-  const place = tenantPlace(services, edge, route)
-  const exists = await services.sessions.onBehalf.get(`${edge.projectId} ${userId.toLowerCase()}`, async () => {
+  const place = tenantPlace(services, project, route)
+  const exists = await services.sessions.onBehalf.get(`${project.projectId} ${userId.toLowerCase()}`, async () => {
     const reply = await services.database.call(
       place,
       'app_server',
-      { caller: 'edge', projectId: edge.projectId },
+      { caller: 'edge', projectId: project.projectId },
       'user_exists',
       {
         user_id: userId,
@@ -169,27 +178,29 @@ const developerRefusals = { 401: ['INVALID_DEVELOPER_TOKEN'] }
 /** Nobody in particular: sign-up, sign-in and what else has no credential yet. */
 export const anyone: Caller = {
   name: 'anyone',
+  reaches: { kind: 'control', roles: ['control_auth'] },
   security: [],
   refusals: { 503: ['SERVICE_UNAVAILABLE'] },
   resolve: async (request, services) => ({
     place: services.control,
     role: 'control_auth',
     claims: { caller: 'sign_in', actor: JSON.stringify(originOf(request)) },
-    edge: null,
+    project: null,
   }),
 }
 
-const developerClaims = (request: FastifyRequest, held: DeveloperCredential, edge: Edge | null) => ({
+const developerClaims = (request: FastifyRequest, held: DeveloperCredential, project: CachedProject | null) => ({
   caller: 'developer',
   developerId: held.developerId,
   sessionId: held.sid,
   actor: actorOf(request, held),
-  ...(edge ? { projectId: edge.projectId } : {}),
+  ...(project ? { projectId: project.projectId } : {}),
 })
 
 /** A developer, by session or personal access token, for what is the account's own. */
 export const developer: Caller = {
   name: 'developer',
+  reaches: { kind: 'control', roles: ['control_developer'] },
   security: [{ Developer: [] }],
   refusals: { ...developerRefusals, 503: ['SERVICE_UNAVAILABLE'] },
   takesTokens: true,
@@ -199,7 +210,7 @@ export const developer: Caller = {
       place: services.control,
       role: 'control_developer',
       claims: developerClaims(request, held, null),
-      edge: null,
+      project: null,
       developer: held,
     }
   },
@@ -210,29 +221,31 @@ const ownerRefusals = { ...developerRefusals, 403: ['PROJECT_FORBIDDEN'], 404: [
 /** The project's owner, for what control knows of the project. */
 export const projectOwner: Caller = {
   name: 'projectOwner',
+  reaches: { kind: 'control', roles: ['control_developer'] },
   security: [{ Developer: [] }],
   refusals: { ...ownerRefusals, 503: ['SERVICE_UNAVAILABLE'] },
   takesTokens: true,
   async resolve(request, services, route) {
-    const { held, edge } = await ownedProject(request, services, route)
-    const claims = developerClaims(request, held, edge)
-    return { place: services.control, role: 'control_developer', claims, edge, developer: held }
+    const { held, project } = await ownedProject(request, services, route)
+    const claims = developerClaims(request, held, project)
+    return { place: services.control, role: 'control_developer', claims, project, developer: held }
   },
 }
 
 /** The project's owner, acting in the project's own database. */
 export const administrator: Caller = {
   name: 'administrator',
+  reaches: { kind: 'tenant', roles: ['app_admin'] },
   security: [{ Developer: [] }],
   refusals: { ...ownerRefusals, 503: ['SERVICE_UNAVAILABLE', 'TENANT_UNAVAILABLE', 'TENANT_MIGRATION_PENDING'] },
   takesTokens: true,
   async resolve(request, services, route) {
-    const { held, edge } = await ownedProject(request, services, route)
+    const { held, project } = await ownedProject(request, services, route)
     return {
-      place: tenantPlace(services, edge, route),
+      place: tenantPlace(services, project, route),
       role: 'app_admin',
-      claims: developerClaims(request, held, edge),
-      edge,
+      claims: developerClaims(request, held, project),
+      project,
       developer: held,
     }
   },
@@ -241,63 +254,66 @@ export const administrator: Caller = {
 /** An app before anybody signed in: any key of the project. */
 export const appKey: Caller = {
   name: 'appKey',
+  reaches: { kind: 'tenant', roles: ['app_auth'] },
   security: [apiKey],
   refusals: keyRefusals,
   async resolve(request, services, route) {
-    const { edge } = await keyOf(request, services)
+    const { project } = await keyOf(request, services)
     return {
-      place: tenantPlace(services, edge, route),
+      place: tenantPlace(services, project, route),
       role: 'app_auth',
-      claims: { caller: 'sign_in', projectId: edge.projectId },
-      edge,
+      claims: { caller: 'sign_in', projectId: project.projectId },
+      project,
     }
   },
 }
 
-const asUser = (place: Resolved['place'], edge: Edge, claims: SessionClaims): Resolved => ({
+const asUser = (place: Resolved['place'], project: CachedProject, claims: SessionClaims): Resolved => ({
   place,
   role: 'app_user',
-  claims: { caller: 'user', userId: claims.userId, sessionId: claims.sid, projectId: edge.projectId },
-  edge,
+  claims: { caller: 'user', userId: claims.userId, sessionId: claims.sid, projectId: project.projectId },
+  project,
 })
 
 /** A signed-in end user, or a server key on behalf of one. */
 export const endUser: Caller = {
   name: 'endUser',
+  reaches: { kind: 'tenant', roles: ['app_user'] },
   security: [session, { ApiKey: [], OnBehalfOf: [] }],
   refusals: { ...keyRefusals, 400: ['INVALID_INPUT'], 401: ['UNAUTHORIZED', 'TOKEN_EXPIRED'], 404: ['USER_NOT_FOUND'] },
   async resolve(request, services, route) {
-    const { keyType, edge } = await keyOf(request, services)
+    const { keyType, project } = await keyOf(request, services)
     if (keyType === 'server' && request.headers['x-on-behalf-of'] !== undefined) {
-      const userId = await onBehalfOf(request, services, edge, route)
+      const userId = await onBehalfOf(request, services, project, route)
       return {
-        place: tenantPlace(services, edge, route),
+        place: tenantPlace(services, project, route),
         role: 'app_user',
-        claims: { caller: 'server_key_user', userId, projectId: edge.projectId },
-        edge,
+        claims: { caller: 'server_key_user', userId, projectId: project.projectId },
+        project,
       }
     }
-    const claims = await liveSession(request, services, edge, route)
-    return asUser(tenantPlace(services, edge, route), edge, claims)
+    const claims = await liveSession(request, services, project, route)
+    return asUser(tenantPlace(services, project, route), project, claims)
   },
 }
 
-/** Whoever has a key of the project, and its user, where there is one: what is the same for everybody until they sign in. */
+/** Any API key of the project, with its user, where there is one: for responses that are the same for everybody until they sign in. */
 export const appOrUser: Caller = {
   ...endUser,
   name: 'appOrUser',
+  reaches: { kind: 'tenant', roles: ['app_anon', 'app_user'] },
   security: [apiKey, session, { ApiKey: [], OnBehalfOf: [] }],
   async resolve(request, services, route) {
-    const { keyType, edge } = await keyOf(request, services)
+    const { keyType, project } = await keyOf(request, services)
     const names = keyType === 'server' && request.headers['x-on-behalf-of'] !== undefined
     const { authorization } = request.headers
     if (names || (authorization && bearer(request) !== request.headers['x-api-key']))
       return endUser.resolve(request, services, route)
     return {
-      place: tenantPlace(services, edge, route),
+      place: tenantPlace(services, project, route),
       role: 'app_anon',
-      claims: { caller: keyType === 'server' ? 'server_key' : 'client_key', projectId: edge.projectId },
-      edge,
+      claims: { caller: keyType === 'server' ? 'server_key' : 'client_key', projectId: project.projectId },
+      project,
     }
   },
 }
@@ -305,6 +321,7 @@ export const appOrUser: Caller = {
 /** A signed-in end user in person: what belongs to the session no server key may do for them. */
 export const sessionUser: Caller = {
   name: 'sessionUser',
+  reaches: { kind: 'tenant', roles: ['app_user'] },
   security: [session],
   refusals: {
     ...keyRefusals,
@@ -313,13 +330,13 @@ export const sessionUser: Caller = {
     403: ['SESSION_REQUIRED'],
   },
   async resolve(request, services, route) {
-    const { keyType, edge } = await keyOf(request, services)
+    const { keyType, project } = await keyOf(request, services)
     if (keyType === 'server' && request.headers['x-on-behalf-of'] !== undefined) {
       refuseBearer(request)
       throw refusal(403, 'SESSION_REQUIRED', "This needs the user's own session: a server key cannot do it for them.")
     }
-    const claims = await liveSession(request, services, edge, route)
-    return asUser(tenantPlace(services, edge, route), edge, claims)
+    const claims = await liveSession(request, services, project, route)
+    return asUser(tenantPlace(services, project, route), project, claims)
   },
 }
 
@@ -327,36 +344,38 @@ export const sessionUser: Caller = {
 export const endUserOrServer: Caller = {
   ...endUser,
   name: 'endUserOrServer',
+  reaches: { kind: 'tenant', roles: ['app_user', 'app_server'] },
   security: [session, { ApiKey: [], OnBehalfOf: [] }, apiKey],
   async resolve(request, services, route) {
-    const { keyType, edge } = await keyOf(request, services)
+    const { keyType, project } = await keyOf(request, services)
     if (keyType === 'server' && request.headers['x-on-behalf-of'] === undefined && !request.headers.authorization) {
       return {
-        place: tenantPlace(services, edge, route),
+        place: tenantPlace(services, project, route),
         role: 'app_server',
-        claims: { caller: 'server_key', projectId: edge.projectId },
-        edge,
+        claims: { caller: 'server_key', projectId: project.projectId },
+        project,
       }
     }
     return endUser.resolve(request, services, route)
   },
 }
 
-/** Supplement 0.7, (S): servers alone, for a user. A client key is of the wrong type, whoever is signed in beside it. */
+/** Supplement 0.7, (S): servers alone, for a user. A client key is of the wrong type, with or without a session. */
 export const serverForUser: Caller = {
   name: 'serverForUser',
+  reaches: { kind: 'tenant', roles: ['app_user'] },
   security: [{ ApiKey: [], OnBehalfOf: [] }],
   refusals: { ...keyRefusals, 400: ['INVALID_INPUT'], 403: ['SERVER_KEY_REQUIRED'], 404: ['USER_NOT_FOUND'] },
   async resolve(request, services, route) {
-    const { keyType, edge } = await keyOf(request, services)
+    const { keyType, project } = await keyOf(request, services)
     if (keyType !== 'server') throw refusal(403, 'SERVER_KEY_REQUIRED', 'Only a server key may do this.')
     if (request.headers['x-on-behalf-of'] === undefined) throw unauthorized('X-On-Behalf-Of must name the user.')
-    const userId = await onBehalfOf(request, services, edge, route)
+    const userId = await onBehalfOf(request, services, project, route)
     return {
-      place: tenantPlace(services, edge, route),
+      place: tenantPlace(services, project, route),
       role: 'app_user',
-      claims: { caller: 'server_key_user', userId, projectId: edge.projectId },
-      edge,
+      claims: { caller: 'server_key_user', userId, projectId: project.projectId },
+      project,
     }
   },
 }
@@ -365,16 +384,17 @@ export const serverForUser: Caller = {
 export const serverAlone: Caller = {
   ...serverForUser,
   name: 'serverAlone',
+  reaches: { kind: 'tenant', roles: ['app_user', 'app_server'] },
   security: [{ ApiKey: [], OnBehalfOf: [] }, apiKey],
   async resolve(request, services, route) {
-    const { keyType, edge } = await keyOf(request, services)
+    const { keyType, project } = await keyOf(request, services)
     if (keyType !== 'server' || request.headers['x-on-behalf-of'] !== undefined)
       return serverForUser.resolve(request, services, route)
     return {
-      place: tenantPlace(services, edge, route),
+      place: tenantPlace(services, project, route),
       role: 'app_server',
-      claims: { caller: 'server_key', projectId: edge.projectId },
-      edge,
+      claims: { caller: 'server_key', projectId: project.projectId },
+      project,
     }
   },
 }

@@ -114,14 +114,14 @@ export const accountOf = async (request: FastifyRequest, services: Services, rou
 export const ownedProject = async (request: FastifyRequest, services: Services, route: Route) => {
   const held = await developerOf(request, services)
   const { projectId = '' } = request.params as { projectId?: string }
-  const edge = uuidPattern.test(projectId) ? await services.edges.byProject(projectId.toLowerCase()) : null
-  if (!edge) throw refusal(404, 'NOT_FOUND', 'There is no such project.')
-  if (edge.developerId !== held.developerId) throw projectForbidden()
-  if (held.token?.projectIds && !held.token.projectIds.includes(edge.projectId)) {
+  const project = uuidPattern.test(projectId) ? await services.projectCache.byProject(projectId.toLowerCase()) : null
+  if (!project) throw refusal(404, 'NOT_FOUND', 'There is no such project.')
+  if (project.developerId !== held.developerId) throw projectForbidden()
+  if (held.token?.projectIds && !held.token.projectIds.includes(project.projectId)) {
     throw projectForbidden('This token is limited to other projects.')
   }
   if (held.token) checkToken(held.token, request, services, route)
-  return { held, edge }
+  return { held, project }
 }
 
 /** From where, for the audit trail. */

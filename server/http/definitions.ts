@@ -5,7 +5,7 @@ import { Deleted, data, Moment, Page, page, Time, Uuid } from '#server/http/sche
 
 type Shape = Readonly<Record<string, z.ZodType>>
 type Verb = OfDefinition['verb']
-type Words = string | Pick<Declaration, 'summary' | 'description'>
+type Summary = string | Pick<Declaration, 'summary' | 'description'>
 
 export type Definition = {
   /** Under the project: `/xp/rules`. */
@@ -27,7 +27,7 @@ export type Definition = {
   /** Bodies that are right. */
   readonly example?: { readonly create: Record<string, unknown>; readonly update: Record<string, unknown> }
   /** Summaries, or summaries with descriptions, of the routes that are made; a verb without words has none. */
-  readonly words: Partial<Readonly<Record<Verb, Words>>>
+  readonly summaries: Partial<Readonly<Record<Verb, Summary>>>
   /** Refused by a route; in place of the usual 409 CONFLICT and LIMIT_REACHED of a creation, where it names that status. */
   readonly refusals?: Partial<Readonly<Record<Verb, NonNullable<Declaration['refusals']>>>>
   /** Codes of a 500, where they are not the usual ones. */
@@ -54,13 +54,13 @@ export const definitions = (kind: string, of: Definition): Route[] => {
   const one = `${many}/:${Object.keys(id)[0]}` as const
   const row = of.row ?? rowOf({ ...of.fixed, ...of.fields })
   const made = (verb: Verb, signature: `${'GET' | 'POST' | 'PATCH' | 'DELETE'} /${string}`, more: More): Route[] => {
-    const words = of.words[verb]
-    if (!words) return []
+    const summaries = of.summaries[verb]
+    if (!summaries) return []
     return [
       route(signature, {
         caller: administrator,
         ...of.shared,
-        ...(typeof words === 'string' ? { summary: words } : words),
+        ...(typeof summaries === 'string' ? { summary: summaries } : summaries),
         definition: { kind, verb },
         call: `definition_${verb}`,
         ...more,

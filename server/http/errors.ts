@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { failureOf } from '#server/database/failures.ts'
 import { ApiError, refusal } from '#server/errors.ts'
@@ -13,7 +14,7 @@ export const unsupported = (type: string | undefined) =>
 /** Sends an envelope as it is, or a stream. */
 export const send = (reply: FastifyReply, answer: Answer) => {
   if (answer.headers) reply.headers(answer.headers)
-  if (typeof answer.body !== 'string') return sendStream(reply.status(answer.status), answer.body)
+  if (answer.body instanceof Readable) return sendStream(reply.status(answer.status), answer.body)
   return reply.status(answer.status).type('application/json; charset=utf-8').send(answer.body)
 }
 
@@ -22,7 +23,7 @@ export const envelopeOf = (error: ApiError): string =>
     error: { code: error.code, message: error.message, ...(error.details ? { details: error.details } : {}) },
   })
 
-/** What a thrown error means to whoever called. A 500 says nothing of the inside. */
+/** A thrown error as the caller sees it. A 500 reveals nothing internal. */
 export const answerOf = (
   error: unknown,
   request: FastifyRequest,

@@ -2,17 +2,30 @@ import { createHash } from 'node:crypto'
 import { refusal } from '#server/errors.ts'
 import type { HandlerContext } from '#server/http/route.ts'
 
+type Request = Pick<HandlerContext, 'request'>
+
 /** Supplement 0.6: 1 to 255 printable ASCII characters. */
 const printable = /^[ -~]{1,255}$/
 const reason = 'must be 1 to 255 printable ASCII characters'
 
-/** The arguments of a function that answers a repeated request again: the header, and what the body was. None without the header. */
-export const idempotency = ({ request }: Pick<HandlerContext, 'request'>, code = 'VALIDATION_ERROR') => {
+const refuseAs = (code: string) => () =>
+  refusal(400, code, `Idempotency-Key: ${reason}`, { field: 'Idempotency-Key', reason })
+
+/** The header, checked; the one place that reads it. `refuse` makes the error where a route has its own form of it. */
+export const idempotencyKey = (
+  { request }: Request,
+  refuse: (reason: string) => Error = refuseAs('VALIDATION_ERROR'),
+): string | undefined => {
   const key = request.headers['idempotency-key']
+  if (key === undefined) return undefined
+  if (typeof key !== 'string' || !printable.test(key)) throw refuse(reason)
+  return key
+}
+
+/** The arguments of a function that answers a repeated request again: the header, and what the body was. None without the header. */
+export const idempotency = (context: Request, code = 'VALIDATION_ERROR') => {
+  const key = idempotencyKey(context, refuseAs(code))
   if (key === undefined) return {}
-  if (typeof key !== 'string' || !printable.test(key)) {
-    throw refusal(400, code, `Idempotency-Key: ${reason}`, { field: 'Idempotency-Key', reason })
-  }
-  const body = String(request.body ?? '')
+  const body = String(context.request.body ?? '')
   return { idempotency_key: key, body_hash: createHash('sha256').update(body).digest('hex') }
 }

@@ -4,7 +4,7 @@ import { refusal } from '#server/errors.ts'
 import { unsupported } from '#server/http/errors.ts'
 import { checkJson } from '#server/http/json.ts'
 import { type Area, type Input, invalidBodyCode, invalidCode, invalidJsonCode, type Route } from '#server/http/route.ts'
-import { isExactNumber, lostNumber, parseExact } from '#server/json/exact.ts'
+import { isExactNumber, lostNumber, parseExact } from '#server/json/lossless_json.ts'
 
 const invalid = (code: string, field: string, reason: string, status = 400) =>
   refusal(status, code, field ? `${field}: ${reason}` : reason, { field, reason })

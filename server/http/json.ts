@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { parseExact } from '#server/json/exact.ts'
+import { parseExact } from '#server/json/lossless_json.ts'
 import { mostDigits } from '#server/json/numbers.ts'
 import { type Problem, type Scan, scanJson } from '#server/json/scan.ts'
 
@@ -37,7 +37,7 @@ export const checkJson = (bytes: Buffer, subject = 'The body'): CheckedJson => {
   return { kind: 'checked', size: bytes.length + scan.gained, isObject: isObjectText(bytes), inexact: scan.inexact }
 }
 
-/** Checks and parses JSON. A number that a double would change is kept as its text (server/json/exact.ts). */
+/** Checks and parses JSON. A number that a double would change is kept as its text (server/json/lossless_json.ts). */
 export const parseJson = (bytes: Buffer, subject?: string): ParsedJson => {
   const checked = checkJson(bytes, subject)
   return checked.kind === 'broken' ? checked : { kind: 'value', value: parseExact(bytes, checked.inexact) }

@@ -1,6 +1,6 @@
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
-import { addressKey } from '#server/http/ceilings.ts'
+import { addressKey } from '#server/http/rate_limiter.ts'
 import type { HandlerContext, Limit } from '#server/http/route.ts'
 
 const minute = 60
@@ -40,7 +40,7 @@ export const takeLimits = async (
 }
 
 /** Gives a budget of failures back when there was none. */
-export const giveBack = async ({ call }: Pick<HandlerContext, 'call'>, taken: readonly Limit[]) => {
+export const refundLimits = async ({ call }: Pick<HandlerContext, 'call'>, taken: readonly Limit[]) => {
   await call('rate_limit_give_back', { keys: taken.map((limit) => limit.key) }, { readOnly: false })
 }
 

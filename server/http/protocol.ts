@@ -37,7 +37,7 @@ const reasons: Readonly<Record<number, string>> = {
   431: 'Request Header Fields Too Large',
 }
 
-/** Answers on a socket that no response of Node's stands for, and ends the connection. */
+/** Writes a response to a socket for which Node has no response object, and closes the connection. */
 const endWith = (socket: Duplex, answer: ApiError, requestId: string): void => {
   const body = envelopeOf(answer)
   const headers = {

@@ -32,7 +32,7 @@ const load = async (): Promise<Reference> => {
   return { html, policy: policyFor(html), script, packed: await promisify(gzip)(script) }
 }
 
-/** Scripts from here and the one that stands in the page, by its hash; styles are written into elements by the reference. */
+/** Content-Security-Policy: scripts of this origin and the inline one, by its hash; styles are written into elements by the reference. */
 const policyFor = (html: string): string => {
   const inline = [...html.matchAll(/<script type="text\/javascript">([\s\S]*?)<\/script>/g)].map(
     ([, text = '']) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`,

@@ -6,7 +6,7 @@ import type { Role } from '#server/database/cluster.ts'
 import type { Arguments, CallSettings, Place, Reply } from '#server/database/database.ts'
 import type { Answered, Question } from '#server/database/statements.ts'
 import type { DeveloperCredential } from '#server/http/credentials.ts'
-import type { Edge } from '#server/http/edges.ts'
+import type { CachedProject } from '#server/http/project_cache.ts'
 import type { Services } from '#server/services.ts'
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -17,7 +17,7 @@ export type Resolved = {
   readonly place: Place
   readonly role: Role
   readonly claims: Omit<Claims, 'role'>
-  readonly edge: Edge | null
+  readonly project: CachedProject | null
   /** Whose Bearer it is, where it is a developer's. */
   readonly developer?: DeveloperCredential
 }
@@ -27,6 +27,8 @@ export type Caller = {
   readonly name: string
   readonly security: readonly Readonly<Record<string, readonly string[]>>[]
   readonly refusals: Readonly<Record<number, readonly string[]>>
+  /** Where its calls go, and as which roles: what `resolve` may answer. */
+  readonly reaches: { readonly kind: Place['kind']; readonly roles: readonly Role[] }
   /** A developer's Bearer, which may be a personal access token. */
   readonly takesTokens?: boolean
   readonly resolve: (request: FastifyRequest, services: Services, route: Route) => Promise<Resolved>
@@ -35,10 +37,10 @@ export type Caller = {
 /** Counted in the database, exactly: one attempt against each of these, or against none. */
 export type Limit = { readonly key: string; readonly max: number; readonly seconds: number }
 
-/** What a route answers with: an envelope as text, or a stream that `streamRows` of server/http/stream.ts makes. */
+/** What a route answers with: an envelope as text or as its bytes, or a stream that `streamRows` of server/http/stream.ts makes. */
 export type Answer = {
   readonly status: number
-  readonly body: string | Readable
+  readonly body: string | Buffer | Readable
   readonly headers?: Record<string, string> | null
 }
 
@@ -84,7 +86,7 @@ export type Declaration = {
   readonly takesText?: boolean
   /** Types of a file that the body is instead of JSON. The handler gets it as a stream, `request.body`, and bounds it. */
   readonly uploads?: readonly string[]
-  /** Shown in the document instead of `body` where SQL judges the items one by one. */
+  /** Shown in the document instead of `body` where SQL validates the items one by one. */
   readonly documentedBody?: z.ZodType
   /** A good body, shown in the document; tests use it to get past the checks of form. */
   readonly example?: Readonly<Record<string, unknown>> | readonly unknown[]
@@ -112,7 +114,7 @@ export type Declaration = {
   readonly scope?: `${string}:${'read' | 'write'}` | null
   /** Personal access tokens are refused with 403 SESSION_REQUIRED. */
   readonly sessionOnly?: boolean
-  /** Whose budget the general ceilings take: events have one of their own. */
+  /** Which general rate limit the route counts against: events have one of their own. */
   readonly ceiling?: 'general' | 'events' | 'none'
 }
 
@@ -132,7 +134,7 @@ export type Area = {
   readonly invalidBody?: string
   /** Code of broken JSON, where the area lists one of its own; else that of a wrong body. */
   readonly invalidJson?: string
-  /** Paths stand as they are written, without /v1 in front. */
+  /** Paths are declared without the prefix /v1. */
   readonly unversioned?: boolean
   /** Status of a tenant that cannot be reached; the users administration has 502. */
   readonly unavailable?: 502 | 503

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { checkJson, jsonSize } from '#server/http/json.ts'
-import { isExactNumber, numberText } from '#server/json/exact.ts'
+import { isExactNumber, numberText } from '#server/json/lossless_json.ts'
 
 /** The 8-4-4-4-12 hexadecimal form, any version, as the contract means "uuid". */
 export const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
@@ -51,7 +51,7 @@ export const Email = z
   .refine((email) => email.length <= 254 && mailAddress.test(email), 'must be a mail address')
   .meta({ format: 'email', maxLength: 254 })
 
-/** Any JSON, null too, that is there. What is read was parsed from JSON; a recursive schema would stand in the document as a reference to nowhere. */
+/** Any JSON that is present, null too. The value was parsed from JSON; a recursive schema would be a dangling reference in the document. */
 export const Json: z.ZodType = z.unknown().refine((value) => value !== undefined, 'is required')
 
 const isJsonObject = (value: unknown): value is Record<string, unknown> =>
@@ -64,7 +64,7 @@ export const JsonObject: z.ZodType<Record<string, unknown>> = z
 const mostScore = 10n ** 18n
 const decimal = /^-?(\d{1,40})(?:\.(\d{1,40}))?$/
 
-/** Whether digits lie within ±10^18, which a double does not tell at its edge. */
+/** Whether digits lie within ±10^18, which a double cannot decide near the bounds. */
 const isScoreText = (text: string): boolean => {
   const [, whole, part = ''] = decimal.exec(text) ?? []
   if (whole === undefined) return false
@@ -81,7 +81,7 @@ const isScore = (value: unknown): boolean => {
   return decimal.test(text) ? isScoreText(text) : Math.abs(Number(text)) < Number(mostScore)
 }
 
-/** A score in a request: a number as it was written (server/json/exact.ts), or a string of 16 digits or more, for clients whose numbers are doubles. */
+/** A score in a request: a number as it was written (server/json/lossless_json.ts), or a string of 16 digits or more, for clients whose numbers are doubles. */
 export const Score = z
   .unknown()
   .refine(isScore, 'must be a number of -10^18 to 10^18, or a string of one that has 16 digits or more')
@@ -149,12 +149,19 @@ export const Flag = (usual = false) =>
     .default(usual)
     .meta({ type: 'boolean', default: usual })
 
+/** A whole number between two, both included. */
+export const between = (least: number, most: number) =>
+  z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
+
 /** `{data: ...}` */
 export const data = <T extends z.ZodType>(schema: T) => z.strictObject({ data: schema })
 
 /** An offset-paged list. */
 export const page = <T extends z.ZodType>(schema: T) =>
   z.strictObject({ data: z.array(schema), total: z.int(), offset: z.int(), limit: z.int() })
+
+/** Where a cursor-paged list goes on: sql/shared/60_cursors.sql writes and reads it. */
+export const Cursor = z.string().max(200, 'must be a next_cursor of this list').optional()
 
 /** A cursor-paged list. */
 export const cursorPage = <T extends z.ZodType>(schema: T) =>

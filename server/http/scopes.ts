@@ -22,7 +22,7 @@ export const scopeNeeded = (area: Area, route: Route, request: Pick<FastifyReque
   return isDryRun ? (scope?.replace(/:write$/, ':read') ?? null) : scope
 }
 
-/** `*` stands for every area; whoever may write may read. */
+/** `*` means every area; write includes read. */
 export const allows = (scopes: readonly string[], needed: string): boolean => {
   const [area = ''] = needed.split(':')
   const enough = needed.endsWith(':read') ? ['read', 'write'] : ['write']

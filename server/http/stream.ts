@@ -57,7 +57,7 @@ async function* chunks(options: StreamOptions, first: Batch): AsyncGenerator<Buf
   }
 }
 
-/** One line: a line break in a JSON text can only stand between its parts. */
+/** One line: a line break in a JSON text can only be between its tokens. */
 const ndjsonRow = (row: string): string => `${row.replaceAll(/[\r\n]/g, ' ')}\n`
 
 const safeName = (name: string) => name.replaceAll(/[^A-Za-z0-9._-]/g, '_')

@@ -1,6 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes, randomUUID } from 'node:crypto'
 import { importJWK, jwtVerify, SignJWT } from 'jose'
-import type { Edge } from '#server/http/edges.ts'
+import { LRUCache } from 'lru-cache'
+import type { CachedProject } from '#server/http/project_cache.ts'
 import { type Secrets, sha256 } from '#server/secrets.ts'
 
 export type SessionClaims = {
@@ -34,20 +35,20 @@ export type Tokens = {
   developerRefresh(sid: string): Promise<{ token: string; hash: string }>
   verifyDeveloperAccess(token: string): Promise<Verified<DeveloperClaims>>
   verifyDeveloperRefresh(token: string): Promise<Verified<RefreshClaims>>
-  session(edge: Edge, claims: { userId: string; sid: string; anon: string | null }): Promise<string>
-  clientRefresh(edge: Edge, sid: string): Promise<{ token: string; hash: string }>
-  verifySession(edge: Edge, token: string): Promise<Verified<SessionClaims>>
-  verifyClientRefresh(edge: Edge, token: string): Promise<Verified<RefreshClaims>>
+  session(project: CachedProject, claims: { userId: string; sid: string; anon: string | null }): Promise<string>
+  clientRefresh(project: CachedProject, sid: string): Promise<{ token: string; hash: string }>
+  verifySession(project: CachedProject, token: string): Promise<Verified<SessionClaims>>
+  verifyClientRefresh(project: CachedProject, token: string): Promise<Verified<RefreshClaims>>
 }
 
 export const createTokens = (secrets: Secrets, now: () => Date): Tokens => {
   const developerKey = secrets.derive('developer access tokens')
   const developerRefreshKey = secrets.derive('developer refresh tokens')
-  const privateKeys = new Map<string, KeyObject>()
-  const publicKeys = new Map<string, Awaited<ReturnType<typeof importJWK>>>()
+  const privateKeys = new LRUCache<string, KeyObject>({ max: 1000 })
+  const publicKeys = new LRUCache<string, Awaited<ReturnType<typeof importJWK>>>({ max: 1000 })
 
   const seconds = () => Math.floor(now().getTime() / 1000)
-  const clientKey = (edge: Edge) => secrets.derive(`client refresh tokens ${edge.projectId}`)
+  const clientKey = (project: CachedProject) => secrets.derive(`client refresh tokens ${project.projectId}`)
 
   const refresh = async (key: Uint8Array, sid: string, lifetime: number, extra: Record<string, string> = {}) => {
     const token = await new SignJWT({ sid, typ: 'refresh', ...extra })
@@ -78,21 +79,19 @@ export const createTokens = (secrets: Secrets, now: () => Date): Tokens => {
     return { kind: 'valid', claims: { sid } }
   }
 
-  const privateKeyOf = (edge: Edge): KeyObject => {
-    let key = privateKeys.get(edge.signing.keyId)
+  const privateKeyOf = (project: CachedProject): KeyObject => {
+    let key = privateKeys.get(project.signing.keyId)
     if (!key) {
-      if (privateKeys.size >= 1000) privateKeys.clear()
-      key = createPrivateKey(secrets.decrypt(`signing key ${edge.projectId}`, edge.signing.sealed))
-      privateKeys.set(edge.signing.keyId, key)
+      key = createPrivateKey(secrets.decrypt(`signing key ${project.projectId}`, project.signing.sealed))
+      privateKeys.set(project.signing.keyId, key)
     }
     return key
   }
-  const publicKeyOf = async (edge: Edge) => {
-    let key = publicKeys.get(edge.signing.keyId)
+  const publicKeyOf = async (project: CachedProject) => {
+    let key = publicKeys.get(project.signing.keyId)
     if (!key) {
-      if (publicKeys.size >= 1000) publicKeys.clear()
-      key = await importJWK(edge.signing.publicJwk, 'ES256')
-      publicKeys.set(edge.signing.keyId, key)
+      key = await importJWK(project.signing.publicJwk, 'ES256')
+      publicKeys.set(project.signing.keyId, key)
     }
     return key
   }
@@ -115,19 +114,19 @@ export const createTokens = (secrets: Secrets, now: () => Date): Tokens => {
       return { kind: 'valid', claims: { developerId: sub, sid, expiresAt: exp } }
     },
     verifyDeveloperRefresh: (token) => readRefresh(token, developerRefreshKey),
-    session: (edge, claims) =>
-      new SignJWT({ pid: edge.projectId, sid: claims.sid, anon: claims.anon })
-        .setProtectedHeader({ alg: 'ES256', typ: 'JWT', kid: edge.signing.keyId })
+    session: (project, claims) =>
+      new SignJWT({ pid: project.projectId, sid: claims.sid, anon: claims.anon })
+        .setProtectedHeader({ alg: 'ES256', typ: 'JWT', kid: project.signing.keyId })
         .setSubject(claims.userId)
         .setIssuedAt(seconds())
         .setExpirationTime(seconds() + sessionSeconds)
-        .sign(privateKeyOf(edge)),
-    clientRefresh: (edge, sid) => refresh(clientKey(edge), sid, clientRefreshSeconds, { pid: edge.projectId }),
-    async verifySession(edge, token) {
-      const verified = await read(token, await publicKeyOf(edge), 'ES256')
+        .sign(privateKeyOf(project)),
+    clientRefresh: (project, sid) => refresh(clientKey(project), sid, clientRefreshSeconds, { pid: project.projectId }),
+    async verifySession(project, token) {
+      const verified = await read(token, await publicKeyOf(project), 'ES256')
       if (verified.kind !== 'valid') return verified
       const { sub, sid, pid, anon, exp } = verified.claims
-      if (typeof sub !== 'string' || typeof sid !== 'string' || pid !== edge.projectId || typeof exp !== 'number') {
+      if (typeof sub !== 'string' || typeof sid !== 'string' || pid !== project.projectId || typeof exp !== 'number') {
         return { kind: 'invalid' }
       }
       return {
@@ -135,7 +134,7 @@ export const createTokens = (secrets: Secrets, now: () => Date): Tokens => {
         claims: { userId: sub, sid, anon: typeof anon === 'string' ? anon : null, expiresAt: exp },
       }
     },
-    verifyClientRefresh: (edge, token) => readRefresh(token, clientKey(edge), edge.projectId),
+    verifyClientRefresh: (project, token) => readRefresh(token, clientKey(project), project.projectId),
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * What reading a number found: where it ends, its exponent, the bytes that Postgres adds when it writes the number out, whether
- * these are more digits than may be, and whether a double may stand for it.
+ * these are more digits than may be, and whether a double represents it exactly.
  */
 export type NumberSpan = { end: number; exponent: number; gained: number; isTooLong: boolean; isExact: boolean }
 
@@ -49,7 +49,7 @@ export const readNumber = (bytes: Uint8Array, start: number, span: NumberSpan): 
   return true
 }
 
-/** The digits stand from `first` to `last`, with the point, if there is one, at `point`. */
+/** The digits are from `first` to `last`, with the point, if there is one, at `point`. */
 const measure = (
   bytes: Uint8Array,
   first: number,
@@ -65,7 +65,7 @@ const measure = (
   let to = last
   while (to > from && !(isDigit(bytes[to - 1]) && bytes[to - 1] !== 48)) to -= 1
   const isZero = from === last
-  // how many digits stand before the point once the exponent has moved it: zero or less for a fraction
+  // how many digits precede the point once the exponent has moved it: zero or less for a fraction
   const whole = (from < point ? point - from : point + 1 - from) + exponent
   const scale = Math.max(0, decimals - exponent)
   const before = isZero ? 1 : Math.max(1, whole)

@@ -7,7 +7,7 @@ export type Scan = {
   readonly problem: Problem | null
   /** Bytes that the numbers gain when Postgres writes them out: jsonb writes 1e999 as a thousand digits. */
   readonly gained: number
-  /** Where numbers stand that a double may change: pairs of start and end. */
+  /** Positions of numbers that a double may change: pairs of start and end. */
   readonly inexact: readonly number[]
 }
 
@@ -23,7 +23,7 @@ type State = {
 const [quote, backslash, comma, colon, minus, dot] = [34, 92, 44, 58, 45, 46]
 const [openList, closeList, openObject, closeObject] = [91, 93, 123, 125]
 
-// what may stand at a place of the text
+// what the grammar allows at a position of the text
 const [value, valueOrEnd, key, keyOrEnd, afterValue] = [0, 1, 2, 3, 4]
 
 /** The deepest nesting that is scanned at all. */

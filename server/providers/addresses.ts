@@ -10,7 +10,7 @@ const network = (text: string): [ipaddr.IPv6, number] => ipaddr.IPv6.parseCIDR(t
 // The only block from which global unicast addresses are given out (RFC 4291, IANA). What lies outside it (loopback,
 // unique-local, link-local, site-local, multicast, discard, NAT64 for local use, IPv4-compatible) needs no list.
 const globalUnicast = network('2000::/3')
-// Every address of these two stands for the IPv4 address in its last 32 bits: mapped, and NAT64 with the public prefix.
+// Every address of these two prefixes embeds an IPv4 address in its last 32 bits: mapped, and NAT64 with the public prefix.
 const standsForIPv4 = [network('::ffff:0:0/96'), network('64:ff9b::/96')]
 const reservedIPv6 = [
   network('2001::/23'), // protocol assignments: Teredo, ORCHID, benchmarking, AMT, drone identifiers

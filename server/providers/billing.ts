@@ -1,7 +1,7 @@
 /** A project as billing knows it. */
 export type BilledProject = { readonly id: string; readonly tier: string }
 
-/** Whoever takes the developers' money. Nothing of it is built in: an installation puts its own in place. */
+/** The billing provider of developers. None is built in: an installation supplies its own. */
 export type BillingProvider = {
   readonly name: string
   /**

@@ -124,7 +124,7 @@ const identityOf = (payload: JWTPayload): Identity | null => {
   const isVerified = verified === true || verified === 'true'
   return {
     providerId: sub,
-    // one that we could not store as it stands is not made into another, which might be somebody's
+    // an address that cannot be stored unchanged is not converted into another, which might belong to somebody
     email: isVerified && typeof email === 'string' && email.length <= 254 && !odd.test(email) ? email : null,
     name: typeof name === 'string' ? displayNameOf(name) : null,
   }

@@ -5,7 +5,7 @@ import { createTransport } from 'nodemailer'
 import type { Logger } from 'pino'
 import { StartError } from '#server/errors.ts'
 
-/** One message to one person. `from` and `replyTo` stand for the installation's own when absent. */
+/** One message to one person. `from` and `replyTo` default to the installation's own. */
 export type Message = {
   readonly to: string
   readonly subject: string
@@ -15,7 +15,7 @@ export type Message = {
   /** The name beside the installation's own address, where `from` is absent. */
   readonly fromName?: string | null
   readonly replyTo?: string | null
-  /** Makes the Message-ID, so that a mail that is sent again after a crash can be told as the same. */
+  /** Derives the Message-ID, so that a mail that is sent again after a crash can be recognised as a duplicate. */
   readonly id?: string
 }
 
@@ -34,7 +34,7 @@ export type MailOptions = {
   readonly log: Logger
 }
 
-// an address is one token here: whoever could put a line break or a second recipient into it could write headers
+// header injection: an address is one token; a line break or a second recipient in it could add headers
 const oneAddress = /^[^\s\p{Cc}@,;<>()"\\]+@[^\s\p{Cc}@,;<>()"\\:[\]]+$/u
 const timeoutMs = 20_000
 

@@ -109,11 +109,11 @@ export const resolveByDns = (servers?: readonly string[]): Resolve => {
   }
 }
 
-// Whoever lets private networks in also means the names of the machine's hosts file, such as localhost.
+// An installation that permits private networks also permits names of the machine's hosts file, such as localhost.
 const resolveBySystem: Resolve = (hostname) => dns.lookup(hostname, { all: true })
 
 const resolved = async (hostname: string, resolve: Resolve): Promise<readonly Address[]> => {
-  // Node asks no resolver for a literal, so it is taken as it stands and checked like any other
+  // Node resolves no literal, so a literal is used unchanged and checked like any other address
   const addresses = isIP(hostname) ? [{ address: hostname }] : await resolve(hostname).catch(() => [])
   if (addresses.length === 0) throw failure('host name does not resolve')
   return addresses.map(({ address }) => ({ address, family: isIP(address) }))
@@ -300,7 +300,7 @@ const trusting = (caFile: string | undefined): SecureContext => {
   }
 }
 
-// Runs pieces of work that each end after `timeoutMs` at the latest, or when all are told to.
+// Runs pieces of work that each end after `timeoutMs` at the latest, or when all are aborted.
 const createBounds = (timeoutMs: number) => {
   const running = new Map<AbortController, Promise<unknown>>()
   let isClosed = false

@@ -73,7 +73,7 @@ const linkWords = (brand: string, url: string): { subject: string; lines: Line[]
   lines: [`Open this link to sign in to ${brand}:`, { link: url, label: `Sign in to ${brand}` }, validity],
 })
 
-/** Without a redirect URL there is nowhere to lead: the token is for whoever tries the app out. */
+/** Without a redirect URL there is no link: the bare token is for developers who try the app out. */
 const tokenWords = (brand: string, token: string): { subject: string; lines: Line[] } => ({
   subject: `Sign in to ${brand}`,
   lines: [`Enter this token to sign in to ${brand}:`, { strong: token }, validity],

@@ -44,7 +44,7 @@ export const sendDelivery = async (
 export const isAcknowledged = ({ statusCode, error }: Outcome): boolean =>
   error === null && statusCode !== null && statusCode >= 200 && statusCode < 300
 
-/** An outcome as `api.webhook_attempt_record` takes it. */
+/** An outcome as `api.webhook_attempt_record` and `api.webhook_attempt_finish` take it. */
 export const recordArguments = ({ id, target_url }: Sendable, outcome: Outcome, isProbe = false) => ({
   delivery_id: id,
   target_url,

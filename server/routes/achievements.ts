@@ -3,10 +3,7 @@ import { dataOf } from '#server/database/database.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { area, route } from '#server/http/route.ts'
-import { AnyId, data, JsonObject, Key, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
-
-const between = (least: number, most: number) =>
-  z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
+import { AnyId, between, data, JsonObject, Key, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const Rules = {
   name: Text(200, 1),
@@ -138,7 +135,7 @@ export const achievements = area({
         },
         update: { xp_reward: 100 },
       },
-      words: {
+      summaries: {
         create: {
           summary: 'Define an achievement; at most 500',
           description:
@@ -235,7 +232,7 @@ export const achievements = area({
           'control_developer',
           resolved.claims,
           'achievements_backfill_start',
-          { project_id: resolved.edge?.projectId, input: dataOf<object>(checked) },
+          { project_id: resolved.project?.projectId, input: dataOf<object>(checked) },
           { failure: 'CREATE_FAILED' },
         )
       },

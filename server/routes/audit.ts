@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { type Arguments, dataOf, type Reply } from '#server/database/database.ts'
-import { pageBytes } from '#server/database/rows.ts'
+import { pageBytes } from '#server/database/row_encoder.ts'
 import { refusal } from '#server/errors.ts'
 import { projectOwner } from '#server/http/callers.ts'
 import type { Column } from '#server/http/csv.ts'
+import { readCursor, writeCursor } from '#server/http/cursors.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { cursorPage, data, Limit, Moment, Text, Time, Uuid, uuidPattern } from '#server/http/schemas.ts'
 import { batchSize, streamed, streamRows } from '#server/http/stream.ts'
@@ -34,13 +35,16 @@ const isKey = (text: string): boolean => {
   return isTime && BigInt(position) < 2n ** 63n && uuidPattern.test(id)
 }
 
+const order = 'occurred_at,position,id'
+
 /** The place of a row, which the functions spell as text that sorts; opaque to whoever pages. */
 const Cursor = z
   .string()
   .max(200)
-  .transform((text) => Buffer.from(text, 'base64url').toString())
+  // a cursor of the former version is the place alone
+  .transform((text) => readCursor(order, text)?.join(' ') ?? Buffer.from(text, 'base64url').toString())
   .refine(isKey, 'is not a cursor of this list')
-const cursorOf = (key: string) => Buffer.from(key).toString('base64url')
+const cursorOf = (key: string) => writeCursor(order, key.split(' '))
 
 const range = { since: Moment.optional(), until: Moment.optional() }
 
@@ -50,7 +54,7 @@ type Ask = (name: string, args: Arguments) => Promise<Reply>
 
 /** A project's trail is in two places: what control knows of the project, and the project's own database, once there is one. */
 const placesOf = ({ call, resolved, services }: HandlerContext, failure: string): readonly Ask[] => {
-  const place = resolved.edge?.place
+  const place = resolved.project?.place
   if (!place) return [call]
   const inTenant: Ask = (name, args) =>
     services.database.call(place, 'app_admin', resolved.claims, name, args, { readOnly: true, failure })
@@ -127,7 +131,7 @@ const exportAll = (context: HandlerContext) => {
   const places = placesOf(context, 'FETCH_FAILED')
   return streamRows({
     format,
-    filename: `project-${context.resolved.edge?.projectId}-audit`,
+    filename: `project-${context.resolved.project?.projectId}-audit`,
     columns,
     async read(cursor) {
       const { rows, isCut } = await readRows(places, batchSize, { ...bounds, after: cursor ?? undefined })

@@ -4,11 +4,9 @@ import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { parseJson } from '#server/http/json.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { data, Flag, Key, Page, page, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
-import { lostNumber } from '#server/json/exact.ts'
+import { between, data, Flag, Key, Page, page, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { lostNumber } from '#server/json/lossless_json.ts'
 
-const whole = (least: number, most: number) =>
-  z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
 const ItemType = z.enum(
   ['consumable', 'durable', 'bundle', 'currency_pack'],
   'must be consumable, durable, bundle or currency_pack',
@@ -20,17 +18,17 @@ const Fields = {
   category: Text(100, 1).nullable(),
   tags: z.array(Text(50, 1)).max(50, 'must have at most 50 items'),
   metadata: SmallJson(8192),
-  max_owned: whole(1, 1_000_000).nullable(),
-  duration_seconds: whole(1, 315_360_000).nullable(),
+  max_owned: between(1, 1_000_000).nullable(),
+  duration_seconds: between(1, 315_360_000).nullable(),
   use_effect: SmallJson(8192).nullable(),
   is_active: z.boolean(),
 }
 const { name, ...optional } = Fields
 const Prices = z
-  .array(z.object({ currency_code: z.string(), price: whole(0, 2_000_000_000) }))
+  .array(z.object({ currency_code: z.string(), price: between(0, 2_000_000_000) }))
   .max(100, 'must have at most 100 items')
 const Contents = z
-  .array(z.object({ content_item_key: z.string(), quantity: whole(1, 10_000) }))
+  .array(z.object({ content_item_key: z.string(), quantity: between(1, 10_000) }))
   .max(100, 'must have at most 100 items')
 const NewItem = z.object({
   key: Key,
@@ -71,7 +69,7 @@ const idOrKey = { idOrKey: z.string() }
 const notFound = { 404: ['NOT_FOUND'] }
 const badBody = ['VALIDATION_ERROR', 'INVALID_BODY']
 
-/** The body is the list itself, which no other route takes: form is judged here, item by item, the rest by SQL. */
+/** The body is the list itself, which no other route takes: form is validated here, item by item, the rest by SQL. */
 const importItems = ({ request, query, call }: HandlerContext) => {
   const parsed = parseJson(Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0))
   if (parsed.kind === 'broken') throw refusal(400, 'INVALID_BODY', parsed.reason, { field: '', reason: parsed.reason })
@@ -131,17 +129,6 @@ export const catalog = area({
       failure: 'FETCH_FAILED',
     }),
 
-    route('POST /admin/projects/:projectId/catalog', {
-      caller: administrator,
-      summary: 'Add an item; at most 5,000',
-      body: NewItem,
-      patch: true,
-      example: { key: 'potion', name: 'Potion', item_type: 'consumable', tags: ['healing'] },
-      call: 'catalog_define',
-      replies: { 201: data(Item) },
-      refusals: { 400: [...badBody, 'BUNDLE_CYCLE'], 409: ['CONFLICT', 'LIMIT_REACHED'] },
-      failure: 'CREATE_FAILED',
-    }),
     route('GET /admin/projects/:projectId/catalog', {
       caller: administrator,
       summary: 'Items, newest first',
@@ -152,7 +139,7 @@ export const catalog = area({
         search: z.string().max(200).optional(),
         include_inactive: Flag(),
       },
-      call: 'catalog_items',
+      call: 'catalog_item_list',
       replies: { 200: page(Item) },
       refusals: { 400: ['INVALID_INPUT'] },
       failure: 'LIST_FAILED',
@@ -172,24 +159,25 @@ export const catalog = area({
     }),
     ...definitions('catalog_item', {
       path: '/catalog',
+      creation: NewItem,
+      fields: Fields,
       row: Item,
-      refusals: { get: notFound, delete: { ...notFound, 409: ['ITEM_IN_USE'] } },
-      words: {
+      refusals: {
+        create: { 400: [...badBody, 'BUNDLE_CYCLE'] },
+        get: notFound,
+        update: { 400: badBody, ...notFound },
+        delete: { ...notFound, 409: ['ITEM_IN_USE'] },
+      },
+      example: {
+        create: { key: 'potion', name: 'Potion', item_type: 'consumable', tags: ['healing'] },
+        update: { is_active: false },
+      },
+      summaries: {
+        create: 'Add an item; at most 5,000',
         get: 'An item',
+        update: 'Change an item',
         delete: 'Delete an item that nothing holds',
       },
-    }),
-    route('PATCH /admin/projects/:projectId/catalog/:idOrKey', {
-      caller: administrator,
-      summary: 'Change an item',
-      params: idOrKey,
-      body: z.object(Fields).partial(),
-      patch: true,
-      example: { is_active: false },
-      call: 'catalog_update',
-      replies: { 200: data(Item) },
-      refusals: { 400: badBody, ...notFound },
-      failure: 'UPDATE_FAILED',
     }),
     route('PUT /admin/projects/:projectId/catalog/:idOrKey/prices', {
       caller: administrator,

@@ -2,10 +2,8 @@ import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { area, route } from '#server/http/route.ts'
-import { data, JsonObject, Limit, Moment, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { between, data, JsonObject, Limit, Moment, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
-const between = (least: number, most: number) =>
-  z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
 const Status = z.enum(['active', 'upcoming', 'ended'], 'must be active, upcoming or ended')
 
 const Rules = {
@@ -162,7 +160,7 @@ export const challenges = area({
         },
         update: { goal_value: 30 },
       },
-      words: {
+      summaries: {
         create: {
           summary: 'Define a challenge; at most 100 active or to come',
           description: '`event_name` is required for `event_count`, and rejected otherwise.',
@@ -207,7 +205,7 @@ export const challenges = area({
           'control_developer',
           resolved.claims,
           'challenges_recompute_start',
-          { project_id: resolved.edge?.projectId, challenge_id },
+          { project_id: resolved.project?.projectId, challenge_id },
           { failure: 'CREATE_FAILED' },
         )
       },

@@ -6,7 +6,15 @@ import { perIp, perSubject, takeLimits } from '#server/http/limits.ts'
 import { checkPassword, hashPassword, NewPassword, Password, refuseWeak } from '#server/http/passwords.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { Credential, Deleted, data, Email, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
-import { AuthResult, deviceOf, edgeOf, holder, newcomers, Success, signIn } from '#server/routes/client_auth/result.ts'
+import {
+  AuthResult,
+  deviceOf,
+  newcomers,
+  projectOf,
+  Success,
+  sessionCaller,
+  signIn,
+} from '#server/routes/client_auth/result.ts'
 import { sha256 } from '#server/secrets.ts'
 
 export { User } from '#server/routes/client_auth/result.ts'
@@ -26,7 +34,7 @@ const emailSignup = async (context: HandlerContext) => {
 /** Contract, Limits: per IP, per account, per app; successes count too. */
 const emailLogin = async (context: HandlerContext) => {
   const { email, password } = context.body as { email: string; password: string }
-  const perMinute = edgeOf(context.resolved).effectiveTier === 'free' ? 60 : 600
+  const perMinute = projectOf(context.resolved).effectiveTier === 'free' ? 60 : 600
   const known = dataOf<{ email: string; user_id: string | null; password_hash: string | null }>(
     await context.call('auth_email_password', { email }, { readOnly: true }),
   )
@@ -43,12 +51,12 @@ const emailLogin = async (context: HandlerContext) => {
 
 const refresh = async (context: HandlerContext) => {
   const { tokens } = context.services
-  const edge = edgeOf(context.resolved)
+  const project = projectOf(context.resolved)
   const token = context.body['refresh_token'] as string
-  const verified = await tokens.verifyClientRefresh(edge, token)
+  const verified = await tokens.verifyClientRefresh(project, token)
   if (verified.kind !== 'valid') throw refusal(401, 'INVALID_TOKEN', 'The refresh token is not valid any more.')
   const { sid } = verified.claims
-  const next = await tokens.clientRefresh(edge, sid)
+  const next = await tokens.clientRefresh(project, sid)
   const reply = await context.call('auth_refresh', {
     sid,
     presented_hash: sha256(token),
@@ -57,7 +65,7 @@ const refresh = async (context: HandlerContext) => {
   })
   if (reply.status !== 200) return reply
   const { user_id, anonymous_id } = dataOf<{ user_id: string; anonymous_id: string | null }>(reply)
-  const session_token = await tokens.session(edge, { userId: user_id, sid, anon: anonymous_id })
+  const session_token = await tokens.session(project, { userId: user_id, sid, anon: anonymous_id })
   return { status: 200, body: JSON.stringify({ data: { session_token, refresh_token: next.token } }) }
 }
 
@@ -65,8 +73,8 @@ const refresh = async (context: HandlerContext) => {
 const logout = async (context: HandlerContext) => {
   const { request, services, body, resolved } = context
   const { refresh_token, all } = body as { refresh_token: string; all: boolean }
-  const as = all ? await holder.resolve(request, services, logoutRoute) : resolved
-  const verified = await services.tokens.verifyClientRefresh(edgeOf(resolved), refresh_token)
+  const as = all ? await sessionCaller.resolve(request, services, logoutRoute) : resolved
+  const verified = await services.tokens.verifyClientRefresh(projectOf(resolved), refresh_token)
   const sid = verified.kind === 'valid' ? verified.claims.sid : null
   if (!all && sid === null) return { status: 200, body: '{"data":{"success":true}}' }
   return context.call('auth_logout', { sid, all }, { as })
@@ -139,7 +147,7 @@ export const clientAuth = area({
     }),
     logoutRoute,
     route('GET /client/auth/sessions', {
-      caller: holder,
+      caller: sessionCaller,
       summary: "The user's live sessions, newest first",
       query: Page,
       call: 'auth_sessions',
@@ -161,7 +169,7 @@ export const clientAuth = area({
       failure: 'LIST_FAILED',
     }),
     route('DELETE /client/auth/sessions/:sessionId', {
-      caller: holder,
+      caller: sessionCaller,
       summary: "End one of the user's sessions",
       params: { sessionId: Uuid },
       call: 'auth_session_end',
@@ -175,7 +183,7 @@ export const clientAuth = area({
       summary: "Public keys of the project's session tokens",
       handle: async ({ resolved }) => ({
         status: 200,
-        body: JSON.stringify({ data: { keys: [edgeOf(resolved).signing.publicJwk] } }),
+        body: JSON.stringify({ data: { keys: [projectOf(resolved).signing.publicJwk] } }),
         headers: { 'cache-control': 'private, max-age=300' },
       }),
       replies: { 200: data(z.strictObject({ keys: z.array(z.record(z.string(), z.string())) })) },

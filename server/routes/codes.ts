@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { codeMac, codeOf, developerCode } from '#server/codes.ts'
 import { dataOf } from '#server/database/database.ts'
+import { codeMac, codeOf, developerCode } from '#server/derived_codes.ts'
 import { anyone } from '#server/http/callers.ts'
 import { sessionHeld } from '#server/http/credentials.ts'
 import { perIp, perSubject, takeLimits } from '#server/http/limits.ts'
@@ -13,7 +13,7 @@ import { sha256 } from '#server/secrets.ts'
 const mailboxOf = async ({ call, body }: HandlerContext) =>
   dataOf<{ mailbox: string }>(await call('code_mailbox', { email: body['email'] }, { readOnly: true })).mailbox
 
-/** The same steps for an address with an account and for one without: neither the answer nor its time tells which it is. */
+/** The same steps for an address with an account and for one without: neither the response nor its duration reveals which it is (user enumeration). */
 const request = async (context: HandlerContext) => {
   const { secrets } = context.services
   const mailbox = await mailboxOf(context)
@@ -27,7 +27,7 @@ const request = async (context: HandlerContext) => {
 }
 
 /**
- * The code is the credential. An access token beside it says that whoever opened the account proves its address: so an account that
+ * The code is the credential. An access token beside it means that the person who opened the account proves its address: so an account that
  * was not proved before keeps its password, sign-ins and tokens.
  */
 const verify = async (context: HandlerContext) => {

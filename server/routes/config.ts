@@ -64,14 +64,14 @@ export const config = area({
       example: { key: 'lesson_length', value: 10, value_type: 'number', conditions: [{ percentage: 20, value: 15 }] },
       // any JSON: a string must not arrive as the text of some other JSON
       args: ({ body }) => ({ value: JSON.stringify(body['value']) }),
-      call: 'config_set',
+      call: 'config_key_put',
       replies: { 201: data(ConfigKey) },
       failure: 'SET_FAILED',
     }),
     route(`GET ${keys}`, {
       caller: administrator,
       summary: 'All keys, in their order',
-      call: 'config_list',
+      call: 'config_key_list',
       replies: { 200: data(z.array(ConfigKey)) },
       failure: 'FETCH_FAILED',
     }),
@@ -81,7 +81,7 @@ export const config = area({
       body: z.object({ value: Json, description, conditions: Conditions }).partial(),
       patch: true,
       example: { value: 12 },
-      call: 'config_update',
+      call: 'config_key_update',
       replies: { 200: data(ConfigKey) },
       refusals: notFound,
       failure: 'UPDATE_FAILED',
@@ -90,7 +90,7 @@ export const config = area({
       path: '/config',
       id: { key: z.string() },
       refusals: { delete: notFound },
-      words: {
+      summaries: {
         delete: 'Delete a key for good',
       },
     }),

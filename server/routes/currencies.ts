@@ -4,26 +4,35 @@ import { definitions } from '#server/http/definitions.ts'
 import { idempotency } from '#server/http/idempotency.ts'
 import { perSubject, takeLimits } from '#server/http/limits.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { cursorPage, data, JsonObject, Limit, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
+import {
+  between,
+  Cursor,
+  cursorPage,
+  data,
+  JsonObject,
+  Limit,
+  SmallJson,
+  Text,
+  Time,
+  Uuid,
+} from '#server/http/schemas.ts'
 
 const billions = 2_000_000_000
-const whole = (least: number, most: number) =>
-  z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
 const Code = z.string().regex(/^[A-Z][A-Z0-9_]{1,15}$/, 'must match ^[A-Z][A-Z0-9_]{1,15}$')
 
 const Regen = z.object({
-  amount: whole(1, billions),
-  every_seconds: whole(1, 31_536_000),
-  cap: whole(1, Number.MAX_SAFE_INTEGER),
+  amount: between(1, billions),
+  every_seconds: between(1, 31_536_000),
+  cap: between(1, Number.MAX_SAFE_INTEGER),
 })
 const Rules = {
   name: Text(200, 1),
   icon_url: Text(2000).nullable(),
-  initial_grant: whole(0, billions),
-  max_balance: whole(1, Number.MAX_SAFE_INTEGER),
+  initial_grant: between(0, billions),
+  max_balance: between(1, Number.MAX_SAFE_INTEGER),
   client_spendable: z.boolean(),
   regen: Regen.nullable(),
-  expiry_days: whole(1, 3650).nullable(),
+  expiry_days: between(1, 3650).nullable(),
   is_active: z.boolean(),
 }
 
@@ -82,12 +91,12 @@ const Proof = z.strictObject({
 
 const Metadata = SmallJson(8192)
 const Reason = Text(200, 1)
-const amount = whole(1, billions)
+const amount = between(1, billions)
 const Adjustments = z
   .array(
     z.object({
       currency_code: z.string(),
-      amount: whole(-billions, billions).refine((value) => value !== 0, 'must not be 0'),
+      amount: between(-billions, billions).refine((value) => value !== 0, 'must not be 0'),
     }),
   )
   .min(1, 'must have 1 to 10 items')
@@ -95,12 +104,12 @@ const Adjustments = z
 const ExpiresAt = z.string().max(40, 'must be an ISO 8601 time').meta({ format: 'date-time' })
 
 const byCode = { code: z.string() }
-const Cursor = { cursor: z.string().max(100, 'must be a next_cursor of this list').optional(), limit: Limit() }
+const Place = { cursor: Cursor, limit: Limit() }
 const notFound = { 404: ['NOT_FOUND'] }
 const badBody = ['VALIDATION_ERROR', 'INVALID_BODY']
 const takesKey = 'Takes an Idempotency-Key, which is remembered for ever by user and route.'
 
-/** Supplement E1: 60 a minute for each user, whoever spends for them. */
+/** Supplement E1: 60 a minute for each user, by any caller. */
 const spend = async (context: HandlerContext) => {
   const args = idempotency(context)
   const { userId } = context.resolved.claims
@@ -138,7 +147,7 @@ export const currencies = area({
       caller: endUser,
       summary: "The caller's ledger of a currency, newest first",
       params: byCode,
-      query: Cursor,
+      query: Place,
       call: 'currency_transactions',
       replies: { 200: cursorPage(Transaction) },
       refusals: { 400: ['INVALID_INPUT'], ...notFound },
@@ -194,7 +203,7 @@ export const currencies = area({
         create: { code: 'ENERGY', name: 'Energy', initial_grant: 5, regen: { amount: 1, every_seconds: 600, cap: 5 } },
         update: { client_spendable: true },
       },
-      words: {
+      summaries: {
         create: 'Define a currency; at most 100',
         list: 'Currencies, newest first',
         get: 'A currency',
@@ -242,7 +251,7 @@ export const currencies = area({
         user_id: Uuid.optional(),
         currency_code: z.string().optional(),
         reason: z.string().optional(),
-        ...Cursor,
+        ...Place,
       },
       call: 'currency_transactions_all',
       replies: { 200: cursorPage(Transaction) },

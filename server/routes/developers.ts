@@ -4,7 +4,7 @@ import { refusal } from '#server/errors.ts'
 import { anyone, developer } from '#server/http/callers.ts'
 import { sessionRequired } from '#server/http/credentials.ts'
 import { InviteCode, inviteHash, isBlank, requestAccess } from '#server/http/invites.ts'
-import { asSignIn, giveBack, perIp, perSubject, takeLimits } from '#server/http/limits.ts'
+import { asSignIn, perIp, perSubject, refundLimits, takeLimits } from '#server/http/limits.ts'
 import { checkPassword, hashPassword, NewPassword, Password, refuseWeak } from '#server/http/passwords.ts'
 import { area, type HandlerContext, type Resolved, route } from '#server/http/route.ts'
 import { Credential, Deleted, data, Email, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
@@ -69,9 +69,9 @@ const login = async (context: HandlerContext) => {
   const known = dataOf<{ mailbox: string; developer_id: string | null; password_hash: string | null }>(
     await context.call('developer_password', { email }, { readOnly: true }),
   )
-  // by mailbox whether or not it has an account: else aliases that share a budget would tell that it has one
+  // by mailbox whether or not it has an account: else aliases that share a budget would reveal that it has one
   const failures = failedPasswords(known.mailbox)
-  // the budget of failures is taken before the password is looked at, and given back on success
+  // the limit of failures is taken before the password is checked, and refunded on success
   await takeLimits(context, [
     ...perIp('developer login', context.request.ip, [10, 'minute'], [100, 'day']),
     ...failures,
@@ -86,7 +86,7 @@ const login = async (context: HandlerContext) => {
     password_hash: known.password_hash,
     ...visitor(context),
   })
-  await giveBack(context, failures)
+  await refundLimits(context, failures)
   return withTokens(context, reply, tokens)
 }
 
@@ -148,7 +148,7 @@ const patch = async (context: HandlerContext) => {
     checked_hash: known?.password_hash,
     password_hash: await hashPassword(password),
   })
-  if (failures.length > 0) await giveBack(signIn, failures)
+  if (failures.length > 0) await refundLimits(signIn, failures)
   return reply
 }
 

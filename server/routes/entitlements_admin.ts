@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
 import { idempotency } from '#server/http/idempotency.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { AnyId, data, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { AnyId, between, data, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { Entitlement } from '#server/routes/entitlements.ts'
 
 export const Grant = z.strictObject({
@@ -48,7 +48,7 @@ export const entitlementsAdmin = area({
       body: z.object({
         entitlement_id: Text(128, 1),
         expiration_date: z.string().max(40, 'must be an ISO 8601 time').nullable().optional(),
-        duration_days: z.int('must be a whole number of 1 to 36500').min(1).max(36_500).optional(),
+        duration_days: between(1, 36_500).optional(),
         product_id: Text(255, 1).nullable().optional(),
         reason: Text(500).nullable().optional(),
       }),

@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
-import { refusal } from '#server/errors.ts'
 import { administrator, endUserOrServer } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
+import { idempotencyKey } from '#server/http/idempotency.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import {
+  Cursor,
   cursorPage,
   data,
   Flag,
@@ -82,22 +83,9 @@ const Documented = z.union([
   }),
 ])
 
-/** Supplement 0.6: 1 to 255 printable ASCII characters. */
-const keyOf = ({ request }: HandlerContext): string | undefined => {
-  const key = request.headers['idempotency-key']
-  if (key === undefined) return undefined
-  if (typeof key !== 'string' || !/^[ -~]{1,255}$/.test(key)) {
-    throw refusal(400, 'VALIDATION_ERROR', 'Idempotency-Key: must be 1 to 255 printable ASCII characters', {
-      field: 'Idempotency-Key',
-      reason: 'must be 1 to 255 printable ASCII characters',
-    })
-  }
-  return key
-}
-
 /** As it was sent: a number that JavaScript cannot hold arrives whole, and nothing is written out again. */
 const post = (context: HandlerContext) => {
-  const key = keyOf(context)
+  const key = idempotencyKey(context)
   const body = context.text || '{}'
   return context.call('events_post', {
     body,
@@ -125,7 +113,7 @@ const operation =
       'control_developer',
       resolved.claims,
       'events_operation_start',
-      { project_id: resolved.edge?.projectId, type, input: dataOf<object>(checked) },
+      { project_id: resolved.project?.projectId, type, input: dataOf<object>(checked) },
       { failure: type === 'events.delete' ? 'DELETE_FAILED' : 'CREATE_FAILED' },
     )
   }
@@ -168,7 +156,7 @@ export const events = area({
     route('POST /client/events', {
       caller: endUserOrServer,
       summary: 'Record one event, or a batch, and see what it moved',
-      // every item is judged by SQL, on its own, so that good ones of a batch are stored
+      // SQL validates every item on its own, so that valid items of a batch are stored
       body: z.looseObject({}),
       takesText: true,
       documentedBody: Documented,
@@ -197,7 +185,7 @@ export const events = area({
           .optional(),
         where: JsonText(8000).optional(),
         include_system: Flag(),
-        cursor: z.string().max(200, 'must be a next_cursor of this list').optional(),
+        cursor: Cursor,
         limit: Limit(),
       },
       call: 'events_list',
@@ -245,7 +233,7 @@ export const events = area({
       path: '/events/definitions',
       id: { eventName: z.string() },
       row: Definition,
-      words: {
+      summaries: {
         list: 'Definitions of events, by name',
         get: 'The definition of an event',
         delete: 'Take the definition of an event away',
@@ -272,7 +260,7 @@ export const events = area({
         status: 'active',
         schema: { type: 'object', required: ['lesson'], properties: { lesson: { type: 'integer' } } },
       },
-      call: 'event_define',
+      call: 'event_definition_put',
       replies: { 200: data(Definition), 201: data(Definition) },
       refusals: { 400: ['VALIDATION_ERROR', 'INVALID_BODY', 'RESERVED_EVENT_NAME'], 409: ['LIMIT_REACHED'] },
       failure: 'UPDATE_FAILED',

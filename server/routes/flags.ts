@@ -113,7 +113,7 @@ const read =
     return reply.status === 304 ? { ...reply, body: '' } : reply
   }
 
-// a GET is noted, to be counted, and whoever asks for a flag takes the steps of its schedule that are due: hence readOnly: false
+// a GET records an evaluation, and reading a flag applies the due steps of its schedule: hence readOnly: false
 export const flags = area({
   stem: 'flags',
   title: 'Feature flags',
@@ -207,7 +207,7 @@ export const flags = area({
     ...definitions('flag', {
       path: '/flags',
       refusals: { delete: notFound },
-      words: {
+      summaries: {
         delete: 'Delete a flag with its overrides, history and counts',
       },
     }),

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { area, route } from '#server/http/route.ts'
-import { data, JsonObject, Limit, Offset, page, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { between, data, JsonObject, Limit, Offset, page, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const Role = z.enum(['owner', 'admin', 'member', 'viewer'])
 
@@ -23,7 +23,7 @@ const NewGroup = z.object({
   description: Text(2000).nullable().optional(),
   avatar_url: Text(2000).nullable().optional(),
   is_public: z.boolean().optional(),
-  max_members: z.int('must be a whole number of 1 to 100000').min(1).max(100_000).optional(),
+  max_members: between(1, 100_000).optional(),
   metadata: SmallJson(8192).optional(),
 })
 

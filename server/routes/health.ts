@@ -16,7 +16,7 @@ const Health = z.strictObject({
 type Found = { readonly has_template: boolean; readonly gone: number; readonly projects: readonly string[] }
 
 /** The others are served where one project has lost its database: that is 200, so that no balancer takes the server out. */
-const judge = (found: Found | null): z.input<typeof Health> => {
+const healthOf = (found: Found | null): z.input<typeof Health> => {
   const word = (isOk: boolean) => (isOk ? 'ok' : 'failing')
   const parts = {
     database: word(found !== null),
@@ -48,7 +48,7 @@ export const health = area({
           (reply) => dataOf<Found>(reply),
           () => null,
         )
-        const health = judge(found)
+        const health = healthOf(found)
         return { status: health.status === 'failing' ? 503 : 200, body: JSON.stringify({ data: health }) }
       },
     }),

@@ -80,7 +80,7 @@ const put = (context: HandlerContext) => {
   return context.call('integration_put', {
     provider,
     config_sealed: secrets.encrypt(
-      `integration ${context.resolved.edge?.projectId} ${provider}`,
+      `integration ${context.resolved.project?.projectId} ${provider}`,
       JSON.stringify(config),
     ),
     key_id: 'v1',

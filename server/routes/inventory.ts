@@ -2,7 +2,19 @@ import { z } from 'zod'
 import { administrator, endUser, serverForUser } from '#server/http/callers.ts'
 import { idempotency } from '#server/http/idempotency.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { cursorPage, data, JsonObject, Limit, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import {
+  between,
+  Cursor,
+  cursorPage,
+  data,
+  JsonObject,
+  Limit,
+  Page,
+  page,
+  Text,
+  Time,
+  Uuid,
+} from '#server/http/schemas.ts'
 
 const ItemType = z.enum(['consumable', 'durable', 'bundle', 'currency_pack'])
 const Short = z.strictObject({
@@ -41,7 +53,7 @@ const Movement = z.strictObject({
 const Used = z.strictObject({ item: Short, quantity: z.int(), effect: JsonObject.nullable() })
 const Left = z.strictObject({ catalog_item_key: z.string(), quantity: z.int() })
 
-const quantity = (most: number) => z.int(`must be a whole number of 1 to ${most}`).min(1).max(most)
+const quantity = (most: number) => between(1, most)
 const Reason = Text(200, 1)
 const given = {
   catalog_item_key: z.string(),
@@ -177,7 +189,7 @@ export const inventory = area({
       summary: 'Movements of items, newest first',
       query: {
         user_id: Uuid.optional(),
-        cursor: z.string().max(100, 'must be a next_cursor of this list').optional(),
+        cursor: Cursor,
         limit: Limit(),
       },
       call: 'inventory_ledger',

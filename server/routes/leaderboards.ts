@@ -6,6 +6,7 @@ import { idempotency } from '#server/http/idempotency.ts'
 import { jsonSize } from '#server/http/json.ts'
 import { area, route } from '#server/http/route.ts'
 import {
+  between,
   Deleted,
   data,
   ExactNumber,
@@ -21,8 +22,6 @@ import {
   uuidPattern,
 } from '#server/http/schemas.ts'
 
-const between = (least: number, most: number) =>
-  z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
 const Metadata = JsonObject.refine((value) => jsonSize(value).bytes <= 4096, 'must have at most 4096 bytes as JSON')
 const Source = z.discriminatedUnion(
   'type',
@@ -224,7 +223,7 @@ export const leaderboards = area({
         },
         update: { name: 'Points' },
       },
-      words: {
+      summaries: {
         create: 'Define a leaderboard; at most 100',
         list: 'Leaderboards, newest first',
         get: 'A leaderboard',
@@ -324,7 +323,7 @@ export const leaderboards = area({
           'control_developer',
           resolved.claims,
           'leaderboards_rebuild_start',
-          { project_id: resolved.edge?.projectId, leaderboard_id: dataOf<string>(found) },
+          { project_id: resolved.project?.projectId, leaderboard_id: dataOf<string>(found) },
           { failure: 'CREATE_FAILED' },
         )
       },

@@ -144,7 +144,7 @@ export const onboarding = area({
     route(`GET ${flows}`, {
       caller: administrator,
       summary: 'Flows, newest first',
-      call: 'onboarding_flows',
+      call: 'onboarding_flow_list',
       replies: { 200: data(z.array(z.strictObject({ id: Uuid, name: z.string(), is_active: z.boolean() }))) },
       failure: 'FETCH_FAILED',
     }),
@@ -154,7 +154,7 @@ export const onboarding = area({
       row: Flow,
       refusals: { get: notFound, delete: notFound },
       failures: { delete: 'UPDATE_FAILED' },
-      words: {
+      summaries: {
         get: 'A flow',
         delete: 'Delete a flow with the progress of its users',
       },

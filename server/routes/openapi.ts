@@ -1,19 +1,51 @@
+import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { anyone } from '#server/http/callers.ts'
 import { openApi } from '#server/http/openapi.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { NotModified } from '#server/http/schemas.ts'
+import type { Services } from '#server/services.ts'
 
-const describe = async ({ services }: HandlerContext) => ({
-  status: 200,
-  body: JSON.stringify(openApi(services.areas, services.publicUrl)),
-  headers: { 'cache-control': 'public, max-age=60', 'access-control-allow-origin': '*' },
-})
+type Document = { readonly bytes: Buffer; readonly etag: string }
+
+const documents = new WeakMap<Services, { readonly publicUrl: string; readonly document: Promise<Document> }>()
+
+const makeDocument = async ({ areas, publicUrl }: Services): Promise<Document> => {
+  const bytes = Buffer.from(JSON.stringify(await openApi(areas, publicUrl)))
+  return { bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }
+}
+
+/** The bytes of the document: routes do not change while a server runs, its address does once, when it listens. */
+const documentOf = (services: Services): Promise<Document> => {
+  const { publicUrl } = services
+  const known = documents.get(services)
+  if (known?.publicUrl === publicUrl) return known.document
+  const document = makeDocument(services)
+  documents.set(services, { publicUrl, document })
+  return document
+}
+
+/** Whether `If-None-Match` names this version; a proxy may have made the tag a weak one. */
+const isKnown = (header: string | undefined, etag: string) =>
+  header?.split(',').some((tag) => ['*', etag].includes(tag.trim().replace(/^W\//, '')))
+
+const describe = async ({ services, request }: HandlerContext) => {
+  const { bytes, etag } = await documentOf(services)
+  const isNotModified = isKnown(request.headers['if-none-match'], etag)
+  return {
+    status: isNotModified ? 304 : 200,
+    body: isNotModified ? '' : bytes,
+    headers: { etag, 'cache-control': 'public, max-age=60', 'access-control-allow-origin': '*' },
+  }
+}
 
 const declaration = {
   caller: { ...anyone, refusals: {} },
   summary: 'This description',
+  description: '304 when `If-None-Match` names what would be sent.',
+  headers: { 'If-None-Match': z.string().optional() },
   handle: describe,
-  replies: { 200: z.looseObject({ openapi: z.literal('3.1.0') }) },
+  replies: { 200: z.looseObject({ openapi: z.literal('3.1.0') }), 304: NotModified },
 }
 
 /** The machine-readable description, under both of its paths. */

@@ -74,7 +74,7 @@ const Provisioning = z.strictObject({
   data_lost_at: Time.optional(),
 })
 
-/** Stands in the header of a mail: a line break would begin another header. */
+/** Becomes part of a mail header: a line break would begin another header. */
 const HeaderText = (most: number) => Text(most).refine((value) => !/\p{Cc}/u.test(value), 'must be one line of text')
 /** A web page or an app's own scheme; never one that a browser would run or read files with. It is mailed as it is written. */
 const RedirectUrl = HeaderText(2048).refine(
@@ -118,11 +118,11 @@ const createKey = async (context: HandlerContext) => {
 const get = async (context: HandlerContext) => {
   const { services, resolved } = context
   const reply = await context.call('project_get', { project_id: context.params['projectId'] })
-  const edge = resolved.edge
-  const integrations = edge?.place
+  const project = resolved.project
+  const integrations = project?.place
     ? await services.database
         .call(
-          edge.place,
+          project.place,
           'app_admin',
           resolved.claims,
           'integration_list',
@@ -178,8 +178,8 @@ const provisioningStatus = async ({ call, params, services }: HandlerContext) =>
 }
 
 const reprovision = async ({ body, call, resolved, services }: HandlerContext) => {
-  // the id as control spells it: in a path it may stand in capitals, and the database is named after it
-  const id = resolved.edge?.projectId ?? ''
+  // the id as control stores it: the path may contain capitals, and the database's name is derived from it
+  const id = resolved.project?.projectId ?? ''
   await services.fleet.confirm(id).catch((error: Error) => {
     services.log.warn({ project: id, error: error.message }, 'whether the database is there is not known')
     if (error instanceof ApiError && error.status === 500) throw refusal(500, 'UPDATE_FAILED', error.message)

@@ -4,6 +4,7 @@ import { definitions } from '#server/http/definitions.ts'
 import { perIp, takeLimits } from '#server/http/limits.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import {
+  between,
   Credential,
   data,
   JsonObject,
@@ -160,7 +161,7 @@ export const referrals = area({
         create: { code: 'SPRING-24', reward_referee: { xp: 100 }, max_uses: 500 },
         update: { is_active: false },
       },
-      words: {
+      summaries: {
         create: 'Add a promo code; one is made up where none is sent',
         list: 'All codes, of users and of nobody, newest first',
         update: 'Change a code; claims that were made keep what they were promised',
@@ -179,7 +180,7 @@ export const referrals = area({
           reward_referee: Reward,
           max_uses: MaxUses,
           qualify_event: Text(255, 1).nullable(),
-          qualify_within_days: z.int('must be a whole number of 1 to 365').min(1).max(365).nullable(),
+          qualify_within_days: between(1, 365).nullable(),
           share_url: Text(2000).nullable(),
         })
         .partial(),

@@ -70,7 +70,7 @@ export const segments = area({
       path: '/segments',
       row: Segment,
       refusals: { get: notFound, delete: { ...notFound, 409: ['SEGMENT_IN_USE'] } },
-      words: {
+      summaries: {
         list: 'Segments, newest first',
         get: 'A segment',
         delete: 'Delete a segment that nothing names',

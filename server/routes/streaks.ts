@@ -2,16 +2,13 @@ import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { area, route } from '#server/http/route.ts'
-import { Deleted, data, JsonObject, Key, Limit, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { between, Deleted, data, JsonObject, Key, Limit, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const Status = z.enum(['active', 'at_risk', 'frozen', 'broken'])
 const CalendarDate = z.iso
   .date('must be a date such as 2026-10-03')
   // the year before 1 has another name in Postgres
   .refine((text) => !text.startsWith('0000'), 'must be a date such as 2026-10-03')
-const between = (least: number, most: number) =>
-  z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
-
 const Streak = z.strictObject({
   id: Uuid,
   streak_definition_id: Uuid,
@@ -184,7 +181,7 @@ export const streaks = area({
         },
         update: { grace_hours: 3 },
       },
-      words: {
+      summaries: {
         create: 'Define a streak; at most 50',
         list: 'Definitions, newest first',
         get: 'A definition',

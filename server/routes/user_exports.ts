@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
-import { giveBack, perSubject, takeLimits } from '#server/http/limits.ts'
+import { perSubject, refundLimits, takeLimits } from '#server/http/limits.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { AnyId, Flag, Text } from '#server/http/schemas.ts'
 import { type Batch, type StreamFormat, streamed, streamRows } from '#server/http/stream.ts'
@@ -45,17 +45,17 @@ const exportBundle = (context: HandlerContext) => {
   return bundle(user_id, (cursor) => batchOf(context, 'user_export', { user_id, cursor }))
 }
 
-/** One bundle in 24 hours; one that could not begin is not counted, nor is a look at its headers. */
+/** One bundle in 24 hours; a bundle that could not begin is not counted, nor is a HEAD request. */
 const exportOwn = async (context: HandlerContext) => {
   const { userId } = context.resolved.claims
   const limit = perSubject('user export', userId ?? '', [1, 'day'])
   await takeLimits(counting(context), limit, 'RATE_LIMITED')
   try {
     const answer = await bundle(userId ?? '', (cursor) => batchOf(context, 'me_export', { cursor }))
-    if (context.request.method === 'HEAD') await giveBack(counting(context), limit)
+    if (context.request.method === 'HEAD') await refundLimits(counting(context), limit)
     return answer
   } catch (error) {
-    await giveBack(counting(context), limit)
+    await refundLimits(counting(context), limit)
     throw error
   }
 }

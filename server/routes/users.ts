@@ -1,17 +1,19 @@
 import { z } from 'zod'
 import { endUser, sessionUser } from '#server/http/callers.ts'
-import { Code, deletionCodeHash } from '#server/http/codes.ts'
+import { Code, deletionCodeHash } from '#server/http/one_time_codes.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { data, JsonObject, Limit, Text, Uuid } from '#server/http/schemas.ts'
-import { edgeOf, User } from '#server/routes/client_auth/result.ts'
+import { projectOf, User } from '#server/routes/client_auth/result.ts'
 
-/** The headers' wishes, the brand's first; nothing when neither was sent, so that most reads write nothing. */
+/** The time zones of the headers, the brand's first; nothing when neither was sent, so that most reads write nothing. */
 const zones = (headers: Record<string, string | string[] | undefined>) => {
-  const wished = [headers['x-service-timezone'], headers['time-zone']].flat().filter((zone) => typeof zone === 'string')
-  return wished.length > 0 ? wished : undefined
+  const requested = [headers['x-service-timezone'], headers['time-zone']]
+    .flat()
+    .filter((zone) => typeof zone === 'string')
+  return requested.length > 0 ? requested : undefined
 }
 
-/** Both may stand in the query, for clients that drop the bodies of DELETE. */
+/** Both may be in the query, for clients that drop the bodies of DELETE. */
 const deleteAccount = ({ body, query, call, services, resolved }: HandlerContext) => {
   const confirm = body['confirm'] ?? query['confirm']
   const code = (body['code'] ?? query['code']) as string | undefined
@@ -20,13 +22,13 @@ const deleteAccount = ({ body, query, call, services, resolved }: HandlerContext
     'me_delete',
     {
       confirm: typeof confirm === 'string' ? confirm : undefined,
-      code_hash: code && deletionCodeHash(services.secrets, edgeOf(resolved).projectId, userId, code),
+      code_hash: code && deletionCodeHash(services.secrets, projectOf(resolved).projectId, userId, code),
     },
     { readOnly: false, timeoutMs: 60_000 },
   )
 }
 
-/** Properties of `properties.public` stand beside these. */
+/** Properties of `properties.public` are added to these. */
 const Profile = z.looseObject({ id: Uuid, display_name: z.string(), avatar_url: z.string().nullable() })
 
 export const users = area({
@@ -41,8 +43,8 @@ export const users = area({
       description:
         'A valid IANA zone in X-Service-Timezone, or else in Time-Zone, is stored when the profile has none.',
       handle: ({ call, request }) => {
-        const wished = zones(request.headers)
-        return call('me_get', { time_zones: wished }, { readOnly: wished === undefined })
+        const requested = zones(request.headers)
+        return call('me_get', { time_zones: requested }, { readOnly: requested === undefined })
       },
       replies: { 200: data(User) },
       refusals: { 404: ['NOT_FOUND'] },
@@ -95,7 +97,7 @@ export const users = area({
         call('users_search', {
           q: query['q'],
           page_limit: query['limit'],
-          is_enabled: edgeOf(resolved).userSearchEnabled,
+          is_enabled: projectOf(resolved).userSearchEnabled,
         }),
       replies: { 200: data(z.array(Profile)) },
       refusals: { 403: ['FORBIDDEN'] },

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
 import { idempotency } from '#server/http/idempotency.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { AnyId, Deleted, data, Flag, JsonObject, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
-import { AuthResult, edgeOf, signIn, User } from '#server/routes/client_auth/result.ts'
+import { AnyId, between, Deleted, data, Flag, JsonObject, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { AuthResult, projectOf, signIn, User } from '#server/routes/client_auth/result.ts'
 
 const AdminUser = z.strictObject({
   ...User.shape,
@@ -76,11 +76,11 @@ const longest = { timeoutMs: 60_000 }
 const cohort = (context: HandlerContext) =>
   context.call('users_cohort', { ...context.body, ...idempotency(context, 'INVALID_BODY') }, longest)
 
-/** Supplement B4. The function refuses it for projects in production, which only control can tell. */
+/** Supplement B4. The function refuses it for projects in production, which only control knows. */
 const testSession = (context: HandlerContext) =>
   signIn(context, 'user_session', {
     user_id: context.params['userId'],
-    environment: edgeOf(context.resolved).environment,
+    environment: projectOf(context.resolved).environment,
   })
 
 const ofUser = { 400: ['INVALID_USER_ID'] }
@@ -139,7 +139,7 @@ export const usersAdmin = area({
       summary: 'Make up to 1000 anonymous users that share properties',
       description: '`{{index}}` in a value counts from 0. Takes an Idempotency-Key.',
       body: z.object({
-        count: z.int('must be a whole number of 1 to 1000').min(1).max(1000),
+        count: between(1, 1000),
         properties: JsonObject.optional(),
         segment_ids: z.array(Uuid).optional(),
         label: Text(100, 1).optional(),

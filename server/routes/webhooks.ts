@@ -5,7 +5,7 @@ import { refusal } from '#server/errors.ts'
 import { administrator } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { cursorPage, data, JsonObject, Limit, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { Cursor, cursorPage, data, JsonObject, Limit, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { isAcknowledged, type Sendable, sealSecret, sendDelivery } from '#server/providers/webhooks.ts'
 
 const Webhook = z.strictObject({
@@ -136,7 +136,7 @@ const replayRange = async (context: HandlerContext) => {
     'control_developer',
     resolved.claims,
     'webhook_replay_start',
-    { project_id: resolved.edge?.projectId, input: { webhook_id, statuses, ...checked } },
+    { project_id: resolved.project?.projectId, input: { webhook_id, statuses, ...checked } },
     { failure: 'UPDATE_FAILED' },
   )
   const { operation_id, type, status, progress } = dataOf<z.infer<typeof Replay>>(reply)
@@ -165,7 +165,7 @@ const subscriptions = [
     id: webhookId,
     row: Webhook,
     refusals: { delete: { 400: ['INVALID_ID'] } },
-    words: {
+    summaries: {
       list: 'Subscriptions, newest first',
       delete: 'Delete a subscription with its deliveries',
     },
@@ -233,7 +233,7 @@ const deliveries = [
     params: webhookId,
     query: {
       limit: Limit(),
-      cursor: z.string().optional(),
+      cursor: Cursor,
       status: DeliveryStatus.optional(),
       since: z.string().meta({ format: 'date-time' }).optional(),
     },

@@ -1,14 +1,23 @@
-import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { administrator, endUser, serverAlone } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
-import { area, route } from '#server/http/route.ts'
-import { cursorPage, data, JsonObject, Key, Limit, Moment, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { idempotencyKey } from '#server/http/idempotency.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import {
+  between,
+  Cursor,
+  cursorPage,
+  data,
+  JsonObject,
+  Key,
+  Limit,
+  Moment,
+  Text,
+  Time,
+  Uuid,
+} from '#server/http/schemas.ts'
 
 const milliard = 1_000_000_000
-const between = (least: number, most: number) =>
-  z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
-
 /** What an administrator may set of a rule, and change later. */
 const Rules = {
   name: Text(200, 1),
@@ -81,12 +90,10 @@ const Amount = z
   .min(-milliard)
   .max(milliard)
   .refine((amount) => amount !== 0, 'must not be 0')
-const Cursor = z.string().max(200, 'must be a next_cursor of this list').optional()
 const idOrKey = { idOrKey: z.string() }
 const invalidBody = { 400: ['VALIDATION_ERROR', 'INVALID_BODY'] }
-const idempotency = ({ request }: { request: FastifyRequest }) => ({
-  idempotency_key: request.headers['idempotency-key'],
-})
+/** The ledger itself holds the key, and compares what it booked: no hash of the body. */
+const idempotency = (context: Pick<HandlerContext, 'request'>) => ({ idempotency_key: idempotencyKey(context) })
 
 export const xp = area({
   stem: 'xp',
@@ -159,7 +166,7 @@ export const xp = area({
         create: { key: 'lesson', name: 'Lesson', event_name: 'lesson_completed', amount: 10, max_per_day: 100 },
         update: { max_per_day: 200 },
       },
-      words: {
+      summaries: {
         create: {
           summary: 'Define a rule: XP for events; at most 200',
           description:
@@ -213,7 +220,7 @@ export const xp = area({
         },
         update: { is_active: false },
       },
-      words: {
+      summaries: {
         create: {
           summary: 'Define a boost: XP of rules times a number, for a time; at most 50',
           description: 'For all rules, or `rule_keys`. Boosts that match at once multiply; the result is rounded down.',

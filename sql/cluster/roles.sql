@@ -13,7 +13,7 @@ begin
   if not exists (select from pg_roles where rolname = 'trellis_owner') then
     create role trellis_owner nologin noinherit;
   end if;
-  -- whoever bootstraps must be able to own and drop what trellis_owner owns
+  -- the role that bootstraps must be able to own and drop what trellis_owner owns
   if not pg_has_role(current_user, 'trellis_owner', 'member')
      or (is_16_or_newer and not exists (
        select from pg_roles where rolname = current_user and rolsuper
@@ -51,7 +51,7 @@ begin
     else
       execute format('grant %I to %I', role_name, login_name);
     end if;
-    -- whoever drops a database ends the connections of these logins to it
+    -- the role that drops a database terminates the connections of these logins to it
     if not exists (select from pg_roles where rolname = current_user and rolsuper) then
       execute format(case when is_16_or_newer then 'grant %I to %I with inherit true, set false' else 'grant %I to %I' end,
                      login_name, current_user);

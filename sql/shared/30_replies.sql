@@ -10,6 +10,11 @@ language sql stable parallel safe
 return row(reply.status, json_build_object('data', reply.data), reply.headers)::api.reply;
 comment on function internal.reply is 'An answer with one key, data.';
 
+create or replace function internal.reply_deleted() returns api.reply
+language sql stable parallel safe
+return internal.reply(200, '{"deleted": true}');
+comment on function internal.reply_deleted is 'The answer to a deletion: 200 {"deleted": true}.';
+
 create or replace function internal.json_merge(a json, b json) returns json
 language sql immutable parallel safe
 return case
@@ -82,24 +87,43 @@ return internal.fail(400, invalid.code, invalid.field || ': ' || invalid.reason,
                      json_build_object('field', invalid.field, 'reason', invalid.reason));
 comment on function internal.invalid is 'Refuses a field of the request: 400 with details {field, reason}.';
 
-create or replace function internal.tell(name text, value text) returns void
+create or replace function internal.check_found(is_found boolean, thing text, code text default 'NOT_FOUND') returns void
 language plpgsql volatile as $$
 begin
-  perform set_config(tell.name, tell.value, true);
-  -- what a trigger does after the statement's answer was built, the answer cannot say
-  if current_setting('app.is_answered', true) = 'on' then
-    raise info using errcode = 'TR002', message = tell.name || '=' || tell.value;
+  if check_found.is_found is not true then
+    perform internal.fail(404, check_found.code, 'There is no such ' || check_found.thing || '.');
   end if;
 end $$;
-comment on function internal.tell is
-  'Leaves word for the server in a setting that every answer carries, app.due_at or app.changed; as a notice of the protocol where the answer is on its way.';
+comment on function internal.check_found is 'Refuses 404 with the entity''s own code when it was not found.';
+
+create or replace function internal.check_limit(taken bigint, most int, message text, code text default 'LIMIT_REACHED') returns void
+language plpgsql volatile as $$
+begin
+  if check_limit.taken >= check_limit.most then
+    perform internal.fail(409, check_limit.code, check_limit.message, json_build_object('limit', check_limit.most));
+  end if;
+end $$;
+comment on function internal.check_limit is
+  'Refuses 409 LIMIT_REACHED with details {limit} when there are as many as may be. The caller holds a lock, so that two at once cannot pass together.';
+
+create or replace function internal.return_setting(name text, value text) returns void
+language plpgsql volatile as $$
+begin
+  perform set_config(return_setting.name, return_setting.value, true);
+  -- what a trigger does after the statement's answer was built, the answer cannot say
+  if current_setting('app.is_answered', true) = 'on' then
+    raise info using errcode = 'TR002', message = return_setting.name || '=' || return_setting.value;
+  end if;
+end $$;
+comment on function internal.return_setting is
+  'Returns a value to the server through a transaction-local setting that every statement reads back, app.due_at or app.changed; as a notice where the response is built already.';
 
 create or replace function internal.changed(what text) returns void
 language sql volatile as $$
-  select internal.tell('app.changed', concat_ws(',', nullif(current_setting('app.changed', true), ''), changed.what))
+  select internal.return_setting('app.changed', concat_ws(',', nullif(current_setting('app.changed', true), ''), changed.what))
 $$;
 comment on function internal.changed is
-  'Tells the servers to drop a cached credential after this commit: key:<sha256 hex>, session:<id>, user:<id>, project:<id>,
+  'Cache invalidation: makes the servers drop a cached credential after this commit: key:<sha256 hex>, session:<id>, user:<id>, project:<id>,
    token:<id> (a personal access token), developer:<id> (all that an account holds).';
 
 create or replace function internal.constraint_refusal(constraint_schema text, table_name text, constraint_name text)

@@ -1,10 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
-import { connectAdmin } from '#server/database/cluster.ts'
 import { createInvite } from '#server/http/invites.ts'
 import type { Services } from '#server/services.ts'
 import type { Answer, Client, Developer, Harness } from '#test/support/harness.ts'
 import type { MailServer } from '#test/support/smtp.ts'
+import { meetingBehind } from '#test/support/transaction.ts'
 import { loadTasks } from '#workers/task.ts'
 
 /** Invite codes, as npm run admin makes them. */
@@ -69,25 +68,6 @@ export const developerWith = async (harness: Harness, provisioning: 'on' | 'off'
   return developer
 }
 
-/**
- * Calls that really meet: whoever is about to write to the table waits a moment, having read whatever it reads before, and all go on
- * together.
- */
-export const meetingAt = async <T>(
-  harness: Harness,
-  table: string,
-  calls: () => readonly Promise<T>[],
-  milliseconds = 700,
-): Promise<T[]> => {
-  const { cluster, database } = harness.running.services.control
-  const holder = await connectAdmin(cluster, database)
-  try {
-    await holder.query(`begin; lock table ${table} in share mode`)
-    const answers = Promise.all(calls())
-    await sleep(milliseconds)
-    await holder.query('commit')
-    return await answers
-  } finally {
-    await holder.end()
-  }
-}
+/** Calls to the control database that really meet at a table: each waits before its first change of it, and all go on together. */
+export const meetingAt = <T>(harness: Harness, table: string, calls: () => readonly Promise<T>[]): Promise<T[]> =>
+  meetingBehind(harness.running.services.control.database, `lock table ${table} in share mode`, calls)

@@ -27,9 +27,9 @@ export const startTeams = async () => {
     who.post(`/client/challenges/${id}/join`, group_id ? { group_id } : undefined)
 
   /** Lets the background do what is due. */
-  const settle = async () => {
+  const runTeamTasks = async () => {
     harness.advance(1)
     await project.drain()
   }
-  return { ...world, defineTeams, group, enter, some, mine, join, settle }
+  return { ...world, defineTeams, group, enter, some, mine, join, runTeamTasks }
 }

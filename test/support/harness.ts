@@ -1,39 +1,15 @@
-import { randomBytes, randomUUID } from 'node:crypto'
 import { appendFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import pg from 'pg'
-import { pino } from 'pino'
-import { afterAll, afterEach, expect, inject } from 'vitest'
-import { readConfig } from '#server/config.ts'
-import { connectAdmin, maintenanceDatabase, type Role, targetOf } from '#server/database/cluster.ts'
-import { controlName, templateName } from '#server/database/prepare.ts'
-import { createSecrets } from '#server/secrets.ts'
-import { assemble, type Harness as Hooks, prepare, type Running } from '#server/start.ts'
+import { afterAll, afterEach, expect, inject, onTestFinished } from 'vitest'
+import type { Role } from '#server/database/cluster.ts'
+import { controlName } from '#server/database/prepare.ts'
+import type { Harness as Hooks, Running } from '#server/start.ts'
+import { type Client, createClient, freshEmail } from '#test/support/client.ts'
 import { problemOf } from '#test/support/declared.ts'
+import { startTestServer, type TestServer } from '#test/support/server.ts'
 import { drainTenant } from '#workers/drain.ts'
 import { loadTasks } from '#workers/task.ts'
 
-export type Answer<T = any> = {
-  readonly status: number
-  readonly headers: Headers
-  readonly text: string
-  /** The parsed body, its `data`, and its `error`. */
-  readonly body: any
-  readonly data: T
-  readonly error: { code: string; message: string; details?: any } | undefined
-}
-
-export type Client = {
-  readonly headers: Record<string, string>
-  request(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
-  get(path: string, headers?: Record<string, string>): Promise<Answer>
-  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
-  put(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
-  patch(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
-  delete(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
-  with(headers: Record<string, string>): Client
-}
+export { type Answer, type Client, createClient, freshEmail, freshIp } from '#test/support/client.ts'
 
 export type User = Client & {
   readonly id: string
@@ -102,128 +78,36 @@ export type Harness = {
   control<T extends Record<string, unknown> = any>(text: string, values?: unknown[]): Promise<T[]>
   /** Ends a connection by its `processID`, as an administrator does: logins may not. */
   endConnection(client: object): Promise<void>
+  /** What ends before the harness and its databases do, such as another server; also where it was started within a test. */
+  beforeStop(end: () => Promise<void>): void
   stop(): Promise<void>
 }
 
-/** A fresh address each time, so that limits per address meet only the tests that are about them. */
-export const freshIp = () => `10.${randomBytes(3).join('.')}`
-export const freshEmail = () => `dev-${randomUUID()}@example.org`
-
-/** Requests to the server at `url`: as JSON, each from an address of its own. */
-export const createClient = (url: string) => {
-  const client = (headers: Record<string, string>, base = '/v1'): Client => {
-    const request: Client['request'] = async (method, path, body, more = {}) => {
-      const response = await fetch(url + (path.startsWith('//') ? path.slice(1) : base + path), {
-        method,
-        headers: {
-          'x-forwarded-for': freshIp(),
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...headers,
-          ...more,
-        },
-        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-      })
-      const text = await response.text()
-      let parsed: any
-      try {
-        parsed = JSON.parse(text)
-      } catch {
-        parsed = undefined
-      }
-      return {
-        status: response.status,
-        headers: response.headers,
-        text,
-        body: parsed,
-        data: parsed?.data,
-        error: parsed?.error,
-      }
-    }
-    return {
-      headers,
-      request,
-      get: (path, more) => request('GET', path, undefined, more),
-      post: (path, body = {}, more = undefined) => request('POST', path, body, more),
-      put: (path, body = {}, more = undefined) => request('PUT', path, body, more),
-      patch: (path, body = {}, more = undefined) => request('PATCH', path, body, more),
-      delete: (path, body, more) => request('DELETE', path, body, more),
-      with: (more) => client({ ...headers, ...more }, base),
-    }
+const isInTest = () => {
+  try {
+    onTestFinished(() => undefined)
+    return true
+  } catch {
+    return false
   }
-  return client
 }
 
 /**
  * A server of this test file's own, with a control database of its own, on the run's Postgres. Call it at the top of a file:
- * it ends by itself, and fails a test that saw an answer which its route does not declare.
+ * it ends by itself, and fails a test that saw an answer which its route does not declare. Called within a test, it ends with that test.
  */
 export const startHarness = async (options: HarnessOptions = {}): Promise<Harness> => {
-  const dsn = inject('dsn')
-  const prefix = `t${randomBytes(5).toString('hex')}`
-  const secretsKey = inject('secretsKey')
-  const config = readConfig({
-    DATABASE_URL: dsn,
-    SECRETS_KEY: secretsKey,
-    DATABASE_PREFIX: prefix,
-    DATA_DIR: join(tmpdir(), `trellis-${prefix}`),
-    PORT: '0',
-    LOG_LEVEL: 'warn',
-    TRUST_PROXY: 'true',
-    GENERAL_RATE_LIMITS: 'off',
-    DATABASE_STATEMENTS: process.env['DATABASE_STATEMENTS'],
-    ...options.env,
-  })
-  const secrets = createSecrets(secretsKey)
-  const postgres = { dsn, socketDirectory: inject('socketDirectory'), stop: async () => undefined }
-  const cluster = { id: 'test', dsn, socketDirectory: postgres.socketDirectory }
-  const admin = await connectAdmin(cluster, maintenanceDatabase(cluster), false)
-  await admin.query(
-    `create database "${controlName(prefix)}" owner trellis_owner template "${controlName('trellis_base')}"`,
-  )
-  await admin.query(
-    `create database "${templateName(prefix)}" owner trellis_owner template "${templateName('trellis_base')}"`,
-  )
-  await admin.query(`alter database "${templateName(prefix)}" allow_connections false`)
-
   let clock: Date | null = null
   const violations: string[] = []
-  const seenFile = inject('seenFile')
-  const log = pino({ level: config.LOG_LEVEL })
-  const foundation = { config, log, secrets, postgres }
-  const harness = {
+  const observe = observeInto(violations)
+  const server = await startTestServer(inject('base'), options.env ?? {}, {
     clock: () => clock,
-    observe: (
-      route: Parameters<typeof problemOf>[0],
-      area: Parameters<typeof problemOf>[1],
-      status: number,
-      body: string,
-      headers: Record<string, unknown>,
-    ) => {
-      const problem = problemOf(route, area, status, body, headers)
-      if (problem) violations.push(problem)
-      const code = route.replies[status] ? '-' : (JSON.parse(body) as { error: { code: string } }).error.code
-      appendFileSync(seenFile, `${JSON.stringify({ route: `${route.method} ${route.path}`, status, code })}\n`)
-    },
+    observe,
     ...(options.sqlRoot ? { sqlRoot: options.sqlRoot } : {}),
     ...options.providers,
-  }
-  const running = await assemble(foundation, await prepare(foundation, harness), harness)
-  const port = await running.listen()
+  })
+  const { running, url, prefix, admin } = server
   if (options.work) await running.work(4)
-  const url = `http://127.0.0.1:${port}`
-
-  const owner = new Map<string, pg.Pool>()
-  const ownerPool = (database: string): pg.Pool => {
-    let pool = owner.get(database)
-    if (!pool) {
-      const url = new URL(dsn)
-      url.pathname = `/${database}`
-      pool = new pg.Pool({ connectionString: url.href, options: '-c role=trellis_owner', max: 4 })
-      pool.on('error', () => undefined)
-      owner.set(database, pool)
-    }
-    return pool
-  }
 
   const client = createClient(url)
   const anyone = client({})
@@ -243,95 +127,41 @@ export const startHarness = async (options: HarnessOptions = {}): Promise<Harnes
 
   const project: Harness['project'] = async (wanted = {}) => {
     const owning = wanted.developer ?? (await developer())
-    const made = await owning.post('/admin/projects', {
-      name: 'test',
-      ...(wanted.environment ? { environment: wanted.environment } : {}),
-    })
-    const { id } = made.data.project
+    const { environment } = wanted
+    const made = await owning.post('/admin/projects', { name: 'test', ...(environment ? { environment } : {}) })
+    const { project, api_keys: keys } = made.data
     // with workers in this process it is theirs to make
-    if (options.work) await untilReady(owning, id)
-    else await running.services.fleet.provision(id)
-    const database = `${prefix}_${id.replaceAll('-', '')}`
-    const clientKey = made.data.api_keys.client.key
-    const serverKey = made.data.api_keys.server.key
-    const app = client({ 'x-api-key': clientKey })
-    const server = client({ 'x-api-key': serverKey })
-    return {
-      id,
-      database,
-      clientKey,
-      serverKey,
-      developer: owning,
-      admin: client(owning.headers, `/v1/admin/projects/${id}`),
-      app,
-      server,
-      onBehalfOf: (userId) => server.with({ 'x-on-behalf-of': userId }),
-      async user() {
-        const { data } = await app.post('/client/auth/anonymous')
-        return {
-          ...app.with({ authorization: `Bearer ${data.session_token}` }),
-          id: data.user.id,
-          sessionToken: data.session_token,
-          refreshToken: data.refresh_token,
-          data: data.user,
-        }
-      },
-      sql: async (text, values = []) => (await ownerPool(database).query(text, values)).rows,
-      as: (role, claims, text, values = []) => runAs(database, role, claims, text, values),
-      async drain() {
-        const { outbox } = await loadTasks()
-        // to the end, however slow the machine is: nothing wakes a tenant again here
-        await drainTenant(running.services, outbox, id, { turnMs: 120_000 })
-      },
+    if (options.work) await untilReady(owning, project.id)
+    else {
+      await server.makeReady(project.id, clock !== null)
+      await running.services.fleet.provision(project.id)
     }
+    return projectOn(server, owning, project.id, keys.client.key, keys.server.key)
   }
 
-  const runAs = async (
-    database: string,
-    role: Role,
-    claims: Record<string, string>,
-    text: string,
-    values: unknown[],
-  ) => {
-    const target = targetOf(cluster, database, role, secrets)
-    const login = new pg.Client({
-      host: target.host,
-      port: target.port,
-      database,
-      user: target.user,
-      password: target.password,
-    })
-    await login.connect()
-    try {
-      await login.query(`begin; set local role ${role}`)
-      for (const [name, value] of Object.entries(claims))
-        await login.query('select set_config($1, $2, true)', [name, value])
-      const { rows } = await login.query(text, values)
-      await login.query('commit')
-      return rows
-    } finally {
-      await login.end()
-    }
+  const endings: (() => Promise<void>)[] = []
+  const stopAll = async () => {
+    await Promise.all(endings.map((end) => end()))
+    await server.stop()
   }
-
-  let stopped = false
-  const stop = async () => {
-    if (stopped) return
-    stopped = true
-    await running.stop()
-    for (const pool of owner.values()) await pool.end()
-    const { rows } = await admin.query<{ datname: string }>(`select datname from pg_database where datname like $1`, [
-      `${prefix}\\_%`,
-    ])
-    for (const { datname } of rows)
-      await admin.query(`drop database if exists "${datname}" with (force)`).catch(() => undefined)
-    await admin.end()
+  let stopped: Promise<void> | undefined
+  const stop = () => {
+    stopped ??= stopAll()
+    return stopped
   }
-  afterEach(() => {
+  const checkAnswers = () => {
     const found = violations.splice(0)
     expect(found, 'answers that their routes do not declare').toEqual([])
-  })
-  afterAll(stop)
+  }
+  if (isInTest()) {
+    onTestFinished(async () => {
+      await stop()
+      checkAnswers()
+    })
+  } else {
+    afterEach(checkAnswers)
+    afterAll(stop)
+  }
 
   return {
     running,
@@ -351,8 +181,91 @@ export const startHarness = async (options: HarnessOptions = {}): Promise<Harnes
     async endConnection(client) {
       await admin.query('select pg_terminate_backend($1)', [(client as { processID?: number }).processID])
     },
-    control: async (text, values = []) => (await ownerPool(controlName(prefix)).query(text, values)).rows,
+    beforeStop: (end) => void endings.push(end),
+    control: async (text, values = []) => (await server.owner(controlName(prefix)).query(text, values)).rows,
     stop,
+  }
+}
+
+/** What this process has told `seenFile` already. */
+const seen = new Set<string>()
+
+/** Notes which declared answers were seen, and those that are not declared. */
+const observeInto = (violations: string[]): NonNullable<Hooks['observe']> => {
+  const seenFile = inject('seenFile')
+  return (route, area, status, body, headers) => {
+    const problem = problemOf(route, area, status, body, headers)
+    if (problem) violations.push(problem)
+    const code = route.replies[status] ? '-' : (JSON.parse(body) as { error: { code: string } }).error.code
+    const line = JSON.stringify({ route: `${route.method} ${route.path}`, status, code })
+    if (seen.has(line)) return
+    seen.add(line)
+    appendFileSync(seenFile, `${line}\n`)
+  }
+}
+
+const projectOn = (
+  server: TestServer,
+  developer: Developer,
+  id: string,
+  clientKey: string,
+  serverKey: string,
+): Project => {
+  const { running, url, prefix } = server
+  const client = createClient(url)
+  const database = `${prefix}_${id.replaceAll('-', '')}`
+  const app = client({ 'x-api-key': clientKey })
+  const withServerKey = client({ 'x-api-key': serverKey })
+  return {
+    id,
+    database,
+    clientKey,
+    serverKey,
+    developer,
+    admin: client(developer.headers, `/v1/admin/projects/${id}`),
+    app,
+    server: withServerKey,
+    onBehalfOf: (userId) => withServerKey.with({ 'x-on-behalf-of': userId }),
+    async user() {
+      const { data } = await app.post('/client/auth/anonymous')
+      return {
+        ...app.with({ authorization: `Bearer ${data.session_token}` }),
+        id: data.user.id,
+        sessionToken: data.session_token,
+        refreshToken: data.refresh_token,
+        data: data.user,
+      }
+    },
+    sql: async (text, values = []) => (await server.owner(database).query(text, values)).rows,
+    as: (role, claims, text, values = []) => runAs(server, database, role, claims, text, values),
+    async drain() {
+      const { outbox } = await loadTasks()
+      // to the end, however slow the machine is: nothing wakes a tenant again here
+      await drainTenant(running.services, outbox, id, { turnMs: 120_000 })
+    },
+  }
+}
+
+const runAs = async (
+  server: TestServer,
+  database: string,
+  role: Role,
+  claims: Record<string, string>,
+  text: string,
+  values: unknown[],
+) => {
+  const login = await server.login(database, role).connect()
+  let isBroken = true
+  try {
+    await login.query(`begin; set local role ${role}`)
+    for (const [name, value] of Object.entries(claims))
+      await login.query('select set_config($1, $2, true)', [name, value])
+    const { rows } = await login.query(text, values)
+    await login.query('commit')
+    isBroken = false
+    return rows
+  } finally {
+    login.release(isBroken)
   }
 }
 

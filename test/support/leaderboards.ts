@@ -47,7 +47,7 @@ export const startLeaderboards = async () => {
     (await show(who, key, query)).data.map((entry: any) => [entry.app_user_id, entry.rank])
   const scores = async (who: Client, key: string, query = '') =>
     (await show(who, key, query)).data.map((entry: any) => [entry.app_user_id, entry.score])
-  const told = async (userId: string, name = 'rank_changed') =>
+  const eventsOf = async (userId: string, name = 'rank_changed') =>
     (
       await project.sql(
         `select properties from app.engagement_events where app_user_id = $1 and event_name = $2 order by received_at, id`,
@@ -93,5 +93,5 @@ export const startLeaderboards = async () => {
        where k.entries <> b.entries or k.buckets <> b.buckets`)
     expect(wrong).toEqual([])
   }
-  return { harness, project, board, someone, people, submit, send, show, ranks, scores, told, checkCounts }
+  return { harness, project, board, someone, people, submit, send, show, ranks, scores, eventsOf, checkCounts }
 }

@@ -267,6 +267,14 @@ export const rules: readonly Rule[] = [
                        where f.pronamespace = 'internal'::regnamespace
                          and f.proname in (select d.kind || '_' || x from unnest('{check,listed,before_write,before_update,before_delete,after_write}'::text[]) x)) h
                where not h.is_hook or not has_function_privilege('app_admin', h.oid, 'execute')
+              union all
+              select 'internal.' || h.name || ' is not called by the compiled functions: define it in a file of the area of the declaration'
+                from (select d.kind || '_' || x as name
+                        from unnest('{find,json,check,listed,before_write,before_update,before_delete,after_write}'::text[]) x
+                       where internal.definition_hook(d, x) is not null) h
+               where not exists (select from pg_proc f
+                                  where f.pronamespace = 'internal'::regnamespace and f.proname like replace(d.kind, '_', '\\_') || '\\_\\_%'
+                                    and f.prosrc like '%internal.' || replace(h.name, '_', '\\_') || '(%')
             ) as p (problem)
             where p.problem is not null`,
     bad: `update internal.definitions set refs = '[{"path": "$.segment_id", "kind": "nothing", "by": "id"}]' where kind = 'xp_boost'`,

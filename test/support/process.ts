@@ -41,10 +41,16 @@ export const temporaryFolder = async () => {
   return folder
 }
 
+/** What every program of ours gets: modules that another has compiled already are not compiled again. */
+export const programEnvironment = {
+  PATH: process.env['PATH'] ?? '',
+  NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/node-compile'),
+}
+
 /** A program of ours in a process group of its own: resolves when it says this text, or has ended. */
 const startProgram = async (file: string, env: Record<string, string>, isReady: string): Promise<WorkerProcess> => {
   const folder = await runFolder()
-  const ours = { PATH: process.env['PATH'], [runVariable]: folder, TMPDIR: folder }
+  const ours = { ...programEnvironment, [runVariable]: folder, TMPDIR: folder }
   const child = spawn(process.execPath, [join(root, file)], {
     env: { ...ours, LOG_LEVEL: 'warn', GENERAL_RATE_LIMITS: 'off', TRUST_PROXY: 'true', ...env },
     detached: true,
@@ -101,7 +107,7 @@ export const ask = async (
 }
 
 /** A developer, a ready project and a signed-in user, over HTTP. */
-export const tellStory = async (url: string) => {
+export const createTestProject = async (url: string) => {
   const signup = await ask(url, 'POST', '/v1/auth/developer/signup', {
     email: `p${Date.now()}${Math.random()}@example.org`,
     password: 'correct horse 42 battery',

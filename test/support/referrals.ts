@@ -50,7 +50,7 @@ export const startReferrals = async () => {
   const states = async (user: Someone) => (await brought(user)).data.map(({ state }: { state: string }) => state)
   const uses = async (id: string) =>
     (await project.sql('select uses from app.referral_codes where id = $1', [id]))[0].uses
-  const told = (user: Someone) =>
+  const eventsOf = (user: Someone) =>
     project.sql(
       `select properties from app.engagement_events where app_user_id = $1 and event_name = 'svc.referral.claimed' order by id`,
       [user.id],
@@ -73,7 +73,7 @@ export const startReferrals = async () => {
     brought,
     states,
     uses,
-    told,
+    eventsOf,
     days,
   }
 }

@@ -39,6 +39,15 @@ export const bodyOf = (route: Route, { user, developer }: Cast) => {
   return { ...example, ...(example && 'refresh_token' in example ? { refresh_token } : {}) }
 }
 
+const values = ['a', '1', uuid, '2026-01-01T00:00:00Z']
+
+/** The parameters that a query must have, each with a value that its schema takes. */
+const queryOf = ({ query = {} }: Route) => {
+  const required = Object.entries(query).filter(([, schema]) => !schema.safeParse(undefined).success)
+  const pairs = required.map(([name, schema]) => [name, values.find((value) => schema.safeParse(value).success) ?? ''])
+  return pairs.length > 0 ? `?${new URLSearchParams(Object.fromEntries(pairs))}` : ''
+}
+
 /** Calls a route as it is meant to be called, or as somebody else, or with another body. */
 export const callRoute = (
   route: Route,
@@ -49,5 +58,5 @@ export const callRoute = (
 ): Promise<Answer> => {
   const [file] = route.uploads ?? []
   const [body, headers] = file ? ['{}', { 'content-type': file }] : [other ?? bodyOf(route, cast), {}]
-  return (as ?? clientOf(route, cast)).request(route.method, pathOf(route, projectId), body, headers)
+  return (as ?? clientOf(route, cast)).request(route.method, pathOf(route, projectId) + queryOf(route), body, headers)
 }

@@ -1,5 +1,4 @@
 import type { Logger } from 'pino'
-import { afterAll } from 'vitest'
 import { assemble, type Running } from '#server/start.ts'
 import { type Client, createClient, type Harness } from '#test/support/harness.ts'
 
@@ -16,7 +15,7 @@ export const startSecond = async (harness: Harness, log?: Logger): Promise<Secon
     { clock: harness.now },
   )
   const port = await running.listen()
-  afterAll(() => running.stop())
+  harness.beforeStop(running.stop)
   const client = createClient(`http://127.0.0.1:${port}`)
   return { running, as: (headers = {}) => client(headers) }
 }

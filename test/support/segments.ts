@@ -33,7 +33,7 @@ export const startSegments = async () => {
     (await own.sql('select app_user_id from app.segment_members where segment_id = $1 order by 1', [segment.id])).map(
       ({ app_user_id }) => app_user_id,
     )
-  const told = async (userId: string) =>
+  const eventsOf = async (userId: string) =>
     (
       await project.sql(
         `select event_name, properties ->> 'key' as key from app.engagement_events
@@ -41,5 +41,5 @@ export const startSegments = async () => {
         [userId],
       )
     ).map(({ event_name, key }) => `${event_name.replace('svc.segment.', '')} ${key}`)
-  return { harness, project, segmentOf, userWith, send, isIn, stored, told }
+  return { harness, project, segmentOf, userWith, send, isIn, stored, eventsOf }
 }

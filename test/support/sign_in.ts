@@ -19,9 +19,6 @@ export const newEmail = () => `user-${randomUUID()}@example.org`
 export const newPhone = () => `+4915${String(Math.floor(Math.random() * 1e9)).padStart(9, '0')}`
 export const anonymousId = () => `anon_${randomUUID()}`
 
-export const expectRefusal = ({ status, error }: Answer, wanted: number, code: string) =>
-  expect([status, error?.code]).toEqual([wanted, code])
-
 /** A signed-in device. */
 export type Device = Client & {
   readonly id: string

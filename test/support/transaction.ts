@@ -51,19 +51,52 @@ export const openTransaction = async (
   }
 }
 
+/** How many in a database wait for a lock. */
+const waitersIn = async (admin: pg.Client, database: string): Promise<number> => {
+  const { rows } = await admin.query(
+    `select count(*)::int as count from pg_stat_activity where datname = $1 and wait_event_type = 'Lock'`,
+    [database],
+  )
+  return rows[0].count
+}
+
 /** Waits until somebody, or as many, in the project's database wait for a lock. */
 export const untilBlocked = async (project: Project, many = 1): Promise<void> => {
   const admin = await connect({ connectionString: inject('dsn') })
   try {
-    const waiting = async () => {
-      const { rows } = await admin.query(
-        `select count(*)::int as count from pg_stat_activity where datname = $1 and wait_event_type = 'Lock'`,
-        [project.database],
-      )
-      return rows[0].count
-    }
-    await expect.poll(waiting, { interval: 10 }).toBeGreaterThanOrEqual(many)
+    await expect.poll(() => waitersIn(admin, project.database), { interval: 10 }).toBeGreaterThanOrEqual(many)
   } finally {
     await admin.end()
+  }
+}
+
+/**
+ * Calls that really meet: what `statement` locks is held until some of them wait for it and no more of them come, however long that takes
+ * on a busy machine; then all go on together.
+ */
+export const meetingBehind = async <T>(
+  database: string,
+  statement: string,
+  calls: () => readonly Promise<T>[],
+): Promise<T[]> => {
+  const url = new URL(inject('dsn'))
+  url.pathname = `/${database}`
+  const holder = await connect({ connectionString: url.href })
+  const admin = await connect({ connectionString: inject('dsn') })
+  try {
+    await holder.query(`begin; ${statement}`)
+    const answers = Promise.all(calls())
+    let [before, quiet] = [0, 0]
+    const isComplete = async () => {
+      const waiting = await waitersIn(admin, database)
+      quiet = waiting > 0 && waiting === before ? quiet + 1 : 0
+      before = waiting
+      return quiet >= 5
+    }
+    await expect.poll(isComplete, { interval: 25 }).toBe(true)
+    await holder.query('commit')
+    return await answers
+  } finally {
+    await Promise.all([holder.end(), admin.end()])
   }
 }

@@ -1,7 +1,7 @@
 import { hash, randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { afterEach, expect } from 'vitest'
-import { type Answer, type Client, startHarness } from '#test/support/harness.ts'
+import { type Client, startHarness } from '#test/support/harness.ts'
 import { type ReceivedRequest, startHttpsReceiver } from '#test/support/https.ts'
 
 export type Handler = (response: ServerResponse, request: ReceivedRequest) => unknown
@@ -20,11 +20,6 @@ export const isSigned = (request: ReceivedRequest, secret: string): boolean => {
   const inner = Buffer.concat([xor(0x36), Buffer.from(`${time}.${request.body}`)])
   const outer = Buffer.concat([xor(0x5c), Buffer.from(hash('sha256', inner, 'hex'), 'hex')])
   return hash('sha256', outer, 'hex') === given
-}
-
-export const refused = (answer: Answer, status: number, code: string, field?: string) => {
-  expect([answer.status, answer.error?.code]).toEqual([status, code])
-  if (field !== undefined) expect(answer.error?.details).toMatchObject({ field, reason: expect.any(String) })
 }
 
 /**

@@ -1,12 +1,7 @@
 import { afterEach, expect } from 'vitest'
-import { type Answer, type Client, startHarness } from '#test/support/harness.ts'
+import { type Client, startHarness } from '#test/support/harness.ts'
 
 /** An answer that refuses a field. */
-export const refused = (answer: Answer, field: string, reason?: RegExp | string) => {
-  expect([answer.status, answer.error?.code], answer.text).toEqual([400, 'VALIDATION_ERROR'])
-  expect(answer.error?.details.field).toBe(field)
-  if (reason) expect(answer.error?.details.reason).toMatch(reason)
-}
 
 /** A project for tests of XP, and the words that these tests speak. */
 export const startXp = async () => {
@@ -49,8 +44,8 @@ export const startXp = async () => {
           and event_name not like 'svc.user%' and event_name not like 'svc.session%' order by received_at, id`,
       [userId, like],
     )
-  const levels = async (wished: unknown) => {
-    const answer = await project.admin.put('/xp/levels', wished as object)
+  const levels = async (requested: unknown) => {
+    const answer = await project.admin.put('/xp/levels', requested as object)
     expect(answer.status, answer.text).toBe(200)
     return answer.data
   }

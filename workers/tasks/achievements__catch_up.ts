@@ -5,7 +5,7 @@ const batch = 1000
 /** Well within the lease, so that nobody else begins the same look. */
 const longestMs = 15_000
 
-/** What an achievement that begins to hold owes to users who qualify already. Nobody is told: it is history. */
+/** Backfill of an achievement that becomes active: unlocks it for users who qualify already. It is history, so no events are sent. */
 export const achievementsCatchUp = outboxTask(
   'achievements__catch_up',
   async ({ services, step }, { key }) => {

@@ -4,7 +4,7 @@ import { job } from '#workers/task.ts'
 type Step = { done: number; changed: number; is_over: boolean }
 const batch = 1000
 
-/** Counts a challenge anew for everybody. Each step notes in its own transaction how far it came. */
+/** Recounts a challenge for all users. Each step stores its progress in its own transaction. */
 export const challengesRecompute = job('challenges__recompute', (services, { operation_id = '' }) =>
   runOperation(services, operation_id, async ({ operationId, input, call, progress }) => {
     const total = await call<number>('achievements_users_total', {})

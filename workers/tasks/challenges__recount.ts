@@ -5,7 +5,7 @@ const batch = 1000
 /** Well within the lease, so that nobody else begins the same look. */
 const longestMs = 15_000
 
-/** Counts what the window of a new or changed challenge holds already. Nobody is told: it is history. */
+/** Counts earlier events within the window of a new or changed challenge. It is history, so no events are sent. */
 export const challengesRecount = outboxTask(
   'challenges__recount',
   async ({ services, step }, { key }) => {

@@ -1,5 +1,5 @@
 import { dataOf } from '#server/database/database.ts'
-import { sealPurpose } from '#server/http/codes.ts'
+import { sealPurpose } from '#server/http/one_time_codes.ts'
 import { type Sender, type SignInMessage, signInMail, signInText } from '#server/providers/sign_in_messages.ts'
 import { type SmsConfig, sendSms } from '#server/providers/sms.ts'
 import { type OutboxRow, outboxTask, type TenantContext } from '#workers/task.ts'

@@ -1,5 +1,5 @@
-import { codeOf, developerCode } from '#server/codes.ts'
 import { dataOf } from '#server/database/database.ts'
+import { codeOf, developerCode } from '#server/derived_codes.ts'
 import { job } from '#workers/task.ts'
 
 const text = (code: string) => `Your code is ${code}
@@ -17,7 +17,7 @@ export const codesMail = job(
     if (!found) return
     await mail.send({
       to: found.email,
-      // the code stands in the text alone: subjects are logged
+      // the code is in the text alone: subjects are logged
       subject: 'Your sign-in code',
       text: text(codeOf(secrets, developerCode, code_id)),
       id: `code-${code_id}`,

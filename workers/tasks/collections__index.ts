@@ -32,7 +32,7 @@ export const collectionsIndex = job('collections__index', async (services, { ope
   const place = await services.fleet.placeOf(operation.project_id)
   if (!place) return
   const end = async (begun: Begun | null, reason: string | null) => {
-    if (begun) await tell(services, place, operation.project_id, begun, reason === null)
+    if (begun) await notifyIndexEnd(services, place, operation.project_id, begun, reason === null)
     await control(
       'operation_end',
       reason === null
@@ -109,7 +109,7 @@ const build = async (place: Place, { index_name, sql }: Begun, asked: AbortSigna
   }
 }
 
-const tell = async (services: Services, place: Place, projectId: string, { id }: Begun, isBuilt: boolean) => {
+const notifyIndexEnd = async (services: Services, place: Place, projectId: string, { id }: Begun, isBuilt: boolean) => {
   const reply = await services.database.call(
     place,
     'app_worker',

@@ -14,7 +14,7 @@ type Stopped = {
   }
 }
 
-/** Tells the project's owner, once and by mail, that a guardrail switched a rule of a flag off. */
+/** Notifies the project's owner, once and by mail, that a guardrail switched a rule of a flag off. */
 export const flagsTell = outboxTask('flags__tell', async ({ services, projectId }, row) => {
   const { flag_id, key, ramp } = row.payload as unknown as Stopped
   const claims = { caller: 'worker' }

@@ -49,14 +49,14 @@ export const fleetSweep = job('fleet__sweep', async (services) => {
   }
 })
 
-/** Every minute a share of all tenants, so that each is looked into within the hour: what a DBA's own SQL made due is found. */
+/** Every minute a share of all tenants, so that each is checked within the hour: work that a DBA's own SQL made due is found. */
 export const fleetSweepAll = job('fleet__sweep_all', async (services) =>
   lookInto(services, await ask<string[]>(services, 'sweep_take', { all_tenants: true })),
 )
 
-const forgetMs = 600_000
+const purgeMs = 600_000
 
-/** One tenant's chores. Partitions are made in a moment or not at all, so that no request waits for long: hence the attempts. */
+/** One tenant's maintenance. Partitions are made in a moment or not at all, so that no request waits for long: hence the attempts. */
 const maintain = async (services: Services, place: Place, projectId: string) => {
   const call = (name: string, timeoutMs?: number) =>
     services.database.call(
@@ -71,7 +71,7 @@ const maintain = async (services: Services, place: Place, projectId: string) => 
     await call(chore)
       .catch(() => call(chore))
       .catch(() => call(chore))
-  await call('tenant_forget', forgetMs)
+  await call('tenant_purge', purgeMs)
 }
 
 /** Every day: partitions ahead of time, and what has outlived its use. */

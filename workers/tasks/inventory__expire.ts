@@ -3,7 +3,7 @@ import { outboxTask } from '#workers/task.ts'
 
 const batch = 500
 
-/** Tells what expired in users' inventories, and comes back when the next stack ends. */
+/** Emits events for expired stacks of users' inventories, and is due again when the next stack expires. */
 export const inventoryExpire = outboxTask(
   'inventory__expire',
   async ({ step }) => {

@@ -5,7 +5,7 @@ import { job } from '#workers/task.ts'
 type Step = { state: 'more' | 'wait' | 'done'; users: number; entries?: number; swapped?: boolean }
 const batch = 1000
 
-/** Counts the current run of a board anew from the log, beside the one that is shown, which it then replaces. */
+/** Recounts the current run of a board from the event log into a shadow, which then replaces the visible run. */
 export const leaderboardsRebuild = job('leaderboards__rebuild', (services, { operation_id = '' }) =>
   runOperation(services, operation_id, async ({ operationId, input, call, progress }) => {
     const total = await call<number>('achievements_users_total', {})

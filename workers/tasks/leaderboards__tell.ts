@@ -1,7 +1,7 @@
 import { outboxTask } from '#workers/task.ts'
 
-/** Tells friends who were passed, and who was displaced at the edge of the top 10. A second run finds nothing that is no longer so. */
+/** Notifies friends who were passed, and the user who was displaced from the top 10. Idempotent: a second run notifies only what is still so. */
 export const leaderboardsTell = outboxTask('leaderboards__tell', async ({ call }, { payload }) => {
-  await call('leaderboard_tell', payload)
+  await call('leaderboard_notify', payload)
   return null
 })

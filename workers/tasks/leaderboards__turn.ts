@@ -11,7 +11,7 @@ const longestMs = 15_000
 export const leaderboardsTurn = outboxTask('leaderboards__turn', async ({ services, step }, { key }) => {
   const until = performance.now() + longestMs
   for (;;) {
-    const turn = dataOf<Turn>(await step('leaderboard_turn', { leaderboard_id: key, batch }))
+    const turn = dataOf<Turn>(await step('leaderboard_rollover', { leaderboard_id: key, batch }))
     if (turn.state === 'done') return turn.due_at ? new Date(turn.due_at) : null
     if (performance.now() > until) return services.now()
     // writers that began before the run was over are let finish

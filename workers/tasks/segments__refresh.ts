@@ -3,7 +3,7 @@ import { outboxTask } from '#workers/task.ts'
 
 const batch = 1000
 const everyMs = 5 * 60_000
-/** A look at all users of a large project takes longer than a request may. */
+/** Evaluating all users of a large project takes longer than a request may. */
 const timeoutMs = 60_000
 
 /** Evaluates a project's dynamic segments for all users, one after the other, and comes back in five minutes while there are any. */

@@ -7,7 +7,7 @@ const batch = 500
 /** Well within the lease, so that nobody else begins the same look. */
 const longestMs = 15_000
 
-/** Tells what the clock has to tell of a project's streaks, some users at a time, and comes back when the next is due. */
+/** Emits time-based events of a project's streaks, a batch of users at a time, and is due again at the next deadline. */
 export const streaksTick = outboxTask(
   'streaks__tick',
   async ({ services, step }) => {

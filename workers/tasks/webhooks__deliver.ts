@@ -2,12 +2,16 @@ import { dataOf } from '#server/database/database.ts'
 import { recordArguments, type Sendable, sendDelivery } from '#server/providers/webhooks.ts'
 import { outboxTask } from '#workers/task.ts'
 
-type Begun = { readonly delivery?: Sendable | null; readonly due_at?: string } | null
+type Begun = { readonly delivery?: Sendable | null } | null
 
-/** One attempt of a delivery: SQL says what to send and decides what the outcome means. */
-export const webhooksDeliver = outboxTask('webhooks__deliver', async ({ services, call }, row) => {
+/** One attempt of a delivery: SQL says what to send, with the lease, and decides what the outcome means. */
+export const webhooksDeliver = outboxTask('webhooks__deliver', async ({ services, call }, row, finish) => {
+  if (row.begun) {
+    const delivery = row.begun as Sendable
+    return finish('webhook_attempt_finish', recordArguments(delivery, await sendDelivery(services, delivery)))
+  }
+  // a subscription that is not active, or a tenant that waits for its migration
   const begun = dataOf<Begun>(await call('webhook_delivery_begin', { delivery_id: row.key }))
-  if (begun?.due_at) return new Date(begun.due_at)
   if (!begun?.delivery) return null
   const outcome = await sendDelivery(services, begun.delivery)
   const { next_attempt_at } = dataOf<{ next_attempt_at: string | null }>(

@@ -18,7 +18,7 @@ const reasonOf = ({ dlq_in_row, failed_in_row, failing_since }: Degraded): strin
   return 'It was marked as degraded.'
 }
 
-/** Tells the project's owner that a subscription degraded: once, by mail, apart from all delivering. */
+/** Notifies the project's owner that a subscription degraded: once, by mail, independently of deliveries. */
 export const webhooksTell = outboxTask('webhooks__tell', async ({ services, projectId }, row) => {
   const degraded = row.payload as unknown as Degraded
   const reply = await services.database.call(

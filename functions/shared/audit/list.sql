@@ -1,4 +1,4 @@
--- The list of changes: one database's part of it, which the server puts together with the other's.
+-- The list of changes: one database's part of it, which the server merges with the other database's.
 create or replace function internal.audit_json(e app.audit_events) returns json
 language sql stable as $$
   select json_build_object(

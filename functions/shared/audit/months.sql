@@ -47,7 +47,7 @@ begin
 end $$;
 comment on function internal.make_audit_partition is 'Makes the partitions of a month: of the rows, and of their seals.';
 
-create or replace function internal.forget_audit() returns void
+create or replace function internal.purge_audit() returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   oldest constant date := internal.audit_oldest_month();
@@ -76,7 +76,7 @@ begin
    where m.month < oldest
      and exists (select from app.audit_chains later where later.scope = m.scope and later.month > m.month);
 end $$;
-comment on function internal.forget_audit is 'Drops the months that have no day of the last 400.';
+comment on function internal.purge_audit is 'Drops the months that have no day of the last 400.';
 
 create or replace function api.audit_maintain() returns api.reply
 language plpgsql volatile as $$
@@ -84,7 +84,7 @@ begin
   for months in 0..2 loop
     perform internal.make_audit_partition((date_trunc('month', internal.now() at time zone 'UTC') + make_interval(months => months))::date);
   end loop;
-  perform internal.forget_audit();
+  perform internal.purge_audit();
   return internal.reply(200, 'true');
 end $$;
 comment on function api.audit_maintain is

@@ -1,4 +1,4 @@
--- The audit trail: a trigger on each table that administrators change writes the row, so no route can forget it. Nobody waits for the chain: seal.sql.
+-- The audit trail: a trigger on each table that administrators change writes the row, so no route can omit it. Writers do not wait for the hash chain: see seal.sql.
 create or replace function internal.audit_canonical(event app.audit_events) returns text
 language sql stable as $$
   -- a list as JSON, so that no text can pass from one field into the next unseen
@@ -37,7 +37,7 @@ begin
   select (w.event).position, (w.event).id, (w.event).scope, (w.event).occurred_at, internal.audit_digest(w.event) from written w;
   -- wakes the sealer without a row of the outbox: all writers would wait for that one row
   if current_setting('app.due_at', true) is distinct from due_at then
-    perform internal.tell('app.due_at', due_at);
+    perform internal.return_setting('app.due_at', due_at);
   end if;
 end $$;
 comment on function internal.audit_many is
@@ -61,14 +61,14 @@ begin
   end if;
 end $$;
 comment on function internal.audit_act is
-  'internal.audit for what a developer did that no row of a table with a trigger tells; nothing for other callers.';
+  'internal.audit for a developer''s action that no audit trigger of a table records; does nothing for other callers.';
 
 create or replace function internal.audit_change(area text, secret text[], old_row jsonb, new_row jsonb)
 returns table (action text, target_id text, changes json, status int, scope uuid)
 language sql stable as $$
   select audit_change.area || case
            when audit_change.old_row = '{}' then '.create'
-           -- a row that is marked as deleted is gone for whoever looks
+           -- a row that is marked as deleted counts as deleted
            when audit_change.new_row = '{}'
              or audit_change.old_row ->> 'deleted_at' is null and audit_change.new_row ->> 'deleted_at' is not null then '.delete'
            else '.update' end,
@@ -86,7 +86,7 @@ language sql stable as $$
    where d.changes is not null or audit_change.old_row = '{}' or audit_change.new_row = '{}'
 $$;
 comment on function internal.audit_change is
-  'What the trail has of a changed row: no row when nothing changed. old_row is {} of a new one, new_row of one that is gone. Values of columns in secret are not shown.';
+  'What the trail has of a changed row: no row when nothing changed. old_row is {} of a new one, new_row of a deleted one. Values of columns in secret are not shown.';
 
 create or replace function internal.tg_audit() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$

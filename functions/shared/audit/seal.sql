@@ -1,4 +1,4 @@
--- Seals: what has committed is numbered and hashed by one sealer at a time, in the order of its positions. No writer waits for it.
+-- Seals: one sealer at a time numbers and hashes committed rows into a hash chain, in the order of their positions. No writer waits for it.
 create or replace function internal.audit_seal_hash(previous bytea, seal app.audit_seals) returns bytea
 language sql stable as $$
   select sha256(audit_seal_hash.previous || convert_to(json_build_array(
@@ -10,7 +10,7 @@ comment on function internal.audit_seal_hash is 'sha256(hash of the seal before 
 
 create or replace function internal.audit_waiting() returns boolean
 language sql stable security definer set search_path = '' as $$
-  -- by the index, which forgets rows that are gone; a scan of the table would read them until the next vacuum
+  -- by the index, which skips dead rows; a scan of the table would read them until the next vacuum
   select exists (select from app.audit_digests d order by d.position limit 1)
 $$;
 comment on function internal.audit_waiting is 'Whether a row of the trail waits for its seal.';
@@ -41,11 +41,11 @@ declare
   sealed int := 0;
 begin
   -- tried, never waited for: whoever holds it seals this work as well
-  if not pg_try_advisory_xact_lock(7305441130) then
+  if not internal.try_advisory_lock('audit seal') then
     return null;
   end if;
   for waiting in
-    -- a row that is taken here is gone when this commits: it cannot be sealed twice
+    -- a row that is taken here is deleted when this commits: it cannot be sealed twice
     with taken as (
       delete from app.audit_digests d
        where d.position in (select w.position from app.audit_digests w order by w.position limit audit_seal.batch)

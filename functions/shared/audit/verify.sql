@@ -1,5 +1,5 @@
--- Verifying: four walks, one after the other, some rows at a time. The former chain; the seals, each with its row; the rows, each with its seal or
--- digest; the digests that wait, each with its row. What was changed, removed or put in fails one of them.
+-- Verification of the hash chain: four passes, one after the other, in batches. The former chain; the seals, each with its row; the rows, each with its seal or
+-- digest; the digests that wait, each with its row. A changed, removed or inserted row fails one of them.
 create or replace function internal.audit_hash(previous text, event app.audit_events) returns text
 language sql stable as $$
   select encode(sha256(convert_to(coalesce(audit_hash.previous, '') || internal.audit_canonical(audit_hash.event), 'UTF8')), 'hex')

@@ -1,4 +1,4 @@
--- What looks at all users: backfills in steps, rarity by the hour, dry runs and figures.
+-- Background work over all users: backfills in steps, hourly rarity, dry runs and statistics.
 
 create or replace function internal.achievement_backfill(run_id uuid, achievement_id uuid, is_silent boolean, batch int) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -44,7 +44,7 @@ begin
   return json_build_object('done', run.done, 'unlocked', run.unlocked, 'is_over', run.is_over);
 end $$;
 comment on function internal.achievement_backfill is
-  'The next users of a backfill; is_over for an achievement that is gone. One transaction: a step that is done again after a crash goes on after the last
+  'The next users of a backfill; is_over for an achievement that was deleted. One transaction: a step that is repeated after a crash continues after the last
    one. Silent is history: no webhooks, no push. Locks the achievement against its deletion, then users.';
 
 create or replace function api.achievements_backfill_step(run_id uuid, achievement_id uuid, is_silent boolean, batch int) returns api.reply
@@ -58,7 +58,7 @@ create or replace function api.achievements_users_total() returns api.reply
 language sql stable as $$
   select internal.reply(200, to_json(internal.users_number()))
 $$;
-comment on function api.achievements_users_total is 'For the worker: how many users a backfill will look at.';
+comment on function api.achievements_users_total is 'For the worker: how many users a backfill will process.';
 
 create or replace function internal.users_number() returns bigint
 language sql stable security definer set search_path = '' as $$
@@ -127,7 +127,7 @@ begin
     into outcome;
   return outcome;
 end $$;
-comment on function internal.achievement_dry_run is 'Who would have it now and about how many had it 30 days ago, the highest ten, and how far all users are. Looks at everybody.';
+comment on function internal.achievement_dry_run is 'Who would have it now and about how many had it 30 days ago, the highest ten, and the progress of all users. Reads all users.';
 
 create or replace function api.achievement_dry_run(achievement_id text default null, criteria json default null) returns api.reply
 language plpgsql stable as $$
@@ -145,21 +145,29 @@ end $$;
 comment on function api.achievement_dry_run is
   'Who would unlock under stored criteria, or under others; writes nothing. Refuses 400 INVALID_ID, VALIDATION_ERROR, 404 NOT_FOUND.';
 
+create or replace function internal.achievement_holder_json(u app.user_achievements) returns json
+language sql stable as $$
+  select internal.json_merge(internal.user_achievement_json(achievement_holder_json.u), json_build_object('app_users', (
+    select json_build_object('id', s.id, 'display_name', s.display_name, 'avatar_url', s.avatar_url)
+      from app.users s
+     where s.id = (achievement_holder_json.u).app_user_id)))
+$$;
+comment on function internal.achievement_holder_json is 'An unlocked achievement with its user.';
+
+create or replace function internal.is_achievement_held(u app.user_achievements) returns boolean
+language sql stable as $$
+  select (is_achievement_held.u).revoked_at is null
+$$;
+comment on function internal.is_achievement_held is 'Whether an unlock was not revoked.';
+
+select internal.list_declare('achievement_users_page', null::app.user_achievements, 'achievement_holder_json', '{unlocked_at,app_user_id}',
+                             required => '{achievement_id}', condition => 'is_achievement_held');
+
 create or replace function api.achievement_users(achievement_id text, page_offset int default 0, page_limit int default 50) returns api.reply
-language plpgsql stable as $$
-declare
-  a constant app.achievements := internal.achievement_find(achievement_users.achievement_id);
-begin
-  return internal.reply_page(
-    (select json_agg(internal.json_merge(internal.user_achievement_json(u),
-                                         json_build_object('app_users', json_build_object('id', s.id, 'display_name', s.display_name, 'avatar_url', s.avatar_url)))
-                     order by u.unlocked_at desc, u.app_user_id desc)
-       from (select l.* from app.user_achievements l where l.achievement_id = a.id and l.revoked_at is null
-              order by l.unlocked_at desc, l.app_user_id desc limit achievement_users.page_limit offset achievement_users.page_offset) u
-       join app.users s on s.id = u.app_user_id),
-    (select count(*) from app.user_achievements l where l.achievement_id = a.id and l.revoked_at is null),
-    achievement_users.page_offset, achievement_users.page_limit);
-end $$;
+language sql stable as $$
+  select internal.achievement_users_page((internal.achievement_find(achievement_users.achievement_id)).id, achievement_users.page_offset,
+                                         achievement_users.page_limit)
+$$;
 comment on function api.achievement_users is 'Users who have an achievement, newest first. Refuses 400 INVALID_ID, 404 NOT_FOUND.';
 
 create or replace function api.achievement_stats() returns api.reply

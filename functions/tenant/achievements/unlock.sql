@@ -1,4 +1,4 @@
--- From values to unlocks: what a criterion measures, when it is measured, and what an unlock pays. Users are locked before their rows are written.
+-- Unlocks: the values of criteria, when they are measured, and the rewards of an unlock. Lock order: users before their rows.
 
 create or replace function internal.achievement_values(criteria jsonb, app_user_ids uuid[], before timestamptz default null)
 returns table (app_user_id uuid, value numeric)
@@ -118,7 +118,7 @@ begin
   return cardinality(made.users);
 end $$;
 comment on function internal.achievements_unlock is
-  'Unlocks pairs of users and achievements, tells and pays those that are new, and answers how many. A grant pays nothing. The users must be locked. Granted to nobody.';
+  'Unlocks pairs of users and achievements, emits events and pays rewards for new ones, and returns how many. A grant pays nothing. The users must be locked. Granted to nobody.';
 
 create or replace function internal.achievements_measure(app_user_ids uuid[], achievement_ids uuid[], source text) returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$
@@ -161,23 +161,23 @@ end $$;
 comment on function internal.achievements_measure is
   'Measures pairs of users and achievements that are not unlocked, unlocks those that reach, and answers them. The users must be locked. Granted to nobody.';
 
-create or replace function internal.tg_engagement_events__50_achievements() returns trigger
-language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
+create or replace function internal.on_events__50_achievements(events app.engagement_events[]) returns void
+language plpgsql volatile as $$
 declare
   users uuid[];
   touched uuid[];
 begin
-  if not internal.hooks_may_run() or not exists (
+  if not internal.event_hooks_may_run() or not exists (
     select from app.achievements a
      where a.is_active
-       and (a.criteria ->> 'event_name' in (select i.event_name from inserted i)
+       and (a.criteria ->> 'event_name' in (select i.event_name from unnest(on_events__50_achievements.events) i)
             or a.criteria ->> 'type' <> 'event_count'
             -- counts that became one
-            or exists (select from inserted i where i.event_name = 'svc.user.merged'))) then
-    return null;
+            or exists (select from unnest(on_events__50_achievements.events) i where i.event_name = 'svc.user.merged'))) then
+    return;
   end if;
   with happened as (
-    select distinct i.app_user_id, i.event_name from inserted i
+    select distinct i.app_user_id, i.event_name from unnest(on_events__50_achievements.events) i
   ), moved as (
     -- what an event may have moved; imported history moves streaks without telling
     select h.app_user_id, h.event_name, 'event_count' as kind from happened h
@@ -205,14 +205,85 @@ begin
   if users is not null then
     perform internal.achievements_measure(users, touched, 'criteria');
   end if;
-  return null;
 end $$;
-comment on function internal.tg_engagement_events__50_achievements is 'Measures the achievements that mention what an event moved, for the users that it moved.';
+comment on function internal.on_events__50_achievements is 'Measures the achievements that mention what an event moved, for the users that it moved.';
 
-create or replace trigger tg_engagement_events__50_achievements
-  after insert on app.engagement_events
-  referencing new table as inserted
-  for each statement execute function internal.tg_engagement_events__50_achievements();
+create or replace function internal.on_event__50_achievements(event app.engagement_events, plan internal.achievement_plan) returns void
+language plpgsql volatile as $$
+declare
+  e constant app.engagement_events := on_event__50_achievements.event;
+  p constant internal.achievement_plan := on_event__50_achievements.plan;
+  counted numeric;
+  near uuid[] := '{}';
+begin
+  if e.event_name = 'svc.user.merged' then
+    perform internal.on_events__50_achievements(array[e]);
+    return;
+  end if;
+  if p.counted is not null then
+    select sum(k.count) into counted from app.user_event_counters k where k.app_user_id = e.app_user_id and k.event_name = e.event_name;
+    for i in 1 .. cardinality(p.counted) loop
+      if counted >= p.targets[i] then
+        near := near || p.counted[i];
+      end if;
+    end loop;
+  end if;
+  if p.others is not null then
+    near := near || array(
+      select a.id
+        from app.achievements a
+       where a.id = any (p.others)
+         and case a.criteria ->> 'type'
+               when 'xp_threshold'
+                 then exists (select from app.xp_totals t
+                               where t.app_user_id = e.app_user_id and t.total >= (a.criteria ->> 'target_value')::numeric)
+               when 'streak_length'
+                 then exists (select from app.user_streaks s
+                               where s.app_user_id = e.app_user_id and s.longest_count >= (a.criteria ->> 'target_value')::numeric
+                                 and (a.criteria ->> 'streak_definition_id' is null
+                                      or s.streak_definition_id = (a.criteria ->> 'streak_definition_id')::uuid))
+               else true end);
+  end if;
+  -- most are far away, or unlocked long ago
+  if near <> '{}' then
+    near := array(select n.id from unnest(near) as n (id)
+                   where not exists (select from app.user_achievements u
+                                      where (u.app_user_id, u.achievement_id) = (e.app_user_id, n.id) and u.revoked_at is null));
+    if near <> '{}' then
+      perform internal.achievements_measure(array_fill(e.app_user_id, array[cardinality(near)]), near, 'criteria');
+    end if;
+  end if;
+end $$;
+comment on function internal.on_event__50_achievements is
+  'Measures the achievements that an event may have reached: by the counter, the total and the streaks of its user those that are, and whatever else there is.';
+
+create or replace function internal.event_plan__achievements() returns table (event_name text, plan internal.achievement_plan)
+language sql stable as $$
+  select m.event_name,
+         (array_agg(a.id order by a.id) filter (where m.is_counted), array_agg((a.criteria ->> 'target_value')::numeric order by a.id) filter (where m.is_counted),
+          array_agg(distinct a.id) filter (where not m.is_counted))::internal.achievement_plan
+    from app.achievements a
+   cross join lateral (
+     select a.criteria ->> 'event_name' as event_name, coalesce(a.criteria -> 'event_filter', 'null') = 'null' and a.criteria ->> 'since' is null as is_counted
+      where a.criteria ->> 'type' = 'event_count'
+     union all
+     select 'svc.xp.awarded', false where a.criteria ->> 'type' = 'xp_threshold'
+     union all
+     select s.name, false
+       from unnest('{svc.streak.started,svc.streak.extended,svc.streak.restored}'::text[]) as s (name)
+      where a.criteria ->> 'type' = 'streak_length'
+     union all
+     select d.qualifying_event, false from app.streak_definitions d where a.criteria ->> 'type' = 'streak_length' and d.is_active
+     union all
+     select 'svc.user.merged', false) m
+   where a.is_active and m.event_name is not null
+   group by 1
+$$;
+comment on function internal.event_plan__achievements is 'The active achievements that an event may reach. Granted to nobody.';
+
+create or replace trigger tg_achievements__event_plans
+  after insert or delete or update of is_active, criteria on app.achievements
+  for each statement execute function internal.tg_event_plans();
 
 create or replace function internal.tg_users__achievements() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$

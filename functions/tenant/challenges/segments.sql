@@ -1,4 +1,4 @@
--- What rules of segments ask of challenges.
+-- Challenges as a source of segment rules.
 create or replace function internal.segment_source__challenge(leaf jsonb, place text, parameter text, out condition text, out actual text)
 language plpgsql volatile as $$
 declare
@@ -16,4 +16,4 @@ begin
       case when asks_for_progress then '0' else '''none''' end)) c;
 end $$;
 comment on function internal.segment_source__challenge is
-  'Leaves on how a user stands in a challenge, by its id: the status in_progress, completed, expired, left or none; compared with a number, the progress.';
+  'Leaves on a user''s status in a challenge, by its id: the status in_progress, completed, expired, left or none; compared with a number, the progress.';

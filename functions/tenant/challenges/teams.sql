@@ -1,5 +1,5 @@
--- Challenges of teams. A user's own progress counts for one group at a time; a job, which may lock everybody, sees whether a team has come to the goal and
--- completes its members. So an event of one member waits for no other.
+-- Challenges of teams. A user's own progress counts for one group at a time; a job, which may lock all members, checks whether a team has reached the goal and
+-- completes its members. So an event of one member waits for no other member.
 comment on constraint challenges_team_mode_known on app.challenges is '400 VALIDATION_ERROR team_mode: must be none or group.';
 
 create or replace function internal.challenge_team(c app.challenges, app_user_id uuid, current_one uuid) returns uuid
@@ -39,19 +39,19 @@ language sql stable security definer set search_path = '' as $$
 $$;
 comment on function internal.challenge_team_json is 'A team as its own members see it, or null. Granted to nobody.';
 
-create or replace function internal.challenge_teams_look(challenge_ids uuid[], group_ids uuid[], app_user_ids uuid[]) returns void
+create or replace function internal.challenge_teams_enqueue(challenge_ids uuid[], group_ids uuid[], app_user_ids uuid[]) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform internal.enqueue('challenges__team', t.challenge_id || ' ' || t.group_id || ' ' || t.app_user_id, jsonb_build_object(
             'challenge_id', t.challenge_id, 'group_id', t.group_id, 'is_history', internal.is_history()))
      from (select distinct on (w.challenge_id, w.group_id) w.*
-             from unnest(challenge_teams_look.challenge_ids, challenge_teams_look.group_ids, challenge_teams_look.app_user_ids)
+             from unnest(challenge_teams_enqueue.challenge_ids, challenge_teams_enqueue.group_ids, challenge_teams_enqueue.app_user_ids)
                     as w (challenge_id, group_id, app_user_id)
             where w.group_id is not null
             order by w.challenge_id, w.group_id, w.app_user_id) t;
 end $$;
-comment on function internal.challenge_teams_look is
-  'Queues a look at teams that were moved, with a user who moved each: the key names the user, who is locked, so that members of one team do not wait for each
+comment on function internal.challenge_teams_enqueue is
+  'Queues the recount of teams whose progress changed, with a user who changed each: the key names the user, who is locked, so that members of one team do not wait for each
    other at a row of the queue. Granted to nobody.';
 
 create or replace function internal.challenge_team_complete(challenge_id uuid, group_id uuid, is_history boolean, batch int) returns json
@@ -139,7 +139,7 @@ begin
     into moved
     from changed_teams t
    where t.progress > 0 and t.status <> 'left';
-  perform internal.challenge_teams_look(moved.challenge_ids, moved.group_ids, moved.app_user_ids);
+  perform internal.challenge_teams_enqueue(moved.challenge_ids, moved.group_ids, moved.app_user_ids);
   return null;
 end $$;
 comment on function internal.tg_group_members__challenges is

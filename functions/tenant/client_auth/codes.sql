@@ -1,5 +1,5 @@
--- Passwordless sign-in: six-digit codes by mail and phone, magic links. A request looks no account up, so that neither its answer
--- nor its time tells whether there is one. Codes and tokens are made by the server; here are only their hashes.
+-- Passwordless sign-in: six-digit codes by mail and phone, magic links. A request reads no account, so that neither its response
+-- nor its duration reveals whether there is one (user enumeration). Codes and tokens are made by the server; this database stores only their hashes.
 comment on table app.user_codes is
   'One-time codes and magic links. secret_hash is the HMAC of a code under SECRETS_KEY, or the SHA-256 of a link''s token; sealed is what is to be sent,
    encrypted by the server, until it is sent. app_user_id: whose session asked for it; null for what signs in.';
@@ -10,27 +10,27 @@ language sql stable security definer set search_path = '' as $$
 $$;
 comment on function internal.has_provider is 'Whether a provider is connected and switched on; nothing of its config.';
 
-create or replace function internal.may_send(what text, address text, hourly int, daily int) returns boolean
+create or replace function internal.message_limit_take(what text, address text, hourly int, daily int) returns boolean
 language sql volatile as $$
   select internal.take_limits(json_build_array(
-           json_build_object('key', k.key || ' hour', 'max', may_send.hourly, 'seconds', 3600),
-           json_build_object('key', k.key || ' day', 'max', may_send.daily, 'seconds', 86400))) is null
-    from (select 'client ' || may_send.what || ' address ' || encode(sha256(convert_to(may_send.address, 'UTF8')), 'hex') as key) k
+           json_build_object('key', k.key || ' hour', 'max', message_limit_take.hourly, 'seconds', 3600),
+           json_build_object('key', k.key || ' day', 'max', message_limit_take.daily, 'seconds', 86400))) is null
+    from (select 'client ' || message_limit_take.what || ' address ' || encode(sha256(convert_to(message_limit_take.address, 'UTF8')), 'hex') as key) k
 $$;
-comment on function internal.may_send is
+comment on function internal.message_limit_take is
   'Counts one message against what an address gets in an hour and a day; false, and nothing counted, when either is full.';
 
-create or replace function internal.put_code(id uuid, app_user_id uuid, channel text, address text, purpose text, secret_hash text, sealed text)
+create or replace function internal.code_store(id uuid, app_user_id uuid, channel text, address text, purpose text, secret_hash text, sealed text)
 returns void
 language sql volatile as $$
   insert into app.user_codes as code (id, app_user_id, kind, channel, address, purpose, secret_hash, sealed, expires_at)
-  values (put_code.id, put_code.app_user_id, 'code', put_code.channel, put_code.address, put_code.purpose, put_code.secret_hash,
-          put_code.sealed, internal.now() + interval '10 minutes')
+  values (code_store.id, code_store.app_user_id, 'code', code_store.channel, code_store.address, code_store.purpose, code_store.secret_hash,
+          code_store.sealed, internal.now() + interval '10 minutes')
   on conflict (channel, address, purpose, app_user_id) where kind = 'code' and used_at is null do update
      set id = excluded.id, secret_hash = excluded.secret_hash, sealed = excluded.sealed, attempts = 0, sent_at = null,
          created_at = excluded.created_at, expires_at = excluded.expires_at
 $$;
-comment on function internal.put_code is 'Stores a code for 10 minutes, in the place of the one that is out for the same purpose, address and user.';
+comment on function internal.code_store is 'Stores a code for 10 minutes, in the place of the one that is out for the same purpose, address and user.';
 
 create or replace function api.auth_code_request(id uuid, channel text, address text, purpose text, secret_hash text, sealed text)
 returns api.reply
@@ -47,7 +47,7 @@ begin
     perform internal.fail(400, 'PROVIDER_NOT_CONFIGURED', 'This project has no provider of text messages.');
   end if;
   if auth_code_request.purpose <> 'sign_in' then
-    me := internal.session_holder();
+    me := internal.session_owner();
   end if;
   -- what an account is deleted with goes to the account's own address, and nowhere else
   if auth_code_request.purpose = 'delete'
@@ -55,20 +55,20 @@ begin
     return internal.reply(200, ok);
   end if;
   -- over its limit a request replaces no live code
-  if not internal.may_send(case auth_code_request.channel when 'email' then 'code' else 'phone code' end, normal,
-                           case auth_code_request.channel when 'email' then 5 else 3 end, 20) then
+  if not internal.message_limit_take(case auth_code_request.channel when 'email' then 'code' else 'phone code' end, normal,
+                                     case auth_code_request.channel when 'email' then 5 else 3 end, 20) then
     return internal.reply(200, ok);
   end if;
-  perform internal.put_code(auth_code_request.id, me.id, auth_code_request.channel, normal, auth_code_request.purpose,
-                            auth_code_request.secret_hash, auth_code_request.sealed);
+  perform internal.code_store(auth_code_request.id, me.id, auth_code_request.channel, normal, auth_code_request.purpose,
+                              auth_code_request.secret_hash, auth_code_request.sealed);
   return internal.reply(200, ok);
 end $$;
 comment on function api.auth_code_request is
-  'A new code for an address, 10 minutes, in the place of the one that is out; a trigger has it sent. 200 whatever comes of it: 5 an hour (phone: 3)
+  'A new code for an address, 10 minutes, in the place of the one that is out; a trigger queues its message. Always 200: 5 an hour (phone: 3)
    and 20 a day for each address, above that nothing happens. Refuses 400 INVALID_INPUT, PROVIDER_NOT_CONFIGURED; 401 UNAUTHORIZED for the
    purposes of a session. Supplement B1.';
 
-create or replace function internal.code_use(purpose text, channel text, address text, app_user_id uuid, secret_hash text) returns boolean
+create or replace function internal.code_consume(purpose text, channel text, address text, app_user_id uuid, secret_hash text) returns boolean
 language plpgsql volatile as $$
 declare
   code app.user_codes;
@@ -76,24 +76,24 @@ begin
   select c.* into code
     from app.user_codes c
    where c.kind = 'code' and c.used_at is null
-     and (c.channel, c.address, c.purpose) = (code_use.channel, code_use.address, code_use.purpose)
-     and c.app_user_id is not distinct from code_use.app_user_id
+     and (c.channel, c.address, c.purpose) = (code_consume.channel, code_consume.address, code_consume.purpose)
+     and c.app_user_id is not distinct from code_consume.app_user_id
      for update;
   if code.id is null or code.attempts >= 5 or code.expires_at <= internal.now() then
     return false;
   end if;
-  if code.secret_hash <> code_use.secret_hash then
+  if code.secret_hash <> code_consume.secret_hash then
     update app.user_codes c set attempts = c.attempts + 1 where c.id = code.id;
     return false;
   end if;
   update app.user_codes c set used_at = internal.now(), sealed = null where c.id = code.id;
   return true;
 end $$;
-comment on function internal.code_use is
+comment on function internal.code_consume is
   'Uses a code up: true once, for the purpose, address and user that it was made for. A wrong try counts, and the fifth locks the code; so after
    false the caller must return, not raise. Locks the code.';
 
-create or replace function internal.deletion_code_use(secret_hash text) returns boolean
+create or replace function internal.deletion_code_consume(secret_hash text) returns boolean
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   address record;
@@ -109,11 +109,11 @@ begin
      where u.id = internal.user_id() and own.address is not null
      order by own.channel
   loop
-    is_used := internal.code_use('delete', address.channel, address.address, internal.user_id(), deletion_code_use.secret_hash) or is_used;
+    is_used := internal.code_consume('delete', address.channel, address.address, internal.user_id(), deletion_code_consume.secret_hash) or is_used;
   end loop;
   return is_used;
 end $$;
-comment on function internal.deletion_code_use is
+comment on function internal.deletion_code_consume is
   'Uses a code up that the caller asked for to delete their account, by mail or phone; one that went to an address which is not theirs any more is
    no good. After false return, do not raise: the wrong try counts. Wants the user locked.';
 
@@ -150,7 +150,7 @@ begin
                           sign_in_by_email.device);
 end $$;
 comment on function internal.sign_in_by_email is
-  'Signs in whoever has just proved an address: its user, or a new one, verified. Takes an unproved account back. Wants the address locked.';
+  'Signs in the person who has just proved an address: its user, or a new one, verified. Reclaims an unproved account. The caller must hold the address lock.';
 
 create or replace function internal.sign_in_by_phone(phone text, sid uuid, refresh_hash text, device jsonb) returns api.reply
 language plpgsql volatile as $$
@@ -178,7 +178,7 @@ begin
   on conflict on constraint user_identities_unique do nothing;
   return internal.sign_in(them.id, is_new, 'phone', sign_in_by_phone.sid, sign_in_by_phone.refresh_hash, sign_in_by_phone.device);
 end $$;
-comment on function internal.sign_in_by_phone is 'Signs in whoever has just proved a number: its user, or a new one. Wants the address locked.';
+comment on function internal.sign_in_by_phone is 'Signs in the person who has just proved a number: its user, or a new one. The caller must hold the address lock.';
 
 create or replace function api.auth_code_sign_in(channel text, address text, secret_hash text, sid uuid, refresh_hash text, device jsonb default null)
 returns api.reply
@@ -191,7 +191,7 @@ begin
     perform internal.fail(400, 'PROVIDER_NOT_CONFIGURED', 'This project has no provider of text messages.');
   end if;
   perform internal.lock_address(auth_code_sign_in.channel, normal);
-  if not internal.code_use('sign_in', auth_code_sign_in.channel, normal, null, auth_code_sign_in.secret_hash) then
+  if not internal.code_consume('sign_in', auth_code_sign_in.channel, normal, null, auth_code_sign_in.secret_hash) then
     return internal.wrong_code();
   end if;
   if auth_code_sign_in.channel = 'email' then
@@ -213,7 +213,7 @@ begin
   if not internal.is_email(btrim(auth_magic_link_request.email)) then
     perform internal.invalid('email', 'must be a mail address', 'INVALID_INPUT');
   end if;
-  if internal.may_send('magic link', normal, 5, 20) then
+  if internal.message_limit_take('magic link', normal, 5, 20) then
     insert into app.user_codes (id, kind, channel, address, purpose, secret_hash, sealed, expires_at)
     values (auth_magic_link_request.id, 'magic_link', 'email', normal, 'sign_in', auth_magic_link_request.secret_hash,
             auth_magic_link_request.sealed, internal.now() + interval '15 minutes');
@@ -221,7 +221,7 @@ begin
   return internal.reply(200, '{"ok": true}');
 end $$;
 comment on function api.auth_magic_link_request is
-  'A new link for an address, 15 minutes; those that are out stay good. 200 whatever comes of it: 5 an hour and 20 a day for each address, above
+  'A new link for an address, 15 minutes; earlier links stay valid. Always 200: 5 an hour and 20 a day for each address, above
    that nothing happens. Refuses 400 INVALID_INPUT.';
 
 create or replace function api.auth_magic_link_verify(token_hash text, sid uuid, refresh_hash text, device jsonb default null) returns api.reply

@@ -1,4 +1,4 @@
--- Linking and unlinking the ways to sign in. Whoever holds the session decides; what is linked must be proved.
+-- Linking and unlinking of identities. The session's user decides; a linked identity must be proved.
 create or replace function internal.fail_in_use() returns void
 language plpgsql volatile as $$
 begin
@@ -23,8 +23,8 @@ declare
   me app.users;
 begin
   perform internal.lock_address('email', normal);
-  me := internal.session_holder();
-  if not internal.code_use('link', 'email', normal, me.id, auth_link_email.secret_hash) then
+  me := internal.session_owner();
+  if not internal.code_consume('link', 'email', normal, me.id, auth_link_email.secret_hash) then
     return internal.wrong_code();
   end if;
   begin
@@ -36,7 +36,7 @@ begin
   values (me.id, 'email', normal)
   on conflict on constraint user_identities_unique do nothing;
   if me.email is distinct from normal or not me.email_verified then
-    perform internal.told_linked(me.id, 'email');
+    perform internal.identity_linked_notify(me.id, 'email');
   end if;
   if auth_link_email.password_hash is not null then
     perform internal.set_password(me, auth_link_email.password_hash, auth_link_email.checked_hash);
@@ -54,8 +54,8 @@ declare
   me app.users;
 begin
   perform internal.lock_address('phone', normal);
-  me := internal.session_holder();
-  if not internal.code_use('link', 'phone', normal, me.id, auth_link_phone.secret_hash) then
+  me := internal.session_owner();
+  if not internal.code_consume('link', 'phone', normal, me.id, auth_link_phone.secret_hash) then
     return internal.wrong_code();
   end if;
   begin
@@ -67,7 +67,7 @@ begin
   values (me.id, 'phone', normal)
   on conflict on constraint user_identities_unique do nothing;
   if me.phone is distinct from normal or not me.phone_verified then
-    perform internal.told_linked(me.id, 'phone');
+    perform internal.identity_linked_notify(me.id, 'phone');
   end if;
   return internal.linked_reply();
 end $$;
@@ -83,12 +83,12 @@ declare
   owner_id uuid;
 begin
   perform internal.lock_identity(auth_link_social.provider, auth_link_social.provider_id);
-  me := internal.session_holder();
+  me := internal.session_owner();
   insert into app.user_identities as mine (app_user_id, provider, provider_id)
   values (me.id, auth_link_social.provider, auth_link_social.provider_id)
   on conflict on constraint user_identities_unique do nothing;
   if found then
-    perform internal.told_linked(me.id, auth_link_social.provider);
+    perform internal.identity_linked_notify(me.id, auth_link_social.provider);
   else
     select i.app_user_id into owner_id
       from app.user_identities i
@@ -114,7 +114,7 @@ comment on function api.auth_link_social is
 create or replace function api.auth_link_password(password_hash text, checked_hash text default null) returns api.reply
 language plpgsql volatile as $$
 begin
-  perform internal.set_password(internal.session_holder(), auth_link_password.password_hash, auth_link_password.checked_hash);
+  perform internal.set_password(internal.session_owner(), auth_link_password.password_hash, auth_link_password.checked_hash);
   return internal.linked_reply();
 end $$;
 comment on function api.auth_link_password is 'Sets a password; sessions stay. Refuses 400 INVALID_INPUT, 401 UNAUTHORIZED. Locks the user. Supplement B1.';
@@ -122,7 +122,7 @@ comment on function api.auth_link_password is 'Sets a password; sessions stay. R
 create or replace function api.auth_unlink(provider text, provider_id text default null) returns api.reply
 language plpgsql volatile as $$
 declare
-  me constant app.users := internal.session_holder();
+  me constant app.users := internal.session_owner();
   social constant text[] := array(select i.provider_id from app.user_identities i
                                    where i.app_user_id = me.id and i.provider not in ('email', 'phone')
                                      and i.provider = auth_unlink.provider
@@ -171,7 +171,7 @@ begin
           or i.provider = 'phone' and i.provider_id is distinct from new.phone);
   return null;
 end $$;
-comment on function internal.tg_users__identities is 'A way to sign in by an address goes with the address, whoever changes it.';
+comment on function internal.tg_users__identities is 'When a user''s address is removed or replaced, by any writer, deletes its identity.';
 
 create or replace trigger tg_users__identities
   after update of email, phone on app.users

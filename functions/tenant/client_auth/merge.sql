@@ -1,4 +1,4 @@
--- Two users become one. What each table does is said in internal.user_data.on_merge: 'move' and 'union by source' move rows, and
+-- Two users become one. internal.user_data.on_merge declares what happens to each table: 'move' and 'union by source' move rows, and
 -- those that would break a unique rule stay behind; 'keep survivor', 'end' and 'with <table>' leave them to the deletion; anything
 -- else is done by the table's own area, in a function internal.merge__<section>(survivor uuid, other uuid) returns int.
 create or replace function internal.merge_rows(table_name text, user_column text, survivor uuid, other uuid) returns int
@@ -107,7 +107,7 @@ begin
     perform internal.fail(409, 'MERGE_NOT_ALLOWED', 'A user cannot be merged into themselves.');
   end if;
   perform from app.users u where u.id in (internal.user_id(), auth_merge.from_user_id) order by u.id for update;
-  me := internal.session_holder();
+  me := internal.session_owner();
   -- also where the token said nothing: then both are null
   if not exists (select from app.user_sessions s
                    join app.users u on u.id = s.app_user_id

@@ -1,4 +1,4 @@
--- What is sent: a code or a link is queued in the transaction that makes it, and carried by workers.
+-- Messages of sign-in: a code or link is queued in the transaction that creates it, and sent by workers.
 create or replace function internal.tg_user_codes__send() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin

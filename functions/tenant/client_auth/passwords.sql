@@ -1,20 +1,20 @@
--- Sign-in by what needs no proof from outside: an anonymous id, an address with a password.
+-- Sign-in without a message or identity provider: by an anonymous id, or by an address with a password.
 create or replace function api.auth_anonymous(sid uuid, refresh_hash text, anonymous_id text default null, device jsonb default null)
 returns api.reply
 language plpgsql volatile as $$
 declare
-  wished constant text := coalesce(auth_anonymous.anonymous_id, 'anon_' || translate(internal.new_id()::text || gen_random_uuid(), '-', ''));
+  requested constant text := coalesce(auth_anonymous.anonymous_id, 'anon_' || translate(internal.new_id()::text || gen_random_uuid(), '-', ''));
   user_id uuid;
   is_new boolean;
 begin
   insert into app.users (anonymous_id, display_name)
-  values (wished, internal.generated_name())
+  values (requested, internal.generated_name())
   on conflict on constraint users_anonymous_id_unique do nothing
   returning id into user_id;
   is_new := user_id is not null;
   if not is_new then
     -- locked against new rows that refer to the user, so that an identity which is being linked is waited for and seen
-    select u.id into user_id from app.users u where u.anonymous_id = wished for update;
+    select u.id into user_id from app.users u where u.anonymous_id = requested for update;
     if user_id is null or internal.has_identity(user_id) then
       perform internal.fail(401, 'UNAUTHORIZED', 'This anonymous id does not sign in any more.');
     end if;
@@ -45,7 +45,7 @@ begin
     perform internal.fail(409, 'EMAIL_EXISTS', 'This address is in use.', '{"field": "email"}');
   end if;
   insert into app.user_passwords (app_user_id, password_hash) values (user_id, auth_email_signup.password_hash);
-  -- says that somebody claims the address; until it is proved, whoever proves it takes the account
+  -- stores that the address is claimed; until it is proved, the person who proves it gets the account
   insert into app.user_identities (app_user_id, provider, provider_id)
   values (user_id, 'email', internal.email_normal(auth_email_signup.email));
   return internal.sign_in(user_id, true, 'email', auth_email_signup.sid, auth_email_signup.refresh_hash, auth_email_signup.device);
@@ -66,7 +66,7 @@ create or replace function api.auth_email_login(sid uuid, refresh_hash text, use
 returns api.reply
 language plpgsql volatile as $$
 begin
-  -- the password may have changed, or gone with an account that was taken back, while it was being checked
+  -- the password may have changed, or been deleted with a reclaimed account, while it was being checked
   perform from app.users u where u.id = auth_email_login.user_id for update;
   perform from app.user_passwords p
     where p.app_user_id = auth_email_login.user_id and p.password_hash = auth_email_login.password_hash;
@@ -82,7 +82,7 @@ comment on function api.auth_email_login is
 create or replace function api.auth_password_state() returns api.reply
 language plpgsql volatile as $$
 declare
-  me constant app.users := internal.session_holder();
+  me constant app.users := internal.session_owner();
 begin
   return internal.reply(200, json_build_object(
     'password_hash', (select p.password_hash from app.user_passwords p where p.app_user_id = me.id),
@@ -107,7 +107,7 @@ begin
   values ((set_password.me).id, set_password.password_hash, internal.now())
   on conflict (app_user_id) do update set password_hash = excluded.password_hash, updated_at = excluded.updated_at;
   if stored is null then
-    perform internal.told_linked((set_password.me).id, 'password');
+    perform internal.identity_linked_notify((set_password.me).id, 'password');
   end if;
 end $$;
 comment on function internal.set_password is
@@ -116,7 +116,7 @@ comment on function internal.set_password is
 create or replace function api.auth_password_set(password_hash text, checked_hash text default null) returns api.reply
 language plpgsql volatile as $$
 declare
-  me constant app.users := internal.session_holder();
+  me constant app.users := internal.session_owner();
 begin
   perform internal.set_password(me, auth_password_set.password_hash, auth_password_set.checked_hash);
   perform internal.end_sessions(me.id, 'password', internal.session_id());

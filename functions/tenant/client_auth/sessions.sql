@@ -1,12 +1,12 @@
 -- Sign-in of end users. These functions run as app_auth, the one role that reads password hashes. Tokens are made and signed
 -- by the server; only the hash of a refresh token comes here.
 --
--- Whoever changes how a user signs in locks in this order, so that two of them never wait for each other: an identity of a
+-- Lock order of every function that changes how a user signs in, so that two of them never deadlock: an identity of a
 -- provider, an address, a code or link to sign in with, the user's row, the codes that their session asked for, the rest.
 
 create or replace function internal.lock_address(channel text, address text) returns void
 language sql volatile as $$
-  select pg_advisory_xact_lock(hashtextextended('address ' || lock_address.channel || ' ' || lock_address.address, 0))
+  select internal.advisory_lock('address', lock_address.channel || ' ' || lock_address.address)
 $$;
 comment on function internal.lock_address is 'One at a time proves an address, or makes a user of it. Held to the end of the transaction.';
 
@@ -76,28 +76,28 @@ end $$;
 comment on function internal.end_sessions is 'Ends the sessions of a user, all but one if it is named, and has the servers forget the user. Locks the sessions
    in the order of their ids.';
 
-create or replace function internal.session_lives() returns boolean
+create or replace function internal.session_is_active() returns boolean
 language sql stable security definer set search_path = '' as $$
   select exists (select from app.user_sessions s
                    join app.users u on u.id = s.app_user_id
                   where s.id = internal.session_id() and s.app_user_id = internal.user_id()
                     and s.ended_at is null and s.expires_at > internal.now() and not u.is_banned)
 $$;
-comment on function internal.session_lives is 'Whether the session that calls has not ended, and its user is not banned.';
+comment on function internal.session_is_active is 'Whether the session that calls has not ended, and its user is not banned.';
 
-create or replace function internal.session_holder() returns app.users
+create or replace function internal.session_owner() returns app.users
 language plpgsql volatile as $$
 declare
   me app.users;
 begin
   select u.* into me from app.users u where u.id = internal.user_id() for update;
   -- servers know a session for some seconds after it has ended: what changes an account asks again, behind the lock
-  if me.id is null or not internal.session_lives() then
+  if me.id is null or not internal.session_is_active() then
     perform internal.fail(401, 'UNAUTHORIZED', 'The session has ended.');
   end if;
   return me;
 end $$;
-comment on function internal.session_holder is
+comment on function internal.session_owner is
   'The user whose session calls, their row locked. Refuses 401 UNAUTHORIZED where the session does not live any more.';
 
 create or replace function internal.check_session() returns void
@@ -107,14 +107,14 @@ begin
     return;
   end if;
   perform from app.users u where u.id = internal.user_id() for key share;
-  -- of a user who has gone, whoever calls this has words of their own
-  if found and not internal.session_lives() then
+  -- if the user was deleted, the caller raises its own error
+  if found and not internal.session_is_active() then
     perform internal.fail(401, 'UNAUTHORIZED', 'The session has ended.');
   end if;
 end $$;
 comment on function internal.check_session is
   'For what stays with an account and must not slip in behind a take-over, such as a device: refuses 401 UNAUTHORIZED where the session that calls does
-   not live any more; a server key has none. Locks the user, shared with whoever does the same, against take-over and deletion.';
+   active any more; a server key has none. Takes a shared lock on the user, against reclaiming and deletion.';
 
 create or replace function internal.session_is_young() returns boolean
 language sql stable security definer set search_path = '' as $$
@@ -162,7 +162,7 @@ declare
   ended uuid;
 begin
   if auth_logout."all" then
-    perform internal.end_sessions((internal.session_holder()).id, 'logout');
+    perform internal.end_sessions((internal.session_owner()).id, 'logout');
   end if;
   update app.user_sessions s
      set ended_at = internal.now(), end_reason = 'logout'
@@ -185,29 +185,35 @@ language sql stable as $$
 $$;
 comment on function api.auth_session is 'Whether the tokens of a session still work.';
 
+create or replace function internal.auth_session_json(s app.user_sessions) returns json
+language sql stable as $$
+  select json_build_object(
+    'id', (auth_session_json.s).id, 'created_at', internal.iso((auth_session_json.s).signed_in_at),
+    'last_used_at', internal.iso((auth_session_json.s).last_used_at), 'platform', (auth_session_json.s).platform,
+    'app_version', (auth_session_json.s).app_version, 'ip_country', (auth_session_json.s).ip_country,
+    'current', (auth_session_json.s).id = internal.session_id())
+$$;
+comment on function internal.auth_session_json is 'A session as its user sees it.';
+
+create or replace function internal.is_auth_session_live(s app.user_sessions) returns boolean
+language sql stable as $$
+  select (is_auth_session_live.s).ended_at is null and (is_auth_session_live.s).expires_at > internal.now()
+$$;
+comment on function internal.is_auth_session_live is 'Whether a session has neither ended nor expired.';
+
+select internal.list_declare('auth_sessions_page', null::app.user_sessions, 'auth_session_json', '{signed_in_at,id}', required => '{app_user_id}',
+                             condition => 'is_auth_session_live');
+
 create or replace function api.auth_sessions(page_offset int default 0, page_limit int default 50) returns api.reply
 language sql stable as $$
-  select internal.reply_page(
-    (select json_agg(json_build_object(
-              'id', l.id, 'created_at', internal.iso(l.signed_in_at), 'last_used_at', internal.iso(l.last_used_at),
-              'platform', l.platform, 'app_version', l.app_version, 'ip_country', l.ip_country,
-              'current', l.id = internal.session_id())
-              order by l.signed_in_at desc, l.id desc)
-       from (select s.*
-               from app.user_sessions s
-              where s.app_user_id = internal.user_id() and s.ended_at is null and s.expires_at > internal.now()
-              order by s.signed_in_at desc, s.id desc
-              limit auth_sessions.page_limit offset auth_sessions.page_offset) l),
-    (select count(*) from app.user_sessions s
-      where s.app_user_id = internal.user_id() and s.ended_at is null and s.expires_at > internal.now()),
-    auth_sessions.page_offset, auth_sessions.page_limit)
+  select internal.auth_sessions_page(internal.user_id(), auth_sessions.page_offset, auth_sessions.page_limit)
 $$;
 comment on function api.auth_sessions is 'The caller''s live sessions, newest first. Supplement B2.';
 
 create or replace function api.auth_session_end(session_id uuid) returns api.reply
 language plpgsql volatile as $$
 declare
-  me constant app.users := internal.session_holder();
+  me constant app.users := internal.session_owner();
   ended uuid;
 begin
   update app.user_sessions s
@@ -215,17 +221,15 @@ begin
    where s.id = auth_session_end.session_id and s.app_user_id = me.id
      and s.ended_at is null and s.expires_at > internal.now()
   returning s.id into ended;
-  if ended is null then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such session.');
-  end if;
+  perform internal.check_found(ended is not null, 'session');
   perform internal.changed('session:' || ended);
-  return internal.reply(200, '{"deleted": true}');
+  return internal.reply_deleted();
 end $$;
 comment on function api.auth_session_end is 'Ends one of the caller''s live sessions, also the one that calls. Refuses 401 UNAUTHORIZED, 404 NOT_FOUND. Locks the user. Supplement B2.';
 
-create or replace function internal.forget__client_auth() returns void
+create or replace function internal.purge__client_auth() returns void
 language sql volatile as $$
   delete from app.user_codes c where c.expires_at < internal.now() - interval '1 day';
   delete from app.user_sessions s where least(s.expires_at, s.ended_at) < internal.now() - interval '30 days';
 $$;
-comment on function internal.forget__client_auth is 'Daily: codes and links a day after they expired, sessions 30 days after their end.';
+comment on function internal.purge__client_auth is 'Daily: codes and links a day after they expired, sessions 30 days after their end.';

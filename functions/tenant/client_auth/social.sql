@@ -1,19 +1,19 @@
--- Sign-in with an identity token. The server has verified it; what comes here is what it says.
+-- Sign-in with an identity token (OpenID Connect). The server has verified it and passes its claims.
 create or replace function internal.lock_identity(provider text, provider_id text) returns void
 language sql volatile as $$
-  select pg_advisory_xact_lock(hashtextextended('identity ' || lock_identity.provider || ' ' || lock_identity.provider_id, 0))
+  select internal.advisory_lock('identity', lock_identity.provider || ' ' || lock_identity.provider_id)
 $$;
 comment on function internal.lock_identity is 'One at a time signs in with, links or unlinks an identity of a provider. Held to the end of the transaction.';
 
-create or replace function internal.told_linked(app_user_id uuid, provider text) returns void
+create or replace function internal.identity_linked_notify(app_user_id uuid, provider text) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   if internal.caller() not in ('sign_in', 'user') then
     raise exception 'identities are linked by sign-in, not by %', internal.caller();
   end if;
-  perform internal.emit(told_linked.app_user_id, 'svc.user.identity_linked', jsonb_build_object('provider', told_linked.provider));
+  perform internal.emit(identity_linked_notify.app_user_id, 'svc.user.identity_linked', jsonb_build_object('provider', identity_linked_notify.provider));
 end $$;
-comment on function internal.told_linked is 'Emits svc.user.identity_linked.';
+comment on function internal.identity_linked_notify is 'Emits svc.user.identity_linked.';
 
 create or replace function internal.user_of_identity(provider text, provider_id text) returns app.users
 language plpgsql volatile as $$
@@ -76,7 +76,7 @@ begin
   values (them.id, auth_social.provider, auth_social.provider_id)
   on conflict on constraint user_identities_unique do nothing;
   if found and not is_new then
-    perform internal.told_linked(them.id, auth_social.provider);
+    perform internal.identity_linked_notify(them.id, auth_social.provider);
   end if;
   return internal.sign_in(them.id, is_new, auth_social.provider, auth_social.sid, auth_social.refresh_hash, auth_social.device);
 end $$;

@@ -1,5 +1,5 @@
--- Anybody can sign up with anybody's address. Until the address is proved, the account is a claim; whoever proves it from
--- anywhere but the account's own session takes it, and nothing of the claimant's stays.
+-- Account pre-hijacking: anybody can sign up with anybody's address. Until the address is proved, the account is a claim; the person who proves it from
+-- anywhere but the account's own session gets it, and nothing that the claimant attached remains.
 create or replace function internal.is_claimed(them app.users) returns boolean
 language sql stable as $$
   -- the identity stays when the password is unlinked: an account with the claim and a social link alone is no less taken
@@ -11,7 +11,7 @@ $$;
 comment on function internal.is_claimed is
   'Whether a user came by their email without proof. One that an administrator set is not claimed, unless there is a password.';
 
-create or replace function internal.take_back(app_user_id uuid) returns void
+create or replace function internal.account_reclaim(app_user_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   claimed text;
@@ -20,32 +20,32 @@ begin
   if internal.caller() <> 'sign_in' then
     raise exception 'accounts are taken back by proof of their address, not by %', internal.caller();
   end if;
-  select u.email into claimed from app.users u where u.id = take_back.app_user_id for update;
-  delete from app.user_passwords p where p.app_user_id = take_back.app_user_id;
-  delete from app.user_identities i where i.app_user_id = take_back.app_user_id and i.provider <> 'email';
+  select u.email into claimed from app.users u where u.id = account_reclaim.app_user_id for update;
+  delete from app.user_passwords p where p.app_user_id = account_reclaim.app_user_id;
+  delete from app.user_identities i where i.app_user_id = account_reclaim.app_user_id and i.provider <> 'email';
   update app.users u
      set phone = null, phone_verified = false, anonymous_id = null, updated_at = internal.now()
-   where u.id = take_back.app_user_id;
-  perform internal.end_sessions(take_back.app_user_id, 'taken_back');
-  delete from app.user_codes c where c.app_user_id = take_back.app_user_id and c.used_at is null;
+   where u.id = account_reclaim.app_user_id;
+  perform internal.end_sessions(account_reclaim.app_user_id, 'taken_back');
+  delete from app.user_codes c where c.app_user_id = account_reclaim.app_user_id and c.used_at is null;
   delete from app.user_codes c where (c.channel, c.address) = ('email', claimed) and c.used_at is null;
   for part in
     select p.proname from pg_catalog.pg_proc p
-     where p.pronamespace = 'internal'::regnamespace and p.proname like 'take\_back\_\_%' and p.proargtypes = '2950'::oidvector
+     where p.pronamespace = 'internal'::regnamespace and p.proname like 'account\_reclaim\_\_%' and p.proargtypes = '2950'::oidvector
      order by p.proname
   loop
-    execute format('select internal.%I($1)', part) using take_back.app_user_id;
+    execute format('select internal.%I($1)', part) using account_reclaim.app_user_id;
   end loop;
 end $$;
-comment on function internal.take_back is
+comment on function internal.account_reclaim is
   'Removes from an account all that was attached before its address was proved: password, sessions, phone, providers, anonymous id, open codes; and
-   what other areas attach: each function internal.take_back__<area>(app_user_id uuid) is called. Locks the user.';
+   what other areas attach: each function internal.account_reclaim__<area>(app_user_id uuid) is called. Locks the user.';
 
 create or replace function internal.email_proved_elsewhere(them app.users) returns void
 language plpgsql volatile as $$
 begin
   if internal.is_claimed(email_proved_elsewhere.them) then
-    perform internal.take_back((email_proved_elsewhere.them).id);
+    perform internal.account_reclaim((email_proved_elsewhere.them).id);
   end if;
   update app.users u set email_verified = true, updated_at = internal.now() where u.id = (email_proved_elsewhere.them).id;
 end $$;

@@ -1,4 +1,4 @@
--- Who changed which definition, in the audit trail.
+-- Audit rows for changes of definitions.
 create or replace trigger tg_collections__audit
   after insert or update or delete on app.collections
   for each row execute function internal.tg_audit('collections');

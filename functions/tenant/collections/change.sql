@@ -1,4 +1,4 @@
--- Changes of a collection and its columns. The new state is read as if it were sent whole, and compared with what is there.
+-- Changes of a collection and its columns. The new state is parsed like a whole definition, and compared with the stored one.
 
 create or replace function internal.collection_lock(name text) returns app.collections
 language plpgsql volatile security definer set search_path = '' as $$
@@ -9,9 +9,7 @@ begin
   perform set_config('lock_timeout', '5s', true);
   -- not against what refers to it: an insert that keeps an Idempotency-Key has locked the table, and would wait for who waits for the table
   select k.* into c from app.collections k where k.name = collection_lock.name for no key update;
-  if c.id is null then
-    perform internal.fail(404, 'COLLECTION_NOT_FOUND', 'There is no such collection.');
-  end if;
+  perform internal.check_found(c.id is not null, 'collection', 'COLLECTION_NOT_FOUND');
   return c;
 end $$;
 comment on function internal.collection_lock is
@@ -48,7 +46,7 @@ begin
   c.write_policy := coalesce(collection_update.patch ->> 'write_policy', c.write_policy);
   c.sync := internal.collection_flag(collection_update.patch, 'sync', c.sync, '');
   c.realtime := internal.collection_flag(collection_update.patch, 'realtime', c.realtime, '');
-  perform internal.collection_policies_check(c);
+  perform internal.collection_policies_check(c, before);
 
   if c.description is distinct from before.description then
     statements := array[format('comment on table collections.%I is %L', c.name, coalesce(c.description, 'A collection of the project''s own.'))];
@@ -69,7 +67,7 @@ begin
   return internal.collection_json(internal.collection_changed(c.id));
 end $$;
 comment on function internal.collection_update is
-  'Changes description, policies, sync and realtime; policies are made anew. With dry_run the plan. Refuses 404 COLLECTION_NOT_FOUND,
+  'Changes description, policies, sync and realtime; policies are created again. With dry_run the plan. Refuses 404 COLLECTION_NOT_FOUND,
    409 OWNER_SCOPE_IMMUTABLE, 400 INVALID_POLICY, VALIDATION_ERROR.';
 
 create or replace function internal.collection_drop(name text, confirm text, dry_run boolean) returns json
@@ -141,10 +139,11 @@ begin
      or exists (select from pg_catalog.pg_attribute a
                  where a.attrelid = to_regclass(format('collections.%I', c.name)) and a.attname = k.name and not a.attisdropped) then
     perform internal.fail(409, 'CONFLICT', 'A column with this name exists.', '{"field": "name"}');
-  elsif (select count(*) from app.collection_columns o where o.collection_id = c.id) >= 100 then
-    perform internal.fail(409, 'COLUMN_LIMIT_REACHED', 'A collection has at most 100 columns.', '{"limit": 100}');
-  elsif k.is_unique then
-    perform internal.collection_index_room(c.id);
+  end if;
+  perform internal.check_limit((select count(*) from app.collection_columns o where o.collection_id = c.id), 100,
+                               'A collection has at most 100 columns.', 'COLUMN_LIMIT_REACHED');
+  if k.is_unique then
+    perform internal.collection_index_limit_check(c.id);
   end if;
 
   -- what the rows that are there get
@@ -201,9 +200,7 @@ declare
   k app.collection_columns;
 begin
   select o.* into k from app.collection_columns o where o.collection_id = (collection_column_find.c).id and o.name = collection_column_find.col;
-  if k.id is null then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such column.');
-  end if;
+  perform internal.check_found(k.id is not null, 'column');
   return k;
 end $$;
 comment on function internal.collection_column_find is 'A column by its name. Refuses 404 NOT_FOUND. Granted to nobody.';
@@ -219,7 +216,7 @@ declare
   rows constant bigint := internal.collection_rows_estimate(c.name);
   statements text[];
 begin
-  -- triggers that look at the column would hold it
+  -- triggers that refer to the column would prevent its drop
   statements := case when k.references_collection_id is not null
                      then array[format('drop trigger if exists collection_references_moved on collections.%I', c.name),
                                 format('drop trigger if exists collection_references_in on collections.%I', c.name)] else '{}' end

@@ -98,7 +98,7 @@ language sql stable as $$
    where not exists (select from internal.collection_column_rules('', collection_rules_added.before, '*') o
                       where (o.rule, o.expression) = (n.rule, n.expression))
 $$;
-comment on function internal.collection_rules_added is 'The rules of a column that it did not have before in these words; turned round, those that are gone.';
+comment on function internal.collection_rules_added is 'The rules of a column that differ from its former rules; with the arguments swapped, those that were removed.';
 
 create or replace function internal.collection_rules_fit(c app.collections, before app.collection_columns, after app.collection_columns, changes text) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -147,7 +147,7 @@ begin
   end if;
 end $$;
 comment on function internal.collection_type_may_change is
-  'Refuses 409 UNSAFE_TYPE_CHANGE for a change that could lose something, 409 CONFLICT where an index stands in the way. Granted to nobody.';
+  'Refuses 409 UNSAFE_TYPE_CHANGE for a change that could lose something, 409 CONFLICT where an index prevents it. Granted to nobody.';
 
 create or replace function internal.collection_column_change(name text, col text, patch json, dry_run boolean) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -180,7 +180,7 @@ begin
 end $$;
 comment on function internal.collection_column_change is
   'Changes a column in place, without loss. With dry_run the plan. Refuses 404 COLLECTION_NOT_FOUND, NOT_FOUND, 400 VALIDATION_ERROR, RESERVED_NAME,
-   409 CONFLICT, DEFAULT_REQUIRED, UNSAFE_TYPE_CHANGE. Locks the table, for as long as a new type needs to write it anew.';
+   409 CONFLICT, DEFAULT_REQUIRED, UNSAFE_TYPE_CHANGE. Locks the table, for as long as a new type needs to rewrite it.';
 
 create or replace function internal.collection_column_plan(c app.collections, before app.collection_columns, after app.collection_columns,
   out statements text[], out rewrites_table boolean, out rows bigint, out estimated_ms bigint, out warnings text[])
@@ -251,7 +251,7 @@ begin
     statements := statements || format('alter table %s alter column %I drop not null', tab, new_name);
   end if;
   if (collection_column_plan.before).nullable <> (collection_column_plan.after).nullable and (collection_column_plan.after).on_delete = 'restrict' then
-    -- what becomes of the row when a user goes with what it refers to
+    -- what happens to the row when the deletion of a user deletes what it refers to
     statements := statements || format('alter table %s drop constraint if exists %I', tab,
                                        internal.collection_object_name((collection_column_plan.c).name, new_name, 'fkey'))
       || array(select r.statement

@@ -1,5 +1,5 @@
 -- The compiler of collections: a request becomes one parameterised statement. Identifiers come from the catalog through %I, values are
--- parameters. Two requests of the same shape give the same text, so that the server keeps it and sends only values; whoever adds a word that
+-- parameters. Two requests of the same shape give the same text, so that the server caches it and sends only values. If you add a keyword that
 -- changes the text names it in the shape too (server/routes/collections/shapes.ts).
 
 create or replace function internal.collection_compile(kind text, collection text, request json, style text default 'array') returns jsonb
@@ -92,4 +92,4 @@ begin
     using internal.collection_values(compiled -> 'params', collection_run.request);
 end $$;
 comment on function internal.collection_run is
-  'Compiles and runs a request inside SQL, planned anew each time: for transactions, and where speed does not matter. status 0: nothing was written.';
+  'Compiles and runs a request inside SQL, planned each time: for transactions, and where speed does not matter. status 0: nothing was written.';

@@ -1,5 +1,5 @@
--- Filters (supplement 0.8) to SQL. internal.filter_truth says the same of one row as JSON; test/collections-filters.test.ts holds the two
--- against each other on random trees.
+-- Filters (supplement 0.8) to SQL. internal.filter_truth evaluates the same filter on one row as JSON; test/collections-filters.test.ts compares the two
+-- on random trees.
 
 create or replace function internal.collection_filter_sql(definition jsonb, filter jsonb, path jsonb, alias text, is_positive boolean,
                                                           inout params jsonb, out sql text)
@@ -174,7 +174,7 @@ begin
     end
   end;
 end $$;
-comment on function internal.collection_compare_sql is 'A column against the parameter that stands at path, under an operator that suits it.';
+comment on function internal.collection_compare_sql is 'The comparison of a column with the parameter at path, under an operator that its type allows.';
 
 create or replace function internal.millisecond_sql(value text, later int) returns text
 language sql immutable parallel safe

@@ -70,7 +70,7 @@ begin
                                           collection_conditions_sql.alias, params) s;
   end if;
   sql := concat_ws(' and ', in_group, shown, wanted, searched);
-  -- in the answer, for a condition on rows is not looked at where there are none
+  -- in the output, for a condition on rows is not evaluated where there are none
   status := case when gate is null then '200' else format('case when %s then 200 end', gate) end;
 end $$;
 comment on function internal.collection_conditions_sql is

@@ -16,7 +16,7 @@ comment on function internal.vector_distance is
 
 create or replace function internal.collection_vector_order_sql(definition jsonb, has_filter boolean, page_limit int) returns jsonb
 language sql stable as $$
-  -- An index of neighbours looks at a few dozen and leaves policies and filters to sort them out afterwards: whoever sees few
+  -- An approximate nearest-neighbour index reads a few dozen rows, which policies and filters reduce afterwards: a caller who sees few
   -- rows would get none. So it serves where nearly every row is everybody's, and goes on searching until enough are found.
   select case
     when (collection_vector_order_sql.definition ->> 'read' = 'public' or current_setting('role') in ('app_server', 'app_admin'))

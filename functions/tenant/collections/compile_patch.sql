@@ -35,7 +35,7 @@ begin
   patterns := jsonb_build_object('at', 'data', 'columns', internal.collection_patterns(columns));
 
   if cardinality(sets) = 0 then
-    -- no change either of what one may only look at
+    -- also reject updates of rows that the caller may only read
     sql := internal.collection_answer_sql(d, format('made as (select t.* from collections.%I t where %s and (%s))', d ->> 'name', conditions,
                                                     internal.collection_write_condition_of(d)), '200', '');
     return;

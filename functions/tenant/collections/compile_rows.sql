@@ -16,7 +16,7 @@ language sql immutable parallel safe as $$
     else collection_output_sql.expr
   end
 $$;
-comment on function internal.collection_output_sql is 'A value as it stands in JSON answers.';
+comment on function internal.collection_output_sql is 'The SQL of a value in JSON responses.';
 
 create or replace function internal.collection_select_check(definition jsonb, chosen jsonb) returns void
 language plpgsql stable as $$
@@ -72,7 +72,7 @@ language sql immutable parallel safe as $$
             from (select collection_raw_output.col ->> 'type' as type) as c) as t
 $$;
 comment on function internal.collection_raw_output is
-  'A value as it leaves Postgres for the server, which writes the JSON (server/database/rows.ts): form is how it reads the bytes, a type''s name, or json
+  'A value as it leaves Postgres for the server, which writes the JSON (server/database/row_encoder.ts): form is how it reads the bytes, a type''s name, or json
    where the text is JSON already.';
 
 create or replace function internal.collection_outputs(definition jsonb, alias text, chosen jsonb, tree jsonb)
@@ -87,7 +87,7 @@ begin
      cross join lateral (select collection_outputs.definition -> 'columns' -> o.name as col, format('%s.%I', collection_outputs.alias, o.name) as expr) c
      cross join lateral internal.collection_raw_output(c.col, c.expr) r
      where (collection_outputs.chosen is null or jsonb_array_length(collection_outputs.chosen) = 0 or collection_outputs.chosen ? o.name)
-       -- what is included under a column's own name stands in its place
+       -- an include under a column's own name replaces the column
        and not coalesce(collection_outputs.tree ? o.name, false)
      order by o.n;
   n := jsonb_array_length(collection_outputs.definition -> 'order');
@@ -131,7 +131,7 @@ language sql stable as $$
 $$;
 comment on function internal.collection_raw_sql is
   'A statement that only reads, for the server: on each row status, the version met, id, key, and the columns as they are; one row of nulls behind the version where
-   there is none. Making JSON of them costs Postgres three times what sending them does. answered is what stands in the answer where that is not the
+   there is none. Building JSON of them costs Postgres three times what sending them does. answered is the value in the response where that is not the
    collection''s rows but groups of them; distance adds a column _distance.';
 
 create or replace function internal.collection_include_refused() returns json
@@ -211,7 +211,7 @@ begin
   end loop;
   return ids;
 end $$;
-comment on function internal.collection_included_ids is 'The collections that an include tree brings in, each as often as it stands there.';
+comment on function internal.collection_included_ids is 'The collections that an include tree names, each as often as it names it.';
 
 create or replace function internal.collection_with_included(definition jsonb, include jsonb) returns jsonb
 language plpgsql stable as $$
@@ -252,7 +252,7 @@ returns text
 language sql immutable parallel safe
 return format('select %s, %s, %s, %s, pg_catalog.current_setting(''app.changed'', true), %s, %s from %s',
               collection_statement_sql.status, collection_statement_sql.body, collection_statement_sql.headers,
-              -- triggers that fire after rows were written come when all of this is read: internal.tell then speaks for itself
+              -- triggers that fire after rows were written come when all of this is read: internal.return_setting then speaks for itself
               case when collection_statement_sql.writes
                    then 'coalesce(nullif(pg_catalog.set_config(''app.is_answered'', ''on'', true), ''on''), pg_catalog.current_setting(''app.due_at'', true))'
                    else 'pg_catalog.current_setting(''app.due_at'', true)' end,
@@ -268,7 +268,7 @@ language sql stable security definer set search_path = '' as $$
     from app.collections c
    where c.id = (collection_write_condition_of.definition ->> 'id')::uuid
 $$;
-comment on function internal.collection_write_condition_of is 'What the write policy asks of a row, for the caller''s role; columns stand bare.';
+comment on function internal.collection_write_condition_of is 'What the write policy asks of a row, for the caller''s role; its columns are unqualified.';
 
 create or replace function internal.collection_group(group_id text, least_role text, is_insert boolean) returns boolean
 language plpgsql stable security definer set search_path = '' as $$
@@ -288,7 +288,9 @@ begin
   if collection_group.is_insert and is_open then
     perform internal.fail(400, 'GROUP_NOT_PRIVATE', 'Only a private group may own rows.');
   end if;
-  if internal.user_id() is not null and mine < internal.group_rank(collection_group.least_role) then
+  if internal.user_id() is not null
+     and (case when collection_group.least_role like 'role:%' then wanted not in (select internal.my_role_group_ids(substr(collection_group.least_role, 6)))
+               else mine < internal.group_rank(collection_group.least_role) end) then
     perform internal.fail(403, 'GROUP_ROLE_FORBIDDEN', 'The caller''s role in this group does not allow this.');
   end if;
   return true;
@@ -300,12 +302,13 @@ create or replace function internal.collection_group_role(definition jsonb, is_i
 language sql immutable parallel safe as $$
   select case
     when p.policy like 'member:%' then split_part(p.policy, ':', 2)
+    when p.policy like 'role:%' then p.policy
     when collection_group_role.is_insert then 'member'
     else 'viewer'
   end
     from (select collection_group_role.definition ->> case when collection_group_role.is_insert then 'write' else 'read' end as policy) as p
 $$;
-comment on function internal.collection_group_role is 'The least role in a group that reads its rows, or adds some.';
+comment on function internal.collection_group_role is 'The least rank in a group that reads its rows, or adds some; or role:<key>, the role of the project that does.';
 
 create or replace function internal.collection_group_sql(definition jsonb, request jsonb, is_insert boolean, inout params jsonb, out sql text)
 language plpgsql stable as $$

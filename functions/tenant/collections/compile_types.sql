@@ -1,4 +1,4 @@
--- Columns of collections as queries see them: which JSON a type takes and gives, and what the catalog says of a collection.
+-- Columns of collections as queries see them: the JSON form of each type, and the catalog's description of a collection.
 -- This file is the one source for it: the compiler, the check of values and the server, which tests patterns, all read it.
 
 create or replace function internal.collection_type(name text)
@@ -62,7 +62,7 @@ begin
   return null;
 end $$;
 comment on function internal.collection_value_problem is
-  'Why a JSON value is none of this type, to stand after a field''s name, or null. Whether it is in range only a cast tells. With is_text,
+  'Why a JSON value is not of this type, to follow a field''s name in a message, or null. Only a cast checks the range. With is_text,
    as in a query string, every value is a string.';
 
 -- Stable, as to_json and extract are: an immutable function that calls one is never put in the place of its call, and costs ten times as much.
@@ -123,7 +123,7 @@ return case
   when (length(like_pattern.pattern) - length(rtrim(like_pattern.pattern, '\'))) % 2 = 1 then like_pattern.pattern || '\'
   else like_pattern.pattern
 end;
-comment on function internal.like_pattern is 'A pattern that like accepts: a backslash at its end, which escapes nothing, stands for itself.';
+comment on function internal.like_pattern is 'A pattern that like accepts: a backslash at its end, which escapes nothing, is a literal backslash.';
 
 create or replace function internal.like_contains(part text) returns text
 language sql immutable parallel safe
@@ -142,9 +142,7 @@ declare
   definition jsonb;
 begin
   select c.* into found_collection from app.collections c where c.name = collection_definition.collection;
-  if found_collection.id is null then
-    perform internal.fail(404, 'COLLECTION_NOT_FOUND', 'There is no such collection.');
-  end if;
+  perform internal.check_found(found_collection.id is not null, 'collection', 'COLLECTION_NOT_FOUND');
   with columns as (
     select m.name, m.type, m.nullable, true as managed, m.n as position, null::text as referenced, null::int as dimensions, m.sql_type
       from (values ('id', 'uuid', false, -6, 'uuid'), ('user_id', 'uuid', true, -5, 'uuid'), ('group_id', 'uuid', true, -4, 'uuid'),
@@ -242,5 +240,5 @@ begin
                       jsonb_build_object('path', collection_param.path, 'type', collection_param.type) || collection_param.more);
 end $$;
 comment on function internal.collection_param is
-  'Adds a parameter: the place in the request where its value stands, and its type in SQL. sql is how the text names it. more may hold
+  'Adds a parameter: the path of its value in the request, and its type in SQL. sql is its name in the statement. more may hold
    column_type (which JSON it takes), is_array (a list travels as one array) and pattern.';

@@ -1,5 +1,5 @@
--- Writes to SQL: inserts of one row and of many, upserts, changes, deletion and restoring. Who may do it the policies say; a statement that
--- wrote nothing answers status 0, and internal.collection_explain finds out why.
+-- Writes to SQL: inserts of one row and of many, upserts, changes, deletion and restoring. Policies decide who may write; a statement that
+-- wrote nothing returns status 0, and internal.collection_explain finds the reason.
 
 create or replace function internal.collection_data_columns(definition jsonb, data jsonb, place text) returns jsonb
 language plpgsql stable as $$
@@ -52,7 +52,7 @@ language sql stable as $$
    cross join lateral internal.collection_type(rtrim(c.value ->> 'type', '[]')) t
    where t.pattern is not null
 $$;
-comment on function internal.collection_patterns is 'Which texts columns take, for the server to look at before it sends them: what does not fit is explained instead.';
+comment on function internal.collection_patterns is 'The patterns that column values must match, for the server to check before it sends them; a value that does not match is explained instead.';
 
 create or replace function internal.collection_gate_sql(definition jsonb, request jsonb, inout params jsonb, out sql text)
 language plpgsql stable as $$
@@ -276,7 +276,7 @@ begin
                       case when d ->> 'scope' = 'group' then 't.group_id = ' || coalesce(collection_conflict_sql.owning, 'r.group_id') end,
                       (select string_agg(format('t.%1$I = r.%1$I', c.name), ' and ')
                          from unnest(columns) as c (name) where c.name not in ('user_id', 'group_id'))),
-    -- among those that the index covers; its columns stand bare
+    -- among those that the index covers; its columns are unqualified
     'rows', format('(select * from collections.%I where %s)', d ->> 'name', predicate));
 end $$;
 comment on function internal.collection_conflict_sql is

@@ -1,4 +1,4 @@
--- Why a compiled statement failed, or wrote nothing. The hot path trusts the request; only when Postgres objects are its values looked at
+-- Why a compiled statement failed, or wrote nothing. The hot path trusts the request; only after an error of Postgres are its values checked
 -- one by one, so that the refusal names what is wrong.
 
 create or replace function internal.collection_cast_problem(value text, type text) returns boolean
@@ -189,7 +189,7 @@ begin
 end $$;
 comment on function internal.collection_policy_refusal is
   'Refuses what row-level security let nobody do (is_certain: it said so): 403 GROUP_ROLE_FORBIDDEN in a group, 403 FORBIDDEN where a DBA''s own
-   policies stand beside ours. Returns when neither can be.';
+   policies exist beside ours. Returns when neither can be.';
 
 create or replace function internal.collection_trigger_refusal(definition jsonb, command text) returns void
 language plpgsql volatile as $$
@@ -209,17 +209,27 @@ end $$;
 comment on function internal.collection_trigger_refusal is
   'Refuses what a DBA''s own trigger kept from being written without a word: 403 FORBIDDEN. Returns when there is none that could.';
 
+create or replace function internal.collection_role_missing(definition jsonb) returns boolean
+language sql stable as $$
+  select collection_role_missing.definition ->> 'scope' = 'user' and current_setting('role') = 'app_user'
+     and exists (select from unnest(array[collection_role_missing.definition ->> 'read', collection_role_missing.definition ->> 'write']) p (policy)
+                  where p.policy like 'role:%' and not internal.has_role(substr(p.policy, 6)))
+$$;
+comment on function internal.collection_role_missing is 'Whether a policy of a collection of users asks for a role that the caller does not have.';
+
 create or replace function internal.collection_explain_error(kind text, definition jsonb, request json, error json) returns api.reply
 language plpgsql volatile as $$
 declare
   state constant text := collection_explain_error.error ->> 'code';
 begin
   if state = '23505' and collection_explain_error.error ->> 'constraint' = 'collection_keys_pkey' then
-    -- whoever held the key has let it go since: try again
+    -- the transaction that held the key has rolled back since: try again
     return row(0, '{}', null)::api.reply;
   end if;
   if state like '23%' then
     perform internal.collection_constraint_refusal(collection_explain_error.definition ->> 'name', collection_explain_error.error);
+  elsif state = '42501' and internal.collection_role_missing(collection_explain_error.definition) then
+    perform internal.fail(403, 'FORBIDDEN', 'The caller does not have the role that this collection requires.');
   elsif state = '42501' and coalesce(collection_explain_error.request ->> 'on_conflict', 'error') <> 'error' then
     perform internal.fail(409, 'CONFLICT', 'A row with these values exists.');
   elsif state = '42501' then
@@ -262,7 +272,7 @@ begin
         -- it came while we looked: meet it
         return row(0, '{}', null)::api.reply;
       end if;
-      -- whose row it is, is not told
+      -- the owner of the row is not revealed
       perform internal.fail(409, 'CONFLICT', 'A row with these values exists.');
     end if;
     perform internal.collection_trigger_refusal(d, 'insert');
@@ -353,7 +363,7 @@ $$;
 comment on function api.collection_explain is
   'For the server, after a statement failed or wrote nothing. Status 0: try again. -1: a defect. Refuses what internal.collection_explain refuses.';
 
-create or replace function internal.forget__collections() returns void
+create or replace function internal.purge__collections() returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   name text;
@@ -367,5 +377,8 @@ begin
     end;
   end loop;
   delete from app.collection_keys k where k.created_at < internal.now() - interval '30 days';
+  -- rows that were staged for an import that a client left half-sent, or that was cancelled before it began
+  delete from app.collection_imports i where i.created_at < internal.now() - interval '7 days';
 end $$;
-comment on function internal.forget__collections is 'Removes rows that were deleted 30 days ago, and Idempotency-Keys as old.';
+comment on function internal.purge__collections is
+  'Removes rows that were deleted 30 days ago, Idempotency-Keys as old, and rows that were staged for an import a week ago.';

@@ -32,7 +32,7 @@ begin
         from json_array_elements(value) with ordinality as e (element, n)));
   end if;
   if op in ('like', 'ilike') and (length(value #>> '{}') - length(rtrim(value #>> '{}', '\'))) % 2 = 1 then
-    -- a backslash that escapes nothing stands for itself, as in internal.filter_is_like; alone it would refuse every row
+    -- a backslash that escapes nothing is a literal backslash, as in internal.filter_is_like; alone it would refuse every row
     return format('%s %s %L', col, op, (value #>> '{}') || '\');
   end if;
   literal := case when op = 'contains' and json_typeof(value) <> 'array'

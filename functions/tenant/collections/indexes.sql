@@ -1,14 +1,14 @@
 -- Indexes that the developer declares. Those of large tables are built in the background, without a lock, by workers/tasks/collections__index.ts.
 
-create or replace function internal.collection_index_room(collection_id uuid) returns void
+create or replace function internal.collection_index_limit_check(collection_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if (select count(*) from app.collection_indexes i where i.collection_id = collection_index_room.collection_id)
-     + (select count(*) from app.collection_columns k where k.collection_id = collection_index_room.collection_id and k.is_unique) >= 20 then
-    perform internal.fail(409, 'INDEX_LIMIT_REACHED', 'A collection has at most 20 indexes, unique columns included.', '{"limit": 20}');
-  end if;
+  perform internal.check_limit(
+    (select count(*) from app.collection_indexes i where i.collection_id = collection_index_limit_check.collection_id)
+    + (select count(*) from app.collection_columns k where k.collection_id = collection_index_limit_check.collection_id and k.is_unique),
+    20, 'A collection has at most 20 indexes, unique columns included.', 'INDEX_LIMIT_REACHED');
 end $$;
-comment on function internal.collection_index_room is 'Refuses 409 INDEX_LIMIT_REACHED. Granted to nobody.';
+comment on function internal.collection_index_limit_check is 'Refuses 409 INDEX_LIMIT_REACHED. Granted to nobody.';
 
 create or replace function internal.collection_duplicates(c app.collections, i app.collection_indexes, columns app.collection_columns[]) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -48,7 +48,7 @@ begin
   if exists (select from app.collection_indexes o where o.collection_id = c.id and o.name = i.name) then
     perform internal.fail(409, 'CONFLICT', 'An index with this name exists.', '{"field": "name"}');
   end if;
-  perform internal.collection_index_room(c.id);
+  perform internal.collection_index_limit_check(c.id);
   duplicates := case when i.is_unique then internal.collection_duplicates(c, i, columns) end;
   if duplicates is not null then
     perform internal.fail(409, 'CONFLICT', 'Rows share values that the index would forbid.', json_build_object('duplicates', duplicates));
@@ -117,4 +117,4 @@ begin
     perform internal.collection_changed(i.collection_id);
   end if;
 end $$;
-comment on function internal.collection_index_end is 'After an index was built in the background: it is ready, or it is gone. Granted to workers through api.collection_index_end.';
+comment on function internal.collection_index_end is 'After an index was built in the background: it is ready, or it is dropped. Granted to workers through api.collection_index_end.';

@@ -1,5 +1,5 @@
 -- Names and literals of generated SQL. Identifiers go through %I, values through %L after a cast to the column's type: nothing that a
--- developer sends stands bare in a statement.
+-- developer sends is in a statement unquoted.
 
 create or replace function internal.collection_object_name(collection text, part text, rule text) returns text
 language sql immutable parallel safe as $$
@@ -18,7 +18,7 @@ language sql immutable parallel safe as $$
   select left(collection_hashed_name.collection, 40) || '_' || left(collection_hashed_name.rule, 10) || '_'
          || left(md5(concat_ws('.', collection_hashed_name.collection, collection_hashed_name.part, collection_hashed_name.rule)), 10)
 $$;
-comment on function internal.collection_hashed_name is 'The name that stands in where the plain one is too long, or taken.';
+comment on function internal.collection_hashed_name is 'The substitute name where the plain one is too long, or taken.';
 
 create or replace function internal.collection_index_name(collection text, part text, rule text) returns text
 language sql stable as $$
@@ -129,5 +129,5 @@ exception when data_exception or program_limit_exceeded then
   return null;
 end $$;
 comment on function internal.collection_literal is
-  'A JSON value as a literal of a column''s type, ready to stand in a statement; null when the value is none of that type. sql_type comes from
+  'A JSON value as an SQL literal of a column''s type; null when the value is not of that type. sql_type comes from
    internal.collection_sql_type, never from a caller.';

@@ -1,17 +1,21 @@
--- Policies and grants of generated tables. They are tenants' own objects: no policy file speaks of them, the loader leaves them alone, and
--- internal.collections_regenerate makes those of an older generator anew.
+-- Policies and grants of generated tables. They belong to the tenant: no policy file names them, the loader does not manage them, and
+-- internal.collections_regenerate replaces those of an older generator.
 
 create or replace function internal.collection_generator() returns int
 language sql immutable parallel safe
 return 2;
 comment on function internal.collection_generator is
-  'The version of internal.collection_policies_sql and internal.collection_size_sql. Whoever changes what they make raises it here and in
+  'The version of internal.collection_policies_sql and internal.collection_size_sql. If you change what they generate, raise it here and in
    sql/seeds/tenant/collections.sql.';
 
 create or replace function internal.collection_condition(policy text, owner_scope text) returns text
 language sql immutable parallel safe as $$
   select case
     when collection_condition.policy in ('public', 'authenticated') then 'true'
+    when collection_condition.policy like 'role:%' and collection_condition.owner_scope = 'user'
+    then format('(select internal.has_role(%L))', substr(collection_condition.policy, 6))
+    when collection_condition.policy like 'role:%'
+    then format('group_id in (select internal.my_role_group_ids(%L))', substr(collection_condition.policy, 6))
     when collection_condition.policy = 'owner' and collection_condition.owner_scope = 'user' then 'user_id = (select internal.user_id())'
     when collection_condition.policy = 'owner'
     then 'user_id = (select internal.user_id()) and group_id in (select internal.my_group_ids(''viewer''))'
@@ -24,7 +28,7 @@ comment on function internal.collection_condition is 'What a read policy, or a w
 create or replace function internal.collection_write_condition(c app.collections) returns text
 language sql immutable parallel safe as $$
   select case
-    -- whoever wrote a row of a group may change it while a member; viewers only look
+    -- the author of a group's row may change it while a member; viewers only read
     when (collection_write_condition.c).owner_scope = 'group' and (collection_write_condition.c).write_policy = 'owner'
     then 'user_id = (select internal.user_id()) and group_id in (select internal.my_group_ids(''member''))'
     else internal.collection_condition((collection_write_condition.c).write_policy, (collection_write_condition.c).owner_scope)
@@ -42,7 +46,7 @@ language sql stable as $$
            may_read as shown, null as kept from conditions
     union all
     select 2, 'users add rows of their own', 'insert', 'app_user', null,
-           case when (collection_policies_sql.c).owner_scope = 'user' then 'user_id = (select internal.user_id())'
+           case when (collection_policies_sql.c).owner_scope = 'user' and (collection_policies_sql.c).write_policy not like 'role:%' then 'user_id = (select internal.user_id())'
                 when (collection_policies_sql.c).write_policy = 'owner' then may_write
                 else 'user_id = (select internal.user_id()) and ' || may_write end from conditions
     union all
@@ -134,7 +138,7 @@ begin
   return made;
 end $$;
 comment on function internal.collections_regenerate is
-  'Makes the policies, grants and rules of every collection that an older generator made anew; answers how many. Locks their tables. Granted to nobody.';
+  'Replaces the policies, grants and rules of every collection that an older generator made; returns how many. Locks their tables. Granted to nobody.';
 
 create or replace function internal.collection_column_names(collection_id uuid) returns text[]
 language sql stable as $$

@@ -1,13 +1,10 @@
--- What the developer's routes call.
+-- The functions of the developer's routes.
+
+select internal.list_declare('collections_page', null::app.collections, 'collection_json', '{created_at,id}');
 
 create or replace function api.collections_list(page_limit int default 50, page_offset int default 0) returns api.reply
 language sql stable as $$
-  select internal.reply_page(
-    (select json_agg(internal.collection_json(c) order by c.created_at desc, c.id desc)
-       from (select k.* from app.collections k order by k.created_at desc, k.id desc
-              limit collections_list.page_limit offset collections_list.page_offset) as k
-       join app.collections c on c.id = k.id),
-    (select count(*) from app.collections), collections_list.page_offset, collections_list.page_limit)
+  select internal.collections_page(collections_list.page_offset, collections_list.page_limit)
 $$;
 comment on function api.collections_list is 'A page of the project''s collections, newest first.';
 

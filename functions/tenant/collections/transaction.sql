@@ -1,4 +1,4 @@
--- Several writes, all or none. Each is compiled and run inside one call; the first that fails undoes all, under its own code.
+-- Several writes, all or none. Each is compiled and run inside one call; the first failure rolls all back, with its own error code.
 
 create or replace function internal.collection_resolve(value json, results jsonb) returns json
 language plpgsql stable as $$
@@ -156,7 +156,7 @@ begin
        and not exists (select from jsonb_each(v.vals) as e where e.value = 'null')
      order by key
   loop
-    perform pg_advisory_xact_lock(key);
+    perform internal.advisory_lock_value(key);
   end loop;
 end $$;
 comment on function internal.collection_lock_values is

@@ -1,4 +1,4 @@
--- Whole collections out, as batches that a stream asks for one after the other.
+-- Export of whole collections, in batches that the server streams; import of rows, in parts.
 
 create or replace function api.collection_export(name text, after uuid default null, include_deleted boolean default false) returns api.reply
 -- volatile: each statement sees what was there when it had its locks, and not what was there before it waited for them
@@ -65,8 +65,6 @@ begin
     -- dropped meanwhile: refused as any that is not there
     perform internal.collection_find(collection_import_begin.name);
   end if;
-  -- what a client left half-sent
-  delete from app.collection_imports i where i.created_at < internal.now() - interval '1 day';
   insert into app.collection_imports as i (collection_id) values (c.id) returning i.id into import_id;
   return json_build_object('import_id', import_id, 'columns', (
     select coalesce(json_object_agg(k.name, k.type), '{}') from app.collection_columns k where k.collection_id = c.id));
@@ -117,13 +115,13 @@ begin
 end $$;
 comment on function api.collection_import_drop is 'Forgets an import with what is staged of it.';
 
-create or replace function internal.collection_import_take(import_id uuid, out collection app.collections, out rows json)
+create or replace function internal.collection_import_next_part(import_id uuid, out collection app.collections, out rows json)
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   i app.collection_imports;
 begin
   perform internal.collection_may_define();
-  select k.* into i from app.collection_imports k where k.id = collection_import_take.import_id for update;
+  select k.* into i from app.collection_imports k where k.id = collection_import_next_part.import_id for update;
   if i.id is null then
     perform internal.fail(404, 'NOT_FOUND', 'The import is gone, with its collection or by its age.');
   end if;
@@ -133,28 +131,28 @@ begin
      select f.import_id, f.position from app.collection_import_parts f where f.import_id = i.id order by f.position limit 1)
   returning p.rows into rows;
 end $$;
-comment on function internal.collection_import_take is
+comment on function internal.collection_import_next_part is
   'Takes the next part out of an import, null after the last. Refuses 404 NOT_FOUND. Locks the import.';
 
-create or replace function internal.collection_import_settle(import_id uuid, inserted int, errors jsonb) returns json
+create or replace function internal.collection_import_finish_part(import_id uuid, inserted int, errors jsonb) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   i app.collection_imports;
 begin
   perform internal.collection_may_define();
   update app.collection_imports k
-     set inserted = k.inserted + collection_import_settle.inserted,
-         failed = k.failed + jsonb_array_length(collection_import_settle.errors),
+     set inserted = k.inserted + collection_import_finish_part.inserted,
+         failed = k.failed + jsonb_array_length(collection_import_finish_part.errors),
          errors = case when jsonb_array_length(k.errors) < 100
                        then (select coalesce(jsonb_agg(e.value order by e.n), '[]')
-                               from jsonb_array_elements(k.errors || collection_import_settle.errors) with ordinality as e (value, n)
+                               from jsonb_array_elements(k.errors || collection_import_finish_part.errors) with ordinality as e (value, n)
                               where e.n <= 100)
                        else k.errors end
-   where k.id = collection_import_settle.import_id
+   where k.id = collection_import_finish_part.import_id
   returning k.* into i;
   return json_build_object('rows', i.rows, 'inserted', i.inserted, 'failed', i.failed, 'errors', i.errors);
 end $$;
-comment on function internal.collection_import_settle is 'Counts what came of a part; answers how the import stands.';
+comment on function internal.collection_import_finish_part is 'Adds the results of a part to the import; returns the state of the import.';
 
 create or replace function internal.collection_import_rows(c app.collections, rows json, out inserted int, out errors jsonb)
 language plpgsql volatile as $$
@@ -179,7 +177,7 @@ begin
         return;
       end if;
     exception when sqlstate 'TR000' or integrity_constraint_violation or data_exception or program_limit_exceeded then
-      -- one of them is wrong: each by itself tells which
+      -- one of them is invalid: insert them one by one to find which
       null;
     end;
   end if;
@@ -205,13 +203,13 @@ declare
   inserted int := 0;
   errors jsonb := '[]';
 begin
-  select p.* into part from internal.collection_import_take(collection_import_part.import_id) p;
+  select p.* into part from internal.collection_import_next_part(collection_import_part.import_id) p;
   if part.rows is not null then
     select r.inserted, r.errors into inserted, errors from internal.collection_import_rows(part.collection, part.rows) r;
   end if;
   return internal.reply(200, internal.json_merge(
     json_build_object('is_over', part.rows is null),
-    internal.collection_import_settle(collection_import_part.import_id, inserted, errors)));
+    internal.collection_import_finish_part(collection_import_part.import_id, inserted, errors)));
 end $$;
 comment on function api.collection_import_part is
   'For the job of an import: inserts the next part and removes it, in one transaction, so that a job that runs again inserts nothing twice.

@@ -1,4 +1,4 @@
--- Which share of the users somebody falls into: the same on every server and in every SDK that knows FNV-1a.
+-- Bucketing of users for percentages: the same on every server and in every SDK that implements FNV-1a.
 create or replace function internal.fnv1a32(value text) returns bigint
 language plpgsql immutable parallel safe as $$
 declare

@@ -1,4 +1,4 @@
--- Keys of remote configuration, as administrators write them.
+-- Creating and updating keys of remote configuration.
 comment on constraint config_keys_key_form on app.config_keys is '400 INVALID_INPUT key: must match ^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$.';
 comment on constraint config_keys_value_type_known on app.config_keys is '400 INVALID_INPUT value_type: must be string, number, boolean or json.';
 comment on constraint config_keys_description_at_most_2000 on app.config_keys is '400 INVALID_INPUT description: must have at most 2000 characters.';
@@ -25,7 +25,7 @@ begin
     elsif coalesce(c -> 'percentage', 'null') <> 'null'
           and (jsonb_typeof(c -> 'percentage') <> 'number' or not (c -> 'percentage')::numeric between 0 and 100) then
       perform internal.invalid('conditions.' || i || '.percentage', 'must be a number from 0 to 100', 'INVALID_INPUT');
-    elsif coalesce(c -> 'segment_id', 'null') <> 'null' and not internal.segment_hold(internal.as_uuid(c ->> 'segment_id')) then
+    elsif coalesce(c -> 'segment_id', 'null') <> 'null' and not internal.segment_lock_shared(internal.as_uuid(c ->> 'segment_id')) then
       perform internal.invalid('conditions.' || i || '.segment_id', 'must be a segment of the project', 'INVALID_INPUT');
     end if;
   end loop;
@@ -65,16 +65,16 @@ end $$;
 comment on function internal.config_size_check is
   'Refuses 400 INVALID_INPUT when values and conditions of all keys have more than 4 MB: apps read the configuration whole, in one answer.';
 
-create or replace function api.config_set(key text, value json, value_type text default 'string', description text default null,
-                                          conditions json default '[]')
+create or replace function api.config_key_put(key text, value json, value_type text default 'string', description text default null,
+                                              conditions json default '[]')
 returns api.reply
 language plpgsql volatile as $$
 declare
   stored app.config_keys;
 begin
   insert into app.config_keys as k (key, value, value_type, description, conditions)
-  values (config_set.key, internal.config_storable(config_set.value), config_set.value_type, config_set.description,
-          internal.config_conditions(config_set.conditions))
+  values (config_key_put.key, internal.config_storable(config_key_put.value), config_key_put.value_type, config_key_put.description,
+          internal.config_conditions(config_key_put.conditions))
   on conflict on constraint config_keys_key_unique do update
      set value = excluded.value, value_type = excluded.value_type, description = excluded.description, conditions = excluded.conditions,
          version = k.version + case when k.value = excluded.value then 0 else 1 end, updated_at = internal.now()
@@ -82,45 +82,45 @@ begin
   perform internal.config_size_check();
   return internal.reply(201, internal.config_key_json(stored));
 end $$;
-comment on function api.config_set is
+comment on function api.config_key_put is
   'Writes a key whole: 201, new or not; version counts changes of value. Refuses 400 INVALID_INPUT. Contract, remote config.';
 
-create or replace function api.config_list() returns api.reply
+create or replace function api.config_key_list() returns api.reply
 language sql stable as $$
   select internal.reply(200, coalesce(json_agg(internal.config_key_json(k) order by k.key), '[]')) from app.config_keys k
 $$;
-comment on function api.config_list is 'All keys, by key; the unique index serves the order.';
+comment on function api.config_key_list is 'All keys, by key; the unique index serves the order.';
 
-create or replace function api.config_update(key text, patch json) returns api.reply
+create or replace function api.config_key_update(key text, patch json) returns api.reply
 language plpgsql volatile as $$
 declare
   stored app.config_keys;
 begin
   -- a value of null is a value, so presence is asked for
   update app.config_keys k
-     set value = case when config_update.patch -> 'value' is null then k.value
-                      else internal.config_storable(config_update.patch -> 'value') end,
-         description = case when config_update.patch -> 'description' is null then k.description
-                            else config_update.patch ->> 'description' end,
-         conditions = case when config_update.patch -> 'conditions' is null then k.conditions
-                           else internal.config_conditions(config_update.patch -> 'conditions') end,
-         version = k.version + case when config_update.patch -> 'value' is null
-                                      or (config_update.patch -> 'value')::jsonb = k.value then 0 else 1 end,
+     set value = case when config_key_update.patch -> 'value' is null then k.value
+                      else internal.config_storable(config_key_update.patch -> 'value') end,
+         description = case when config_key_update.patch -> 'description' is null then k.description
+                            else config_key_update.patch ->> 'description' end,
+         conditions = case when config_key_update.patch -> 'conditions' is null then k.conditions
+                           else internal.config_conditions(config_key_update.patch -> 'conditions') end,
+         version = k.version + case when config_key_update.patch -> 'value' is null
+                                      or (config_key_update.patch -> 'value')::jsonb = k.value then 0 else 1 end,
          updated_at = internal.now()
-   where k.key = config_update.key
-     and exists (select from json_object_keys(config_update.patch) p where p in ('value', 'description', 'conditions'))
+   where k.key = config_key_update.key
+     and exists (select from json_object_keys(config_key_update.patch) p where p in ('value', 'description', 'conditions'))
   returning k.* into stored;
   if found then
     perform internal.config_size_check();
   else
-    select k.* into stored from app.config_keys k where k.key = config_update.key;
+    select k.* into stored from app.config_keys k where k.key = config_key_update.key;
     if not found then
       perform internal.fail(404, 'NOT_FOUND', 'There is no such key.');
     end if;
   end if;
   return internal.reply(200, internal.config_key_json(stored));
 end $$;
-comment on function api.config_update is
+comment on function api.config_key_update is
   'Changes value, description, conditions, those that are there. Refuses 404 NOT_FOUND, 400 INVALID_INPUT. Locks the key.';
 
 create or replace function internal.tg_config_keys__hash() returns trigger

@@ -1,4 +1,4 @@
--- Figures of a currency, and the proof that balances are what the ledger says.
+-- Statistics of a currency, and the check that balances equal the sums of the ledger.
 create or replace function api.currency_stats(code text) returns api.reply
 language plpgsql stable as $$
 declare

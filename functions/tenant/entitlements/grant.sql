@@ -1,4 +1,4 @@
--- Grants that we make ourselves: by an administrator, or as a reward. What a store sold is not touched by any of this.
+-- Promotional grants, by an administrator or as a reward. Purchases from stores are not changed here.
 comment on constraint entitlement_grants_entitlement_id_1_to_128 on app.entitlement_grants is '400 INVALID_BODY entitlement_id: must have 1 to 128 characters.';
 comment on constraint entitlement_grants_product_id_at_most_255 on app.entitlement_grants is '400 INVALID_BODY product_id: must have at most 255 characters.';
 comment on constraint entitlement_grants_reason_at_most_500 on app.entitlement_grants is '400 INVALID_BODY reason: must have at most 500 characters.';
@@ -35,7 +35,7 @@ begin
   return held;
 end $$;
 comment on function internal.entitlement_give is
-  'Gives an entitlement from one source, or lengthens what that source gave; tells svc.entitlement.granted. The user must be locked. Granted to nobody.';
+  'Gives an entitlement from one source, or lengthens that source''s grant; emits svc.entitlement.granted. The user must be locked. Granted to nobody.';
 
 create or replace function internal.entitlement_grant(app_user_id uuid, entitlement_id text, expiration_date timestamptz, product_id text, reason text,
                                                       idempotency_key text, body_hash text)
@@ -50,10 +50,14 @@ begin
   if internal.caller() <> 'developer' then
     raise exception 'entitlements are granted by administrators, not by %', internal.caller();
   end if;
-  perform internal.ledger_lock(entitlement_grant.app_user_id);
-  answer := internal.ledger_replay(entitlement_grant.app_user_id, route, entitlement_grant.idempotency_key, entitlement_grant.body_hash);
+  perform internal.ledger_lock_user(entitlement_grant.app_user_id);
+  answer := internal.ledger_stored_reply(entitlement_grant.app_user_id, route, entitlement_grant.idempotency_key, entitlement_grant.body_hash);
   if answer is not null then
     return answer;
+  end if;
+  -- not earlier: a request may be repeated after its expiry
+  if entitlement_grant.expiration_date <= internal.now() then
+    perform internal.invalid('expiration_date', 'must be a time to come, or null for life', 'INVALID_BODY');
   end if;
   is_new := not exists (select from app.entitlement_grants g
                          where (g.app_user_id, g.entitlement_id, g.source, g.source_ref)
@@ -63,8 +67,8 @@ begin
   perform internal.audit('entitlements.grant', 'users', given.app_user_id::text, json_build_object(
     'entitlement_id', json_build_array(null, given.entitlement_id), 'expiration_date', json_build_array(null, internal.iso(given.expiration_date)),
     'reason', json_build_array(null, given.reason)), case when is_new then 201 else 200 end);
-  return internal.ledger_keep(given.app_user_id, route, entitlement_grant.idempotency_key, entitlement_grant.body_hash,
-                              internal.reply(case when is_new then 201 else 200 end, internal.entitlement_json(given)));
+  return internal.ledger_store_reply(given.app_user_id, route, entitlement_grant.idempotency_key, entitlement_grant.body_hash,
+                                     internal.reply(case when is_new then 201 else 200 end, internal.entitlement_json(given)));
 end $$;
 comment on function internal.entitlement_grant is 'An administrator''s grant, audited as entitlements.grant. Locks the user.';
 
@@ -76,7 +80,7 @@ declare
 begin
   if user_entitlement_grant.patch ->> 'expiration_date' is not null and user_entitlement_grant.patch ->> 'duration_days' is not null then
     perform internal.invalid('duration_days', 'must not be sent beside expiration_date', 'INVALID_BODY');
-  elsif user_entitlement_grant.patch ->> 'expiration_date' is not null and coalesce(expiration_date <= internal.now(), true) then
+  elsif user_entitlement_grant.patch ->> 'expiration_date' is not null and expiration_date is null then
     perform internal.invalid('expiration_date', 'must be a time to come, or null for life', 'INVALID_BODY');
   end if;
   expiration_date := coalesce(expiration_date, internal.now() + make_interval(days => (user_entitlement_grant.patch ->> 'duration_days')::int));
@@ -95,7 +99,7 @@ begin
   if internal.caller() <> 'developer' then
     raise exception 'entitlements are withdrawn by administrators, not by %', internal.caller();
   end if;
-  perform internal.ledger_lock(entitlement_withdraw.app_user_id);
+  perform internal.ledger_lock_user(entitlement_withdraw.app_user_id);
   delete from app.entitlement_grants g
    where (g.app_user_id, g.entitlement_id, g.source) = (entitlement_withdraw.app_user_id, entitlement_withdraw.entitlement_id, 'promotional');
   if not found then
@@ -110,7 +114,7 @@ begin
   return json_build_object('deleted', true, 'still_active', still_active);
 end $$;
 comment on function internal.entitlement_withdraw is
-  'Removes promotional grants of an entitlement; tells svc.entitlement.revoked, audited as entitlements.revoke. Refuses 404 NOT_FOUND. Locks the user.';
+  'Removes promotional grants of an entitlement; emits svc.entitlement.revoked, audited as entitlements.revoke. Refuses 404 NOT_FOUND. Locks the user.';
 
 create or replace function api.user_entitlement_delete(user_id text, entitlement_id text) returns api.reply
 language sql volatile as $$

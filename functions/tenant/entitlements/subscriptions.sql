@@ -27,7 +27,7 @@ language sql stable as $$
               else 'active' end
 $$;
 comment on function internal.subscription_status is
-  'trial, active, grace (a billing issue that is not settled), cancelled (it will not renew), paused, refunded or expired, by the clock. Supplement B5.';
+  'trial, active, grace (an unresolved billing issue), cancelled (it will not renew), paused, refunded or expired, by the clock. Supplement B5.';
 
 create or replace function internal.subscription_json(s app.subscriptions) returns json
 language sql stable as $$
@@ -51,7 +51,7 @@ begin
   foreach e in array subscription_fold.events loop
     expires_at := internal.ms_time(e.payload -> 'expiration_at_ms');
     if e.type in ('INITIAL_PURCHASE', 'RENEWAL', 'NON_RENEWING_PURCHASE', 'TEMPORARY_ENTITLEMENT_GRANT') then
-      -- also after a refund: it begins anew
+      -- also after a refund: the subscription begins again
       if e.payload ->> 'period_type' = 'TRIAL' then
         now_is.trial_started_at := coalesce(now_is.trial_started_at, e.event_at);
       elsif now_is.period_type = 'trial' then
@@ -176,21 +176,21 @@ language sql stable security definer set search_path = '' as $$
 $$;
 comment on function internal.active_entitlements is 'What a user has access to now. Granted to nobody.';
 
-create or replace function internal.entitlements_told(app_user_id uuid, before text[]) returns void
+create or replace function internal.entitlements_notify(app_user_id uuid, before text[]) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  after constant text[] := internal.active_entitlements(entitlements_told.app_user_id);
+  after constant text[] := internal.active_entitlements(entitlements_notify.app_user_id);
 begin
-  perform internal.emit_many(array_agg(entitlements_told.app_user_id order by c.id), array_agg(c.event_name order by c.id),
+  perform internal.emit_many(array_agg(entitlements_notify.app_user_id order by c.id), array_agg(c.event_name order by c.id),
                              array_agg(jsonb_build_object('entitlement_id', c.id, 'source', 'subscription_provider') order by c.id))
-     from (select a.id, 'svc.entitlement.granted' as event_name from unnest(after) as a (id) where a.id <> all (entitlements_told.before)
+     from (select a.id, 'svc.entitlement.granted' as event_name from unnest(after) as a (id) where a.id <> all (entitlements_notify.before)
            union all
-           select b.id, 'svc.entitlement.revoked' from unnest(entitlements_told.before) as b (id) where b.id <> all (after)) c
+           select b.id, 'svc.entitlement.revoked' from unnest(entitlements_notify.before) as b (id) where b.id <> all (after)) c
    -- nothing changed: nothing to say
    having count(*) > 0;
 end $$;
-comment on function internal.entitlements_told is
-  'Tells svc.entitlement.granted and svc.entitlement.revoked of what a user gained or lost since before. The user must be locked. Granted to nobody.';
+comment on function internal.entitlements_notify is
+  'Emits svc.entitlement.granted and svc.entitlement.revoked for what a user gained or lost since `before`. The user must be locked. Granted to nobody.';
 
 create or replace function internal.subscription_store(s app.subscriptions) returns app.subscriptions
 language plpgsql volatile security definer set search_path = '' as $$
@@ -235,11 +235,11 @@ begin
     held := internal.active_entitlements(one);
     delete from app.entitlement_grants g where g.app_user_id = one and g.source = 'subscription_provider';
     update app.subscriptions s set app_user_id = taker, updated_at = internal.now() where s.app_user_id = one;
-    perform internal.entitlements_told(one, held);
+    perform internal.entitlements_notify(one, held);
   end loop;
   held := internal.active_entitlements(taker);
   perform internal.subscription_grants(s) from app.subscriptions s where s.app_user_id = taker order by s.id;
-  perform internal.entitlements_told(taker, held);
+  perform internal.entitlements_notify(taker, held);
   return 'applied';
 end $$;
 comment on function internal.subscription_transfer is 'Moves what some users bought to another, with its grants. Locks them all. Granted to nobody.';
@@ -321,12 +321,12 @@ begin
              from unnest(pending) with ordinality as p (id, source_ref, app_user_id, type, event_at, payload, outcome, received_at, n)) t
     where t.event_name is not null
    having count(*) > 0;
-  perform internal.entitlements_told(whose, held);
+  perform internal.entitlements_notify(whose, held);
   return outcome;
 end $$;
 comment on function internal.subscription_ingest is
   'Takes in one event of the subscription provider, as it came: applied, older (kept, for replay), waiting (for its purchase), unknown_user, without_effect; duplicate and
-   malformed are not kept. For workers. Tells svc.subscription.* and what entitlements were gained or lost. Locks the user, then the subscription. Supplement B5.';
+   malformed are not kept. For workers. Emits svc.subscription.* and the entitlements that were gained or lost. Locks the user, then the subscription. Supplement B5.';
 
 create or replace function internal.subscription_with_grants(s app.subscriptions) returns json
 language sql stable as $$
@@ -368,18 +368,18 @@ begin
       s := internal.subscription_store(folded);
       after := internal.subscription_with_grants(s);
       if subscription_replay.dry_run then
-        raise exception using errcode = 'TRDRY';
+        raise exception using errcode = 'TR003';
       end if;
       update app.subscription_events e set outcome = 'applied' where e.source_ref = s.source_ref and e.outcome = 'older';
-      perform internal.entitlements_told(s.app_user_id, held);
-    exception when sqlstate 'TRDRY' then
+      perform internal.entitlements_notify(s.app_user_id, held);
+    exception when sqlstate 'TR003' then
       null;
     end;
   end if;
   return json_build_object('before', before, 'after', after, 'changed', internal.without_times(before::jsonb) <> internal.without_times(after::jsonb));
 end $$;
 comment on function internal.subscription_replay is
-  'Folds all stored events of a subscription anew, those too that came too late to be applied: {before, after, changed}. A dry run writes nothing. For administrators.
+  'Folds all stored events of a subscription again, including those that came too late to be applied: {before, after, changed}. A dry run writes nothing. For administrators.
    Refuses 404 NOT_FOUND. Locks the user, then the subscription.';
 
 create or replace function internal.without_times(shown jsonb) returns jsonb

@@ -5,9 +5,7 @@ declare
   found_one app.subscriptions;
 begin
   select s.* into found_one from app.subscriptions s where s.id = subscription_find.subscription_id;
-  if found_one.id is null then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such subscription.');
-  end if;
+  perform internal.check_found(found_one.id is not null, 'subscription');
   return found_one;
 end $$;
 comment on function internal.subscription_find is 'A subscription by its id. Refuses 404 NOT_FOUND.';
@@ -93,4 +91,4 @@ begin
   return internal.reply(200, outcome);
 end $$;
 comment on function api.subscription_replay is
-  'Folds the stored events anew: {before, after, changed}; writes only with dry_run false, audited as subscriptions.replay. Refuses 404 NOT_FOUND. Supplement B5.';
+  'Folds the stored events again: {before, after, changed}; writes only with dry_run false, audited as subscriptions.replay. Refuses 404 NOT_FOUND. Supplement B5.';

@@ -9,37 +9,6 @@ language sql stable as $$
 $$;
 comment on function internal.event_full_json is 'An event as administrators see it.';
 
-create or replace function internal.cursor_text(at timestamptz, id uuid) returns text
-language sql stable parallel safe as $$
-  -- microseconds, or events of one millisecond would come twice or never
-  select translate(encode(convert_to((extract(epoch from cursor_text.at) * 1000000)::bigint || ' ' || cursor_text.id, 'UTF8'), 'base64'), e'+/=\n', '-_')
-$$;
-comment on function internal.cursor_text is 'Where a list by time and id goes on, as an opaque word.';
-
-create or replace function internal.cursor_place(cursor text, out at timestamptz, out id uuid)
-language plpgsql stable parallel safe as $$
-declare
-  word constant text := translate(cursor_place.cursor, '-_', '+/');
-  place text;
-begin
-  if cursor_place.cursor is null then
-    return;
-  end if;
-  begin
-    place := convert_from(decode(rpad(word, (length(word) + 3) / 4 * 4, '='), 'base64'), 'UTF8');
-    if place ~ '^-?\d{1,18} [0-9a-f-]{36}$' then
-      at := timestamptz 'epoch' + make_interval(secs => 0) + split_part(place, ' ', 1)::bigint * interval '1 microsecond';
-      id := internal.as_uuid(split_part(place, ' ', 2));
-    end if;
-  exception when data_exception then
-    null;
-  end;
-  if at is null or id is null then
-    perform internal.invalid('cursor', 'must be a next_cursor of this list', 'INVALID_INPUT');
-  end if;
-end $$;
-comment on function internal.cursor_place is 'The place that internal.cursor_text wrote down; nulls for null. Refuses 400 INVALID_INPUT for anything else.';
-
 create or replace function internal.time_parameter(name text, value text) returns timestamptz
 language plpgsql stable as $$
 declare
@@ -99,7 +68,7 @@ declare
   with_system constant boolean := coalesce(events_list.include_system or events_list.source = 'system' or events_list.event_name like 'svc.%', false);
   filter jsonb;
   problem text;
-  place record;
+  keys constant text[] := internal.cursor_read(events_list.cursor, 'occurred_at,id', '{timestamptz,uuid}');
   events refcursor;
   event app.engagement_events;
   last_shown app.engagement_events;
@@ -120,10 +89,8 @@ begin
       perform internal.invalid('where', problem, 'INVALID_INPUT');
     end if;
   end if;
-  select c.at, c.id into place from internal.cursor_place(events_list.cursor) c;
-
-  events := internal.events_newest(events_list.event_name, events_list.user_id, since_at, until_at, coalesce(place.at, 'infinity'),
-                                   coalesce(place.id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'), most);
+  events := internal.events_newest(events_list.event_name, events_list.user_id, since_at, until_at, coalesce(internal.cursor_moment(keys[1]), 'infinity'),
+                                   coalesce(keys[2], 'ffffffff-ffff-ffff-ffff-ffffffffffff')::uuid, most);
   loop
     fetch events into event;
     exit when not found;
@@ -134,14 +101,14 @@ begin
       line := internal.event_full_json(event);
       bytes := bytes + octet_length(line::text);
       if cardinality(shown) = events_list.page_limit or bytes > internal.page_bytes() and cardinality(shown) > 0 then
-        next_cursor := internal.cursor_text(last_shown.occurred_at, last_shown.id);
+        next_cursor := internal.cursor_write('occurred_at,id', internal.cursor_time(last_shown.occurred_at), last_shown.id::text);
         exit;
       end if;
       shown := shown || line;
       last_shown := event;
     end if;
     if seen = most then
-      next_cursor := internal.cursor_text(event.occurred_at, event.id);
+      next_cursor := internal.cursor_write('occurred_at,id', internal.cursor_time(event.occurred_at), event.id::text);
     end if;
   end loop;
   close events;

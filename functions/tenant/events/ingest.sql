@@ -1,4 +1,4 @@
--- From JSON to rows: each item of a request is judged by form and time, then the good ones are stored at once.
+-- From JSON to rows: each item of a request is validated by form and time, then the good ones are stored at once.
 
 create or replace function internal.as_time(value text) returns timestamptz
 language sql stable parallel safe
@@ -34,14 +34,14 @@ begin
 end $$;
 comment on function internal.json_depth is 'Whether objects and arrays nest no deeper than at_most; the outermost counts 1.';
 
-create or replace function internal.judge_events(items json, historical boolean)
+create or replace function internal.validate_events(items json, historical boolean)
 returns table (index int, id uuid, is_client_id boolean, app_user_id uuid, event_name text, properties jsonb, occurred_at timestamptz,
                session_id uuid, clock_adjusted boolean, problem text)
 language sql stable as $$
   with item as materialized (
     select i.n::int - 1 as index, json_typeof(i.item) = 'object' as is_object, f.id, f.properties, f.occurred_at, f.session_id, f.app_user_id,
            coalesce(f.event_name, f.event, f.name) as event_name
-      from json_array_elements(judge_events.items) with ordinality as i (item, n)
+      from json_array_elements(validate_events.items) with ordinality as i (item, n)
      cross join lateral json_to_record(case when json_typeof(i.item) = 'object' then i.item else '{}' end)
              as f (id json, event_name json, event json, name json, properties json, occurred_at json, session_id json, app_user_id json)
   ), claims as materialized (
@@ -86,16 +86,16 @@ language sql stable as $$
            when v.app_user_id is null and internal.caller() = 'developer' then 'VALIDATION_ERROR app_user_id: is required'
            when v.app_user_id is null then 'INVALID_INPUT app_user_id: a server key must name a user'
            when v.event_name like 'svc.%' then 'RESERVED_EVENT_NAME event_name: names that begin with svc. are ours'
-           when v.occurred_at < v.now - interval '30 days' and not (v.is_server and judge_events.historical)
+           when v.occurred_at < v.now - interval '30 days' and not (v.is_server and validate_events.historical)
              then 'EVENT_TOO_OLD occurred_at: is more than 30 days ago'
          end
     from value v
 $$;
-comment on function internal.judge_events is
+comment on function internal.validate_events is
   'The items of POST events against the rules of form and time. problem is null for a good one, else "CODE field: reason". Supplement C7.';
 
 create or replace function internal.ingest_events(items json, historical boolean, source text,
-                                                 out judged internal.judged_event[], out violating uuid[])
+                                                 out validated internal.judged_event[], out violating uuid[])
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   known uuid[];
@@ -108,41 +108,41 @@ begin
   end if;
   select array_agg((j.index, case when j.is_client_id then j.id else internal.new_id() end, j.is_client_id, j.app_user_id, j.event_name, j.properties, j.occurred_at,
                     j.session_id, j.clock_adjusted, j.problem)::internal.judged_event)
-    into judged
-    from internal.judge_events(ingest_events.items, ingest_events.historical) j;
+    into validated
+    from internal.validate_events(ingest_events.items, ingest_events.historical) j;
 
   -- most projects define nothing: one look at an empty table
   has_rules := exists (select from app.event_definitions);
   if has_rules then
-    judged := internal.judge_blocked(judged);
+    validated := internal.reject_blocked_events(validated);
   end if;
 
-  known := internal.lock_users(array(select e.app_user_id from unnest(judged) e where e.problem is null));
-  if exists (select from unnest(judged) e where e.problem is null and e.app_user_id <> all (coalesce(known, '{}'))) then
+  known := internal.lock_users(array(select e.app_user_id from unnest(validated) e where e.problem is null));
+  if exists (select from unnest(validated) e where e.problem is null and e.app_user_id <> all (coalesce(known, '{}'))) then
     select array_agg(case when e.problem is null and e.app_user_id <> all (coalesce(known, '{}'))
-                          then internal.judged_as(e, 'USER_NOT_FOUND app_user_id: there is no such user') else e end order by e.index)
-      into judged
-      from unnest(judged) e;
+                          then internal.event_with_problem(e, 'USER_NOT_FOUND app_user_id: there is no such user') else e end order by e.index)
+      into validated
+      from unnest(validated) e;
   end if;
 
-  if exists (select from unnest(judged) e where e.problem is null and e.is_client_id) then
+  if exists (select from unnest(validated) e where e.problem is null and e.is_client_id) then
     with remembered as (
       insert into app.event_ids (id, app_user_id, received_at)
       select distinct on (e.id) e.id, e.app_user_id, internal.now()
-        from unnest(judged) e
+        from unnest(validated) e
        where e.problem is null and e.is_client_id
        order by e.id, e.index
       on conflict (id) do nothing
       returning id
     )
     select array_agg(r.id) into fresh from remembered r;
-    if coalesce(cardinality(fresh), 0) < (select count(*) from unnest(judged) e where e.problem is null and e.is_client_id) then
-      judged := internal.judge_known(judged, coalesce(fresh, '{}'));
+    if coalesce(cardinality(fresh), 0) < (select count(*) from unnest(validated) e where e.problem is null and e.is_client_id) then
+      validated := internal.mark_duplicate_events(validated, coalesce(fresh, '{}'));
     end if;
   end if;
 
   if has_rules then
-    violating := internal.events_violating(judged);
+    violating := internal.events_violating(validated);
   end if;
   if ingest_events.historical then
     perform set_config('app.is_history', 'true', true);
@@ -151,11 +151,11 @@ begin
     (id, app_user_id, event_name, properties, occurred_at, received_at, source, session_id, is_historical, clock_adjusted, schema_violation)
   select e.id, e.app_user_id, e.event_name, e.properties, e.occurred_at, internal.now(), ingest_events.source, e.session_id,
          ingest_events.historical, e.clock_adjusted, coalesce(e.id = any (violating), false)
-    from unnest(judged) e
+    from unnest(validated) e
    where e.problem is null
    order by e.app_user_id, e.occurred_at, e.index;
   if has_rules then
-    perform internal.events_thin(judged);
+    perform internal.events_delete_unsampled(validated);
   end if;
 
   unseen := array(
@@ -163,39 +163,39 @@ begin
       from app.users u
      where u.id = any (known)
        and u.last_seen_at < internal.now() - interval '1 minute'
-       and u.id in (select e.app_user_id from unnest(judged) e where e.problem is null));
+       and u.id in (select e.app_user_id from unnest(validated) e where e.problem is null));
   -- at most once a minute of each user: a statement that changes nothing would still prepare its triggers
   if unseen <> '{}' then
     update app.users u set last_seen_at = internal.now() where u.id = any (unseen);
   end if;
 end $$;
 comment on function internal.ingest_events is
-  'Stores the good items of a request, once per client-chosen id, and answers every item judged, in order: problem is null (accepted), DUPLICATE,
+  'Stores the good items of a request, once per client-chosen id, and answers every item validated, in order: problem is null (accepted), DUPLICATE,
    or the code of its rejection with field and reason; and the ids of those that their schema does not accept. The pipeline runs in the triggers
    of the one insert. Locks the users, then ids, each in order.';
 
-create or replace function internal.judged_as(event internal.judged_event, problem text) returns internal.judged_event
+create or replace function internal.event_with_problem(event internal.judged_event, problem text) returns internal.judged_event
 language sql immutable as $$
-  select ((judged_as.event).index, (judged_as.event).id, (judged_as.event).is_client_id, (judged_as.event).app_user_id,
-          (judged_as.event).event_name, (judged_as.event).properties, (judged_as.event).occurred_at, (judged_as.event).session_id,
-          (judged_as.event).clock_adjusted, judged_as.problem)::internal.judged_event
+  select ((event_with_problem.event).index, (event_with_problem.event).id, (event_with_problem.event).is_client_id, (event_with_problem.event).app_user_id,
+          (event_with_problem.event).event_name, (event_with_problem.event).properties, (event_with_problem.event).occurred_at, (event_with_problem.event).session_id,
+          (event_with_problem.event).clock_adjusted, event_with_problem.problem)::internal.judged_event
 $$;
-comment on function internal.judged_as is 'A judged item under another verdict.';
+comment on function internal.event_with_problem is 'A validated item under another verdict.';
 
-create or replace function internal.judge_known(judged internal.judged_event[], fresh uuid[]) returns internal.judged_event[]
+create or replace function internal.mark_duplicate_events(validated internal.judged_event[], fresh uuid[]) returns internal.judged_event[]
 language sql stable security definer set search_path = '' as $$
   select array_agg(
            case
              when e.problem is not null or not e.is_client_id or e.nth = 1 and f.id is not null then e.event
              -- of an id that came before only its owner learns what became of it
-             when known.app_user_id = e.app_user_id then internal.judged_as(e.event, 'DUPLICATE id: came before')
-             else internal.judged_as(e.event, 'EVENT_ID_CONFLICT id: belongs to another event')
+             when known.app_user_id = e.app_user_id then internal.event_with_problem(e.event, 'DUPLICATE id: came before')
+             else internal.event_with_problem(e.event, 'EVENT_ID_CONFLICT id: belongs to another event')
            end order by e.index)
     from (select j as event, j.index, j.id, j.is_client_id, j.problem, j.app_user_id,
                  row_number() over (partition by j.id, j.problem is null order by j.index) as nth
-            from unnest(judge_known.judged) j) e
-    left join unnest(judge_known.fresh) f (id) on f.id = e.id
+            from unnest(mark_duplicate_events.validated) j) e
+    left join unnest(mark_duplicate_events.fresh) f (id) on f.id = e.id
     left join app.event_ids known on known.id = e.id and e.is_client_id
 $$;
-comment on function internal.judge_known is
+comment on function internal.mark_duplicate_events is
   'Good items whose client-chosen id is not among the fresh ones, or stands in the request a second time: DUPLICATE, or EVENT_ID_CONFLICT.';

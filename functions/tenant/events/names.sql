@@ -18,16 +18,16 @@ begin
 end $$;
 comment on function internal.event_names is 'The names in the log, in their order, 5000 at most: one look into the index for each.';
 
-create or replace function internal.planned_rows(event_name text, since timestamptz) returns bigint
+create or replace function internal.estimated_rows(event_name text, since timestamptz) returns bigint
 language plpgsql volatile as $$
 declare
   plan json;
 begin
   execute format('explain (format json) select from app.engagement_events e where e.event_name = %L and e.occurred_at >= %L',
-                 planned_rows.event_name, planned_rows.since) into plan;
+                 estimated_rows.event_name, estimated_rows.since) into plan;
   return (plan -> 0 -> 'Plan' ->> 'Plan Rows')::numeric::bigint;
 end $$;
-comment on function internal.planned_rows is 'How many events of a name since a time the planner expects, from its statistics; reads none of them.';
+comment on function internal.estimated_rows is 'How many events of a name since a time the planner expects, from its statistics; reads none of them.';
 
 create or replace function internal.property_paths(samples jsonb[]) returns json
 language sql stable as $$
@@ -75,10 +75,10 @@ begin
            order by e.occurred_at desc
            limit most) n;
   is_estimated := counted.events = most;
-  count_30d := case when is_estimated then greatest(counted.events, internal.planned_rows(event_name_json.event_name, month_ago)) else counted.events end;
+  count_30d := case when is_estimated then greatest(counted.events, internal.estimated_rows(event_name_json.event_name, month_ago)) else counted.events end;
   -- where ten thousand events reach further back than a day, the day is counted
   count_24h := case when is_estimated and counted.oldest >= day_ago
-                    then least(count_30d, greatest(counted.today, internal.planned_rows(event_name_json.event_name, day_ago)))
+                    then least(count_30d, greatest(counted.today, internal.estimated_rows(event_name_json.event_name, day_ago)))
                     else counted.today end;
   return json_build_object(
     'event_name', event_name_json.event_name,

@@ -75,45 +75,45 @@ create or replace function internal.events_single(body json) returns api.reply
 language plpgsql volatile as $$
 declare
   ingested record;
-  judged internal.judged_event;
+  validated internal.judged_event;
   stored app.engagement_events;
   answer json;
 begin
-  perform internal.tell_effects();
+  perform internal.collect_effects();
   ingested := internal.ingest_events(json_build_array(events_single.body), internal.is_historical(events_single.body), internal.event_source());
-  judged := ingested.judged[1];
-  if judged.problem is not null and judged.problem not like 'DUPLICATE %' then
+  validated := ingested.validated[1];
+  if validated.problem is not null and validated.problem not like 'DUPLICATE %' then
     perform internal.fail(
-      case split_part(judged.problem, ' ', 1) when 'USER_NOT_FOUND' then 404 when 'EVENT_ID_CONFLICT' then 409 else 400 end,
-      split_part(judged.problem, ' ', 1), substr(judged.problem, strpos(judged.problem, ' ') + 1) || '.',
-      json_build_object('field', split_part(split_part(judged.problem, ' ', 2), ':', 1),
-                        'reason', substr(judged.problem, strpos(judged.problem, ': ') + 2)));
+      case split_part(validated.problem, ' ', 1) when 'USER_NOT_FOUND' then 404 when 'EVENT_ID_CONFLICT' then 409 else 400 end,
+      split_part(validated.problem, ' ', 1), substr(validated.problem, strpos(validated.problem, ' ') + 1) || '.',
+      json_build_object('field', split_part(split_part(validated.problem, ' ', 2), ':', 1),
+                        'reason', substr(validated.problem, strpos(validated.problem, ': ') + 2)));
   end if;
-  if judged.problem is not null then
-    select e.* into stored from internal.event_by_id(judged.id, judged.app_user_id) e;
+  if validated.problem is not null then
+    select e.* into stored from internal.event_by_id(validated.id, validated.app_user_id) e;
     if stored.id is not null then
       return internal.reply(200, json_build_object('event', internal.event_json(stored), 'effects', json_build_object()));
     end if;
     -- its id is remembered, and the log has it no more: deleted, or left out by its sample_rate
   end if;
-  stored.id := judged.id;
-  stored.app_user_id := judged.app_user_id;
-  stored.event_name := judged.event_name;
-  stored.properties := judged.properties;
-  stored.occurred_at := judged.occurred_at;
+  stored.id := validated.id;
+  stored.app_user_id := validated.app_user_id;
+  stored.event_name := validated.event_name;
+  stored.properties := validated.properties;
+  stored.occurred_at := validated.occurred_at;
   stored.source := internal.event_source();
-  stored.session_id := judged.session_id;
-  if judged.problem is not null then
+  stored.session_id := validated.session_id;
+  if validated.problem is not null then
     return internal.reply(200, json_build_object('event', internal.event_json(stored), 'effects', json_build_object()));
   end if;
   answer := json_build_object('event', internal.event_json(stored));
-  if judged.clock_adjusted then
+  if validated.clock_adjusted then
     answer := internal.json_merge(answer, '{"clock_adjusted": true}');
   end if;
   if ingested.violating is not null then
     answer := internal.json_merge(answer, '{"schema_violation": true}');
   end if;
-  return internal.reply(201, internal.json_merge(answer, json_build_object('effects', internal.effects_json(judged.app_user_id))));
+  return internal.reply(201, internal.json_merge(answer, json_build_object('effects', internal.effects_json(validated.app_user_id))));
 end $$;
 comment on function internal.events_single is
   'One event and what it moved. A known id of the same user answers the stored event with 200 and moves nothing; when the log has it no more, as it was sent now.';
@@ -135,7 +135,7 @@ create or replace function internal.events_batch(body json, items json) returns 
 language plpgsql volatile as $$
 declare
   ingested record;
-  judged internal.judged_event[];
+  validated internal.judged_event[];
   results json;
   accepted int;
   duplicates int;
@@ -144,10 +144,10 @@ declare
   problem text;
 begin
   if events_batch.body ->> 'include_effects' = 'true' then
-    perform internal.tell_effects();
+    perform internal.collect_effects();
   end if;
   ingested := internal.ingest_events(events_batch.items, internal.is_historical(events_batch.body), internal.event_source());
-  judged := ingested.judged;
+  validated := ingested.validated;
   select json_agg(case
            when j.problem is null and not j.clock_adjusted and ingested.violating is null
              then json_build_object('index', j.index, 'id', j.id, 'status', 'accepted')
@@ -164,7 +164,7 @@ begin
          (array_agg(j.app_user_id) filter (where j.problem is null))[1],
          case when bool_and(j.problem like 'INVALID_INPUT %') then 'INVALID_INPUT' else 'VALIDATION_ERROR' end
     into results, accepted, duplicates, users, only_user, problem
-    from unnest(judged) j;
+    from unnest(validated) j;
 
   if accepted + duplicates = 0 then
     perform internal.fail(400, problem, 'None of the events can be stored.',
@@ -173,9 +173,9 @@ begin
   return internal.reply(
     case when accepted > 0 then 201 else 200 end,
     case when events_batch.body ->> 'include_effects' = 'true'
-         then json_build_object('accepted', accepted, 'duplicates', duplicates, 'rejected', cardinality(judged) - accepted - duplicates,
+         then json_build_object('accepted', accepted, 'duplicates', duplicates, 'rejected', cardinality(validated) - accepted - duplicates,
                                 'results', results, 'effects', internal.effects_json(case when users = 1 then only_user end))
-         else json_build_object('accepted', accepted, 'duplicates', duplicates, 'rejected', cardinality(judged) - accepted - duplicates,
+         else json_build_object('accepted', accepted, 'duplicates', duplicates, 'rejected', cardinality(validated) - accepted - duplicates,
                                 'results', results) end);
 end $$;
 comment on function internal.events_batch is

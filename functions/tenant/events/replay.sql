@@ -57,9 +57,9 @@ begin
     execute format('select internal.%I($1, $2, $3)', 'replay__' || replay_run.target)
        into differences using replay_run.app_user_ids, replay_run.since, replay_run.until;
     if replay_run.is_dry_run then
-      raise exception using errcode = 'TR001', message = 'a dry run';
+      raise exception using errcode = 'TR003', message = 'a dry run';
     end if;
-  exception when sqlstate 'TR001' then
+  exception when sqlstate 'TR003' then
     -- everything but the list is as it was
     null;
   end;

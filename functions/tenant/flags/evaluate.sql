@@ -1,7 +1,7 @@
--- What a flag is for somebody: off, their override, the first rule that holds, or the default.
+-- Evaluation of a flag for a user: the off value, the user's override, the first matching rule, or the default.
 create or replace function internal.flag_context(app_user_id uuid, attributes jsonb, app_version text, platform text) returns jsonb
 language sql stable security definer set search_path = '' as $$
-  -- what an app says stands behind what is stored, and says nothing of who the user is
+  -- attributes from the app yield to stored columns, and cannot change the user's identity
   select (coalesce(case when jsonb_typeof(flag_context.attributes -> 'custom') = 'object' then flag_context.attributes -> 'custom' end, '{}')
           || coalesce(flag_context.attributes, '{}'))
            - array['email', 'email_verified', 'external_id', 'is_anonymous', 'timezone', 'first_seen_at', 'last_seen_at', 'created_at', 'properties']
@@ -27,7 +27,7 @@ language sql stable security definer set search_path = '' as $$
        where u.id is not null) c on true
 $$;
 comment on function internal.flag_context is
-  'What filters of rules look at: the user''s columns; their properties, by their own names and under properties; the version and platform of the app, as its attributes,
+  'The values that filters of rules are evaluated on: the user''s columns; their properties, by their own names and under properties; the version and platform of the app, as its attributes,
    its headers, or the session used last have them; and what else the attributes hold, where no property has that name. Granted to nobody.';
 
 create or replace function internal.flag_rule_truth(
@@ -117,7 +117,7 @@ begin
     select f.* from app.flags f where flags_evaluated.keys is null or f.key = any (flags_evaluated.keys) order by f.key
   loop
     if flag.next_at <= internal.now() then
-      flag := internal.flag_now(flag);
+      flag := internal.flag_current(flag);
     end if;
     select o.value into override from app.flag_overrides o where o.flag_id = flag.id and o.app_user_id = flags_evaluated.app_user_id;
     place := null;
@@ -136,7 +136,7 @@ begin
     notes := notes || jsonb_build_array(flag.id, (answer -> 'value')::jsonb, place);
   end loop;
   if cardinality(notes) > 0 then
-    perform internal.flags_note(flags_evaluated.app_user_id, to_jsonb(notes));
+    perform internal.flags_record_evaluations(flags_evaluated.app_user_id, to_jsonb(notes));
   end if;
   return ('{' || array_to_string(parts, ', ') || '}')::json;
 end $$;
@@ -166,7 +166,7 @@ begin
   if flags_reply.key is not null and answers -> flags_reply.key is null then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such flag.');
   end if;
-  -- the hash tells of changes; the values do of time, properties and the headers
+  -- the hash changes with the definitions; the values with time, properties and the headers
   tag := concat_ws(':', internal.flags_tag(), me, array_to_string(segments, ','), md5(answers::text));
   headers := json_build_object(
     'ETag', '"' || tag || '"', 'Cache-Control', 'private, max-age=' || case when me is null then 300 else 60 end,
@@ -201,7 +201,7 @@ begin
   end if;
   return flag_attributes.attributes::jsonb;
 end $$;
-comment on function internal.flag_attributes is 'What an app says of itself, to be looked at by filters. Refuses 400 VALIDATION_ERROR.';
+comment on function internal.flag_attributes is 'Attributes that an app sends about itself, for filters. Refuses 400 VALIDATION_ERROR.';
 
 create or replace function api.flags_evaluate(attributes json default null, keys json default null, app_version text default null, platform text default null)
 returns api.reply
@@ -213,7 +213,7 @@ $$;
 comment on function api.flags_evaluate is
   'Every flag for the caller, or those with these keys, with what the app says of itself. Refuses 400 VALIDATION_ERROR.';
 
-create or replace function internal.flag_traced(flag_id uuid, app_user_id uuid, attributes jsonb) returns json
+create or replace function internal.flag_explain(flag_id uuid, app_user_id uuid, attributes jsonb) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   flag app.flags;
@@ -225,13 +225,13 @@ begin
   if internal.caller() <> 'developer' then
     raise exception 'rules are shown to administrators, not to %', internal.caller();
   end if;
-  select f.* into flag from app.flags f where f.id = flag_traced.flag_id;
-  select o.value into override from app.flag_overrides o where o.flag_id = flag.id and o.app_user_id = flag_traced.app_user_id;
-  context := internal.flag_context(flag_traced.app_user_id, flag_traced.attributes, null, null);
-  segments := internal.segment_ids_of(flag_traced.app_user_id);
-  place := internal.flag_rule_that_holds(flag, flag_traced.app_user_id, context, segments);
+  select f.* into flag from app.flags f where f.id = flag_explain.flag_id;
+  select o.value into override from app.flag_overrides o where o.flag_id = flag.id and o.app_user_id = flag_explain.app_user_id;
+  context := internal.flag_context(flag_explain.app_user_id, flag_explain.attributes, null, null);
+  segments := internal.segment_ids_of(flag_explain.app_user_id);
+  place := internal.flag_rule_that_holds(flag, flag_explain.app_user_id, context, segments);
   return internal.json_merge(internal.flag_answer(flag, override, place), json_build_object(
-    'bucket', internal.bucket(flag.key, flag_traced.app_user_id),
+    'bucket', internal.bucket(flag.key, flag_explain.app_user_id),
     'override', override,
     'trace', (
       select coalesce(json_agg(json_build_object(
@@ -240,9 +240,9 @@ begin
                  'time', t.in_time, 'segment_id', t.segment, 'filter', t.filter, 'min_app_version', t.min_app_version, 'platforms', t.platforms,
                  'percentage', t.percentage))) order by r.n), '[]')
         from jsonb_array_elements(flag.rules) with ordinality r (rule, n)
-       cross join lateral internal.flag_rule_truth(r.rule, flag.key, flag_traced.app_user_id, context, segments) t)));
+       cross join lateral internal.flag_rule_truth(r.rule, flag.key, flag_explain.app_user_id, context, segments) t)));
 end $$;
-comment on function internal.flag_traced is 'A flag for a user, with each condition of each rule, for administrators. Not counted.';
+comment on function internal.flag_explain is 'A flag for a user, with each condition of each rule, for administrators. Not counted.';
 
 create or replace function api.flag_evaluate(id_or_key text, user_id uuid, attributes json default null) returns api.reply
 language plpgsql volatile as $$
@@ -252,7 +252,7 @@ begin
   if not exists (select from app.users u where u.id = flag_evaluate.user_id) then
     perform internal.invalid('user_id', 'must be the id of a user');
   end if;
-  return internal.reply(200, internal.flag_traced(flag.id, flag_evaluate.user_id, internal.flag_attributes(flag_evaluate.attributes)));
+  return internal.reply(200, internal.flag_explain(flag.id, flag_evaluate.user_id, internal.flag_attributes(flag_evaluate.attributes)));
 end $$;
 comment on function api.flag_evaluate is
   'What a user gets, and why: the override, the place in percentages, and every rule with its conditions. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR.';

@@ -1,6 +1,6 @@
 -- Flags that change by the clock: schedules, ramps, and the guard that ends a ramp. A step that is due holds at once, whether a worker runs or not:
--- whoever evaluates takes it into account (flag_now), and whoever administers, or the worker, writes it down (flags_settle).
-create or replace function internal.flag_now(f app.flags) returns app.flags
+-- evaluation takes due steps into account (flag_current); administrators' changes and the worker store them (flags_apply_schedule).
+create or replace function internal.flag_current(f app.flags) returns app.flags
 language plpgsql stable as $$
 declare
   step jsonb;
@@ -13,9 +13,9 @@ begin
   end loop;
   return f;
 end $$;
-comment on function internal.flag_now is 'A flag with each step of its schedule that is due.';
+comment on function internal.flag_current is 'A flag with each step of its schedule that is due.';
 
-create or replace function internal.flags_settle() returns void
+create or replace function internal.flags_apply_schedule() returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   flag app.flags;
@@ -43,13 +43,13 @@ begin
   end loop;
   perform set_config('app.caller', caller, true);
 end $$;
-comment on function internal.flags_settle is
-  'Writes down the steps of schedules that are due, each as a version of its own at its own time. Locks the flags that have one.';
+comment on function internal.flags_apply_schedule is
+  'Applies the due steps of schedules, each as a version of its own at its own time. Locks the flags that have one.';
 
 create or replace function api.flags_advance() returns api.reply
 language plpgsql volatile as $$
 begin
-  perform internal.flags_settle();
+  perform internal.flags_apply_schedule();
   return internal.reply(200, to_json((select internal.iso(min(f.next_at)) from app.flags f)));
 end $$;
 comment on function api.flags_advance is 'For the worker: takes the steps that are due, and answers when the next one is, or null.';
@@ -115,11 +115,11 @@ end $$;
 comment on function internal.flag_ramped_rule is
   'The rule that a ramp raises: the one that is named, else the first with a percentage, else a new one at the end with this value. Refuses 400 VALIDATION_ERROR.';
 
-create or replace function internal.flag_unexposed(flag_id uuid) returns void
+create or replace function internal.flag_reset_exposures(flag_id uuid) returns void
 language sql volatile security definer set search_path = '' as $$
-  delete from app.flag_exposures e where e.flag_id = flag_unexposed.flag_id
+  delete from app.flag_exposures e where e.flag_id = flag_reset_exposures.flag_id
 $$;
-comment on function internal.flag_unexposed is 'Forgets who got the value of a former ramp.';
+comment on function internal.flag_reset_exposures is 'Forgets who got the value of a former ramp.';
 
 create or replace function api.flag_ramp(id_or_key text, "from" numeric, "to" numeric, step numeric, every_hours numeric, guardrail json default null,
                                          rule_index int default null, value json default null)
@@ -152,7 +152,7 @@ begin
     'guardrail', internal.flag_guardrail(flag_ramp.guardrail::jsonb), 'started_at', internal.iso(began),
     -- the guard watches the last step as long as each before it
     'ends_at', internal.iso(began + (steps + 1) * every)));
-  perform internal.flag_unexposed(flag.id);
+  perform internal.flag_reset_exposures(flag.id);
   return internal.reply(200, internal.flag_json(internal.flag_stored(flag)));
 end $$;
 comment on function api.flag_ramp is
@@ -165,25 +165,32 @@ language sql stable as $$
 $$;
 comment on function internal.flag_guarded is 'Whether a guard watches over a ramp of this flag now.';
 
-create or replace function internal.tg_engagement_events__85_flags() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
+create or replace function internal.on_events__85_flags(events app.engagement_events[]) returns void
+language plpgsql volatile set plan_cache_mode = 'auto' as $$
 begin
   -- a look that is queued and not begun sees this event too: it waits some seconds for those that are being written
   perform internal.enqueue('flags__guard', f.id::text, due_at => internal.now() + interval '5 seconds')
      from app.flags f
     where f.ramp -> 'guardrail' is not null
-      and f.ramp #>> '{guardrail,event_name}' in (select i.event_name from inserted i where not i.is_historical)
+      and f.ramp #>> '{guardrail,event_name}' in (select i.event_name from unnest(on_events__85_flags.events) i where not i.is_historical)
       and internal.flag_guarded(f)
       and not exists (select from app.outbox o
                        where o.task = 'flags__guard' and o.key = f.id::text and o.failed_at is null and o.locked_until is null);
-  return null;
 end $$;
-comment on function internal.tg_engagement_events__85_flags is 'An event that a ramp is guarded by has its rate looked at, soon.';
+comment on function internal.on_events__85_flags is 'When a ramp''s guardrail event arrives, queues the check of its rate.';
 
-create or replace trigger tg_engagement_events__85_flags
-  after insert on app.engagement_events
-  referencing new table as inserted
-  for each statement execute function internal.tg_engagement_events__85_flags();
+create or replace function internal.event_plan__flags() returns table (event_name text, plan uuid[])
+language sql stable as $$
+  select f.ramp #>> '{guardrail,event_name}', array_agg(f.id order by f.id)
+    from app.flags f
+   where f.ramp #>> '{guardrail,event_name}' is not null
+   group by 1
+$$;
+comment on function internal.event_plan__flags is 'The flags with a ramp that an event guards, under way or not. Granted to nobody.';
+
+create or replace trigger tg_flags__event_plans
+  after insert or delete or update of ramp on app.flags
+  for each statement execute function internal.tg_event_plans();
 
 create or replace function internal.flag_guard(flag_id uuid) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -196,8 +203,8 @@ begin
   if internal.caller() <> 'worker' then
     raise exception 'ramps are guarded by workers, not by %', internal.caller();
   end if;
-  perform internal.flags_counted();
-  perform internal.flags_settle();
+  perform internal.flags_flush_counts();
+  perform internal.flags_apply_schedule();
   select f.* into flag from app.flags f where f.id = flag_guard.flag_id for no key update;
   if not found or not internal.flag_guarded(flag) then
     return null;
@@ -224,8 +231,8 @@ begin
   return internal.flag_ramp_json(flag.ramp);
 end $$;
 comment on function internal.flag_guard is
-  'Looks at a ramp: when more of those who got the value of its rule had the guardrail''s event afterwards than may, the rule is for nobody, the ramp ends, the trail has it,
-   and the owner is told. Answers the ramp when it was stopped, else null. Locks the flag.';
+  'Checks a ramp: when the guardrail''s event is too frequent among users who got the rule''s value, sets the rule to nobody, ends the ramp, audits it,
+   and queues the owner''s mail. Returns the ramp when it was stopped, else null. Locks the flag.';
 
 create or replace function api.flag_guard(flag_id uuid) returns api.reply
 language sql volatile as $$

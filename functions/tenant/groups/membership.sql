@@ -1,4 +1,4 @@
--- Who is in which group, asked by policies, and what must hold whenever members come and go, whoever moves them.
+-- Membership of groups, which policies read, and triggers that keep its invariants, whichever role changes members.
 
 create or replace function internal.group_rank(role text) returns int
 language sql immutable parallel safe
@@ -15,6 +15,14 @@ $$;
 comment on function internal.my_group_ids is
   'The groups in which the caller has at least this role. In policies always as group_id in (select internal.my_group_ids(''member'')), which
    asks once a statement; a function of the row is twenty times slower.';
+
+create or replace function internal.group_is_visible(g app.groups, own_ids uuid[]) returns boolean
+language sql immutable parallel safe
+return (group_is_visible.g).is_public or (group_is_visible.g).id = any (group_is_visible.own_ids);
+comment on function internal.group_is_visible is
+  'Whether a user sees a group and its members: a public group, or one of the user''s own. The one rule of the policies on groups and members, and of
+   functions that read rows of others for the user. own_ids is array(select internal.my_group_ids()), in policies inside (select ...), so that the rule
+   is inlined and the array is made once a statement.';
 
 create or replace function internal.group_member_ids(group_id uuid) returns setof uuid
 language sql stable security definer set search_path = '' rows 50 as $$
@@ -99,7 +107,7 @@ begin
       for no key update;
 end $$;
 comment on function internal.groups_lock is
-  'Locks the groups of a user, before the user''s memberships: whoever makes an heir the owner of one has locked the group. Granted to nobody.';
+  'Locks the groups of a user, before the user''s memberships: the lock order of the transfer of ownership to an heir. Granted to nobody.';
 
 create or replace function internal.user_reset__groups(user_id uuid) returns bigint
 language plpgsql volatile security definer set search_path = '' as $$

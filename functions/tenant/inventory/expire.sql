@@ -1,4 +1,4 @@
--- What expires is gone at its time by itself; here it is told, once, as of that time, whenever a worker looks.
+-- Stacks expire by the clock alone, without a write. The task emits the event of each expiry, once, as of its time, whenever it runs.
 create or replace function internal.inventory_expire(batch int) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -13,7 +13,7 @@ begin
       from (select s.app_user_id from app.inventory_stacks s
              where s.expires_at <= internal.now() and s.expired_at is null and s.quantity > 0
              order by s.expires_at, s.id limit inventory_expire.batch) d));
-  -- another look: whoever held the user may have told it, or used it up, meanwhile
+  -- read again: the transaction that held the user's lock may have emitted it, or consumed the stack, meanwhile
   with told as (
     update app.inventory_stacks s
        set expired_at = internal.now()
@@ -35,7 +35,7 @@ begin
                               where s.expires_at is not null and s.expired_at is null and s.quantity > 0)));
 end $$;
 comment on function internal.inventory_expire is
-  'Tells svc.inventory.expired of what expired of some users, each stack once, as of its end. Answers whether that was all, and when the next one ends. Locks the users.';
+  'Emits svc.inventory.expired for expired stacks of some users, each once, as of its end. Returns whether that was all, and when the next one ends. Locks the users.';
 
 create or replace function api.inventory_expire(batch int) returns api.reply
 language sql volatile as $$
@@ -49,7 +49,7 @@ begin
   perform internal.enqueue('inventory__expire', due_at => new.expires_at);
   return null;
 end $$;
-comment on function internal.tg_inventory_stacks__expire is 'Has it told when a stack ends with something left.';
+comment on function internal.tg_inventory_stacks__expire is 'Queues the event of a stack that will expire with a remaining quantity.';
 
 create or replace trigger tg_inventory_stacks__expire
   after insert or update of quantity, expires_at on app.inventory_stacks

@@ -1,4 +1,4 @@
--- What rules of segments ask of inventories.
+-- Inventories as a source of segment rules.
 create or replace function internal.segment_source__inventory(leaf jsonb, place text, parameter text, out condition text, out actual text)
 language plpgsql volatile as $$
 begin

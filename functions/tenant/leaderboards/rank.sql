@@ -1,9 +1,9 @@
--- Exact ranks in a run of any size. Whatever changes an entry leaves a row of its move in app.leaderboard_changes, by trigger and in the same
--- transaction; folding takes rows away and counts them into buckets, in one transaction too. So in every snapshot
---   entries below a bound = what the buckets below it count + what the moves that are still there add and take,
--- and a rank is that sum up to its own bucket, and a count within it. Writers share no row and wait for nobody.
--- Plans are generic: the planner believes that a bound it knows is worth a new plan each time, which costs ten times what the plan saves. And they go
--- by index: one that was made while a table was empty would read it whole for as long as the connection lives.
+-- Exact ranks in a run of any size. Each change of an entry inserts a row into app.leaderboard_changes, by trigger and in the same
+-- transaction; folding deletes these rows and adds them to the counts of buckets, in one transaction too. So in every snapshot
+--   entries below a bound = the counts of the buckets below it + the sum of the changes that are not folded yet,
+-- and a rank is that sum up to its own bucket, plus a count within it. Writers share no row and never wait for each other.
+-- Plans are generic: custom plans for known bounds would cost ten times what they save. Index scans are forced:
+-- a plan that was cached while a table was empty would scan it sequentially for the rest of the connection's life.
 
 create or replace function internal.leaderboard_before(run_id uuid, place numeric, reached_at timestamptz, app_user_id uuid) returns setof bigint
 language sql stable as $$
@@ -140,7 +140,7 @@ declare
   bound internal.leaderboard_bound;
 begin
   -- who comes second leaves it to the first
-  if not pg_try_advisory_xact_lock(hashtextextended('leaderboard_fold ' || leaderboard_fold.run_id, 0)) then
+  if not internal.try_advisory_lock('leaderboard_fold', leaderboard_fold.run_id::text) then
     return;
   end if;
   waiting_from := internal.leaderboard_waiting_from(leaderboard_fold.run_id);
@@ -170,7 +170,7 @@ begin
         limit 1) s
      group by 1, 2, 3, 4, 5, 6
   ), noted as (
-    -- what is older than every transaction that still runs was seen by this statement, and is gone
+    -- changes older than every running transaction were seen by this statement, and are deleted
     update app.leaderboard_folds f set folded_to = pg_snapshot_xmin(pg_current_snapshot()) where f.run_id = leaderboard_fold.run_id
   ), shelved as (
     update app.leaderboard_shelves k
@@ -194,6 +194,18 @@ end $$;
 comment on function internal.leaderboard_fold is
   'Counts the changes of a run that are committed, or this transaction''s own, into its buckets, and keeps these between 32 and 256 entries or so. One at a
    time for each run; who comes second leaves at once. Granted to nobody.';
+
+create or replace function internal.leaderboard_fold_by_chance(run_id uuid, moves bigint) returns void
+language plpgsql volatile as $$
+begin
+  -- a counter would be a row that all writers share
+  if random() < leaderboard_fold_by_chance.moves * 0.025 then
+    perform internal.leaderboard_fold(leaderboard_fold_by_chance.run_id);
+  end if;
+end $$;
+comment on function internal.leaderboard_fold_by_chance is
+  'Folds a run after so many moves of entries, now and then: a fold costs as much as ten moves, and some eighty changes wait at a time, which each rank adds up.
+   Granted to nobody.';
 
 create or replace function internal.leaderboard_shape(run_id uuid, bound internal.leaderboard_bound) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -344,8 +356,8 @@ begin
      where not w.is_hidden and exists (select from app.leaderboard_runs r where r.id = w.run_id);
   end if;
   get diagnostics noted = row_count;
-  -- as in internal.leaderboard_store
-  if random() < noted / 40.0 then
+  -- as in internal.leaderboard_fold_by_chance
+  if random() < noted * 0.025 then
     if tg_op = 'DELETE' then
       runs := array(select distinct w.run_id from was w join app.leaderboard_runs r on r.id = w.run_id);
     else
@@ -358,7 +370,7 @@ begin
   return null;
 end $$;
 comment on function internal.tg_leaderboard_entries__tally is
-  'Notes each entry that comes or goes beside it, whoever made it, so that ranks are right after a deleted user or a merge as after a score.';
+  'Records each inserted or deleted entry in app.leaderboard_changes, whichever role wrote it, so that ranks are exact after deletions of users and merges too.';
 
 create or replace function internal.tg_leaderboard_entries__moved() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -368,7 +380,7 @@ begin
     from (values (old.run_id, old.place, old.reached_at, old.app_user_id, -1, old.is_hidden),
                  (new.run_id, new.place, new.reached_at, new.app_user_id, 1, new.is_hidden)) as m (run_id, place, reached_at, app_user_id, n, is_hidden)
    where not m.is_hidden
-     -- here, and not in the trigger's condition: that is parsed anew for each statement
+     -- here, and not in the trigger's condition, which is parsed again for each statement
      and (old.place, old.reached_at, old.is_hidden, old.run_id, old.app_user_id)
          is distinct from (new.place, new.reached_at, new.is_hidden, new.run_id, new.app_user_id);
   return null;
@@ -404,9 +416,9 @@ create or replace trigger tg_leaderboard_runs__sweep
   after delete on app.leaderboard_runs
   for each row execute function internal.tg_leaderboard_runs__sweep();
 
-create or replace function internal.forget__leaderboards() returns void
+create or replace function internal.purge__leaderboards() returns void
 language sql volatile security definer set search_path = '' as $$
   -- of writers that were under way when their run was deleted
   delete from app.leaderboard_changes c where not exists (select from app.leaderboard_runs r where r.id = c.run_id)
 $$;
-comment on function internal.forget__leaderboards is 'Daily: changes of runs that are gone.';
+comment on function internal.purge__leaderboards is 'Daily: deletes changes of runs that no longer exist.';

@@ -1,4 +1,4 @@
--- Runs from the log: a rebuild counts a run anew beside itself and takes its place; a replay adds what was missed.
+-- Runs from the event log: a rebuild counts a shadow of a run and replaces the run with it; a replay adds missed submissions.
 
 create or replace function internal.leaderboard_log(board app.leaderboards, run app.leaderboard_runs, app_user_ids uuid[])
 returns setof internal.leaderboard_tally
@@ -179,5 +179,5 @@ begin
   return changes;
 end $$;
 comment on function internal.replay__leaderboards is
-  'Brings entries of current runs up to the stored events where these hold more submissions than were counted. It only adds; nobody is told. The users must
+  'Brings entries of current runs up to the stored events where these hold more submissions than were counted. It only adds, and emits no events. The users must
    be locked.';

@@ -1,4 +1,4 @@
--- Runs: which period a time is in, and whether it takes scores. The clock decides; the job only freezes what is over.
+-- Runs: the period of a time, and whether it accepts scores. The clock decides; the job only freezes ended runs.
 
 create or replace function internal.leaderboard_period(board app.leaderboards, at timestamptz, out run_key text, out starts_at timestamptz,
                                                        out ends_at timestamptz)
@@ -67,10 +67,10 @@ language sql stable as $$
 $$;
 comment on function internal.leaderboard_is_open is 'Whether a run takes scores: until five minutes after its end, or until it was closed by hand.';
 
-create or replace function internal.leaderboard_run_make(wished app.leaderboard_runs) returns app.leaderboard_runs
+create or replace function internal.leaderboard_run_make(requested app.leaderboard_runs) returns app.leaderboard_runs
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  run app.leaderboard_runs := leaderboard_run_make.wished;
+  run app.leaderboard_runs := leaderboard_run_make.requested;
 begin
   if run.id is not null then
     return run;
@@ -85,24 +85,24 @@ begin
   on conflict (leaderboard_id, run_key) where state = 'live' do nothing;
   select r.* into run
     from app.leaderboard_runs r
-   where r.leaderboard_id = (leaderboard_run_make.wished).leaderboard_id and r.run_key = (leaderboard_run_make.wished).run_key and r.state = 'live';
+   where r.leaderboard_id = (leaderboard_run_make.requested).leaderboard_id and r.run_key = (leaderboard_run_make.requested).run_key and r.state = 'live';
   perform internal.enqueue('leaderboards__turn', run.leaderboard_id::text, '{}', run.ends_at - interval '10 minutes');
   return run;
 end $$;
 comment on function internal.leaderboard_run_make is
-  'The row of a run, made by whoever comes first; the job makes the next one ahead of time, so that nobody waits here. Null when the board was deleted
+  'The row of a run, created at its first use; the job creates the next one ahead of time, so that no request waits here. Null when the board was deleted
    meanwhile. Granted to nobody.';
 
-create or replace function internal.leaderboard_gone(board app.leaderboards) returns void
+create or replace function internal.leaderboard_run_missing(board app.leaderboards) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if exists (select from app.leaderboards b where b.id = (leaderboard_gone.board).id) then
+  if exists (select from app.leaderboards b where b.id = (leaderboard_run_missing.board).id) then
     perform internal.fail(409, 'LEADERBOARD_NOT_ACTIVE', 'This leaderboard got other rules just now.');
   end if;
   perform internal.fail(404, 'NOT_FOUND', 'The leaderboard was deleted just now.');
 end $$;
-comment on function internal.leaderboard_gone is
-  'For whoever finds that a run went away while they waited for it. Refuses 404 NOT_FOUND, or where only the run went 409 LEADERBOARD_NOT_ACTIVE. Granted to nobody.';
+comment on function internal.leaderboard_run_missing is
+  'For a caller whose run was deleted while it waited for the lock. Refuses 404 NOT_FOUND, or 409 LEADERBOARD_NOT_ACTIVE where the board still exists. Granted to nobody.';
 
 create or replace function internal.leaderboard_run_json(run app.leaderboard_runs) returns json
 language sql stable as $$
@@ -129,9 +129,7 @@ begin
               else r.run_key = leaderboard_run_find.run end
    order by r.starts_at desc nulls last, r.id desc
    limit 1;
-  if found_one.id is null then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such run.');
-  end if;
+  perform internal.check_found(found_one.id is not null, 'run');
   return found_one;
 end $$;
 comment on function internal.leaderboard_run_find is

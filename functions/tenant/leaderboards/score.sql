@@ -1,4 +1,4 @@
--- From submissions to entries: whatever gives somebody a score comes through here, with the user locked, so that the rows of one user never race.
+-- From submissions to entries: every score is written here, with its user locked, so that writes of one user never race.
 
 create or replace function internal.leaderboard_folded(board app.leaderboards, entry app.leaderboard_entries, tally internal.leaderboard_tally)
 returns app.leaderboard_entries
@@ -52,10 +52,7 @@ begin
          window_started_at = e.window_started_at, window_count = coalesce(e.window_count, 0)
    where (x.app_user_id, x.run_id) = (e.app_user_id, e.run_id);
   if found then
-    -- by chance, so that no counter is shared: some forty changes wait at a time
-    if random() < 0.05 then
-      perform internal.leaderboard_fold(e.run_id);
-    end if;
+    perform internal.leaderboard_fold_by_chance(e.run_id, 1);
     return;
   end if;
   -- a run that goes away at this moment takes no entry
@@ -98,7 +95,7 @@ begin
   end if;
   perform internal.leaderboard_store(entry);
   if (leaderboard_put.run).shadow_id is not null then
-    -- whichever is first, this or the rebuild's look at the log: it sets what it finds there, and this adds to what stands
+    -- in either order with the rebuild's read of the log: the rebuild sets what it reads, and this adds to the stored entry
     select e.* into shadow
       from app.leaderboard_entries e
      where (e.app_user_id, e.run_id) = ((leaderboard_put.tally).app_user_id, (leaderboard_put.run).shadow_id);
@@ -120,7 +117,7 @@ begin
   if entry.is_hidden then
     return;
   end if;
-  -- among the others as they stand now, and in one statement, so of one moment: whoever rose stands before where they stood
+  -- among the current entries of others, and in one statement, so of one snapshot: a user who rose ranks before the former place
   select 1 + coalesce(sum(b.n) filter (where k.is_now), 0),
          case when was.score is not null then 1 + coalesce(sum(b.n) filter (where not k.is_now), 0) - is_up::int end
     into rank, previous_rank
@@ -142,7 +139,7 @@ begin
   if rank is not distinct from previous_rank or internal.is_history() then
     return;
   end if;
-  -- what concerns others is told by the job, for they are not locked
+  -- the job emits events of other users, for these are not locked
   if rank < coalesce(previous_rank, rank + 1) then
     select array_agg(f.app_user_id) into passed
       from internal.friends_of(entry.app_user_id) as o (id)
@@ -151,7 +148,7 @@ begin
        and (was.score is null or (f.place, f.reached_at, f.app_user_id) < (was.place, was.reached_at, was.app_user_id));
   end if;
   if (rank <= 10) <> coalesce(previous_rank <= 10, false) then
-    -- who stands at the edge now was on its other side before
+    -- the user at the edge of the top 10 now was on its other side before
     select f.app_user_id into displaced
       from app.leaderboard_entries f
      where f.run_id = entry.run_id and not f.is_hidden
@@ -169,7 +166,7 @@ begin
   end if;
 end $$;
 comment on function internal.leaderboard_moved is
-  'Ranks before and after, of one moment, and who is told of the move: the user who comes into the top 10 or leaves it, and by a job whoever was displaced
+  'Ranks before and after, of one snapshot, and who is notified of the move: the user who enters the top 10 or leaves it, and by a job the user who was displaced
    there, and friends who were passed. Granted to nobody.';
 
 create or replace function internal.leaderboard_admits(board app.leaderboards, app_user_id uuid) returns boolean
@@ -236,34 +233,72 @@ begin
   return case when abs(number) <= 1e18 then round(number, 9) end;
 end $$;
 comment on function internal.leaderboard_value is
-  'What an event submits to a board: what the property says (1 without one), a balance or a streak as they stand, or for sums what was added. Null: nothing.';
+  'What an event submits to a board: what the property says (1 without one), the current balance or streak, or for sums the added amount. Null: nothing.';
 
-create or replace function internal.tg_engagement_events__60_leaderboards() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
+create or replace function internal.on_events__60_leaderboards(events app.engagement_events[]) returns void
+language plpgsql volatile set plan_cache_mode = 'auto' as $$
 declare
   facts internal.leaderboard_fact[];
 begin
-  if not internal.hooks_may_run()
-     or not exists (select from app.leaderboards b where b.is_active and exists (select from inserted i where i.event_name = any (b.watches))) then
-    return null;
+  if not internal.event_hooks_may_run()
+     or not exists (select from app.leaderboards b where b.is_active and exists (select from unnest(on_events__60_leaderboards.events) i where i.event_name = any (b.watches))) then
+    return;
   end if;
   select array_agg((b.id, i.app_user_id, v.value, least(i.occurred_at, i.received_at), internal.xp_counted_at(i.source, i.occurred_at, i.received_at),
                     i.id)::internal.leaderboard_fact)
     into facts
-    from inserted i
+    from unnest(on_events__60_leaderboards.events) i
     join app.leaderboards b on b.is_active and i.event_name = any (b.watches)
-   cross join lateral (select internal.leaderboard_value(b, i.event_name, i.properties) as value) v
+   -- worked out once
+   cross join lateral (select internal.leaderboard_value(b, i.event_name, i.properties) as value offset 0) v
    -- history moves no board
    where not i.is_historical and v.value is not null;
-  perform internal.leaderboards_take(facts);
-  return null;
+  perform internal.leaderboards_submit_many(facts);
 end $$;
-comment on function internal.tg_engagement_events__60_leaderboards is 'Events submit scores to the boards that watch them.';
+comment on function internal.on_events__60_leaderboards is 'Events submit scores to the boards that watch them.';
 
-create or replace trigger tg_engagement_events__60_leaderboards
-  after insert on app.engagement_events
-  referencing new table as inserted
-  for each statement execute function internal.tg_engagement_events__60_leaderboards();
+create or replace function internal.on_event__60_leaderboards(event app.engagement_events, plan uuid[]) returns void
+language plpgsql volatile as $$
+declare
+  e constant app.engagement_events := on_event__60_leaderboards.event;
+  place_at constant timestamptz := least(e.occurred_at, e.received_at);
+  reached_at constant timestamptz := internal.xp_counted_at(e.source, e.occurred_at, e.received_at);
+  due record;
+begin
+  select array_agg(b order by r.id) as boards, array_agg(r order by r.id) as runs, array_agg(x order by r.id) as befores, array_agg(v.value order by r.id) as scores,
+         bool_or(b.segment_id is not null or r.id is null or r.shadow_id is not null or x.run_id is null or x.is_hidden) as is_rare
+    into due
+    from app.leaderboards b
+   -- worked out once
+   cross join lateral (select internal.leaderboard_value(b, e.event_name, e.properties) as value offset 0) v
+    left join lateral internal.leaderboard_runs_at(b.id, place_at) r on true
+    left join app.leaderboard_entries x on (x.app_user_id, x.run_id) = (e.app_user_id, r.id)
+   where b.id = any (on_event__60_leaderboards.plan) and b.is_active and v.value is not null
+     and internal.leaderboard_takes(b, r, v.value, place_at);
+  if due.is_rare then
+    perform internal.leaderboards_submit_many(array(
+      select ((due.boards[n]).id, e.app_user_id, due.scores[n], place_at, reached_at, e.id)::internal.leaderboard_fact
+        from generate_subscripts(due.boards, 1) n));
+  elsif due.boards is not null then
+    perform internal.leaderboards_move(due.boards, due.runs, due.befores, due.scores, array_fill(reached_at, array[cardinality(due.boards)]));
+  end if;
+end $$;
+comment on function internal.on_event__60_leaderboards is
+  'An event submits scores to the boards that watch it. Users without an entry, segments, and runs that are to be made or rebuilt are for internal.leaderboards_submit_many.';
+
+create or replace function internal.event_plan__leaderboards() returns table (event_name text, plan uuid[])
+language sql stable as $$
+  select w.event_name, array_agg(distinct b.id)
+    from app.leaderboards b
+   cross join lateral unnest(b.watches) as w (event_name)
+   where b.is_active
+   group by 1
+$$;
+comment on function internal.event_plan__leaderboards is 'The active boards that watch an event. Granted to nobody.';
+
+create or replace trigger tg_leaderboards__event_plans
+  after insert or delete or update of is_active, source, watches on app.leaderboards
+  for each statement execute function internal.tg_event_plans();
 
 create or replace function internal.tg_xp_transactions__leaderboards() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -279,7 +314,12 @@ begin
     from inserted i
     join app.leaderboards b on b.is_active and b.source ->> 'type' = 'xp'
    where i.source <> 'merge' and i.amount <> 0;
-  perform internal.leaderboards_take(facts);
+  -- one row of the ledger is one submission to each board
+  if (select count(*) from inserted) = 1 and not internal.runs_sets() then
+    perform internal.leaderboards_take_one(facts);
+  else
+    perform internal.leaderboards_submit_many(facts);
+  end if;
   return null;
 end $$;
 comment on function internal.tg_xp_transactions__leaderboards is
@@ -296,7 +336,7 @@ begin
   update app.leaderboard_entries e set is_hidden = new.is_banned where e.app_user_id = new.id and e.is_hidden <> new.is_banned;
   return null;
 end $$;
-comment on function internal.tg_users__leaderboards is 'Whoever is banned is hidden, and ranks close up; who is let in again stands where they stood.';
+comment on function internal.tg_users__leaderboards is 'Hides entries of banned users, so that ranks close up, and shows them again at their former place after the ban.';
 
 create or replace trigger tg_users__leaderboards
   after update of is_banned on app.users

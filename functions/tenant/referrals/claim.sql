@@ -1,4 +1,4 @@
--- Claiming a code, and the reward of whoever shared it: at once, or when the claimer is known and has done what the defaults ask for. Value moves
+-- Claiming a code, and the reward of its referrer: at once, or when the claimer is verified and has done what the defaults require. Value moves
 -- here alone; users are locked first, then the code.
 
 create or replace function internal.referral_known(app_user_id uuid) returns boolean
@@ -162,7 +162,7 @@ begin
   return case when c.qualified_at is null then c.qualify_by end;
 end $$;
 comment on function internal.referral_release is
-  'Pays the referrer of a claim that waits for nothing more, or ends one whose time is over, whose referrer is gone, or who became the claimer. Answers when to
+  'Pays the referrer of a claim whose conditions are met, or ends a claim that expired, or whose referrer was deleted or became the claimer. Returns when to
    look again, or null. Safe to run twice. Locks claimer and referrer.';
 
 create or replace function api.referral_release(claim_id uuid) returns api.reply
@@ -171,14 +171,14 @@ language sql volatile as $$
 $$;
 comment on function api.referral_release is 'For the task referrals__release: when it is due again, or null.';
 
-create or replace function internal.tg_engagement_events__80_referrals() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
+create or replace function internal.on_events__80_referrals(events app.engagement_events[]) returns void
+language plpgsql volatile set plan_cache_mode = 'auto' as $$
 declare
   ready uuid;
 begin
-  if not internal.hooks_may_run()
+  if not internal.event_hooks_may_run()
      or not exists (select from app.referral_claims c where c.state = 'pending' and c.qualified_at is null and c.qualify_event is not null) then
-    return null;
+    return;
   end if;
   -- the claimers are locked; who referred them is not, so the reward is the worker's
   for ready in
@@ -186,7 +186,7 @@ begin
       update app.referral_claims c
          set qualified_at = internal.now()
        where c.state = 'pending' and c.qualified_at is null and c.qualify_event is not null
-         and exists (select from inserted i
+         and exists (select from unnest(on_events__80_referrals.events) i
                       cross join lateral (select internal.xp_counted_at(i.source, i.occurred_at, i.received_at) as at) t
                       where (i.app_user_id, i.event_name) = (c.claimer_id, c.qualify_event)
                         and t.at >= c.claimed_at and (c.qualify_by is null or t.at <= c.qualify_by))
@@ -196,15 +196,37 @@ begin
   loop
     perform internal.enqueue('referrals__release', ready::text);
   end loop;
-  return null;
 end $$;
-comment on function internal.tg_engagement_events__80_referrals is
+comment on function internal.on_events__80_referrals is
   'Notes that claimers did what the reward of their referrer waits for, after they claimed and in time; of what a device sends its time of receipt counts.';
 
-create or replace trigger tg_engagement_events__80_referrals
-  after insert on app.engagement_events
-  referencing new table as inserted
-  for each statement execute function internal.tg_engagement_events__80_referrals();
+create or replace function internal.on_event__80_referrals(event app.engagement_events, plan boolean) returns void
+language plpgsql volatile as $$
+begin
+  if exists (select from app.referral_claims c
+              where c.claimer_id = (on_event__80_referrals.event).app_user_id and c.qualify_event = (on_event__80_referrals.event).event_name
+                and c.state = 'pending' and c.qualified_at is null and c.qualify_event is not null) then
+    perform internal.on_events__80_referrals(array[on_event__80_referrals.event]);
+  end if;
+end $$;
+comment on function internal.on_event__80_referrals is 'Looks for a claim of the user that waits for this event.';
+
+create or replace function internal.event_plan__referrals() returns table (event_name text, plan boolean)
+language sql stable as $$
+  -- a name stays: a claim that is being made takes the name that was the default when it began
+  select p.event_name, true from app.event_plans p where p.referrals
+  union
+  select d.qualify_event, true from app.referral_defaults d where d.qualify_event is not null
+  union
+  select distinct c.qualify_event, true
+    from app.referral_claims c
+   where c.state = 'pending' and c.qualified_at is null and c.qualify_event is not null
+$$;
+comment on function internal.event_plan__referrals is 'The events that the rewards of referrers wait for, or once did. Granted to nobody.';
+
+create or replace trigger tg_referral_defaults__event_plans
+  after insert or update of qualify_event on app.referral_defaults
+  for each statement execute function internal.tg_event_plans();
 
 create or replace function internal.referral_queue(claimer_id uuid) returns void
 language sql volatile security definer set search_path = '' as $$
@@ -212,7 +234,7 @@ language sql volatile security definer set search_path = '' as $$
     from app.referral_claims c
    where c.claimer_id = referral_queue.claimer_id and c.state = 'pending' and c.is_personal
 $$;
-comment on function internal.referral_queue is 'Has a worker look at what a claimer''s referrer waits for. Granted to nobody.';
+comment on function internal.referral_queue is 'Queues the check of a claim''s conditions. Granted to nobody.';
 
 create or replace function internal.tg_users__referrals() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -262,9 +284,9 @@ end $$;
 comment on function internal.merge__referral_claims is
   'Unites two users'' claims, those that they made and those that they brought. Who so became their own referrer is not paid. Granted to nobody.';
 
-create or replace function internal.take_back__referrals(app_user_id uuid) returns void
+create or replace function internal.account_reclaim__referrals(app_user_id uuid) returns void
 language sql volatile security definer set search_path = '' as $$
-  delete from app.referral_claims c where c.claimer_id = take_back__referrals.app_user_id and c.state = 'pending' and c.is_personal
+  delete from app.referral_claims c where c.claimer_id = account_reclaim__referrals.app_user_id and c.state = 'pending' and c.is_personal
 $$;
-comment on function internal.take_back__referrals is
-  'Whoever claimed an account that was not theirs pays no referrer with it: what waits for its address to be proved is dropped. Granted to nobody.';
+comment on function internal.account_reclaim__referrals is
+  'When an account is reclaimed, deletes its pending claims: a claim on another person''s address pays no referrer. Granted to nobody.';

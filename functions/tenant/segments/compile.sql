@@ -1,5 +1,5 @@
--- From rules to SQL. A tree becomes one condition on u, a row of app.users. Its text is made of our words alone: each leaf is a parameter, the element
--- of $1 with its number, and the text reads the leaf's fields from there. What a leaf asks for is compiled by
+-- The compiler of segment rules. A tree becomes one SQL condition on u, a row of app.users. Its text contains no input: each leaf is a parameter, the element
+-- of $1 with its number, and the text reads the leaf's fields from there. A leaf is compiled by
 --
 --   internal.segment_source__<source>(leaf jsonb, place text, parameter text, out condition text, out actual text)
 --

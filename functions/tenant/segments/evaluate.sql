@@ -1,4 +1,4 @@
--- Who is in a segment: of one user at the moment of asking, of all every five minutes, of a user at once when they did what a rule asks for.
+-- Evaluation of dynamic segments: of one user on demand, of all every five minutes, and of a user at once after an event that a rule depends on.
 create or replace function internal.segments_holding(segment_ids uuid[], app_user_id uuid) returns uuid[]
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -26,7 +26,7 @@ begin
 end $$;
 comment on function internal.segments_holding is 'Those of these segments that a user is in now, sorted. Granted to nobody.';
 
-create or replace function internal.segment_settle(segment_id uuid, app_user_ids uuid[], out entered uuid[], out exited uuid[])
+create or replace function internal.segment_update_members(segment_id uuid, app_user_ids uuid[], out entered uuid[], out exited uuid[])
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   state app.segment_states;
@@ -35,42 +35,42 @@ begin
   select t.* into state
     from app.segment_states t
     join app.segments s on s.id = t.segment_id and s.is_active and s.kind = 'dynamic'
-   where t.segment_id = segment_settle.segment_id
+   where t.segment_id = segment_update_members.segment_id
      for key share of s;
   if not found then
     return;
   end if;
   execute 'select array_agg(u.id order by u.id) from app.users u where u.id = any ($2) and ' || state.condition
-     into inside using state.parameters, segment_settle.app_user_ids;
+     into inside using state.parameters, segment_update_members.app_user_ids;
   with gone as (
     delete from app.segment_members m
-     where m.segment_id = segment_settle.segment_id and m.app_user_id = any (segment_settle.app_user_ids)
+     where m.segment_id = segment_update_members.segment_id and m.app_user_id = any (segment_update_members.app_user_ids)
        and not m.app_user_id = any (coalesce(inside, '{}'))
     returning m.app_user_id
   )
   select array_agg(g.app_user_id order by g.app_user_id) into exited from gone g;
   with come as (
     insert into app.segment_members as m (segment_id, app_user_id)
-    select segment_settle.segment_id, i from unnest(inside) i order by i
+    select segment_update_members.segment_id, i from unnest(inside) i order by i
     on conflict do nothing
     returning m.app_user_id
   )
   select array_agg(c.app_user_id order by c.app_user_id) into entered from come c;
 end $$;
-comment on function internal.segment_settle is
+comment on function internal.segment_update_members is
   'Makes the stored members of a dynamic segment, among these users, those who are in it now; answers who came and went. The users must be locked.
    Granted to nobody.';
 
-create or replace function internal.segments_tell(segment_ids uuid[], app_user_ids uuid[], verbs text[]) returns void
+create or replace function internal.segments_notify(segment_ids uuid[], app_user_ids uuid[], verbs text[]) returns void
 language sql volatile security definer set search_path = '' as $$
   select internal.emit_many(array_agg(t.app_user_id order by t.n), array_agg('svc.segment.' || t.verb order by t.n),
                             array_agg(jsonb_build_object('segment_id', s.id, 'key', s.key, 'name', s.name) order by t.n))
-    from unnest(segments_tell.segment_ids, segments_tell.app_user_ids, segments_tell.verbs) with ordinality as t (segment_id, app_user_id, verb, n)
+    from unnest(segments_notify.segment_ids, segments_notify.app_user_ids, segments_notify.verbs) with ordinality as t (segment_id, app_user_id, verb, n)
     join app.segments s on s.id = t.segment_id
 $$;
-comment on function internal.segments_tell is 'svc.segment.entered and exited, all in one run of the hooks. The users must be locked. Granted to nobody.';
+comment on function internal.segments_notify is 'svc.segment.entered and exited, all in one run of the hooks. The users must be locked. Granted to nobody.';
 
-create or replace function internal.segments_settle(segment_ids uuid[], app_user_ids uuid[]) returns int
+create or replace function internal.segments_update_members(segment_ids uuid[], app_user_ids uuid[]) returns int
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   segment_id uuid;
@@ -79,50 +79,62 @@ declare
   users uuid[] := '{}';
   verbs text[] := '{}';
 begin
-  foreach segment_id in array segments_settle.segment_ids loop
-    select s.entered, s.exited into moved from internal.segment_settle(segment_id, segments_settle.app_user_ids) s;
+  foreach segment_id in array segments_update_members.segment_ids loop
+    select s.entered, s.exited into moved from internal.segment_update_members(segment_id, segments_update_members.app_user_ids) s;
     users := users || coalesce(moved.entered, '{}') || coalesce(moved.exited, '{}');
     segments := segments || array_fill(segment_id, array[coalesce(cardinality(moved.entered), 0) + coalesce(cardinality(moved.exited), 0)]);
     verbs := verbs || array_fill('entered'::text, array[coalesce(cardinality(moved.entered), 0)])
                    || array_fill('exited'::text, array[coalesce(cardinality(moved.exited), 0)]);
   end loop;
   if cardinality(users) > 0 then
-    perform internal.segments_tell(segments, users, verbs);
+    perform internal.segments_notify(segments, users, verbs);
   end if;
   return cardinality(users);
 end $$;
-comment on function internal.segments_settle is 'segment_settle for several segments, telling who entered and exited. Answers how many did. The users must be locked. Granted to nobody.';
+comment on function internal.segments_update_members is 'segment_update_members for several segments, telling who entered and exited. Answers how many did. The users must be locked. Granted to nobody.';
 
-create or replace function internal.tg_engagement_events__80_segments() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
+create or replace function internal.on_events__80_segments(events app.engagement_events[]) returns void
+language plpgsql volatile set plan_cache_mode = 'auto' as $$
 declare
   watching uuid[];
 begin
-  if not internal.hooks_may_run() then
-    return null;
+  if not internal.event_hooks_may_run() then
+    return;
   end if;
   watching := array(
     select t.segment_id
       from app.segment_states t
       join app.segments s on s.id = t.segment_id and s.is_active
-     where t.event_names && array(select distinct i.event_name from inserted i)
+     where t.event_names && array(select distinct i.event_name from unnest(on_events__80_segments.events) i)
      order by t.segment_id);
   if cardinality(watching) > 0 then
-    perform internal.segments_settle(watching, array(
+    perform internal.segments_update_members(watching, array(
       select distinct i.app_user_id
-        from inserted i
+        from unnest(on_events__80_segments.events) i
        where exists (select from app.segment_states t where t.segment_id = any (watching) and i.event_name = any (t.event_names))
        order by i.app_user_id));
   end if;
-  return null;
 end $$;
-comment on function internal.tg_engagement_events__80_segments is
-  'Whoever did what a rule asks for is looked at at once, in the segments that ask for it, after everything else that the event moved.';
+comment on function internal.on_events__80_segments is
+  'Evaluates the users of an event at once in the segments whose rules depend on it, after all other effects of the event.';
 
-create or replace trigger tg_engagement_events__80_segments
-  after insert on app.engagement_events
-  referencing new table as inserted
-  for each statement execute function internal.tg_engagement_events__80_segments();
+create or replace function internal.event_plan__segments() returns table (event_name text, plan uuid[])
+language sql stable as $$
+  select w.event_name, array_agg(distinct t.segment_id)
+    from app.segment_states t
+    join app.segments s on s.id = t.segment_id and s.is_active
+   cross join lateral unnest(t.event_names) as w (event_name)
+   group by 1
+$$;
+comment on function internal.event_plan__segments is 'The active segments whose rules ask for an event. Granted to nobody.';
+
+create or replace trigger tg_segments__event_plans
+  after delete or update of is_active on app.segments
+  for each statement execute function internal.tg_event_plans();
+
+create or replace trigger tg_segment_states__event_plans
+  after insert or delete or update of event_names on app.segment_states
+  for each statement execute function internal.tg_event_plans();
 
 create or replace function internal.segments_refresh(segment_id uuid, batch int) returns int
 language plpgsql volatile security definer set search_path = '' as $$
@@ -150,7 +162,7 @@ begin
      into differing using state.parameters, segment.id, segments_refresh.batch;
   if cardinality(differing) > 0 then
     differing := internal.lock_users(differing);
-    perform internal.segments_settle(array[segment.id], differing);
+    perform internal.segments_update_members(array[segment.id], differing);
   end if;
   if coalesce(cardinality(differing), 0) < segments_refresh.batch then
     perform from app.segments s where s.id = segment.id for key share;
@@ -165,7 +177,7 @@ begin
   return coalesce(cardinality(differing), 0);
 end $$;
 comment on function internal.segments_refresh is
-  'Looks at all users, and moves at most batch of those who are stored wrongly; answers how many they were. Counts the members when that was all. Locks those users.';
+  'Evaluates all users, and corrects at most batch stored memberships; returns how many were wrong. Counts the members when that was all. Locks those users.';
 
 create or replace function internal.segment_count(segment_id uuid, members bigint) returns void
 language sql volatile security definer set search_path = '' as $$

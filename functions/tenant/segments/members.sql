@@ -1,4 +1,4 @@
--- Members, one by one: lists, static segments by hand, and why somebody is in.
+-- Members: lists, changes of static segments, and the explanation of a user's membership.
 create or replace function internal.segment_user_json(u app.users) returns json
 language sql stable as $$
   select json_build_object('id', (segment_user_json.u).id, 'email', (segment_user_json.u).email, 'external_id', (segment_user_json.u).external_id,
@@ -15,22 +15,20 @@ language sql stable security definer set search_path = '' as $$
 $$;
 comment on function internal.segment_user_ids is 'The stored members of a segment, for lists: of a dynamic one those of the last evaluation.';
 
+create or replace function internal.segment_member_json(m app.segment_members) returns json
+language sql stable as $$
+  select json_build_object('app_user_id', (segment_member_json.m).app_user_id, 'entered_at', internal.iso((segment_member_json.m).entered_at),
+                           'app_users', (select internal.segment_user_json(u) from app.users u where u.id = (segment_member_json.m).app_user_id))
+$$;
+comment on function internal.segment_member_json is 'A member with its user.';
+
+select internal.list_declare('segment_members_page', null::app.segment_members, 'segment_member_json', '{entered_at,app_user_id}', required => '{segment_id}');
+
 create or replace function api.segment_members(id_or_key text, page_offset int default 0, page_limit int default 50) returns api.reply
-language plpgsql volatile as $$
-declare
-  segment constant app.segments := internal.definition_find(null::app.segments, segment_members.id_or_key);
-begin
-  return internal.reply_page(
-    (select json_agg(json_build_object('app_user_id', m.app_user_id, 'entered_at', internal.iso(m.entered_at), 'app_users', internal.segment_user_json(u))
-                     order by m.entered_at desc, m.app_user_id desc)
-       from (select l.* from app.segment_members l
-              where l.segment_id = segment.id
-              order by l.entered_at desc, l.app_user_id desc
-              limit segment_members.page_limit offset segment_members.page_offset) m
-       join app.users u on u.id = m.app_user_id),
-    (select count(*) from app.segment_members l where l.segment_id = segment.id),
-    segment_members.page_offset, segment_members.page_limit);
-end $$;
+language sql volatile as $$
+  select internal.segment_members_page((internal.definition_find(null::app.segments, segment_members.id_or_key)).id, segment_members.page_offset,
+                                       segment_members.page_limit)
+$$;
 comment on function api.segment_members is 'Members as they are stored, newest first. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.segment_change(segment_id uuid, app_user_ids uuid[], is_added boolean) returns uuid[]
@@ -74,8 +72,8 @@ begin
   select count(*) into members from app.segment_members m where m.segment_id = segment.id;
   update app.segment_states t set member_count = members, last_evaluated_at = internal.now() where t.segment_id = segment.id;
   perform internal.segment_count(segment.id, members);
-  perform internal.segments_tell(array_fill(segment.id, array[cardinality(moved)]), moved,
-                                 array_fill(case when segment_change.is_added then 'entered' else 'exited' end, array[cardinality(moved)]));
+  perform internal.segments_notify(array_fill(segment.id, array[cardinality(moved)]), moved,
+                                   array_fill(case when segment_change.is_added then 'entered' else 'exited' end, array[cardinality(moved)]));
   perform internal.audit('segments.' || case when segment_change.is_added then 'add_members' else 'remove_members' end, 'segments', segment.id::text,
                          json_build_object('members', case when segment_change.is_added then json_build_array(null, moved) else json_build_array(moved, null) end));
   return moved;
@@ -110,7 +108,7 @@ begin
   if cardinality(internal.segment_change(segment.id, array[segment_member_remove.user_id], false)) = 0 then
     perform internal.fail(404, 'NOT_FOUND', 'This user is not in the segment.');
   end if;
-  return internal.reply(200, '{"deleted": true}');
+  return internal.reply_deleted();
 end $$;
 comment on function api.segment_member_remove is 'Takes a user out of a static segment. Refuses 404 NOT_FOUND, 400 SEGMENT_NOT_STATIC.';
 
@@ -159,13 +157,13 @@ language sql volatile security definer set search_path = '' as $$
    order by s.id
      for no key update
 $$;
-comment on function internal.segments_lock is 'Locks segments in the order of their ids, for whoever changes several. After the users.';
+comment on function internal.segments_lock is 'Locks segments in the order of their ids, for callers that change several. Lock users first.';
 
-create or replace function internal.segments_touched() returns void
+create or replace function internal.segments_enqueue_refresh() returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   if internal.caller() = 'developer' and exists (select from app.segments s where s.kind = 'dynamic' and s.is_active) then
     perform internal.enqueue('segments__refresh');
   end if;
 end $$;
-comment on function internal.segments_touched is 'After an administrator changed many users: everybody is looked at soon, not only in five minutes.';
+comment on function internal.segments_enqueue_refresh is 'After an administrator changed many users: queues the evaluation of all users now, not only within five minutes.';

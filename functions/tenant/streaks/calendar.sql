@@ -1,6 +1,6 @@
 -- Periods and time zones. A period is a local day, week or month, known by its first date, or by a number, each one more
--- than the one before, so that a gap is a subtraction. docs/streaks.md says what a traveller may expect.
--- What a table or a subquery answers is plpgsql here, which keeps its plans; a function of language sql would plan anew.
+-- than the one before, so that a gap is a subtraction. docs/streaks.md describes changes of time zone.
+-- Functions that read a table or a subquery are plpgsql here, which caches plans; a function of language sql would be planned again.
 
 create or replace function internal.period_number(period text, week_starts_on int, day date) returns int
 language sql immutable parallel safe as $$
@@ -69,14 +69,14 @@ begin
 end $$;
 comment on function internal.local_midnight is 'When a date begins in a time zone. A date that a zone leaves out begins when the next one does.';
 
-create or replace function internal.is_left_out(period text, zone text, number int) returns boolean
+create or replace function internal.date_is_skipped(period text, zone text, number int) returns boolean
 language sql stable parallel safe as $$
   -- Samoa went from 29 to 31 December 2011: nobody can be asked for the 30th
-  select is_left_out.period = 'day'
-     and internal.local_midnight(is_left_out.zone, internal.period_date('day', 1, is_left_out.number))
-      >= internal.local_midnight(is_left_out.zone, internal.period_date('day', 1, is_left_out.number + 1))
+  select date_is_skipped.period = 'day'
+     and internal.local_midnight(date_is_skipped.zone, internal.period_date('day', 1, date_is_skipped.number))
+      >= internal.local_midnight(date_is_skipped.zone, internal.period_date('day', 1, date_is_skipped.number + 1))
 $$;
-comment on function internal.is_left_out is 'Whether a zone''s calendar has no such day.';
+comment on function internal.date_is_skipped is 'Whether a zone''s calendar has no such day.';
 
 create or replace function internal.streak_zone_of(definition app.streak_definitions, app_user_id uuid) returns text
 language plpgsql stable as $$
@@ -91,16 +91,16 @@ begin
 end $$;
 comment on function internal.streak_zone_of is 'The zone whose dates count: the definition''s, or the user''s, UTC when that is null.';
 
-create or replace function internal.streak_moves_of(definition app.streak_definitions, app_user_id uuid)
+create or replace function internal.streak_zone_changes(definition app.streak_definitions, app_user_id uuid)
 returns app.streak_timezones[]
 language plpgsql stable as $$
 begin
-  if (streak_moves_of.definition).timezone_mode = 'fixed' then
+  if (streak_zone_changes.definition).timezone_mode = 'fixed' then
     return null;
   end if;
-  return (select array_agg(m order by m.moved_at) from app.streak_timezones m where m.app_user_id = streak_moves_of.app_user_id);
+  return (select array_agg(m order by m.moved_at) from app.streak_timezones m where m.app_user_id = streak_zone_changes.app_user_id);
 end $$;
-comment on function internal.streak_moves_of is 'A user''s changes of zone, oldest first; null when there are none that count.';
+comment on function internal.streak_zone_changes is 'A user''s changes of zone, oldest first; null when there are none that count.';
 
 create or replace function internal.zone_at(zone text, moves app.streak_timezones[], at timestamptz) returns text
 language plpgsql immutable parallel safe as $$
@@ -113,19 +113,19 @@ begin
 end $$;
 comment on function internal.zone_at is 'Where a user was at a time: the zone left by the first move after it, else the present one.';
 
-create or replace function internal.recent_moves(period text, moves app.streak_timezones[], at timestamptz) returns app.streak_timezones[]
+create or replace function internal.recent_zone_changes(period text, moves app.streak_timezones[], at timestamptz) returns app.streak_timezones[]
 language plpgsql immutable parallel safe as $$
 begin
-  if recent_moves.moves is null then
+  if recent_zone_changes.moves is null then
     return null;
   end if;
   return (select array_agg(m order by m.moved_at)
-            from unnest(recent_moves.moves) m
-           where m.moved_at <= recent_moves.at
-             and m.moved_at > recent_moves.at - case recent_moves.period when 'day' then interval '9 days' when 'week' then interval '23 days'
+            from unnest(recent_zone_changes.moves) m
+           where m.moved_at <= recent_zone_changes.at
+             and m.moved_at > recent_zone_changes.at - case recent_zone_changes.period when 'day' then interval '9 days' when 'week' then interval '23 days'
                                                                          else interval '95 days' end);
 end $$;
-comment on function internal.recent_moves is
+comment on function internal.recent_zone_changes is
   'The moves that bear on a period which may be open at a time; null when there are none, as nearly always.';
 
 create or replace function internal.streak_deadline(definition app.streak_definitions, zone text, moves app.streak_timezones[],
@@ -181,7 +181,7 @@ language plpgsql stable as $$
 declare
   d constant app.streak_definitions := streak_place.definition;
   here constant text := internal.zone_at(streak_place.zone, streak_place.moves, streak_place.at);
-  recent constant app.streak_timezones[] := internal.recent_moves(d.period, streak_place.moves, streak_place.at);
+  recent constant app.streak_timezones[] := internal.recent_zone_changes(d.period, streak_place.moves, streak_place.at);
 begin
   number := internal.period_number(d.period, d.week_starts_on, (streak_place.at at time zone here)::date);
   reach := 0;
@@ -197,29 +197,29 @@ end $$;
 comment on function internal.streak_place is
   'The period that a time falls in, and how many periods before it could still be saved then (at most 3).';
 
-create or replace function internal.streak_clock(
+create or replace function internal.streak_period_at(
   definition app.streak_definitions, zone text, moves app.streak_timezones[], at timestamptz,
   out current int, out previous int, out passed int, out starts_at timestamptz, out ends_at timestamptz, out deadline timestamptz)
 language plpgsql stable as $$
 declare
-  d constant app.streak_definitions := streak_clock.definition;
-  here constant text := internal.zone_at(streak_clock.zone, streak_clock.moves, streak_clock.at);
-  recent constant app.streak_timezones[] := internal.recent_moves(d.period, streak_clock.moves, streak_clock.at);
+  d constant app.streak_definitions := streak_period_at.definition;
+  here constant text := internal.zone_at(streak_period_at.zone, streak_period_at.moves, streak_period_at.at);
+  recent constant app.streak_timezones[] := internal.recent_zone_changes(d.period, streak_period_at.moves, streak_period_at.at);
 begin
-  current := internal.period_number(d.period, d.week_starts_on, (streak_clock.at at time zone here)::date);
+  current := internal.period_number(d.period, d.week_starts_on, (streak_period_at.at at time zone here)::date);
   starts_at := internal.local_midnight(here, internal.period_date(d.period, d.week_starts_on, current));
   ends_at := internal.local_midnight(here, internal.period_date(d.period, d.week_starts_on, current + 1));
-  deadline := internal.streak_deadline(d, here, recent, current, streak_clock.at);
+  deadline := internal.streak_deadline(d, here, recent, current, streak_period_at.at);
   passed := current - 1;
-  previous := case when internal.is_left_out(d.period, here, passed) then passed - 1 else passed end;
+  previous := case when internal.date_is_skipped(d.period, here, passed) then passed - 1 else passed end;
   -- 48 hours of grace and 26 of travel keep at most four days open
   while (d.grace_hours > 0 or recent is not null) and passed > current - 6
-    and streak_clock.at < internal.streak_deadline(d, here, recent, passed, streak_clock.at)
+    and streak_period_at.at < internal.streak_deadline(d, here, recent, passed, streak_period_at.at)
   loop
     passed := passed - 1;
   end loop;
 end $$;
-comment on function internal.streak_clock is
+comment on function internal.streak_period_at is
   'What time it is for a streak: the period under way with its start, end and deadline, the one before it (that the
    calendar has), and the last one that cannot be saved any more.';
 
@@ -230,9 +230,9 @@ begin
     return null;
   end if;
   perform from app.user_streaks s where s.app_user_id = new.id order by s.streak_definition_id for no key update;
-  -- what the clock has to tell until now, it tells by the zone that is left
-  perform internal.streaks_clock(array_agg(s.app_user_id), array_agg(s.streak_definition_id),
-                                 coalesce((select t.name from app.timezones t where t.name = old.timezone), 'UTC'))
+  -- time-based changes until now are applied by the former zone
+  perform internal.streaks_apply_time(array_agg(s.app_user_id), array_agg(s.streak_definition_id),
+                                      coalesce((select t.name from app.timezones t where t.name = old.timezone), 'UTC'))
      from app.user_streaks s
     where s.app_user_id = new.id;
   insert into app.streak_timezones as moved (app_user_id, moved_at, from_zone, to_zone)
@@ -241,13 +241,13 @@ begin
     left join app.timezones f on f.name = old.timezone
     left join app.timezones t on t.name = new.timezone
   on conflict (app_user_id, moved_at) do update set to_zone = excluded.to_zone;
-  -- fifty are enough for a traveller, and bound whoever plays with the setting
+  -- fifty are enough for a traveller, and bound a user who changes the setting all the time
   delete from app.streak_timezones m
    where m.app_user_id = new.id
      and m.moved_at < (select k.moved_at from app.streak_timezones k where k.app_user_id = new.id order by k.moved_at desc offset 49 limit 1);
   update app.user_streaks s set next_check_at = internal.now()
    where s.app_user_id = new.id and s.last_period is not null;
-  perform internal.streaks_wake(internal.now());
+  perform internal.streaks_enqueue_tick(internal.now());
   return null;
 end $$;
 comment on function internal.tg_users__streak_timezones is 'Remembers when a user with streaks changes zone.';

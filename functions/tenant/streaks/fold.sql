@@ -1,5 +1,5 @@
--- The fold: from what was stored about a user's periods to the chain that they make. It knows neither clock nor tables, and
--- takes periods in their own order, so that what arrives late makes the same chain as if it had come in time.
+-- The fold: computes the chain of a user's stored periods. It reads neither the clock nor tables, and
+-- processes periods in their own order, so that late events give the same chain as timely ones.
 
 create or replace function internal.paused_periods(definition app.streak_definitions, pauses app.streak_pauses[]) returns int[]
 language plpgsql stable as $$
@@ -21,35 +21,35 @@ begin
 end $$;
 comment on function internal.paused_periods is 'Numbers of the periods that pauses cover: those of whose days at least half are paused. Null when none is.';
 
-create or replace function internal.streak_walk(
+create or replace function internal.streak_extent(
   definition app.streak_definitions, zone text, last_period int, freezes int, paused int[], grants app.streak_freezes[],
   until int, out covered_through int, out freezes_left int, out frozen int[])
 language plpgsql stable as $$
 declare
-  d constant app.streak_definitions := streak_walk.definition;
+  d constant app.streak_definitions := streak_extent.definition;
   gift_at int[];  gift_amount int[];  gift_max int[];
   next_gift int := 1;
-  p int := streak_walk.last_period;
+  p int := streak_extent.last_period;
 begin
-  if streak_walk.grants is not null then
+  if streak_extent.grants is not null then
     select array_agg(internal.period_number(d.period, d.week_starts_on, g.applies_from) order by g.applies_from, g.granted_at, g.id),
            array_agg(g.amount order by g.applies_from, g.granted_at, g.id),
            array_agg(g.freezes_max order by g.applies_from, g.granted_at, g.id)
       into gift_at, gift_amount, gift_max
-      from unnest(streak_walk.grants) g
-     where internal.period_number(d.period, d.week_starts_on, g.applies_from) > streak_walk.last_period;
+      from unnest(streak_extent.grants) g
+     where internal.period_number(d.period, d.week_starts_on, g.applies_from) > streak_extent.last_period;
   end if;
 
-  covered_through := streak_walk.last_period;
-  freezes_left := streak_walk.freezes;
+  covered_through := streak_extent.last_period;
+  freezes_left := streak_extent.freezes;
   frozen := '{}';
-  while p < streak_walk.until loop
+  while p < streak_extent.until loop
     p := p + 1;
     while gift_at[next_gift] <= p loop
       freezes_left := greatest(freezes_left, least(freezes_left + gift_amount[next_gift], gift_max[next_gift]));
       next_gift := next_gift + 1;
     end loop;
-    if p = any (streak_walk.paused) or internal.is_left_out(d.period, streak_walk.zone, p) then
+    if p = any (streak_extent.paused) or internal.date_is_skipped(d.period, streak_extent.zone, p) then
       null;
     elsif freezes_left > 0 then
       freezes_left := freezes_left - 1;
@@ -65,7 +65,7 @@ begin
     next_gift := next_gift + 1;
   end loop;
 end $$;
-comment on function internal.streak_walk is
+comment on function internal.streak_extent is
   'How far a chain lasts after its last qualified period, on pauses and freezes alone, looking no further than until: the last
    period covered, the freezes then in hand, and the periods that used one.';
 
@@ -82,7 +82,7 @@ declare
   gift_at int[];  gift_amount int[];  gift_max int[];
   next_gift int := 1;
   i int := 1;             -- the first row not before p
-  p int;                  -- the period that is looked at
+  p int;                  -- the current period
   freezes int := streak_fold.freezes_initial;
   is_alive boolean := false;
   ended int;              -- where the chain before ended
@@ -128,7 +128,7 @@ begin
     if source is null and is_alive then
       if p = any (paused) then
         source := 'pause';
-      elsif internal.is_left_out(d.period, streak_fold.zone, p) then
+      elsif internal.date_is_skipped(d.period, streak_fold.zone, p) then
         source := 'none';
       else
         -- grace: what came while p was still open fills it, if it is enough; first come, first taken
@@ -189,12 +189,12 @@ begin
   numbers := numbers[1:kept];
   sources := sources[1:kept];
   if chain.last_period is not null then
-    chain.covered_through := (internal.streak_walk(d, streak_fold.zone, chain.last_period, chain.freezes, paused, streak_fold.grants,
-                                                   chain.last_period + 2000)).covered_through;
+    chain.covered_through := (internal.streak_extent(d, streak_fold.zone, chain.last_period, chain.freezes, paused, streak_fold.grants,
+                                                     chain.last_period + 2000)).covered_through;
   end if;
 end $$;
 comment on function internal.streak_fold is
-  'The chain that periods make, what covers each of them (numbers, sources), and how many events of each that was fed went to
+  'The chain that periods make, what covers each of them (numbers, sources), and how many events of each counted period went to
    periods before (fed_at, taken). Period by period, oldest first: enough events of its own qualify
    it; else, while a chain is alive, a pause covers it, events that came before its deadline fill it, a freeze is used; else the
    chain ends. A chain counts its qualified periods. Freezes are earned at every n-th of them, and outlive the chain.';

@@ -1,5 +1,5 @@
--- What administrators see of everybody's streaks. Status is a comparison of stored dates with the clock, and the clock is the
--- same for all users of a zone, so it is worked out once a zone: a look at a hundred thousand users is one scan and two joins.
+-- Administrators' statistics of streaks. Status is a comparison of stored dates with the clock, and the clock is the
+-- same for all users of a zone, so it is computed once for each zone: reading a hundred thousand users is one scan and two joins.
 
 create or replace function internal.streak_statuses(definition app.streak_definitions)
 returns table (app_user_id uuid, status text, current_count int, started_on int, last_period int, covered_through int, passed int,
@@ -15,16 +15,16 @@ language sql stable rows 10000 as $$
   ), clocks as materialized (
     select z.zone, c.*
       from (select distinct m.zone from mine m) z
-     cross join lateral internal.streak_clock(streak_statuses.definition, z.zone, null, internal.now()) c
+     cross join lateral internal.streak_period_at(streak_statuses.definition, z.zone, null, internal.now()) c
   ), travellers as materialized (
-    -- whoever moved longer ago has the clock of the zone
+    -- users whose last change of zone is older have the clock of their zone
     select v.app_user_id, c.*
       from (select distinct z.app_user_id
               from app.streak_timezones z
              where (streak_statuses.definition).timezone_mode = 'user' and z.moved_at > internal.now() - interval '95 days') v
       join mine m on m.app_user_id = v.app_user_id
-     cross join lateral internal.streak_clock(streak_statuses.definition, m.zone,
-                                              internal.streak_moves_of(streak_statuses.definition, v.app_user_id), internal.now()) c
+     cross join lateral internal.streak_period_at(streak_statuses.definition, m.zone,
+                                                  internal.streak_zone_changes(streak_statuses.definition, v.app_user_id), internal.now()) c
   ), paused as materialized (
     select p.app_user_id, internal.paused_periods(streak_statuses.definition, array_agg(p)) as numbers
       from app.streak_pauses p
@@ -50,7 +50,7 @@ language sql stable rows 10000 as $$
          internal.streak_status(
            n.last_period, n.covered_through, n.current, n.previous, n.passed,
            case when n.paused is null then greatest(n.last_period, n.passed) < n.previous
-                else internal.streak_waits(n.last_period, n.passed, n.previous, n.paused) end,
+                else internal.streak_has_open_period(n.last_period, n.passed, n.previous, n.paused) end,
            coalesce(n.current = any (n.paused), false),
            n.deadline - make_interval(hours => internal.streak_at_risk_hours(streak_statuses.definition))),
          n.current_count, n.started_on, n.last_period, n.covered_through, n.passed, n.lapsed_through, n.paused, n.created_at
@@ -185,7 +185,7 @@ begin
              (count(*) filter (where p.reach >= 1))::int as open_1, (count(*) filter (where p.reach >= 2))::int as open_2,
              (count(*) filter (where p.reach >= 3))::int as open_3
         from app.engagement_events e
-       cross join lateral internal.streak_place(d, internal.streak_zone_of(d, e.app_user_id), internal.streak_moves_of(d, e.app_user_id),
+       cross join lateral internal.streak_place(d, internal.streak_zone_of(d, e.app_user_id), internal.streak_zone_changes(d, e.app_user_id),
                                                 e.occurred_at) p
        where e.event_name = d.qualifying_event and e.occurred_at >= streak_replay.since
          and (d.event_filter is null or internal.filter_truth(d.event_filter, e.properties))
@@ -203,8 +203,8 @@ begin
              d, internal.streak_zone_of(d, replayed.app_user_id), d.freezes_initial, replayed.periods,
              (select array_agg(p) from app.streak_pauses p
                where (p.app_user_id, p.streak_definition_id) = (replayed.app_user_id, d.id)), null) f
-     cross join internal.streak_clock(d, internal.streak_zone_of(d, replayed.app_user_id),
-                                      internal.streak_moves_of(d, replayed.app_user_id), internal.now()) c;
+     cross join internal.streak_period_at(d, internal.streak_zone_of(d, replayed.app_user_id),
+                                          internal.streak_zone_changes(d, replayed.app_user_id), internal.now()) c;
     if (folded.chain).last_period is not null then
       app_user_id := replayed.app_user_id;
       is_broken := (folded.chain).covered_through < folded.passed;
@@ -221,7 +221,7 @@ create or replace function api.streak_simulate(id_or_key text, definition jsonb 
 language plpgsql stable as $$
 declare
   d constant app.streak_definitions := internal.streak_find(streak_simulate.id_or_key);
-  wished constant app.streak_definitions := internal.streak_definition_with(d, streak_simulate.definition);
+  requested constant app.streak_definitions := internal.streak_definition_with(d, streak_simulate.definition);
   since constant timestamptz := coalesce(streak_simulate.since, internal.now() - interval '30 days');
   outcome json;
 begin
@@ -236,7 +236,7 @@ begin
            'median_length_after', percentile_cont(0.5) within group (order by a.length))
     into outcome
     from internal.streak_replay(d, since) b
-    full join internal.streak_replay(wished, since) a on a.app_user_id = b.app_user_id;
+    full join internal.streak_replay(requested, since) a on a.app_user_id = b.app_user_id;
   return internal.reply(200, outcome);
 end $$;
 comment on function api.streak_simulate is

@@ -1,4 +1,4 @@
--- Exports: each call answers a batch of at most 500 rows and 8 MB as JSON texts, and where to go on. The server streams them (server/http/stream.ts).
+-- Exports: each call returns a batch of at most 500 rows and 8 MB as JSON texts, and the cursor of the next. The server streams them (server/http/stream.ts).
 
 create or replace function internal.export_time(value text, code text) returns timestamptz
 language plpgsql stable as $$
@@ -11,7 +11,7 @@ end $$;
 comment on function internal.export_time is 'A bound of an export, or null. Refuses 400 with the given code.';
 
 create or replace function api.users_export("cursor" text default null, since text default null) returns api.reply
--- batches follow an index: what is left is never sorted anew for each, however old the statistics are
+-- batches follow an index: the remaining rows are never sorted for each batch, however old the statistics are
 language plpgsql stable set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   -- who comes while the export runs is not in it

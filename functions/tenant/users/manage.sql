@@ -1,4 +1,4 @@
--- What administrators do with one user, or look for.
+-- Administrators' routes on single users, and their lists.
 
 create or replace function internal.user_admin_json(u app.users) returns json
 language sql stable as $$
@@ -87,6 +87,8 @@ language sql stable as $$
 $$;
 comment on function internal.segment_members is 'Who is in a segment: nobody when it is unknown.';
 
+select internal.list_declare('users_page', null::app.users, 'user_admin_json', '{last_seen_at,id}');
+
 create or replace function api.users_list(page_limit bigint, page_offset bigint, search text default null, segment_id uuid default null)
 returns api.reply
 language plpgsql stable as $$
@@ -97,12 +99,7 @@ declare
   found_ones json;
 begin
   if coalesce(users_list.search, '') = '' and members is null then
-    select count(*) into total from app.users;
-    select json_agg(internal.user_admin_json(u) order by u.last_seen_at desc, u.id desc)
-      into found_ones
-      from (select n.* from app.users n order by n.last_seen_at desc, n.id desc
-             limit users_list.page_limit offset users_list.page_offset) u;
-    return internal.reply_page(found_ones, total, users_list.page_offset, users_list.page_limit);
+    return internal.users_page(users_list.page_offset, users_list.page_limit);
   end if;
   -- found first and then put into order: the total has to know all of them anyway
   with hits as materialized (
@@ -156,23 +153,25 @@ begin
 end $$;
 comment on function api.user_get is 'A user with streaks, entitlements and what other areas add. Refuses 400 INVALID_USER_ID, 404 NOT_FOUND.';
 
+create or replace function internal.is_event_from_outside(e app.engagement_events) returns boolean
+language sql stable as $$
+  select (is_event_from_outside.e).source <> 'system'
+$$;
+comment on function internal.is_event_from_outside is 'Whether an event was sent, and not emitted by Trellis.';
+
+select internal.list_declare('user_events_page', null::app.engagement_events, 'event_json', '{occurred_at,id}', required => '{app_user_id}');
+select internal.list_declare('user_sent_events_page', null::app.engagement_events, 'event_json', '{occurred_at,id}', required => '{app_user_id}',
+                             condition => 'is_event_from_outside');
+
 create or replace function api.user_events(user_id text, include_system boolean, page_limit bigint, page_offset bigint) returns api.reply
 language plpgsql stable as $$
 declare
   them constant app.users := internal.user_found(user_events.user_id);
-  total bigint;
-  shown json;
 begin
-  select count(*) into total
-    from app.engagement_events e
-   where e.app_user_id = them.id and (user_events.include_system or e.source <> 'system');
-  select json_agg(internal.event_json(e) order by e.occurred_at desc, e.id desc)
-    into shown
-    from (select n.* from app.engagement_events n
-           where n.app_user_id = them.id and (user_events.include_system or n.source <> 'system')
-           order by n.occurred_at desc, n.id desc
-           limit user_events.page_limit offset user_events.page_offset) e;
-  return internal.reply_page(shown, total, user_events.page_offset, user_events.page_limit);
+  if user_events.include_system then
+    return internal.user_events_page(them.id, user_events.page_offset, user_events.page_limit);
+  end if;
+  return internal.user_sent_events_page(them.id, user_events.page_offset, user_events.page_limit);
 end $$;
 comment on function api.user_events is
   'A user''s events, most recent first; our own (svc.*) only with include_system. Refuses 400 INVALID_USER_ID, 404 NOT_FOUND.';

@@ -40,29 +40,29 @@ create or replace function api.me_get(time_zones json default null) returns api.
 language plpgsql volatile as $$
 declare
   me app.users;
-  wished text;
+  requested text;
 begin
   select u.* into me from app.users u where u.id = internal.user_id();
   if me.timezone is null and me_get.time_zones is not null then
-    select z.name into wished
+    select z.name into requested
       from json_array_elements_text(me_get.time_zones) with ordinality as z (name, n)
      where internal.is_timezone(z.name)
      order by z.n
      limit 1;
-    if wished is not null then
+    if requested is not null then
       -- two devices at once: the first one's zone stays
-      update app.users u set timezone = wished where u.id = internal.user_id() and u.timezone is null;
+      update app.users u set timezone = requested where u.id = internal.user_id() and u.timezone is null;
       select u.* into me from app.users u where u.id = internal.user_id();
     end if;
   end if;
-  -- asked last: a user may have gone while the zone waited for the row
+  -- checked last: the user may have been deleted while the update waited for the row
   if me.id is null then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
   end if;
   return internal.reply(200, internal.user_json(me));
 end $$;
 comment on function api.me_get is
-  'The caller''s profile. time_zones are the headers'' wishes, best first: the first valid one is stored when none is yet. Refuses 404 NOT_FOUND.';
+  'The caller''s profile. time_zones are those of the headers, best first: the first valid one is stored when none is yet. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.is_blank(value text) returns boolean
 language sql immutable parallel safe
@@ -153,33 +153,33 @@ create or replace function api.me_update(patch json) returns api.reply
 language plpgsql volatile as $$
 declare
   me app.users;
-  wished jsonb;
+  requested jsonb;
 begin
-  select jsonb_object_agg(f.key, f.value) into wished
+  select jsonb_object_agg(f.key, f.value) into requested
     from jsonb_each(me_update.patch::jsonb) f
    where f.key in ('display_name', 'avatar_url', 'properties', 'timezone');
-  if wished is null then
+  if requested is null then
     perform internal.fail(400, 'INVALID_INPUT', 'Send display_name, avatar_url, properties or timezone.',
                           '{"field": "", "reason": "must hold display_name, avatar_url, properties or timezone"}');
   end if;
-  if wished ? 'timezone' then
-    if jsonb_typeof(wished -> 'timezone') <> 'string' or not internal.is_timezone(wished ->> 'timezone') then
+  if requested ? 'timezone' then
+    if jsonb_typeof(requested -> 'timezone') <> 'string' or not internal.is_timezone(requested ->> 'timezone') then
       perform internal.invalid('timezone', 'must be an IANA time zone', 'INVALID_TIMEZONE');
     end if;
   end if;
-  wished := internal.user_fields(wished, 'INVALID_INPUT');
+  requested := internal.user_fields(requested, 'INVALID_INPUT');
   update app.users u
-     set display_name = case when wished ? 'display_name' then wished ->> 'display_name' else u.display_name end,
-         avatar_url = case when wished ? 'avatar_url' then wished ->> 'avatar_url' else u.avatar_url end,
-         timezone = case when wished ? 'timezone' then wished ->> 'timezone' else u.timezone end,
-         properties = case when wished ? 'properties' then internal.merged_properties(u.properties, wished -> 'properties')
+     set display_name = case when requested ? 'display_name' then requested ->> 'display_name' else u.display_name end,
+         avatar_url = case when requested ? 'avatar_url' then requested ->> 'avatar_url' else u.avatar_url end,
+         timezone = case when requested ? 'timezone' then requested ->> 'timezone' else u.timezone end,
+         properties = case when requested ? 'properties' then internal.merged_properties(u.properties, requested -> 'properties')
                            else u.properties end
    where u.id = internal.user_id()
   returning u.* into me;
   if me.id is null then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
   end if;
-  if wished ? 'properties' then
+  if requested ? 'properties' then
     perform internal.check_properties_size(me.properties, 'INVALID_INPUT');
   end if;
   return internal.reply(200, internal.user_json(me));
@@ -220,7 +220,7 @@ begin
   perform internal.changed('user:' || old.id);
   return null;
 end $$;
-comment on function internal.tg_users__credentials is 'Tells the servers to forget the sessions of a user who was banned, let in again, or deleted.';
+comment on function internal.tg_users__credentials is 'Cache invalidation: makes the servers drop the sessions of a user who was banned, unbanned, or deleted.';
 
 create or replace trigger tg_users__credentials_of_banned
   after update of is_banned on app.users

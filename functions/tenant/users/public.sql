@@ -1,4 +1,4 @@
--- What users see of each other: a name, a picture, and what somebody put into properties.public.
+-- Public profiles of users: the name, the picture, and properties.public.
 
 create or replace function internal.public_profile(u app.users) returns json
 language sql stable as $$

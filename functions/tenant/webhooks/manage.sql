@@ -29,11 +29,11 @@ begin
 end $$;
 comment on function internal.webhook_filter_check is 'Refuses a filter that is none: 400 VALIDATION_ERROR. Null is no filter.';
 
-create or replace function internal.webhook_check(wished app.webhooks, was app.webhooks, sent jsonb) returns app.webhooks
+create or replace function internal.webhook_check(requested app.webhooks, was app.webhooks, sent jsonb) returns app.webhooks
 language plpgsql stable as $$
 begin
-  perform internal.webhook_filter_check((webhook_check.wished).filter::json);
-  return webhook_check.wished;
+  perform internal.webhook_filter_check((webhook_check.requested).filter::json);
+  return webhook_check.requested;
 end $$;
 comment on function internal.webhook_check is 'What the checks of app.webhooks cannot say. Refuses 400 VALIDATION_ERROR.';
 
@@ -45,7 +45,7 @@ declare
   made app.webhooks;
 begin
   perform internal.webhook_filter_check(webhook_create.filter);
-  perform internal.definition_room(null::app.webhooks);
+  perform internal.definition_limit_check(null::app.webhooks);
   insert into app.webhooks (event_name, target_url, description, filter, include_user, secret_id)
   values (webhook_create.event_name, webhook_create.target_url, webhook_create.description, webhook_create.filter::jsonb,
           webhook_create.include_user, internal.new_id())

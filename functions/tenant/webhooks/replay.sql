@@ -28,64 +28,28 @@ language sql stable as $$
 $$;
 comment on function internal.webhook_delivery_json is 'A delivery as answers show it, with its attempt log; what was sent is added where one is asked for.';
 
-create or replace function internal.webhook_cursor(created_at timestamptz, id uuid) returns text
-language sql stable
-return lpad(to_hex((extract(epoch from webhook_cursor.created_at) * 1000000)::bigint), 16, '0') || replace(webhook_cursor.id::text, '-', '');
-comment on function internal.webhook_cursor is 'A place in a list that is ordered by created_at and id: microseconds and id, in hex.';
+create or replace function internal.webhook_delivery_line_json(d app.webhook_deliveries) returns json
+language sql stable as $$
+  select internal.webhook_delivery_json(webhook_delivery_line_json.d, false)
+$$;
+comment on function internal.webhook_delivery_line_json is 'A delivery as lists show it.';
+
+-- served by webhook_deliveries_newest, or webhook_deliveries_by_status
+select internal.list_declare('webhook_delivery_page', null::app.webhook_deliveries, 'webhook_delivery_line_json', '{created_at,id}',
+                             required => '{webhook_id}', filters => '{status}', by_cursor => true, has_since => true);
 
 create or replace function api.webhook_delivery_list(webhook_id uuid, status text default null, since text default null,
                                                      cursor text default null, page_limit int default 50)
 returns api.reply
 language plpgsql stable as $$
 declare
-  from_time constant timestamptz := coalesce(internal.as_time(webhook_delivery_list.since), '-infinity');
-  -- nothing was queued later than the end of time
-  after_time timestamptz := 'infinity';
-  after_id uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-  ids uuid[];
-  last app.webhook_deliveries;
+  from_time constant timestamptz := internal.time_parameter('since', webhook_delivery_list.since);
 begin
-  if webhook_delivery_list.since is not null and from_time = '-infinity' then
-    perform internal.invalid('since', 'must be an ISO 8601 time', 'INVALID_INPUT');
-  end if;
-  if webhook_delivery_list.cursor is not null then
-    if webhook_delivery_list.cursor !~ '^000[0-9a-f]{45}$' then
-      perform internal.invalid('cursor', 'must be a next_cursor of this list', 'INVALID_INPUT');
-    end if;
-    after_time := timestamptz '1970-01-01Z' + ('x' || left(webhook_delivery_list.cursor, 16))::bit(64)::bigint * interval '1 microsecond';
-    after_id := substr(webhook_delivery_list.cursor, 17)::uuid;
-  end if;
   if not exists (select from app.webhooks w where w.id = webhook_delivery_list.webhook_id) then
     perform internal.webhook_not_found();
   end if;
-
-  if webhook_delivery_list.status is null then
-    -- webhook_deliveries_newest
-    ids := array(
-      select d.id
-        from app.webhook_deliveries d
-       where d.webhook_id = webhook_delivery_list.webhook_id
-         and d.created_at >= from_time and (d.created_at, d.id) < (after_time, after_id)
-       order by d.created_at desc, d.id desc
-       limit webhook_delivery_list.page_limit + 1);
-  else
-    -- webhook_deliveries_by_status
-    ids := array(
-      select d.id
-        from app.webhook_deliveries d
-       where d.webhook_id = webhook_delivery_list.webhook_id and d.status = webhook_delivery_list.status
-         and d.created_at >= from_time and (d.created_at, d.id) < (after_time, after_id)
-       order by d.created_at desc, d.id desc
-       limit webhook_delivery_list.page_limit + 1);
-  end if;
-  if cardinality(ids) > webhook_delivery_list.page_limit then
-    select d.* into last from app.webhook_deliveries d where d.id = ids[webhook_delivery_list.page_limit];
-  end if;
-  return internal.reply_cursor(
-    (select json_agg(internal.webhook_delivery_json(d, false) order by d.created_at desc, d.id desc)
-       from app.webhook_deliveries d
-      where d.id = any (ids[:webhook_delivery_list.page_limit])),
-    internal.webhook_cursor(last.created_at, last.id));
+  return internal.webhook_delivery_page(webhook_delivery_list.webhook_id, webhook_delivery_list.status, from_time, webhook_delivery_list.cursor,
+                                        webhook_delivery_list.page_limit);
 end $$;
 comment on function api.webhook_delivery_list is
   'Deliveries of a subscription, newest first, by cursor; since counts from when they were queued. Refuses 404 NOT_FOUND, 400 INVALID_INPUT.';

@@ -1,4 +1,4 @@
--- Rules: events give XP. A batch is judged as a set; only rules with caps or a cooldown are walked through, in order.
+-- Rules: events give XP. A batch is evaluated as a set; only rules with caps or a cooldown are processed act by act, in order.
 
 create or replace function internal.xp_counted_at(source text, occurred_at timestamptz, received_at timestamptz) returns timestamptz
 language sql immutable parallel safe as $$
@@ -7,16 +7,23 @@ $$;
 comment on function internal.xp_counted_at is
   'The time that windows, caps and boosts go by: a device''s clock can be set, so of what a device sends it is the time of receipt.';
 
-create or replace function internal.xp_worth(amount bigint, multiplier numeric, value jsonb) returns numeric
+create or replace function internal.xp_amount(amount bigint, multiplier numeric, value jsonb) returns numeric
 language sql immutable parallel safe as $$
-  select case when xp_worth.amount is not null then xp_worth.amount
-              when jsonb_typeof(xp_worth.value) = 'number'
+  select case when xp_amount.amount is not null then xp_amount.amount
+              when jsonb_typeof(xp_amount.value) = 'number'
                 -- far beyond what any cap lets through, and nothing that arithmetic could trip over
-                then greatest(0, least((xp_worth.value #>> '{}')::numeric, 1000000000000)) * xp_worth.multiplier
+                then greatest(0, least((xp_amount.value #>> '{}')::numeric, 1000000000000)) * xp_amount.multiplier
               else 0 end
 $$;
-comment on function internal.xp_worth is
+comment on function internal.xp_amount is
   'What an event is worth under a rule, before boosts and caps: a fixed amount, or a multiple of a property; never negative, 0 when the property is no number.';
+
+create or replace function internal.xp_boost_is_on(boost app.xp_boosts, at timestamptz) returns boolean
+language sql immutable parallel safe as $$
+  select (xp_boost_is_on.boost).is_active and (xp_boost_is_on.boost).starts_at <= xp_boost_is_on.at
+     and ((xp_boost_is_on.boost).ends_at is null or (xp_boost_is_on.boost).ends_at > xp_boost_is_on.at)
+$$;
+comment on function internal.xp_boost_is_on is 'Whether a boost applies at a time, to users of its segment: for what multiplies XP, and for what users are shown.';
 
 create or replace function internal.xp_boost(rule_key text, app_user_id uuid, at timestamptz) returns numeric
 language plpgsql stable security definer set search_path = '' as $$
@@ -27,7 +34,7 @@ begin
   for boost in
     select b.multiplier, b.segment_id
       from app.xp_boosts b
-     where b.is_active and b.starts_at <= xp_boost.at and (b.ends_at is null or b.ends_at > xp_boost.at)
+     where internal.xp_boost_is_on(b, xp_boost.at)
        and (b.rule_keys is null or xp_boost.rule_key = any (b.rule_keys))
   loop
     -- the user may be another than the caller, whose request moves both
@@ -40,7 +47,7 @@ begin
 end $$;
 comment on function internal.xp_boost is 'What boosts multiply a rule''s XP by, for a user at a time: the product of all that match. Granted to nobody.';
 
-create or replace function internal.xp_judge(acts internal.xp_act[], knows_ledger boolean default true) returns internal.xp_act[]
+create or replace function internal.xp_apply_caps(acts internal.xp_act[], knows_ledger boolean default true) returns internal.xp_act[]
 language plpgsql stable security definer set search_path = '' as $$
 declare
   judged internal.xp_act[];
@@ -56,16 +63,16 @@ declare
 begin
   if not exists (select from app.xp_rules r
                   where (r.max_per_day is not null or r.max_total is not null or r.cooldown_seconds > 0)
-                    and r.id in (select a.rule_id from unnest(xp_judge.acts) a)) then
-    return xp_judge.acts;
+                    and r.id in (select a.rule_id from unnest(xp_apply_caps.acts) a)) then
+    return xp_apply_caps.acts;
   end if;
   select array_agg(a) into judged
-    from unnest(xp_judge.acts) a
+    from unnest(xp_apply_caps.acts) a
     join app.xp_rules r on r.id = a.rule_id
    where r.max_per_day is null and r.max_total is null and coalesce(r.cooldown_seconds, 0) = 0;
   for act in
     select a.*
-      from unnest(xp_judge.acts) a
+      from unnest(xp_apply_caps.acts) a
       join app.xp_rules r on r.id = a.rule_id
      where r.max_per_day is not null or r.max_total is not null or r.cooldown_seconds > 0
      order by a.app_user_id, a.rule_key, a.counted_at, a.occurred_at, a.event_id
@@ -75,14 +82,14 @@ begin
       day := null;
       last_at := null;
       of_all := 0;
-      if rule.max_total is not null and xp_judge.knows_ledger then
+      if rule.max_total is not null and xp_apply_caps.knows_ledger then
         select coalesce(sum(d.amount), 0) into of_all from app.xp_rule_days d where (d.app_user_id, d.rule_key) = (act.app_user_id, act.rule_key);
       end if;
     end if;
     if day is distinct from (act.counted_at at time zone 'UTC')::date then
       day := (act.counted_at at time zone 'UTC')::date;
       of_day := 0;
-      if rule.max_per_day is not null and xp_judge.knows_ledger then
+      if rule.max_per_day is not null and xp_apply_caps.knows_ledger then
         select coalesce(sum(d.amount), 0) into of_day
           from app.xp_rule_days d
          where (d.app_user_id, d.rule_key, d.day) = (act.app_user_id, act.rule_key, (act.counted_at at time zone 'UTC')::date);
@@ -91,7 +98,7 @@ begin
     before := act;
     if rule.cooldown_seconds > 0
        and (act.counted_at < last_at + make_interval(secs => rule.cooldown_seconds)
-            or xp_judge.knows_ledger and exists (
+            or xp_apply_caps.knows_ledger and exists (
               -- in both directions: what comes late lies before what was counted
               select from app.xp_transactions t
                where t.app_user_id = act.app_user_id and t.rule_key = act.rule_key
@@ -119,7 +126,7 @@ begin
   end loop;
   return coalesce(judged, '{}') || walked;
 end $$;
-comment on function internal.xp_judge is
+comment on function internal.xp_apply_caps is
   'Acts within the cooldowns and caps of their rules; what is left of one may be 0. The users must be locked. knows_ledger false: as if nothing had been given yet.';
 
 create or replace function internal.xp_give(acts internal.xp_act[]) returns void
@@ -130,9 +137,9 @@ begin
   if xp_give.acts is null then
     return;
   end if;
-  judged := internal.xp_judge(xp_give.acts);
-  -- what a cap took whole is told, unless more comes of the same event
-  if internal.tells_effects() and exists (select from unnest(judged) a where a.clipped_by is not null) then
+  judged := internal.xp_apply_caps(xp_give.acts);
+  -- an amount that a cap reduced to 0 is shown, unless the same event gives more
+  if internal.collects_effects() and exists (select from unnest(judged) a where a.clipped_by is not null) then
     perform internal.add_effects('xp', array(
       select json_build_object('app_user_id', c.app_user_id, 'awarded', coalesce((x.known -> c.app_user_id::text ->> 'awarded')::bigint, 0),
                                'total', coalesce(t.total, 0), 'level', greatest(coalesce(t.highest_level, 1), internal.xp_level_of(coalesce(t.total, 0))),
@@ -140,11 +147,11 @@ begin
         from (select a.app_user_id, string_agg(distinct a.clipped_by, ',') as clipped_by
                 from unnest(judged) a
                group by a.app_user_id
-              having bool_and(a.amount = 0) and bool_or(a.clipped_by is not null)
-               order by a.app_user_id) c
-       cross join (select coalesce(nullif(current_setting('app.xp_told', true), '')::jsonb, '{}') as known) x
+              having bool_and(a.amount = 0) and bool_or(a.clipped_by is not null)) c
+       cross join (select coalesce(nullif(current_setting('app.xp_notified', true), '')::jsonb, '{}') as known) x
         left join app.xp_totals t on t.app_user_id = c.app_user_id
-       where not x.known ? c.app_user_id::text));
+       where not x.known ? c.app_user_id::text
+       order by c.app_user_id));
   end if;
   perform internal.xp_apply(array(
     select (a.app_user_id, a.amount, 'event', a.event_id::text, a.rule_key, null, a.wished, a.clipped_by, a.occurred_at, a.counted_at)::internal.xp_move
@@ -154,8 +161,8 @@ begin
 end $$;
 comment on function internal.xp_give is 'Gives what acts are worth within the caps of their rules. The users must be locked. Granted to nobody.';
 
-create or replace function internal.tg_engagement_events__30_xp() returns trigger
-language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
+create or replace function internal.on_events__30_xp(events app.engagement_events[]) returns void
+language plpgsql volatile as $$
 declare
   has_rules boolean;
   has_caps boolean;
@@ -163,41 +170,41 @@ declare
   acts internal.xp_act[];
   moves internal.xp_move[];
 begin
-  if not internal.hooks_may_run() then
-    return null;
+  if not internal.event_hooks_may_run() then
+    return;
   end if;
   select count(*) > 0, coalesce(bool_or(r.max_per_day is not null or r.max_total is not null or r.cooldown_seconds > 0), false)
     into has_rules, has_caps
     from app.xp_rules r
-   where r.is_active and r.event_name in (select i.event_name from inserted i);
+   where r.is_active and r.event_name in (select i.event_name from unnest(on_events__30_xp.events) i);
   if not has_rules then
-    return null;
+    return;
   end if;
   has_boosts := exists (select from app.xp_boosts b where b.is_active);
   if has_caps then
     select array_agg((i.app_user_id, r.id, r.key, i.id, i.occurred_at, c.at, w.wished, least(w.wished, r.max_per_event),
                       case when w.wished > r.max_per_event then 'max_per_event' end)::internal.xp_act)
       into acts
-      from inserted i
+      from unnest(on_events__30_xp.events) i
       join app.xp_rules r on r.event_name = i.event_name and r.is_active
      cross join lateral (select internal.xp_counted_at(i.source, i.occurred_at, i.received_at) as at) c
      cross join lateral (
-       select floor(least(internal.xp_worth(r.amount, r.multiplier, i.properties #> string_to_array(r.amount_property, '.'))
+       select floor(least(internal.xp_amount(r.amount, r.multiplier, i.properties #> string_to_array(r.amount_property, '.'))
                           * case when has_boosts then internal.xp_boost(r.key, i.app_user_id, c.at) else 1 end, 1000000000))::bigint as wished) w
      where (r.event_filter is null or internal.filter_truth(r.event_filter, i.properties))
        and (r.starts_at is null or r.starts_at <= c.at) and (r.ends_at is null or r.ends_at > c.at);
     perform internal.xp_give(acts);
-    return null;
+    return;
   end if;
   -- nothing is to be walked through: straight from events to rows of the ledger
   select array_agg(m.move) into moves
     from (select (i.app_user_id, least(w.wished, r.max_per_event), 'event', i.id::text, r.key, null, w.wished,
                   case when w.wished > r.max_per_event then 'max_per_event' end, i.occurred_at, c.at)::internal.xp_move as move
-            from inserted i
+            from unnest(on_events__30_xp.events) i
             join app.xp_rules r on r.event_name = i.event_name and r.is_active
            cross join lateral (select internal.xp_counted_at(i.source, i.occurred_at, i.received_at) as at) c
            cross join lateral (
-             select floor(least(internal.xp_worth(r.amount, r.multiplier, i.properties #> string_to_array(r.amount_property, '.'))
+             select floor(least(internal.xp_amount(r.amount, r.multiplier, i.properties #> string_to_array(r.amount_property, '.'))
                                 * case when has_boosts then internal.xp_boost(r.key, i.app_user_id, c.at) else 1 end, 1000000000))::bigint as wished) w
            where w.wished > 0
              and (r.event_filter is null or internal.filter_truth(r.event_filter, i.properties))
@@ -206,14 +213,65 @@ begin
   if moves is not null then
     perform internal.xp_apply(moves, true);
   end if;
-  return null;
 end $$;
-comment on function internal.tg_engagement_events__30_xp is 'Events give the XP of the rules that their names have.';
+comment on function internal.on_events__30_xp is 'Events give the XP of the rules that their names have.';
 
-create or replace trigger tg_engagement_events__30_xp
-  after insert on app.engagement_events
-  referencing new table as inserted
-  for each statement execute function internal.tg_engagement_events__30_xp();
+create or replace function internal.on_event__30_xp(event app.engagement_events, plan internal.xp_plan) returns void
+language plpgsql volatile as $$
+declare
+  e constant app.engagement_events := on_event__30_xp.event;
+  p constant internal.xp_plan := on_event__30_xp.plan;
+  at constant timestamptz := internal.xp_counted_at(e.source, e.occurred_at, e.received_at);
+  due record;
+begin
+  if p.is_fixed then
+    perform internal.xp_give_event(e, at, p.keys, p.amounts, p.wished, p.clips);
+    return;
+  end if;
+  select coalesce(bool_or(r.max_per_day is not null or r.max_total is not null or r.cooldown_seconds > 0), false)
+         or exists (select from app.xp_boosts b where b.is_active) as is_rare,
+         array_agg(r.key) filter (where r.wished > 0) as keys, array_agg(r.wished) filter (where r.wished > 0) as wished,
+         array_agg(least(r.wished, r.max_per_event)) filter (where r.wished > 0) as amounts,
+         array_agg(case when r.wished > r.max_per_event then 'max_per_event' end) filter (where r.wished > 0) as clips
+    into due
+    from (select x.*, w.wished
+            from app.xp_rules x
+           cross join lateral (
+             select floor(least(internal.xp_amount(x.amount, x.multiplier, e.properties #> string_to_array(x.amount_property, '.')), 1000000000))::bigint as wished) w
+           where x.id = any (p.ids) and x.is_active
+             and (x.event_filter is null or internal.filter_truth(x.event_filter, e.properties))
+             and (x.starts_at is null or x.starts_at <= at) and (x.ends_at is null or x.ends_at > at)
+           order by x.key) r;
+  if due.is_rare then
+    perform internal.on_events__30_xp(array[e]);
+  elsif due.keys is not null then
+    perform internal.xp_give_event(e, at, due.keys, due.amounts, due.wished, due.clips);
+  end if;
+end $$;
+comment on function internal.on_event__30_xp is 'Gives the XP of the rules that an event''s name has. Caps, cooldowns and boosts are judged by internal.on_events__30_xp.';
+
+create or replace function internal.event_plan__xp() returns table (event_name text, plan internal.xp_plan)
+language sql stable as $$
+  select r.event_name,
+         (array_agg(r.id order by r.key),
+          bool_and(r.amount is not null and r.event_filter is null and r.starts_at is null and r.ends_at is null and r.max_per_day is null
+                   and r.max_total is null and coalesce(r.cooldown_seconds, 0) = 0)
+          and not exists (select from app.xp_boosts b where b.is_active),
+          array_agg(r.key order by r.key), array_agg(least(r.amount, r.max_per_event) order by r.key), array_agg(r.amount order by r.key),
+          array_agg(case when r.amount > r.max_per_event then 'max_per_event' end order by r.key))::internal.xp_plan
+    from app.xp_rules r
+   where r.is_active
+   group by 1
+$$;
+comment on function internal.event_plan__xp is 'The active rules of an event. Granted to nobody.';
+
+create or replace trigger tg_xp_rules__event_plans
+  after insert or delete or update on app.xp_rules
+  for each statement execute function internal.tg_event_plans();
+
+create or replace trigger tg_xp_boosts__event_plans
+  after insert or delete or update of is_active on app.xp_boosts
+  for each statement execute function internal.tg_event_plans();
 
 create or replace function internal.xp_acts(app_user_ids uuid[], rule_id uuid, since timestamptz, until timestamptz, with_boosts boolean)
 returns internal.xp_act[]
@@ -224,7 +282,7 @@ language sql stable security definer set search_path = '' as $$
     join app.engagement_events e on e.event_name = r.event_name
    cross join lateral (select internal.xp_counted_at(e.source, e.occurred_at, e.received_at) as at) c
    cross join lateral (
-     select floor(least(internal.xp_worth(r.amount, r.multiplier, e.properties #> string_to_array(r.amount_property, '.'))
+     select floor(least(internal.xp_amount(r.amount, r.multiplier, e.properties #> string_to_array(r.amount_property, '.'))
                         * case when xp_acts.with_boosts then internal.xp_boost(r.key, e.app_user_id, c.at) else 1 end, 1000000000))::bigint as wished) w
    where (r.is_active or xp_acts.rule_id is not null) and (xp_acts.rule_id is null or r.id = xp_acts.rule_id)
      and (xp_acts.app_user_ids is null or e.app_user_id = any (xp_acts.app_user_ids))

@@ -1,4 +1,4 @@
--- What rules of segments ask of XP.
+-- XP and levels as sources of segment rules.
 create or replace function internal.segment_source__xp(leaf jsonb, place text, parameter text, out condition text, out actual text)
 language plpgsql volatile as $$
 begin

@@ -2,7 +2,7 @@ alter table app.collections enable row level security;
 alter table app.collection_columns enable row level security;
 alter table app.collection_indexes enable row level security;
 
--- definitions are no secret of a project's own callers: what they compile against
+-- definitions are readable by all callers of the project: requests are compiled against them
 create policy "users read definitions" on app.collections for select to app_user using (true);
 create policy "users read columns" on app.collection_columns for select to app_user using (true);
 create policy "users read indexes" on app.collection_indexes for select to app_user using (true);
@@ -20,7 +20,7 @@ grant select on app.collections, app.collection_columns, app.collection_indexes 
 
 grant execute on function internal.collection_find, internal.collection_columns_of, internal.collection_column_names
   to app_user, app_server, app_admin, app_worker;
-grant execute on function internal.collection_create, internal.collection_json, internal.collection_column_json, internal.collection_index_json,
+grant execute on function internal.collection_create, internal.collection_json, internal.collections_page, internal.collection_column_json, internal.collection_index_json,
   internal.collection_rows_estimate, internal.json_number, internal.collection_plan_json, internal.collection_update, internal.collection_drop, internal.collection_column_add,
   internal.collection_column_change, internal.collection_column_drop, internal.collection_index_add, internal.collection_index_drop,
   api.collections_list, api.collection_get, api.collection_create, api.collection_update, api.collection_drop, api.collection_column_add,

@@ -1,14 +1,14 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { appKey } from '#server/http/callers.ts'
-import { Code, type CodeScope, codeHash, newCode, Phone, sealPurpose } from '#server/http/codes.ts'
 import { perIp, takeLimits } from '#server/http/limits.ts'
+import { Code, type CodeScope, codeHash, newCode, Phone, sealPurpose } from '#server/http/one_time_codes.ts'
 import { area, type Declaration, type HandlerContext, type Route, route } from '#server/http/route.ts'
 import { Credential, Email } from '#server/http/schemas.ts'
-import { AuthResult, edgeOf, holder, Ok, signIn } from '#server/routes/client_auth/result.ts'
+import { AuthResult, Ok, projectOf, sessionCaller, signIn } from '#server/routes/client_auth/result.ts'
 import { sha256 } from '#server/secrets.ts'
 
-/** Per address the database counts, in the request's own transaction: over that limit nothing happens, and nothing tells. */
+/** The database counts per address, in the request's own transaction: over that limit nothing is sent, and the response is the same. */
 const requestsPerIp = (context: HandlerContext, what: string) =>
   takeLimits(context, perIp(`client ${what}`, context.request.ip, [10, 'minute'], [200, 'day']), 'RATE_LIMITED')
 
@@ -20,9 +20,9 @@ const requestCode = async (context: HandlerContext, route: Route, channel: CodeS
   const { services, resolved, request, body } = context
   const { purpose } = body as { purpose: Purpose }
   const address = body[channel] as string
-  const as = purpose === 'sign_in' ? resolved : await holder.resolve(request, services, route)
+  const as = purpose === 'sign_in' ? resolved : await sessionCaller.resolve(request, services, route)
   await requestsPerIp(context, 'code request')
-  const { projectId } = edgeOf(resolved)
+  const { projectId } = projectOf(resolved)
   const [id, code] = [randomUUID(), newCode()]
   const scope = { projectId, purpose, channel, address, userId: as.claims.userId ?? null }
   return context.call(
@@ -42,7 +42,7 @@ const requestCode = async (context: HandlerContext, route: Route, channel: CodeS
 const verifyCode = async (context: HandlerContext, channel: CodeScope['channel']) => {
   const address = context.body[channel] as string
   await takeLimits(context, perIp('client code verify', context.request.ip, [20, 'minute']), 'RATE_LIMITED')
-  const { projectId } = edgeOf(context.resolved)
+  const { projectId } = projectOf(context.resolved)
   const scope = { projectId, purpose: 'sign_in', channel, address, userId: null } as const
   return signIn(context, 'auth_code_sign_in', {
     channel,
@@ -59,7 +59,7 @@ const requestMagicLink = async (context: HandlerContext) => {
     id,
     email: body['email'],
     secret_hash: sha256(token),
-    sealed: services.secrets.encrypt(sealPurpose(edgeOf(resolved).projectId, id), token),
+    sealed: services.secrets.encrypt(sealPurpose(projectOf(resolved).projectId, id), token),
   })
 }
 

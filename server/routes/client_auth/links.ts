@@ -1,20 +1,20 @@
 import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
-import { Code, codeHash, Phone } from '#server/http/codes.ts'
 import { perSubject, takeLimits } from '#server/http/limits.ts'
+import { Code, codeHash, Phone } from '#server/http/one_time_codes.ts'
 import { checkPassword, hashPassword, NewPassword, Password, refuseWeak } from '#server/http/passwords.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { Credential, data, Email, Text } from '#server/http/schemas.ts'
 import { socialProviders } from '#server/providers/identity.ts'
-import { edgeOf, holder, Success, User } from '#server/routes/client_auth/result.ts'
+import { projectOf, Success, sessionCaller, User } from '#server/routes/client_auth/result.ts'
 import { type IdTokenBody, identityFrom, idToken } from '#server/routes/client_auth/social.ts'
 
 const userIdOf = ({ resolved }: HandlerContext): string => resolved.claims.userId ?? ''
 
 /**
  * The hash that the new password may take the place of: none is set, or the present one was given. A session that has just
- * signed in may do without where `trustsYoung`: that is how a forgotten password is set anew.
+ * signed in may do without where `trustsYoung`: that is how a forgotten password is reset.
  */
 const checkedHash = async (context: HandlerContext, current: string | undefined, trustsYoung: boolean) => {
   const { password_hash, is_young } = dataOf<{ password_hash: string | null; is_young: boolean }>(
@@ -28,7 +28,7 @@ const checkedHash = async (context: HandlerContext, current: string | undefined,
       reason: 'is required, because a password is set',
     })
   }
-  // whoever found a session open must not try passwords at leisure
+  // a person who found an open session must not be able to guess passwords without limit
   const guesses = perSubject('client current password', userIdOf(context), [10, 'quarter'], [100, 'day'])
   await takeLimits(context, guesses, 'RATE_LIMITED')
   if (!(await checkPassword(password_hash, current)))
@@ -51,7 +51,7 @@ const setPassword = async (context: HandlerContext) => {
 
 const linkHash = (context: HandlerContext, channel: 'email' | 'phone') => {
   const address = context.body[channel] as string
-  const { projectId } = edgeOf(context.resolved)
+  const { projectId } = projectOf(context.resolved)
   const scope = { projectId, purpose: 'link', channel, address, userId: userIdOf(context) } as const
   return codeHash(context.services.secrets, scope, context.body['code'] as string)
 }
@@ -95,7 +95,7 @@ const link = async (context: HandlerContext) => {
 /** Whose token cannot be read is nobody: SQL refuses both alike. */
 const merge = async (context: HandlerContext) => {
   const verified = await context.services.tokens.verifySession(
-    edgeOf(context.resolved),
+    projectOf(context.resolved),
     context.body['from_session_token'] as string,
   )
   const from = verified.kind === 'valid' ? verified.claims : null
@@ -112,7 +112,7 @@ export const clientAuthLinks = area({
   invalid: 'INVALID_INPUT',
   routes: [
     route('POST /client/auth/link', {
-      caller: holder,
+      caller: sessionCaller,
       summary: 'Link an email, a phone, Apple, Google or a password to the signed-in user',
       description:
         'Codes are asked for with `purpose: "link"`. `merge_available` in `IDENTITY_IN_USE` says that the caller is purely anonymous: sign in to the ' +
@@ -141,7 +141,7 @@ export const clientAuthLinks = area({
       failure: 'UPDATE_FAILED',
     }),
     route('POST /client/auth/unlink', {
-      caller: holder,
+      caller: sessionCaller,
       summary: 'Take a way to sign in away from the signed-in user',
       body: z.object({
         provider: z.enum(['email', 'phone', 'password', ...socialProviders]),
@@ -154,7 +154,7 @@ export const clientAuthLinks = area({
       failure: 'UPDATE_FAILED',
     }),
     route('POST /client/auth/password', {
-      caller: holder,
+      caller: sessionCaller,
       summary: "Set or change the signed-in user's password, and end their other sessions",
       description:
         '`current_password` is needed where a password is set and the session is older than 10 minutes since its sign-in: after a sign-in by code a ' +
@@ -167,7 +167,7 @@ export const clientAuthLinks = area({
       failure: 'UPDATE_FAILED',
     }),
     route('POST /client/auth/merge', {
-      caller: holder,
+      caller: sessionCaller,
       summary: 'Merge a purely anonymous user into the signed-in one',
       body: z.object({ from_session_token: Credential }),
       example: { from_session_token: 'eyJ…' },

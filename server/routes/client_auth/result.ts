@@ -4,8 +4,8 @@ import { z } from 'zod'
 import { dataOf, type Reply } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { sessionUser } from '#server/http/callers.ts'
-import type { Edge } from '#server/http/edges.ts'
 import { perIp, takeLimits } from '#server/http/limits.ts'
+import type { CachedProject } from '#server/http/project_cache.ts'
 import type { Caller, HandlerContext, Resolved } from '#server/http/route.ts'
 import { data, JsonObject, Time, Uuid } from '#server/http/schemas.ts'
 
@@ -33,14 +33,15 @@ export const AuthResult = data(
 export const Ok = data(z.strictObject({ ok: z.literal(true) }))
 export const Success = data(z.strictObject({ success: z.literal(true) }))
 
-export const edgeOf = ({ edge }: Resolved): Edge => {
-  if (!edge) throw new Error('this route needs an API key')
-  return edge
+export const projectOf = ({ project }: Resolved): CachedProject => {
+  if (!project) throw new Error('this route needs an API key')
+  return project
 }
 
 /** The session's user in person, and in the role that may change how they sign in. */
-export const holder: Caller = {
+export const sessionCaller: Caller = {
   ...sessionUser,
+  reaches: { kind: 'tenant', roles: ['app_auth'] },
   resolve: async (request, services, route) => ({
     ...(await sessionUser.resolve(request, services, route)),
     role: 'app_auth',
@@ -61,7 +62,7 @@ const label = (text: string | undefined): string | undefined =>
 /** How networks in front of us name the caller's country. Believed only where proxies are. */
 const countryHeaders = ['cf-ipcountry', 'cloudfront-viewer-country', 'x-vercel-ip-country']
 
-/** What a session shows of the device that it was begun on, as far as the app and the network tell. */
+/** The device of a new session, as far as the app and the network identify it. */
 export const deviceOf = ({ request, services }: HandlerContext) => {
   const countries = services.config.TRUST_PROXY === false ? [] : countryHeaders.map((name) => header(request, name))
   return {
@@ -77,13 +78,13 @@ type SignedIn = { user: { id: string; anonymous_id: string | null }; is_new_user
 /** Makes the tokens of a session whose refresh hash the function stores with it. What the function refuses is answered as it is. */
 export const signIn = async (context: HandlerContext, name: string, args: Record<string, unknown>) => {
   const { tokens } = context.services
-  const edge = edgeOf(context.resolved)
+  const project = projectOf(context.resolved)
   const sid = randomUUID()
-  const refresh = await tokens.clientRefresh(edge, sid)
+  const refresh = await tokens.clientRefresh(project, sid)
   const reply: Reply = await context.call(name, { sid, refresh_hash: refresh.hash, device: deviceOf(context), ...args })
   if (reply.status >= 400) return reply
   const { user, is_new_user } = dataOf<SignedIn>(reply)
-  const session_token = await tokens.session(edge, { userId: user.id, sid, anon: user.anonymous_id })
+  const session_token = await tokens.session(project, { userId: user.id, sid, anon: user.anonymous_id })
   return {
     status: reply.status,
     body: JSON.stringify({ data: { session_token, refresh_token: refresh.token, user, is_new_user } }),
@@ -108,7 +109,7 @@ export const settingsOf = async ({ services, resolved }: HandlerContext, failure
       'control_auth',
       { caller: 'sign_in' },
       'sign_in_settings',
-      { project_id: edgeOf(resolved).projectId },
+      { project_id: projectOf(resolved).projectId },
       { readOnly: true, failure },
     ),
   )

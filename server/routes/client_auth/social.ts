@@ -41,7 +41,7 @@ const social = async (context: HandlerContext) => {
     provider: body.provider,
     provider_id: identity.providerId,
     email: identity.email,
-    // Apple tells the name to the app alone, and only once
+    // Apple sends the name to the app alone, and only once
     display_name: identity.name ?? (body.name === undefined ? null : displayNameOf(body.name)),
   })
 }

@@ -15,7 +15,7 @@ import {
   OneRow,
   Page,
   Rows,
-} from './answers.ts'
+} from './responses.ts'
 
 const row = { id: Uuid }
 const inGroup = { 'X-Group-Context': z.string().meta({ description: 'The group whose rows are meant.' }).optional() }

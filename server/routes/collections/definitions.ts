@@ -132,11 +132,11 @@ const busy = { 429: ['RATE_LIMITED'] }
 /** A change may rewrite a table: it has longer than a request for rows. */
 const changeMs = 600_000
 
-/** Changes of the schema take locks and make every server compile anew: five a second in a project are plenty. */
+/** Schema changes take locks and make every server compile statements again: five a second in a project are enough. */
 const changing = async (context: HandlerContext, name: string, args: Record<string, unknown>) => {
   const { services, resolved, query, params } = context
   if (!query['dry_run']) {
-    services.ceilings.take([{ key: `schema ${resolved.edge?.projectId}`, perSecond: 5, burst: 5 }])
+    services.rateLimiter.take([{ key: `schema ${resolved.project?.projectId}`, perSecond: 5, burst: 5 }])
   }
   const { projectId: _, ...named } = params
   return context.call(name, { ...named, ...query, ...args }, { timeoutMs: changeMs })

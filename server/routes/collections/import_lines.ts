@@ -19,7 +19,7 @@ export async function* textOf(stream: Readable, most = mostFileBytes): AsyncGene
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let bytes = 0
   try {
-    // whoever gives up on it still owes the client an answer, on the same connection
+    // after an early end the client still gets its response, on the same connection
     for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       bytes += chunk.length
       if (bytes > most) throw tooLarge()

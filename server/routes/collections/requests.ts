@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { refusal } from '#server/errors.ts'
+import { idempotencyKey } from '#server/http/idempotency.ts'
 import { parseJson } from '#server/http/json.ts'
 import type { HandlerContext } from '#server/http/route.ts'
 import type { Request } from './shapes.ts'
@@ -20,7 +21,7 @@ const Direction = z.enum(['asc', 'desc'], 'must be asc or desc')
 const Order = z.array(z.object({ column: Name, direction: Direction.optional() }))
 const nullish = <T extends z.ZodType>(schema: T) => schema.nullable().optional()
 
-/** A filter is judged by SQL, which says where in it the mistake is. */
+/** SQL validates a filter and names the path of an error in it. */
 const Filter = z.unknown()
 
 export const FindOptions = z.object({
@@ -308,15 +309,9 @@ export const countQuery = (context: HandlerContext): Request => {
   return countRequest(filterOf(leaves), deleted === 'true', groupOf(context), leaves.length > 0)
 }
 
-/** Supplement 0.6: 1 to 255 printable ASCII characters. */
-export const keyOf = ({ request }: HandlerContext): string | undefined => {
-  const key = request.headers['idempotency-key']
-  if (key === undefined) return undefined
-  if (typeof key !== 'string' || !/^[ -~]{1,255}$/.test(key)) {
-    throw invalid('Idempotency-Key', 'must be 1 to 255 printable ASCII characters')
-  }
-  return key
-}
+/** Its refusal has the form of those of collections. */
+export const keyOf = (context: HandlerContext): string | undefined =>
+  idempotencyKey(context, (reason) => invalid('Idempotency-Key', reason))
 
 export const insertRequest = (context: HandlerContext): Request => {
   const { on_conflict, conflict_target } = context.query as { on_conflict?: string; conflict_target?: string }

@@ -3,6 +3,7 @@ import { refusal } from '#server/errors.ts'
 import { endUserOrServer } from '#server/http/callers.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { data, JsonObject, Uuid } from '#server/http/schemas.ts'
+import { countQuery, exactBody, groupOf } from './requests.ts'
 import {
   AggregateOptions,
   Aggregates,
@@ -18,8 +19,7 @@ import {
   OneRow,
   Page,
   Rows,
-} from './answers.ts'
-import { countQuery, exactBody, groupOf } from './requests.ts'
+} from './responses.ts'
 
 const name = { name: z.string() }
 const row = { ...name, id: Uuid }

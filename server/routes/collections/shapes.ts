@@ -1,8 +1,8 @@
-import { isExactNumber } from '#server/json/exact.ts'
+import { isExactNumber } from '#server/json/lossless_json.ts'
 
 /**
  * What the text of a statement depends on: a request with its values taken out and their kinds put in. Two requests of one shape are
- * one statement; whatever internal.collection_compile looks at stands in here.
+ * one statement; the shape contains everything that internal.collection_compile reads.
  */
 export type Request = Readonly<Record<string, unknown>>
 
@@ -111,7 +111,7 @@ const parts: Readonly<Record<string, (value: unknown) => string>> = {
   if_match: () => '',
 }
 
-/** The shape of a request; what is no value stands in it as it is. */
+/** The shape of a request: everything but the values, unchanged. */
 export const shapeOf = (request: Request): string => {
   let shape = ''
   for (const key in request) {

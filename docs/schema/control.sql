@@ -1,0 +1,680 @@
+-- The schema of the control database, to be read: tables, columns, constraints, indexes, policies. Made from the catalog by npm run docs.
+-- Migrations are in db/control/migrations, functions and triggers in functions/control, the sources of policies in policies/control.
+
+create table app.api_keys (
+  id uuid not null default internal.new_id(),
+  project_id uuid not null,
+  key_prefix text not null,
+  key_hash text not null,
+  key_type text not null,
+  environment text not null,
+  is_active boolean not null default true,
+  last_used_at timestamp with time zone,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint api_keys_pkey PRIMARY KEY (id),
+  constraint api_keys_hash_unique UNIQUE (key_hash),
+  constraint api_keys_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE,
+  constraint api_keys_environment_known CHECK ((environment = ANY (ARRAY['development'::text, 'production'::text]))),
+  constraint api_keys_type_known CHECK ((key_type = ANY (ARRAY['client'::text, 'server'::text])))
+);
+CREATE INDEX api_keys_of_project ON app.api_keys USING btree (project_id, created_at DESC, id DESC);
+alter table app.api_keys enable row level security;
+create policy "developers make keys of their own projects" on app.api_keys for insert to control_developer
+  with check ((project_id IN ( SELECT p.id
+   FROM app.projects p
+  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
+create policy "developers read keys of their own projects" on app.api_keys for select to control_developer
+  using ((project_id IN ( SELECT p.id
+   FROM app.projects p
+  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
+create policy "developers switch off keys of their own projects" on app.api_keys for update to control_developer
+  using ((project_id IN ( SELECT p.id
+   FROM app.projects p
+  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))))
+  with check ((project_id IN ( SELECT p.id
+   FROM app.projects p
+  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
+create policy "the edge notes the use of keys" on app.api_keys for update to control_auth
+  using (true)
+  with check (true);
+create policy "the edge reads keys" on app.api_keys for select to control_auth
+  using (true);
+
+-- Where each month of the former chain began and ended; its rows have a hash in app.audit_events.
+create table app.audit_chains (
+  scope uuid not null,
+  month date not null,
+  opening_hash text not null,
+  opening_position bigint not null,
+  last_hash text not null,
+  last_position bigint not null,
+  last_at timestamp with time zone not null,
+  constraint audit_chains_pkey PRIMARY KEY (scope, month)
+);
+alter table app.audit_chains enable row level security;
+create policy "developers read their former chains" on app.audit_chains for select to control_developer
+  using (((scope = ( SELECT internal.developer_id() AS developer_id)) OR (scope IN ( SELECT p.id
+   FROM app.projects p
+  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id))))));
+
+-- Rows of the trail that wait for their seal: the SHA-256 of each, written in the same transaction. A row that is changed, removed or put in before it is sealed differs from this.
+create table app.audit_digests (
+  "position" bigint not null,
+  event_id uuid not null,
+  scope uuid not null,
+  occurred_at timestamp with time zone not null,
+  digest bytea not null,
+  constraint audit_digests_pkey PRIMARY KEY ("position")
+);
+alter table app.audit_digests enable row level security;
+create policy "developers read digests of their trails" on app.audit_digests for select to control_developer
+  using (((scope = ( SELECT internal.developer_id() AS developer_id)) OR (scope IN ( SELECT p.id
+   FROM app.projects p
+  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id))))));
+
+-- Who changed what: one row for each change that an administrator makes, in the change's own transaction. Append-only; numbered and hashed by app.audit_seals. Partitioned by month, kept 400 days.
+create table app.audit_events (
+  id uuid not null,
+  -- Whose trail this is: in control a project, or a developer's own account; a project's database has one, the nil uuid.
+  scope uuid not null,
+  -- Orders rows of one time: a value of app.audit_positions; in rows of the former chain, the place in it.
+  "position" bigint not null,
+  occurred_at timestamp with time zone not null,
+  actor json not null,
+  action text not null,
+  target_type text not null,
+  target_id text,
+  changes json not null default '{}'::json,
+  ip text,
+  user_agent text,
+  request_id text,
+  status integer not null,
+  -- Null: the seal is in app.audit_seals. In rows of the former chain, sha256(hash of the row before || row).
+  hash text,
+  constraint audit_events_pkey PRIMARY KEY (id, occurred_at),
+  constraint audit_events_one_at_each_position UNIQUE (scope, "position", occurred_at)
+) partition by range (occurred_at);
+CREATE INDEX audit_events_newest ON ONLY app.audit_events USING btree (scope, occurred_at DESC, "position" DESC);
+CREATE INDEX audit_events_of_actor ON ONLY app.audit_events USING btree (scope, ((actor ->> 'id'::text)), occurred_at DESC, "position" DESC);
+CREATE INDEX audit_events_of_target ON ONLY app.audit_events USING btree (scope, target_id, occurred_at DESC, "position" DESC);
+alter table app.audit_events enable row level security;
+create policy "developers read the trails of their projects and of their accou" on app.audit_events for select to control_developer
+  using (((scope = ( SELECT internal.developer_id() AS developer_id)) OR (scope IN ( SELECT p.id
+   FROM app.projects p
+  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id))))));
+
+-- Where each month of a chain of seals begins and ends: opening_hash is the last one of the month before, so that what is left can be verified when that is dropped.
+create table app.audit_heads (
+  scope uuid not null,
+  month date not null,
+  opening_hash bytea not null,
+  opening_position bigint not null,
+  last_hash bytea not null,
+  last_position bigint not null,
+  last_at timestamp with time zone not null,
+  constraint audit_heads_pkey PRIMARY KEY (scope, month)
+);
+alter table app.audit_heads enable row level security;
+create policy "developers read where their seals begin and end" on app.audit_heads for select to control_developer
+  using (((scope = ( SELECT internal.developer_id() AS developer_id)) OR (scope IN ( SELECT p.id
+   FROM app.projects p
+  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id))))));
+
+-- The hash chain of each scope: hash is sha256(hash of the seal before || this seal). position counts without gaps. Partitioned by month, kept 400 days.
+create table app.audit_seals (
+  scope uuid not null,
+  "position" bigint not null,
+  event_id uuid not null,
+  occurred_at timestamp with time zone not null,
+  -- The SHA-256 of the row of app.audit_events as it was written.
+  digest bytea not null,
+  -- Never before the seal in front of it, nor before the row occurred: a month of seals is one piece of the chain.
+  sealed_at timestamp with time zone not null,
+  hash bytea not null,
+  constraint audit_seals_one_at_each_position PRIMARY KEY (scope, "position", sealed_at),
+  constraint audit_seals_one_of_each_event UNIQUE (event_id, sealed_at)
+) partition by range (sealed_at);
+alter table app.audit_seals enable row level security;
+create policy "developers read seals of their trails" on app.audit_seals for select to control_developer
+  using (((scope = ( SELECT internal.developer_id() AS developer_id)) OR (scope IN ( SELECT p.id
+   FROM app.projects p
+  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id))))));
+
+-- Postgres servers that hold tenants. dsn_sealed is encrypted by the server; null is the server of the control database itself.
+create table app.clusters (
+  id uuid not null default internal.new_id(),
+  name text not null,
+  dsn_sealed text,
+  capacity integer not null default 500,
+  is_open boolean not null default true,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint clusters_pkey PRIMARY KEY (id),
+  constraint clusters_name_unique UNIQUE (name),
+  constraint clusters_capacity_positive CHECK ((capacity > 0))
+);
+alter table app.clusters enable row level security;
+create policy "workers add clusters" on app.clusters for insert to control_worker
+  with check (true);
+create policy "workers read clusters" on app.clusters for select to control_worker
+  using (true);
+
+-- The one live sign-in code of each mailbox, whether or not it has an account: so a request does the same for both. The code itself
+-- derives from id under SECRETS_KEY and is stored nowhere; code_mac is its HMAC.
+create table app.developer_codes (
+  mailbox text not null,
+  id uuid not null,
+  code_mac text not null,
+  wrong integer not null default 0,
+  expires_at timestamp with time zone not null,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint developer_codes_pkey PRIMARY KEY (mailbox),
+  constraint developer_codes_id_unique UNIQUE (id),
+  constraint developer_codes_wrong_at_most_5 CHECK (((wrong >= 0) AND (wrong <= 5)))
+);
+CREATE INDEX developer_codes_expired ON app.developer_codes USING btree (expires_at);
+alter table app.developer_codes enable row level security;
+create policy "sign-in counts wrong codes" on app.developer_codes for update to control_auth
+  using (true)
+  with check (true);
+create policy "sign-in reads codes" on app.developer_codes for select to control_auth
+  using (true);
+create policy "sign-in uses codes up" on app.developer_codes for delete to control_auth
+  using (true);
+create policy "workers read where a code goes" on app.developer_codes for select to control_worker
+  using (true);
+
+-- Sign-ins of developers (sid of their tokens). refresh_hash is the SHA-256 of the one current refresh token; another that carries this sid was replaced.
+create table app.developer_sessions (
+  id uuid not null default internal.new_id(),
+  developer_id uuid not null,
+  refresh_hash text not null,
+  created_at timestamp with time zone not null default internal.now(),
+  last_used_at timestamp with time zone not null default internal.now(),
+  expires_at timestamp with time zone not null,
+  ended_at timestamp with time zone,
+  end_reason text,
+  ip text,
+  user_agent text,
+  constraint developer_sessions_pkey PRIMARY KEY (id),
+  constraint developer_sessions_developer_id_fkey FOREIGN KEY (developer_id) REFERENCES app.developers(id) ON DELETE CASCADE
+);
+CREATE INDEX developer_sessions_of_developer ON app.developer_sessions USING btree (developer_id, created_at DESC);
+alter table app.developer_sessions enable row level security;
+create policy "developers end their own sign-ins" on app.developer_sessions for update to control_developer
+  using ((developer_id = ( SELECT internal.developer_id() AS developer_id)))
+  with check ((developer_id = ( SELECT internal.developer_id() AS developer_id)));
+create policy "developers read their own sign-ins" on app.developer_sessions for select to control_developer
+  using ((developer_id = ( SELECT internal.developer_id() AS developer_id)));
+create policy "sign-in reads sessions" on app.developer_sessions for select to control_auth
+  using (true);
+create policy "sign-in renews and ends sessions" on app.developer_sessions for update to control_auth
+  using (true)
+  with check (true);
+create policy "sign-in starts sessions" on app.developer_sessions for insert to control_auth
+  with check (true);
+create policy "workers clear old sign-ins" on app.developer_sessions for delete to control_worker
+  using (true);
+create policy "workers find old sign-ins" on app.developer_sessions for select to control_worker
+  using (true);
+
+-- SHA-256 of the texts that open a token: the current one (ends_at null), and those it replaced, for an hour each.
+create table app.developer_token_secrets (
+  token_hash text not null,
+  token_id uuid not null,
+  ends_at timestamp with time zone,
+  constraint developer_token_secrets_pkey PRIMARY KEY (token_hash),
+  constraint developer_token_secrets_token_id_fkey FOREIGN KEY (token_id) REFERENCES app.developer_tokens(id) ON DELETE CASCADE
+);
+CREATE INDEX developer_token_secrets_of_token ON app.developer_token_secrets USING btree (token_id);
+alter table app.developer_token_secrets enable row level security;
+create policy "developers end texts of their own tokens" on app.developer_token_secrets for update to control_developer
+  using ((token_id IN ( SELECT t.id
+   FROM app.developer_tokens t
+  WHERE (t.developer_id = ( SELECT internal.developer_id() AS developer_id)))))
+  with check ((token_id IN ( SELECT t.id
+   FROM app.developer_tokens t
+  WHERE (t.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
+create policy "developers see the texts' ends of their own tokens" on app.developer_token_secrets for select to control_developer
+  using ((token_id IN ( SELECT t.id
+   FROM app.developer_tokens t
+  WHERE (t.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
+create policy "developers store texts of their own tokens" on app.developer_token_secrets for insert to control_developer
+  with check ((token_id IN ( SELECT t.id
+   FROM app.developer_tokens t
+  WHERE (t.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
+create policy "the edge looks texts up" on app.developer_token_secrets for select to control_auth
+  using (true);
+
+-- Personal access tokens. project_ids null means every project; ids of projects that are gone stay, so that a token never widens.
+create table app.developer_tokens (
+  id uuid not null default internal.new_id(),
+  developer_id uuid not null,
+  name text not null,
+  token_prefix text not null,
+  scopes text[] not null,
+  project_ids uuid[],
+  lifetime_days integer,
+  expires_at timestamp with time zone,
+  last_used_at timestamp with time zone,
+  revoked_at timestamp with time zone,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint developer_tokens_pkey PRIMARY KEY (id),
+  constraint developer_tokens_developer_id_fkey FOREIGN KEY (developer_id) REFERENCES app.developers(id) ON DELETE CASCADE,
+  constraint developer_tokens_lifetime_1_to_365 CHECK (((lifetime_days >= 1) AND (lifetime_days <= 365))),
+  -- 400 VALIDATION_ERROR name: must have 1 to 80 characters.
+  constraint developer_tokens_name_1_to_80 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 80))),
+  constraint developer_tokens_project_ids_some CHECK ((cardinality(project_ids) > 0)),
+  constraint developer_tokens_scopes_some CHECK ((cardinality(scopes) > 0))
+);
+CREATE INDEX developer_tokens_of_developer ON app.developer_tokens USING btree (developer_id, created_at DESC, id DESC);
+alter table app.developer_tokens enable row level security;
+create policy "developers change their own tokens" on app.developer_tokens for update to control_developer
+  using ((developer_id = ( SELECT internal.developer_id() AS developer_id)))
+  with check ((developer_id = ( SELECT internal.developer_id() AS developer_id)));
+create policy "developers make tokens of their own" on app.developer_tokens for insert to control_developer
+  with check ((developer_id = ( SELECT internal.developer_id() AS developer_id)));
+create policy "developers read their own tokens" on app.developer_tokens for select to control_developer
+  using ((developer_id = ( SELECT internal.developer_id() AS developer_id)));
+create policy "the edge notes the use of tokens" on app.developer_tokens for update to control_auth
+  using (true)
+  with check (true);
+create policy "the edge reads tokens" on app.developer_tokens for select to control_auth
+  using (true);
+
+-- Accounts of developers. mailbox is the address without aliases: one account each.
+create table app.developers (
+  id uuid not null default internal.new_id(),
+  email text not null,
+  mailbox text not null,
+  name text,
+  password_hash text,
+  email_verified boolean not null default false,
+  account_state text not null default 'sandbox'::text,
+  provisioning text not null default 'on'::text,
+  oauth_providers text[] not null default '{}'::text[],
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint developers_pkey PRIMARY KEY (id),
+  constraint developers_account_state_known CHECK ((account_state = ANY (ARRAY['sandbox'::text, 'verified_free'::text, 'paid'::text]))),
+  constraint developers_mailbox_is_one CHECK ((mailbox = internal.email_mailbox(email))),
+  -- 400 INVALID_INPUT name: must have at most 200 characters.
+  constraint developers_name_at_most_200 CHECK ((char_length(name) <= 200)),
+  constraint developers_provisioning_known CHECK ((provisioning = ANY (ARRAY['on'::text, 'off'::text, 'revoked'::text])))
+);
+-- 409 EMAIL_EXISTS email: An account with this mailbox exists.
+CREATE UNIQUE INDEX developers_mailbox_unique ON app.developers USING btree (mailbox);
+alter table app.developers enable row level security;
+create policy "developers change their own account" on app.developers for update to control_developer
+  using ((id = ( SELECT internal.developer_id() AS developer_id)))
+  with check ((id = ( SELECT internal.developer_id() AS developer_id)));
+create policy "developers read their own account" on app.developers for select to control_developer
+  using ((id = ( SELECT internal.developer_id() AS developer_id)));
+create policy "sign-in changes accounts" on app.developers for update to control_auth
+  using (true)
+  with check (true);
+create policy "sign-in makes accounts" on app.developers for insert to control_auth
+  with check (true);
+create policy "sign-in reads every account" on app.developers for select to control_auth
+  using (true);
+create policy "workers read addresses of accounts" on app.developers for select to control_worker
+  using (true);
+
+-- Mail domains of throw-away inboxes; they and what is under them are refused at sign-up.
+create table app.disposable_domains (
+  domain text not null,
+  constraint disposable_domains_pkey PRIMARY KEY (domain)
+);
+alter table app.disposable_domains enable row level security;
+create policy "sign-in reads disposable domains" on app.disposable_domains for select to control_auth
+  using (true);
+
+-- Domains of projects: those that mail is sent from, and those that sites and functions answer under.
+create table app.domains (
+  id uuid not null default internal.new_id(),
+  project_id uuid not null,
+  domain text not null,
+  kind text not null,
+  status text not null default 'pending'::text,
+  verified_at timestamp with time zone,
+  last_checked_at timestamp with time zone,
+  error text,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint domains_pkey PRIMARY KEY (id),
+  constraint domains_one_of_a_kind UNIQUE (project_id, kind, domain),
+  constraint domains_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE,
+  constraint domains_domain_lower_case CHECK (((domain = lower(domain)) AND ((char_length(domain) >= 3) AND (char_length(domain) <= 253)))),
+  constraint domains_kind_known CHECK ((kind = ANY (ARRAY['email'::text, 'site'::text, 'function'::text]))),
+  constraint domains_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'verified'::text, 'failed'::text])))
+);
+-- 409 DOMAIN_TAKEN domain: Another project has proved that it owns this domain.
+CREATE UNIQUE INDEX domains_verified_once ON app.domains USING btree (kind, domain) WHERE (status = 'verified'::text);
+alter table app.domains enable row level security;
+create policy "developers read domains of their own projects" on app.domains for select to control_developer
+  using ((project_id IN ( SELECT p.id
+   FROM app.projects p
+  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
+
+-- Locations of deleted projects' files: purged, with back-off, and looked at once more six hours later; then the row goes.
+create table app.file_purges (
+  id uuid not null default internal.new_id(),
+  project_id uuid not null,
+  location json not null,
+  attempts integer not null default 0,
+  purged_at timestamp with time zone,
+  due_at timestamp with time zone not null default internal.now(),
+  error text,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint file_purges_pkey PRIMARY KEY (id)
+);
+CREATE INDEX file_purges_due ON app.file_purges USING btree (due_at);
+alter table app.file_purges enable row level security;
+create policy "workers forget files that are gone" on app.file_purges for delete to control_worker
+  using (true);
+create policy "workers note what became of files" on app.file_purges for update to control_worker
+  using (true)
+  with check (true);
+create policy "workers read what files to purge" on app.file_purges for select to control_worker
+  using (true);
+
+-- A value that only the right SECRETS_KEY makes, so that a wrong one is refused at start.
+create table app.installation (
+  only_one boolean not null default true,
+  key_check text not null,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint installation_pkey PRIMARY KEY (only_one),
+  constraint installation_one_row CHECK (only_one)
+);
+alter table app.installation enable row level security;
+create policy "workers read the key check" on app.installation for select to control_worker
+  using (true);
+create policy "workers store the key check" on app.installation for insert to control_worker
+  with check (true);
+
+-- Codes that let one developer in, each once. code_hash is the SHA-256 of the code in its normal form, code_hint its first group.
+create table app.invites (
+  id uuid not null default internal.new_id(),
+  code_hash text not null,
+  code_hint text not null,
+  note text,
+  expires_at timestamp with time zone not null,
+  revoked_at timestamp with time zone,
+  used_at timestamp with time zone,
+  used_by uuid,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint invites_pkey PRIMARY KEY (id),
+  constraint invites_code_hash_unique UNIQUE (code_hash),
+  constraint invites_used_by_fkey FOREIGN KEY (used_by) REFERENCES app.developers(id) ON DELETE SET NULL,
+  constraint invites_note_at_most_200 CHECK ((char_length(note) <= 200))
+);
+CREATE INDEX invites_newest ON app.invites USING btree (created_at DESC, id DESC);
+CREATE INDEX invites_of_developer ON app.invites USING btree (used_by);
+alter table app.invites enable row level security;
+create policy "sign-up looks codes up" on app.invites for select to control_auth
+  using (true);
+create policy "sign-up spends codes" on app.invites for update to control_auth
+  using (true)
+  with check (true);
+
+-- Asynchronous work that a developer may poll. Kept 90 days.
+create table app.operations (
+  id uuid not null default internal.new_id(),
+  project_id uuid not null,
+  type text not null,
+  status text not null default 'queued'::text,
+  done bigint,
+  total bigint,
+  confirm_required boolean not null default false,
+  plan_hash text,
+  input jsonb not null default '{}'::jsonb,
+  result json,
+  failed_reason text,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint operations_pkey PRIMARY KEY (id),
+  constraint operations_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE,
+  constraint operations_status_known CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'waiting'::text, 'succeeded'::text, 'failed'::text, 'cancelled'::text])))
+);
+CREATE INDEX operations_of_project ON app.operations USING btree (project_id, created_at DESC, id DESC);
+alter table app.operations enable row level security;
+create policy "developers read operations of their own projects" on app.operations for select to control_developer
+  using ((project_id IN ( SELECT p.id
+   FROM app.projects p
+  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
+create policy "workers clear old operations" on app.operations for delete to control_worker
+  using (true);
+create policy "workers move operations" on app.operations for update to control_worker
+  using (true)
+  with check (true);
+create policy "workers read operations" on app.operations for select to control_worker
+  using (true);
+
+-- ES256 key pair that signs the project's session tokens; the private half is encrypted by the server.
+create table app.project_signing_keys (
+  project_id uuid not null,
+  key_id text not null,
+  public_jwk json not null,
+  sealed text not null,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint project_signing_keys_pkey PRIMARY KEY (project_id),
+  constraint project_signing_keys_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE
+);
+alter table app.project_signing_keys enable row level security;
+create policy "developers store signing keys of their own projects" on app.project_signing_keys for insert to control_developer
+  with check ((project_id IN ( SELECT p.id
+   FROM app.projects p
+  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
+create policy "the edge reads signing keys" on app.project_signing_keys for select to control_auth
+  using (true);
+
+create table app.projects (
+  id uuid not null default internal.new_id(),
+  developer_id uuid not null,
+  name text not null,
+  bundle_id text,
+  google_oauth_client_id text,
+  platform text not null default 'all'::text,
+  environment text not null default 'production'::text,
+  tier text not null default 'free'::text,
+  comped boolean not null default false,
+  default_from_email text,
+  default_from_name text,
+  default_reply_to text,
+  magic_link_redirect_url text,
+  auth_email_brand_name text,
+  deleted_at timestamp with time zone,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  -- Whether the project's users may search for each other by name. Supplement B2.
+  user_search_enabled boolean not null default false,
+  constraint projects_pkey PRIMARY KEY (id),
+  constraint projects_developer_id_fkey FOREIGN KEY (developer_id) REFERENCES app.developers(id) ON DELETE RESTRICT,
+  -- 400 INVALID_INPUT bundle_id: must have at most 255 characters.
+  constraint projects_bundle_id_at_most_255 CHECK ((char_length(bundle_id) <= 255)),
+  -- 400 INVALID_INPUT default_from_name: must have at most 80 characters.
+  constraint projects_default_from_name_at_most_80 CHECK ((char_length(default_from_name) <= 80)),
+  constraint projects_environment_known CHECK ((environment = ANY (ARRAY['development'::text, 'production'::text]))),
+  -- 400 INVALID_INPUT google_oauth_client_id: must have at most 255 characters.
+  constraint projects_google_oauth_client_id_at_most_255 CHECK ((char_length(google_oauth_client_id) <= 255)),
+  -- 400 INVALID_INPUT name: must have 1 to 200 characters.
+  constraint projects_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  constraint projects_platform_known CHECK ((platform = ANY (ARRAY['ios'::text, 'android'::text, 'all'::text]))),
+  constraint projects_tier_known CHECK ((tier = ANY (ARRAY['free'::text, 'pro'::text, 'enterprise'::text])))
+);
+CREATE INDEX projects_deleted ON app.projects USING btree (deleted_at) WHERE (deleted_at IS NOT NULL);
+CREATE INDEX projects_of_developer ON app.projects USING btree (developer_id, created_at DESC, id DESC);
+alter table app.projects enable row level security;
+create policy "a token that is limited to projects reaches no others" on app.projects as restrictive for all to control_developer
+  using (((( SELECT internal.token_project_ids() AS token_project_ids) IS NULL) OR (id = ANY (( SELECT internal.token_project_ids() AS token_project_ids)::uuid[]))))
+  with check (((( SELECT internal.token_project_ids() AS token_project_ids) IS NULL) OR (id = ANY (( SELECT internal.token_project_ids() AS token_project_ids)::uuid[]))));
+create policy "developers change their own projects" on app.projects for update to control_developer
+  using ((developer_id = ( SELECT internal.developer_id() AS developer_id)))
+  with check ((developer_id = ( SELECT internal.developer_id() AS developer_id)));
+create policy "developers make projects of their own" on app.projects for insert to control_developer
+  with check ((developer_id = ( SELECT internal.developer_id() AS developer_id)));
+create policy "developers read their own projects" on app.projects for select to control_developer
+  using ((developer_id = ( SELECT internal.developer_id() AS developer_id)));
+create policy "the edge reads projects" on app.projects for select to control_auth
+  using (true);
+create policy "workers forget deleted projects" on app.projects for delete to control_worker
+  using ((deleted_at IS NOT NULL));
+create policy "workers read projects" on app.projects for select to control_worker
+  using (true);
+
+-- Fixed windows of the named limits: a window begins at its first counted attempt.
+create table app.rate_limits (
+  key text not null,
+  started_at timestamp with time zone not null,
+  count integer not null,
+  constraint rate_limits_pkey PRIMARY KEY (key)
+);
+CREATE INDEX rate_limits_started ON app.rate_limits USING btree (started_at);
+alter table app.rate_limits enable row level security;
+create policy "the sign-in role adds to windows" on app.rate_limits for update to control_auth
+  using (true)
+  with check (true);
+create policy "the sign-in role counts attempts" on app.rate_limits for select to control_auth
+  using (true);
+create policy "the sign-in role starts windows" on app.rate_limits for insert to control_auth
+  with check (true);
+create policy "workers clear old windows" on app.rate_limits for delete to control_worker
+  using (true);
+create policy "workers see old windows" on app.rate_limits for select to control_worker
+  using (true);
+
+-- What the template database of each cluster holds; it is closed to connections and cannot be asked.
+create table app.templates (
+  cluster_id uuid not null,
+  schema_version text not null,
+  content_hash text not null,
+  built_at timestamp with time zone not null default internal.now(),
+  constraint templates_pkey PRIMARY KEY (cluster_id),
+  constraint templates_cluster_id_fkey FOREIGN KEY (cluster_id) REFERENCES app.clusters(id) ON DELETE CASCADE
+);
+alter table app.templates enable row level security;
+create policy "workers note templates" on app.templates for insert to control_worker
+  with check (true);
+create policy "workers read templates" on app.templates for select to control_worker
+  using (true);
+create policy "workers renew templates" on app.templates for update to control_worker
+  using (true)
+  with check (true);
+
+-- Where each project's database is, how far its making has come, and which program it runs.
+create table app.tenants (
+  project_id uuid not null,
+  cluster_id uuid not null,
+  database_name text not null,
+  status text not null default 'provisioning'::text,
+  workflow_id text not null,
+  attempt integer not null default 1,
+  steps jsonb not null default '[]'::jsonb,
+  error jsonb,
+  started_at timestamp with time zone not null default internal.now(),
+  moved_at timestamp with time zone not null default internal.now(),
+  completed_at timestamp with time zone,
+  schema_version text not null default ''::text,
+  content_hash text not null default ''::text,
+  migration_status text not null default 'current'::text,
+  migration_error text,
+  last_written_at timestamp with time zone not null default internal.now(),
+  swept_at timestamp with time zone,
+  -- When an empty database was last begun in place of one that was gone, or null.
+  data_lost_at timestamp with time zone,
+  constraint tenants_pkey PRIMARY KEY (project_id),
+  constraint tenants_cluster_id_fkey FOREIGN KEY (cluster_id) REFERENCES app.clusters(id) ON DELETE RESTRICT,
+  constraint tenants_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE,
+  constraint tenants_migration_status_known CHECK ((migration_status = ANY (ARRAY['current'::text, 'pending'::text, 'failed'::text]))),
+  constraint tenants_status_known CHECK ((status = ANY (ARRAY['provisioning'::text, 'ready'::text, 'failed'::text])))
+);
+CREATE INDEX tenants_behind ON app.tenants USING btree (content_hash);
+CREATE INDEX tenants_failed ON app.tenants USING btree (project_id) WHERE (status = 'failed'::text);
+CREATE INDEX tenants_of_cluster ON app.tenants USING btree (cluster_id);
+CREATE INDEX tenants_written ON app.tenants USING btree (last_written_at) WHERE (status = 'ready'::text);
+alter table app.tenants enable row level security;
+create policy "developers see where their own projects stand" on app.tenants for select to control_developer
+  using ((project_id IN ( SELECT p.id
+   FROM app.projects p
+  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
+create policy "the edge reads where tenants are" on app.tenants for select to control_auth
+  using (true);
+create policy "workers forget tenants of deleted projects" on app.tenants for delete to control_worker
+  using ((project_id IN ( SELECT p.id
+   FROM app.projects p
+  WHERE (p.deleted_at IS NOT NULL))));
+create policy "workers move tenants" on app.tenants for update to control_worker
+  using (true)
+  with check (true);
+create policy "workers read tenants" on app.tenants for select to control_worker
+  using (true);
+
+-- Who asked for access: at most 10,000 mailboxes, each with the note of its first request.
+create table app.waitlist_entries (
+  id uuid not null default internal.new_id(),
+  email text not null,
+  mailbox text not null,
+  note text,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint waitlist_entries_pkey PRIMARY KEY (id),
+  constraint waitlist_entries_mailbox_unique UNIQUE (mailbox),
+  constraint waitlist_entries_mailbox_is_one CHECK ((mailbox = internal.email_mailbox(email))),
+  constraint waitlist_entries_note_at_most_500 CHECK ((char_length(note) <= 500))
+);
+CREATE INDEX waitlist_entries_oldest ON app.waitlist_entries USING btree (created_at, id);
+alter table app.waitlist_entries enable row level security;
+create policy "anybody joins the waitlist" on app.waitlist_entries for insert to control_auth
+  with check (true);
+create policy "sign-up counts the waitlist" on app.waitlist_entries for select to control_auth
+  using (true);
+
+-- Heartbeats. graphile-worker holds a dead worker's jobs for four hours; the sweep frees those of workers that are silent here.
+create table app.workers (
+  id text not null,
+  started_at timestamp with time zone not null default internal.now(),
+  heartbeat_at timestamp with time zone not null default internal.now(),
+  constraint workers_pkey PRIMARY KEY (id)
+);
+CREATE INDEX workers_heartbeat ON app.workers USING btree (heartbeat_at);
+alter table app.workers enable row level security;
+create policy "workers beat" on app.workers for update to control_worker
+  using (true)
+  with check (true);
+create policy "workers begin to beat" on app.workers for insert to control_worker
+  with check (true);
+create policy "workers forget the dead" on app.workers for delete to control_worker
+  using (true);
+create policy "workers read heartbeats" on app.workers for select to control_worker
+  using (true);
+
+-- Files of sql/, functions/, policies/ and seeds applied here, by content hash.
+create table ops.files (
+  path text not null,
+  hash text not null,
+  applied_at timestamp with time zone not null default now(),
+  constraint files_pkey PRIMARY KEY (path)
+);
+
+-- Grants that a policy file gave, so that those it no longer says are revoked. A DBA's own are not here.
+create table ops.grants (
+  path text not null,
+  kind text not null,
+  identity text not null,
+  columns text not null default ''::text,
+  grantee text not null,
+  privilege text not null,
+  constraint grants_path_fkey FOREIGN KEY (path) REFERENCES ops.files(path) ON DELETE CASCADE
+);
+
+-- Functions (as regprocedure) and triggers ("name on schema.table") that a file made: what it no longer says is dropped.
+create table ops.objects (
+  path text not null,
+  kind text not null,
+  identity text not null,
+  constraint objects_path_fkey FOREIGN KEY (path) REFERENCES ops.files(path) ON DELETE CASCADE,
+  constraint objects_kind_known CHECK ((kind = ANY (ARRAY['function'::text, 'trigger'::text])))
+);
+
+create table ops.schema_migrations (
+  version character varying(128) not null,
+  constraint schema_migrations_pkey PRIMARY KEY (version)
+);

@@ -1,0 +1,2784 @@
+-- The schema of a project's database, to be read: tables, columns, constraints, indexes, policies. Made from the catalog by npm run docs.
+-- Migrations are in db/tenant/migrations, functions and triggers in functions/tenant, the sources of policies in policies/tenant.
+
+-- How far a backfill is, noted in the transaction of each step.
+create table app.achievement_backfills (
+  operation_id uuid not null,
+  achievement_id uuid not null,
+  cursor_id uuid,
+  done bigint not null default 0,
+  unlocked bigint not null default 0,
+  is_over boolean not null default false,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint achievement_backfills_pkey PRIMARY KEY (operation_id),
+  constraint achievement_backfills_achievement_id_fkey FOREIGN KEY (achievement_id) REFERENCES app.achievements(id) ON DELETE CASCADE
+);
+CREATE INDEX achievement_backfills_of_achievement ON app.achievement_backfills USING btree (achievement_id);
+alter table app.achievement_backfills enable row level security;
+
+create table app.achievements (
+  id uuid not null default internal.new_id(),
+  key text not null,
+  name text not null,
+  description text,
+  icon_url text,
+  xp_reward bigint not null default 0,
+  criteria jsonb not null,
+  is_hidden boolean not null default false,
+  sort_order integer not null default 0,
+  is_active boolean not null default true,
+  -- How many of so many users had it when it was last counted: its rarity. At most an hour old.
+  unlocks bigint not null default 0,
+  users bigint not null default 0,
+  counted_at timestamp with time zone,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint achievements_pkey PRIMARY KEY (id),
+  -- 409 CONFLICT key: An achievement with this key exists.
+  constraint achievements_key_unique UNIQUE (key),
+  -- 400 VALIDATION_ERROR description: must have at most 2000 characters.
+  constraint achievements_description_at_most_2000 CHECK ((char_length(description) <= 2000)),
+  -- 400 VALIDATION_ERROR icon_url: must have at most 2000 characters.
+  constraint achievements_icon_url_at_most_2000 CHECK ((char_length(icon_url) <= 2000)),
+  -- 400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.
+  constraint achievements_key_form CHECK ((key ~ '^[a-z][a-z0-9_-]{0,127}$'::text)),
+  -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
+  constraint achievements_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR xp_reward: must be 0 to 1000000000.
+  constraint achievements_xp_reward_0_to_1000000000 CHECK (((xp_reward >= 0) AND (xp_reward <= 1000000000)))
+);
+CREATE INDEX achievements_in_order ON app.achievements USING btree (sort_order, id);
+CREATE INDEX achievements_watching ON app.achievements USING btree (((criteria ->> 'type'::text)), ((criteria ->> 'event_name'::text))) WHERE is_active;
+alter table app.achievements enable row level security;
+create policy "administrators add achievements" on app.achievements for insert to app_admin
+  with check (true);
+create policy "administrators change achievements" on app.achievements for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete achievements" on app.achievements for delete to app_admin
+  using (true);
+create policy "administrators read achievements" on app.achievements for select to app_admin
+  using (true);
+create policy "users read achievements" on app.achievements for select to app_user
+  using (true);
+
+-- Times that apps were in use, for analytics: not sign-in sessions. A row without an end whose last_seen_at is 30 minutes old has ended then.
+create table app.app_sessions (
+  id uuid not null default internal.new_id(),
+  app_user_id uuid not null,
+  started_at timestamp with time zone not null,
+  last_seen_at timestamp with time zone not null,
+  ended_at timestamp with time zone,
+  end_reason text,
+  platform text,
+  app_version text,
+  os_version text,
+  device_model text,
+  locale text,
+  constraint app_sessions_pkey PRIMARY KEY (id),
+  constraint app_sessions_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint app_sessions_end_after_start CHECK ((ended_at >= started_at)),
+  constraint app_sessions_end_reason_known CHECK ((end_reason = ANY (ARRAY['client'::text, 'timeout'::text, 'replaced'::text]))),
+  constraint app_sessions_ended_for_a_reason CHECK (((ended_at IS NULL) = (end_reason IS NULL))),
+  constraint app_sessions_seen_after_start CHECK ((last_seen_at >= started_at))
+);
+CREATE INDEX app_sessions_newest ON app.app_sessions USING btree (started_at DESC, id DESC);
+CREATE INDEX app_sessions_of_user ON app.app_sessions USING btree (app_user_id, started_at DESC);
+CREATE INDEX app_sessions_open ON app.app_sessions USING btree (app_user_id) WHERE (ended_at IS NULL);
+alter table app.app_sessions enable row level security;
+create policy "administrators read every app session" on app.app_sessions for select to app_admin
+  using (true);
+create policy "users read their own app sessions" on app.app_sessions for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+-- Where each month of the former chain began and ended; its rows have a hash in app.audit_events.
+create table app.audit_chains (
+  scope uuid not null,
+  month date not null,
+  opening_hash text not null,
+  opening_position bigint not null,
+  last_hash text not null,
+  last_position bigint not null,
+  last_at timestamp with time zone not null,
+  constraint audit_chains_pkey PRIMARY KEY (scope, month)
+);
+alter table app.audit_chains enable row level security;
+create policy "administrators read the former chain" on app.audit_chains for select to app_admin
+  using (true);
+
+-- Rows of the trail that wait for their seal: the SHA-256 of each, written in the same transaction. A row that is changed, removed or put in before it is sealed differs from this.
+create table app.audit_digests (
+  "position" bigint not null,
+  event_id uuid not null,
+  scope uuid not null,
+  occurred_at timestamp with time zone not null,
+  digest bytea not null,
+  constraint audit_digests_pkey PRIMARY KEY ("position")
+);
+alter table app.audit_digests enable row level security;
+create policy "administrators read digests that wait" on app.audit_digests for select to app_admin
+  using (true);
+
+-- Who changed what: one row for each change that an administrator makes, in the change's own transaction. Append-only; numbered and hashed by app.audit_seals. Partitioned by month, kept 400 days.
+create table app.audit_events (
+  id uuid not null,
+  -- Whose trail this is: in control a project, or a developer's own account; a project's database has one, the nil uuid.
+  scope uuid not null,
+  -- Orders rows of one time: a value of app.audit_positions; in rows of the former chain, the place in it.
+  "position" bigint not null,
+  occurred_at timestamp with time zone not null,
+  actor json not null,
+  action text not null,
+  target_type text not null,
+  target_id text,
+  changes json not null default '{}'::json,
+  ip text,
+  user_agent text,
+  request_id text,
+  status integer not null,
+  -- Null: the seal is in app.audit_seals. In rows of the former chain, sha256(hash of the row before || row).
+  hash text,
+  constraint audit_events_pkey PRIMARY KEY (id, occurred_at),
+  constraint audit_events_one_at_each_position UNIQUE (scope, "position", occurred_at)
+) partition by range (occurred_at);
+CREATE INDEX audit_events_newest ON ONLY app.audit_events USING btree (scope, occurred_at DESC, "position" DESC);
+CREATE INDEX audit_events_of_actor ON ONLY app.audit_events USING btree (scope, ((actor ->> 'id'::text)), occurred_at DESC, "position" DESC);
+CREATE INDEX audit_events_of_target ON ONLY app.audit_events USING btree (scope, target_id, occurred_at DESC, "position" DESC);
+alter table app.audit_events enable row level security;
+create policy "administrators read the audit trail" on app.audit_events for select to app_admin
+  using (true);
+
+-- Where each month of a chain of seals begins and ends: opening_hash is the last one of the month before, so that what is left can be verified when that is dropped.
+create table app.audit_heads (
+  scope uuid not null,
+  month date not null,
+  opening_hash bytea not null,
+  opening_position bigint not null,
+  last_hash bytea not null,
+  last_position bigint not null,
+  last_at timestamp with time zone not null,
+  constraint audit_heads_pkey PRIMARY KEY (scope, month)
+);
+alter table app.audit_heads enable row level security;
+create policy "administrators read where seals begin and end" on app.audit_heads for select to app_admin
+  using (true);
+
+-- The hash chain of each scope: hash is sha256(hash of the seal before || this seal). position counts without gaps. Partitioned by month, kept 400 days.
+create table app.audit_seals (
+  scope uuid not null,
+  "position" bigint not null,
+  event_id uuid not null,
+  occurred_at timestamp with time zone not null,
+  -- The SHA-256 of the row of app.audit_events as it was written.
+  digest bytea not null,
+  -- Never before the seal in front of it, nor before the row occurred: a month of seals is one piece of the chain.
+  sealed_at timestamp with time zone not null,
+  hash bytea not null,
+  constraint audit_seals_one_at_each_position PRIMARY KEY (scope, "position", sealed_at),
+  constraint audit_seals_one_of_each_event UNIQUE (event_id, sealed_at)
+) partition by range (sealed_at);
+alter table app.audit_seals enable row level security;
+create policy "administrators read seals" on app.audit_seals for select to app_admin
+  using (true);
+
+-- Who wants nothing to do with whom. It stands apart from friendships, and holds both ways.
+create table app.blocks (
+  blocker uuid not null,
+  blocked uuid not null,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint blocks_pkey PRIMARY KEY (blocker, blocked),
+  constraint blocks_blocked_fkey FOREIGN KEY (blocked) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint blocks_blocker_fkey FOREIGN KEY (blocker) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint blocks_never_of_oneself CHECK ((blocker <> blocked))
+);
+CREATE INDEX blocks_of_blocked ON app.blocks USING btree (blocked, blocker);
+alter table app.blocks enable row level security;
+create policy "administrators read every block" on app.blocks for select to app_admin
+  using (true);
+create policy "users read whom they blocked" on app.blocks for select to app_user
+  using ((blocker = ( SELECT internal.user_id() AS user_id)));
+
+-- What a bundle holds, in its order. Bundles in bundles, three deep at most, never in a circle.
+create table app.bundle_contents (
+  bundle_id uuid not null,
+  content_item_id uuid not null,
+  quantity integer not null,
+  "position" integer not null,
+  constraint bundle_contents_pkey PRIMARY KEY (bundle_id, content_item_id),
+  constraint bundle_contents_bundle_id_fkey FOREIGN KEY (bundle_id) REFERENCES app.catalog_items(id) ON DELETE CASCADE,
+  -- 409 ITEM_IN_USE: A bundle holds this item. Set is_active to false instead.
+  constraint bundle_contents_content_item_id_fkey FOREIGN KEY (content_item_id) REFERENCES app.catalog_items(id) ON DELETE RESTRICT,
+  constraint bundle_contents_quantity_1_to_10000 CHECK (((quantity >= 1) AND (quantity <= 10000)))
+);
+CREATE INDEX bundle_contents_of_item ON app.bundle_contents USING btree (content_item_id);
+alter table app.bundle_contents enable row level security;
+create policy "administrators add contents of bundles" on app.bundle_contents for insert to app_admin
+  with check (true);
+create policy "administrators change contents of bundles" on app.bundle_contents for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete contents of bundles" on app.bundle_contents for delete to app_admin
+  using (true);
+create policy "administrators read contents of bundles" on app.bundle_contents for select to app_admin
+  using (true);
+create policy "users read contents of bundles" on app.bundle_contents for select to app_user
+  using (true);
+
+-- What an item costs, in each currency that buys it: one of them is paid.
+create table app.catalog_item_prices (
+  catalog_item_id uuid not null,
+  currency_code text not null,
+  price bigint not null,
+  constraint catalog_item_prices_pkey PRIMARY KEY (catalog_item_id, currency_code),
+  constraint catalog_item_prices_catalog_item_id_fkey FOREIGN KEY (catalog_item_id) REFERENCES app.catalog_items(id) ON DELETE CASCADE,
+  -- 409 CURRENCY_IN_USE: Items have a price in this currency. Set is_active to false instead.
+  constraint catalog_item_prices_currency_code_fkey FOREIGN KEY (currency_code) REFERENCES app.currencies(code) ON DELETE RESTRICT,
+  constraint catalog_item_prices_price_0_to_2000000000 CHECK (((price >= 0) AND (price <= 2000000000)))
+);
+CREATE INDEX catalog_item_prices_of_currency ON app.catalog_item_prices USING btree (currency_code);
+alter table app.catalog_item_prices enable row level security;
+create policy "administrators add prices" on app.catalog_item_prices for insert to app_admin
+  with check (true);
+create policy "administrators change prices" on app.catalog_item_prices for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete prices" on app.catalog_item_prices for delete to app_admin
+  using (true);
+create policy "administrators read prices" on app.catalog_item_prices for select to app_admin
+  using (true);
+create policy "users read prices" on app.catalog_item_prices for select to app_user
+  using (true);
+
+-- What users can have: consumables, durables, bundles of others, packs of currency. At most 5,000.
+create table app.catalog_items (
+  id uuid not null default internal.new_id(),
+  key text not null,
+  name text not null,
+  item_type text not null,
+  description text,
+  icon_url text,
+  category text,
+  tags text[] not null default '{}'::text[],
+  metadata jsonb not null default '{}'::jsonb,
+  max_owned integer,
+  duration_seconds integer,
+  use_effect jsonb,
+  is_active boolean not null default true,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint catalog_items_pkey PRIMARY KEY (id),
+  -- 409 CONFLICT key: An item with this key exists.
+  constraint catalog_items_key_unique UNIQUE (key),
+  constraint catalog_items_category_1_to_100 CHECK (((char_length(category) >= 1) AND (char_length(category) <= 100))),
+  constraint catalog_items_description_at_most_2000 CHECK ((char_length(description) <= 2000)),
+  -- 400 VALIDATION_ERROR max_owned: must be 1 for a durable.
+  constraint catalog_items_durable_once CHECK (((item_type <> 'durable'::text) OR (max_owned = 1))),
+  constraint catalog_items_duration_seconds_at_least_1 CHECK ((duration_seconds >= 1)),
+  constraint catalog_items_icon_url_at_most_2000 CHECK ((char_length(icon_url) <= 2000)),
+  constraint catalog_items_item_type_known CHECK ((item_type = ANY (ARRAY['consumable'::text, 'durable'::text, 'bundle'::text, 'currency_pack'::text]))),
+  constraint catalog_items_key_form CHECK ((key ~ '^[a-z][a-z0-9_-]{0,127}$'::text)),
+  constraint catalog_items_max_owned_at_least_1 CHECK ((max_owned >= 1)),
+  constraint catalog_items_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  constraint catalog_items_tags_at_most_50 CHECK ((cardinality(tags) <= 50)),
+  constraint catalog_items_use_effect_is_object CHECK ((jsonb_typeof(use_effect) = 'object'::text))
+);
+CREATE INDEX catalog_items_newest ON app.catalog_items USING btree (created_at DESC, id DESC);
+CREATE INDEX catalog_items_of_category ON app.catalog_items USING btree (category, created_at DESC, id DESC);
+CREATE INDEX catalog_items_tagged ON app.catalog_items USING gin (tags);
+alter table app.catalog_items enable row level security;
+create policy "administrators add items" on app.catalog_items for insert to app_admin
+  with check (true);
+create policy "administrators change items" on app.catalog_items for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete items" on app.catalog_items for delete to app_admin
+  using (true);
+create policy "administrators read items" on app.catalog_items for select to app_admin
+  using (true);
+create policy "users read items" on app.catalog_items for select to app_user
+  using (true);
+
+create table app.challenge_participants (
+  challenge_id uuid not null,
+  app_user_id uuid not null,
+  joined_at timestamp with time zone not null default internal.now(),
+  progress bigint not null default 0,
+  -- When progress came to what it is: who was first is ahead.
+  reached_at timestamp with time zone not null default internal.now(),
+  status text not null default 'in_progress'::text,
+  completed_at timestamp with time zone,
+  -- The team, in a challenge of teams: a group that the user is in, or was in when the challenge ended. Null: none yet.
+  group_id uuid,
+  constraint challenge_participants_pkey PRIMARY KEY (app_user_id, challenge_id),
+  constraint challenge_participants_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint challenge_participants_challenge_id_fkey FOREIGN KEY (challenge_id) REFERENCES app.challenges(id) ON DELETE CASCADE
+);
+CREATE INDEX challenge_participants_by_progress ON app.challenge_participants USING btree (challenge_id, progress DESC, reached_at, app_user_id);
+CREATE INDEX challenge_participants_of_team ON app.challenge_participants USING btree (challenge_id, group_id) INCLUDE (app_user_id, progress, status) WHERE (group_id IS NOT NULL);
+alter table app.challenge_participants enable row level security;
+create policy "administrators read every participant" on app.challenge_participants for select to app_admin
+  using (true);
+create policy "users read their own participation" on app.challenge_participants for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+-- How far a recount is, noted in the transaction of each step.
+create table app.challenge_recounts (
+  operation_id uuid not null,
+  challenge_id uuid not null,
+  cursor_id uuid,
+  done bigint not null default 0,
+  changed bigint not null default 0,
+  is_over boolean not null default false,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint challenge_recounts_pkey PRIMARY KEY (operation_id),
+  constraint challenge_recounts_challenge_id_fkey FOREIGN KEY (challenge_id) REFERENCES app.challenges(id) ON DELETE CASCADE
+);
+CREATE INDEX challenge_recounts_of_challenge ON app.challenge_recounts USING btree (challenge_id);
+alter table app.challenge_recounts enable row level security;
+
+-- Which teams came to the goal of a challenge, for good: their members are completed and rewarded by and by.
+create table app.challenge_teams (
+  challenge_id uuid not null,
+  group_id uuid not null,
+  reached_at timestamp with time zone not null default internal.now(),
+  constraint challenge_teams_pkey PRIMARY KEY (challenge_id, group_id),
+  constraint challenge_teams_challenge_id_fkey FOREIGN KEY (challenge_id) REFERENCES app.challenges(id) ON DELETE CASCADE
+);
+alter table app.challenge_teams enable row level security;
+
+create table app.challenges (
+  id uuid not null default internal.new_id(),
+  name text not null,
+  description text,
+  start_at timestamp with time zone not null,
+  end_at timestamp with time zone not null,
+  goal_type text not null,
+  goal_value bigint not null,
+  -- Null on legacy challenges of event_count, which never complete.
+  event_name text,
+  reward_xp bigint not null default 0,
+  reward_achievement_id uuid,
+  reward jsonb,
+  segment_id uuid,
+  recurrence text not null default 'none'::text,
+  parent_id uuid,
+  is_active boolean not null default true,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  team_mode text not null default 'none'::text,
+  constraint challenges_pkey PRIMARY KEY (id),
+  -- 400 VALIDATION_ERROR start_at: another turn of this challenge starts then.
+  constraint challenges_one_per_turn UNIQUE (parent_id, start_at),
+  constraint challenges_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES app.challenges(id) ON DELETE SET NULL,
+  constraint challenges_reward_achievement_id_fkey FOREIGN KEY (reward_achievement_id) REFERENCES app.achievements(id) ON DELETE SET NULL,
+  -- 400 VALIDATION_ERROR description: must have at most 2000 characters.
+  constraint challenges_description_at_most_2000 CHECK ((char_length(description) <= 2000)),
+  -- 400 VALIDATION_ERROR end_at: must be after start_at.
+  constraint challenges_end_after_start CHECK ((end_at > start_at)),
+  -- 400 VALIDATION_ERROR event_name: must have 1 to 255 characters, no white space at either end.
+  constraint challenges_event_name_form CHECK ((((char_length(event_name) >= 1) AND (char_length(event_name) <= 255)) AND (event_name !~ '^\s|\s$'::text))),
+  constraint challenges_event_name_with_event_count CHECK (((event_name IS NULL) OR (goal_type = 'event_count'::text))),
+  -- 400 VALIDATION_ERROR goal_type: must be event_count, xp_earned or streak_maintained.
+  constraint challenges_goal_type_known CHECK ((goal_type = ANY (ARRAY['event_count'::text, 'xp_earned'::text, 'streak_maintained'::text]))),
+  -- 400 VALIDATION_ERROR goal_value: must be 1 to 1000000000000.
+  constraint challenges_goal_value_1_to_1000000000000 CHECK (((goal_value >= 1) AND (goal_value <= '1000000000000'::bigint))),
+  -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
+  constraint challenges_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR recurrence: must be none, daily, weekly or monthly.
+  constraint challenges_recurrence_known CHECK ((recurrence = ANY (ARRAY['none'::text, 'daily'::text, 'weekly'::text, 'monthly'::text]))),
+  -- 400 VALIDATION_ERROR reward_xp: must be 0 to 1000000000.
+  constraint challenges_reward_xp_0_to_1000000000 CHECK (((reward_xp >= 0) AND (reward_xp <= 1000000000))),
+  -- 400 VALIDATION_ERROR team_mode: must be none or group.
+  constraint challenges_team_mode_known CHECK ((team_mode = ANY (ARRAY['none'::text, 'group'::text])))
+);
+CREATE INDEX challenges_counting ON app.challenges USING btree (event_name, end_at) WHERE (is_active AND (goal_type = 'event_count'::text));
+CREATE INDEX challenges_newest ON app.challenges USING btree (start_at DESC, id DESC);
+CREATE INDEX challenges_reward_achievement ON app.challenges USING btree (reward_achievement_id);
+CREATE INDEX challenges_watching ON app.challenges USING btree (end_at) WHERE is_active;
+alter table app.challenges enable row level security;
+create policy "administrators add challenges" on app.challenges for insert to app_admin
+  with check (true);
+create policy "administrators change challenges" on app.challenges for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete challenges" on app.challenges for delete to app_admin
+  using (true);
+create policy "administrators read challenges" on app.challenges for select to app_admin
+  using (true);
+
+-- The developer's columns of each collection, without the server-managed ones. sql_type is the type in the table: of a vector it is
+-- extensions.vector(n), or real[] where pgvector was not there.
+create table app.collection_columns (
+  id uuid not null default internal.new_id(),
+  collection_id uuid not null,
+  name text not null,
+  "position" integer not null,
+  type text not null,
+  sql_type text not null,
+  nullable boolean not null default true,
+  default_value json,
+  is_unique boolean not null default false,
+  max_length integer,
+  min numeric,
+  max numeric,
+  enum json,
+  references_collection_id uuid,
+  on_delete text,
+  dimensions integer,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint collection_columns_pkey PRIMARY KEY (id),
+  constraint collection_columns_name_unique UNIQUE (collection_id, name) DEFERRABLE,
+  constraint collection_columns_collection_id_fkey FOREIGN KEY (collection_id) REFERENCES app.collections(id) ON DELETE CASCADE,
+  constraint collection_columns_references_collection_id_fkey FOREIGN KEY (references_collection_id) REFERENCES app.collections(id) ON DELETE RESTRICT,
+  constraint collection_columns_dimensions_of_vectors CHECK (((type = 'vector'::text) = (dimensions IS NOT NULL))),
+  constraint collection_columns_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,62}$'::text)),
+  constraint collection_columns_on_delete_known CHECK ((on_delete = ANY (ARRAY['set_null'::text, 'cascade'::text, 'restrict'::text]))),
+  constraint collection_columns_reference_whole CHECK (((references_collection_id IS NULL) = (on_delete IS NULL))),
+  constraint collection_columns_type_known CHECK ((type = ANY (ARRAY['text'::text, 'integer'::text, 'bigint'::text, 'numeric'::text, 'double'::text, 'boolean'::text, 'uuid'::text, 'date'::text, 'timestamptz'::text, 'jsonb'::text, 'vector'::text, 'text[]'::text, 'integer[]'::text, 'bigint[]'::text, 'numeric[]'::text, 'boolean[]'::text, 'uuid[]'::text])))
+);
+CREATE INDEX collection_columns_of_collection ON app.collection_columns USING btree (collection_id, "position");
+CREATE INDEX collection_columns_references ON app.collection_columns USING btree (references_collection_id);
+alter table app.collection_columns enable row level security;
+create policy "administrators read columns" on app.collection_columns for select to app_admin
+  using (true);
+create policy "server keys read columns" on app.collection_columns for select to app_server
+  using (true);
+create policy "users read columns" on app.collection_columns for select to app_user
+  using (true);
+create policy "workers read columns" on app.collection_columns for select to app_worker
+  using (true);
+
+-- Up to 500 rows [{line, row}] of an import. A part goes in the transaction that inserts its rows.
+create table app.collection_import_parts (
+  import_id uuid not null,
+  "position" integer not null,
+  rows json not null,
+  constraint collection_import_parts_pkey PRIMARY KEY (import_id, "position"),
+  constraint collection_import_parts_import_id_fkey FOREIGN KEY (import_id) REFERENCES app.collection_imports(id) ON DELETE CASCADE
+);
+alter table app.collection_import_parts enable row level security;
+
+-- Rows on their way into a collection: staged by the request, inserted by a job. errors are of the first hundred that failed.
+create table app.collection_imports (
+  id uuid not null default internal.new_id(),
+  collection_id uuid not null,
+  rows bigint not null default 0,
+  inserted bigint not null default 0,
+  failed bigint not null default 0,
+  errors jsonb not null default '[]'::jsonb,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint collection_imports_pkey PRIMARY KEY (id),
+  constraint collection_imports_collection_id_fkey FOREIGN KEY (collection_id) REFERENCES app.collections(id) ON DELETE CASCADE
+);
+CREATE INDEX collection_imports_age ON app.collection_imports USING btree (created_at);
+CREATE INDEX collection_imports_of_collection ON app.collection_imports USING btree (collection_id);
+alter table app.collection_imports enable row level security;
+
+-- The developer's indexes. index_name is the name in schema collections, where tables and indexes share one space of names. is_ready is false
+-- while an index is being built in the background.
+create table app.collection_indexes (
+  id uuid not null default internal.new_id(),
+  collection_id uuid not null,
+  name text not null,
+  index_name text not null,
+  columns text[] not null,
+  is_unique boolean not null default false,
+  method text not null default 'btree'::text,
+  where_filter json,
+  is_ready boolean not null default true,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint collection_indexes_pkey PRIMARY KEY (id),
+  constraint collection_indexes_index_name_unique UNIQUE (index_name),
+  constraint collection_indexes_name_unique UNIQUE (collection_id, name),
+  constraint collection_indexes_collection_id_fkey FOREIGN KEY (collection_id) REFERENCES app.collections(id) ON DELETE CASCADE,
+  constraint collection_indexes_method_known CHECK ((method = ANY (ARRAY['btree'::text, 'gin'::text, 'trgm'::text, 'hnsw'::text])))
+);
+alter table app.collection_indexes enable row level security;
+create policy "administrators read indexes" on app.collection_indexes for select to app_admin
+  using (true);
+create policy "server keys read indexes" on app.collection_indexes for select to app_server
+  using (true);
+create policy "users read indexes" on app.collection_indexes for select to app_user
+  using (true);
+create policy "workers read indexes" on app.collection_indexes for select to app_worker
+  using (true);
+
+-- Which row an Idempotency-Key made, per collection and caller, for 30 days: as long as a deleted row can be restored.
+create table app.collection_keys (
+  collection_id uuid not null,
+  caller text not null,
+  key text not null,
+  row_id uuid not null,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint collection_keys_pkey PRIMARY KEY (collection_id, caller, key),
+  constraint collection_keys_collection_id_fkey FOREIGN KEY (collection_id) REFERENCES app.collections(id) ON DELETE CASCADE,
+  constraint collection_keys_printable CHECK ((key ~ '^[ -~]{1,255}$'::text))
+);
+CREATE INDEX collection_keys_created ON app.collection_keys USING btree (created_at);
+alter table app.collection_keys enable row level security;
+create policy "administrators keep keys" on app.collection_keys for insert to app_admin
+  with check ((caller = ( SELECT internal.idempotency_caller() AS idempotency_caller)));
+create policy "administrators read their keys" on app.collection_keys for select to app_admin
+  using ((caller = ( SELECT internal.idempotency_caller() AS idempotency_caller)));
+create policy "server keys keep keys" on app.collection_keys for insert to app_server
+  with check ((caller = ( SELECT internal.idempotency_caller() AS idempotency_caller)));
+create policy "server keys read their keys" on app.collection_keys for select to app_server
+  using ((caller = ( SELECT internal.idempotency_caller() AS idempotency_caller)));
+create policy "users keep keys of their own" on app.collection_keys for insert to app_user
+  with check ((caller = ( SELECT internal.idempotency_caller() AS idempotency_caller)));
+create policy "users read their own keys" on app.collection_keys for select to app_user
+  using ((caller = ( SELECT internal.idempotency_caller() AS idempotency_caller)));
+
+-- Each row describes a table of that name in schema collections. What is said here the functions keep true there; what a DBA adds there stays.
+create table app.collections (
+  id uuid not null default internal.new_id(),
+  name text not null,
+  description text,
+  owner_scope text not null default 'user'::text,
+  read_policy text not null default 'owner'::text,
+  write_policy text not null default 'owner'::text,
+  sync boolean not null default false,
+  realtime boolean not null default true,
+  -- Goes up with every change of the definition: what was compiled for an older one is stale.
+  schema_version bigint not null default 1,
+  -- The version of internal.collection_policies_sql that made the policies and grants of the table.
+  generator integer not null,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint collections_pkey PRIMARY KEY (id),
+  constraint collections_name_unique UNIQUE (name),
+  constraint collections_description_at_most_2000 CHECK ((char_length(description) <= 2000)),
+  constraint collections_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,62}$'::text)),
+  constraint collections_owner_scope_known CHECK ((owner_scope = ANY (ARRAY['user'::text, 'group'::text])))
+);
+alter table app.collections enable row level security;
+create policy "administrators read definitions" on app.collections for select to app_admin
+  using (true);
+create policy "server keys read definitions" on app.collections for select to app_server
+  using (true);
+create policy "users read definitions" on app.collections for select to app_user
+  using (true);
+create policy "workers read definitions" on app.collections for select to app_worker
+  using (true);
+
+create table app.config_keys (
+  id uuid not null default internal.new_id(),
+  key text not null,
+  value jsonb not null,
+  value_type text not null default 'string'::text,
+  description text,
+  conditions jsonb not null default '[]'::jsonb,
+  version integer not null default 1,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint config_keys_pkey PRIMARY KEY (id),
+  constraint config_keys_key_unique UNIQUE (key),
+  -- 400 INVALID_INPUT conditions: must be a list of at most 100.
+  constraint config_keys_conditions_is_list CHECK ((jsonb_typeof(conditions) = 'array'::text)),
+  -- 400 INVALID_INPUT description: must have at most 2000 characters.
+  constraint config_keys_description_at_most_2000 CHECK ((char_length(description) <= 2000)),
+  -- 400 INVALID_INPUT key: must match ^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$.
+  constraint config_keys_key_form CHECK ((key ~ '^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$'::text)),
+  -- 400 INVALID_INPUT value_type: must be string, number, boolean or json.
+  constraint config_keys_value_type_known CHECK ((value_type = ANY (ARRAY['string'::text, 'number'::text, 'boolean'::text, 'json'::text])))
+);
+alter table app.config_keys enable row level security;
+create policy "administrators add keys" on app.config_keys for insert to app_admin
+  with check (true);
+create policy "administrators change keys" on app.config_keys for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete keys" on app.config_keys for delete to app_admin
+  using (true);
+create policy "administrators read the configuration" on app.config_keys for select to app_admin
+  using (true);
+create policy "apps read the configuration" on app.config_keys for select to app_anon
+  using (true);
+create policy "users read the configuration" on app.config_keys for select to app_user
+  using (true);
+
+-- The hash of the project's configuration: one row, new at every change of a key.
+create table app.config_versions (
+  is_only boolean not null default true,
+  version_hash text not null,
+  changed_at timestamp with time zone not null default internal.now(),
+  constraint config_versions_pkey PRIMARY KEY (is_only),
+  constraint config_versions_one_row CHECK (is_only)
+);
+alter table app.config_versions enable row level security;
+
+-- What a project counts for its users: coins, gems, energy. At most 100.
+create table app.currencies (
+  id uuid not null default internal.new_id(),
+  code text not null,
+  name text not null,
+  icon_url text,
+  initial_grant bigint not null default 0,
+  max_balance bigint not null default 2000000000,
+  client_spendable boolean not null default false,
+  regen_amount bigint,
+  regen_every_seconds integer,
+  regen_cap bigint,
+  -- When regeneration was switched on: nothing grew before.
+  regen_since timestamp with time zone,
+  expiry_days integer,
+  is_active boolean not null default true,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint currencies_pkey PRIMARY KEY (id),
+  -- 409 CONFLICT code: A currency with this code exists.
+  constraint currencies_code_unique UNIQUE (code),
+  -- 400 VALIDATION_ERROR code: must match ^[A-Z][A-Z0-9_]{1,15}$.
+  constraint currencies_code_form CHECK ((code ~ '^[A-Z][A-Z0-9_]{1,15}$'::text)),
+  -- 400 VALIDATION_ERROR expiry_days: must be 1 to 3650.
+  constraint currencies_expiry_days_1_to_3650 CHECK (((expiry_days >= 1) AND (expiry_days <= 3650))),
+  -- 400 VALIDATION_ERROR icon_url: must have at most 2000 characters.
+  constraint currencies_icon_url_at_most_2000 CHECK ((char_length(icon_url) <= 2000)),
+  -- 400 VALIDATION_ERROR initial_grant: must be 0 to 2000000000.
+  constraint currencies_initial_grant_0_to_2000000000 CHECK (((initial_grant >= 0) AND (initial_grant <= 2000000000))),
+  -- 400 VALIDATION_ERROR initial_grant: must be at most max_balance.
+  constraint currencies_initial_grant_within_max CHECK ((initial_grant <= max_balance)),
+  -- 400 VALIDATION_ERROR max_balance: must be 1 to 9007199254740991.
+  constraint currencies_max_balance_exact_in_json CHECK (((max_balance >= 1) AND (max_balance <= '9007199254740991'::bigint))),
+  -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
+  constraint currencies_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR regen: must have an amount of 1 to 2000000000.
+  constraint currencies_regen_amount_1_to_2000000000 CHECK (((regen_amount >= 1) AND (regen_amount <= 2000000000))),
+  -- 400 VALIDATION_ERROR regen: must have a cap of at least 1.
+  constraint currencies_regen_cap_at_least_1 CHECK ((regen_cap >= 1)),
+  -- 400 VALIDATION_ERROR regen: must have a cap of at most max_balance.
+  constraint currencies_regen_cap_within_max CHECK ((regen_cap <= max_balance)),
+  -- 400 VALIDATION_ERROR regen: must have every_seconds of 1 to 31536000.
+  constraint currencies_regen_every_1_second_to_a_year CHECK (((regen_every_seconds >= 1) AND (regen_every_seconds <= 31536000))),
+  -- 400 VALIDATION_ERROR regen: must have amount, every_seconds and cap.
+  constraint currencies_regen_whole CHECK ((num_nulls(regen_amount, regen_every_seconds, regen_cap, regen_since) = ANY (ARRAY[0, 4])))
+);
+alter table app.currencies enable row level security;
+create policy "administrators add currencies" on app.currencies for insert to app_admin
+  with check (true);
+create policy "administrators change currencies" on app.currencies for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete currencies" on app.currencies for delete to app_admin
+  using (true);
+create policy "administrators read currencies" on app.currencies for select to app_admin
+  using (true);
+create policy "users read currencies in use" on app.currencies for select to app_user
+  using (is_active);
+
+-- What a user had of a currency at the last write, balance_at: the sum of the ledger. What the clock did since then is worked out on read.
+create table app.currency_balances (
+  app_user_id uuid not null,
+  currency_code text not null,
+  balance bigint not null default 0,
+  balance_at timestamp with time zone not null default internal.now(),
+  -- Since when the next regeneration is under way; null while the balance is at the cap or over it.
+  regen_at timestamp with time zone,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint currency_balances_pkey PRIMARY KEY (app_user_id, currency_code),
+  constraint currency_balances_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  -- 409 CURRENCY_IN_USE: Users have balances of this currency. Set is_active to false instead.
+  constraint currency_balances_currency_code_fkey FOREIGN KEY (currency_code) REFERENCES app.currencies(code) ON DELETE RESTRICT,
+  constraint currency_balances_never_negative CHECK ((balance >= 0))
+);
+CREATE INDEX currency_balances_largest ON app.currency_balances USING btree (currency_code, balance DESC);
+alter table app.currency_balances enable row level security;
+create policy "administrators read every balance" on app.currency_balances for select to app_admin
+  using (true);
+create policy "users read their own balances" on app.currency_balances for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+-- Proofs that every balance is the sum of its ledger: one a night, taken user by user; the first hundred mismatches are written out.
+create table app.currency_checks (
+  id uuid not null default internal.new_id(),
+  checked_at timestamp with time zone not null default internal.now(),
+  finished_at timestamp with time zone,
+  reached uuid,
+  balances bigint not null default 0,
+  mismatched bigint not null default 0,
+  mismatches jsonb not null default '[]'::jsonb,
+  constraint currency_checks_pkey PRIMARY KEY (id)
+);
+CREATE INDEX currency_checks_newest ON app.currency_checks USING btree (checked_at DESC, id DESC);
+alter table app.currency_checks enable row level security;
+create policy "administrators read proofs" on app.currency_checks for select to app_admin
+  using (true);
+
+-- What is left of credits that expire. The rest of a balance never does.
+create table app.currency_lots (
+  id uuid not null default internal.new_id(),
+  app_user_id uuid not null,
+  currency_code text not null,
+  transaction_id uuid not null,
+  expires_at timestamp with time zone not null,
+  remaining bigint not null,
+  constraint currency_lots_pkey PRIMARY KEY (id),
+  constraint currency_lots_app_user_id_currency_code_fkey FOREIGN KEY (app_user_id, currency_code) REFERENCES app.currency_balances(app_user_id, currency_code) ON DELETE CASCADE,
+  constraint currency_lots_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint currency_lots_transaction_id_fkey FOREIGN KEY (transaction_id) REFERENCES app.currency_transactions(id) ON DELETE CASCADE,
+  constraint currency_lots_something_remains CHECK ((remaining > 0))
+);
+CREATE INDEX currency_lots_of_transaction ON app.currency_lots USING btree (transaction_id);
+CREATE INDEX currency_lots_soonest ON app.currency_lots USING btree (app_user_id, currency_code, expires_at, id);
+alter table app.currency_lots enable row level security;
+create policy "administrators read all credits that expire" on app.currency_lots for select to app_admin
+  using (true);
+create policy "users read their own credits that expire" on app.currency_lots for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+-- The ledger: every change of every balance, one row each, never changed. Ids are made while the user is locked, so their order is the order of a user's changes.
+create table app.currency_transactions (
+  id uuid not null default internal.new_id(),
+  app_user_id uuid not null,
+  currency_code text not null,
+  amount bigint not null,
+  balance_after bigint not null,
+  kind text not null generated always as (
+CASE
+    WHEN (amount > 0) THEN 'credit'::text
+    ELSE 'debit'::text
+END) stored,
+  reason text not null,
+  source_type text not null,
+  source_id text not null,
+  idempotency_key text,
+  expires_at timestamp with time zone,
+  -- Of a debit: what it took from credits that expire, [{expires_at, amount}], so that a reversal can give it back.
+  spent_lots jsonb,
+  metadata jsonb not null default '{}'::jsonb,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint currency_transactions_pkey PRIMARY KEY (id),
+  constraint currency_transactions_once_per_source UNIQUE (app_user_id, source_type, source_id, currency_code),
+  constraint currency_transactions_app_user_id_currency_code_fkey FOREIGN KEY (app_user_id, currency_code) REFERENCES app.currency_balances(app_user_id, currency_code) ON DELETE CASCADE,
+  constraint currency_transactions_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint currency_transactions_amount_not_zero CHECK ((amount <> 0)),
+  constraint currency_transactions_balance_never_negative CHECK ((balance_after >= 0)),
+  constraint currency_transactions_reason_1_to_200 CHECK (((char_length(reason) >= 1) AND (char_length(reason) <= 200))),
+  constraint currency_transactions_source_type_known CHECK ((source_type = ANY (ARRAY['admin'::text, 'reward'::text, 'store'::text, 'purchase'::text, 'spend'::text, 'regen'::text, 'expiry'::text, 'refund'::text, 'merge'::text, 'transfer'::text])))
+);
+CREATE INDEX currency_transactions_of_currency ON app.currency_transactions USING btree (currency_code, id DESC);
+CREATE INDEX currency_transactions_of_reason ON app.currency_transactions USING btree (reason, id DESC);
+CREATE INDEX currency_transactions_of_user ON app.currency_transactions USING btree (app_user_id, currency_code, id DESC);
+alter table app.currency_transactions enable row level security;
+create policy "administrators read every ledger" on app.currency_transactions for select to app_admin
+  using (true);
+create policy "users read their own ledger" on app.currency_transactions for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+-- Everything that happens to a user, partitioned by month of receipt. Areas that an event moves hook in with a statement trigger each.
+create table app.engagement_events (
+  id uuid not null,
+  app_user_id uuid not null,
+  event_name text not null,
+  properties jsonb not null default '{}'::jsonb,
+  occurred_at timestamp with time zone not null,
+  received_at timestamp with time zone not null,
+  source text not null,
+  session_id uuid,
+  is_historical boolean not null default false,
+  clock_adjusted boolean not null default false,
+  schema_violation boolean not null default false,
+  transaction_id xid8 default pg_current_xact_id(),
+  constraint engagement_events_pkey PRIMARY KEY (id, received_at)
+) partition by range (received_at);
+CREATE INDEX engagement_events_newest ON ONLY app.engagement_events USING btree (occurred_at DESC, id DESC);
+CREATE INDEX engagement_events_of_name ON ONLY app.engagement_events USING btree (event_name, occurred_at DESC, id DESC);
+CREATE INDEX engagement_events_of_user ON ONLY app.engagement_events USING btree (app_user_id, occurred_at DESC, id DESC);
+alter table app.engagement_events enable row level security;
+create policy "administrators read every event" on app.engagement_events for select to app_admin
+  using (true);
+create policy "server keys read every event" on app.engagement_events for select to app_server
+  using (true);
+create policy "users read their own events" on app.engagement_events for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+-- Why a user has access to something: one row for each source. Access is there while any of them lives; whether one does is worked out on read.
+create table app.entitlement_grants (
+  id uuid not null default internal.new_id(),
+  app_user_id uuid not null,
+  entitlement_id text not null,
+  source text not null,
+  source_ref text not null,
+  product_id text,
+  store text not null,
+  period_type text not null,
+  purchase_date timestamp with time zone not null,
+  expiration_date timestamp with time zone,
+  grace_until timestamp with time zone,
+  cancelled_at timestamp with time zone,
+  refunded_at timestamp with time zone,
+  reason text,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint entitlement_grants_pkey PRIMARY KEY (id),
+  constraint entitlement_grants_once_per_source UNIQUE (app_user_id, entitlement_id, source, source_ref),
+  constraint entitlement_grants_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  -- 400 INVALID_BODY entitlement_id: must have 1 to 128 characters.
+  constraint entitlement_grants_entitlement_id_1_to_128 CHECK (((char_length(entitlement_id) >= 1) AND (char_length(entitlement_id) <= 128))),
+  -- 400 INVALID_BODY product_id: must have at most 255 characters.
+  constraint entitlement_grants_product_id_at_most_255 CHECK ((char_length(product_id) <= 255)),
+  -- 400 INVALID_BODY reason: must have at most 500 characters.
+  constraint entitlement_grants_reason_at_most_500 CHECK ((char_length(reason) <= 500)),
+  constraint entitlement_grants_source_known CHECK ((source = ANY (ARRAY['subscription_provider'::text, 'promotional'::text, 'reward'::text, 'referral'::text, 'purchase'::text])))
+);
+CREATE INDEX entitlement_grants_of_source ON app.entitlement_grants USING btree (source_ref) WHERE (source = 'subscription_provider'::text);
+alter table app.entitlement_grants enable row level security;
+create policy "administrators read every grant" on app.entitlement_grants for select to app_admin
+  using (true);
+create policy "users read their own grants" on app.entitlement_grants for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+-- What a project says of its own events. A name needs none: without a definition an event is stored as it comes.
+create table app.event_definitions (
+  event_name text not null,
+  description text,
+  status text not null default 'active'::text,
+  schema jsonb,
+  -- Share of the events that stay in app.engagement_events. Every one of them is counted and moves what it moves; the rest leave the log again.
+  sample_rate numeric not null default 1,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  id uuid not null default internal.new_id(),
+  constraint event_definitions_pkey PRIMARY KEY (event_name),
+  -- 400 VALIDATION_ERROR description: must have at most 2000 characters.
+  constraint event_definitions_description_at_most_2000 CHECK ((char_length(description) <= 2000)),
+  -- 400 VALIDATION_ERROR event_name: must have 1 to 255 characters, and no white space at its ends.
+  constraint event_definitions_name_1_to_255 CHECK ((((char_length(event_name) >= 1) AND (char_length(event_name) <= 255)) AND (event_name !~ '^\s|\s$'::text))),
+  constraint event_definitions_sample_rate_0_to_1 CHECK (((sample_rate >= (0)::numeric) AND (sample_rate <= (1)::numeric))),
+  constraint event_definitions_status_known CHECK ((status = ANY (ARRAY['active'::text, 'blocked'::text, 'deprecated'::text])))
+);
+alter table app.event_definitions enable row level security;
+create policy "administrators add definitions of events" on app.event_definitions for insert to app_admin
+  with check (true);
+create policy "administrators change definitions of events" on app.event_definitions for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete definitions of events" on app.event_definitions for delete to app_admin
+  using (true);
+create policy "administrators read definitions of events" on app.event_definitions for select to app_admin
+  using (true);
+
+-- Ids that clients chose, remembered for 90 days: a partitioned table cannot hold a unique id across its partitions.
+create table app.event_ids (
+  id uuid not null,
+  app_user_id uuid not null,
+  received_at timestamp with time zone not null,
+  constraint event_ids_pkey PRIMARY KEY (id),
+  constraint event_ids_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE
+);
+CREATE INDEX event_ids_of_user ON app.event_ids USING btree (app_user_id);
+CREATE INDEX event_ids_received ON app.event_ids USING btree (received_at);
+alter table app.event_ids enable row level security;
+create policy "workers find old ids" on app.event_ids for select to app_worker
+  using (true);
+create policy "workers forget old ids" on app.event_ids for delete to app_worker
+  using (true);
+
+-- What each area has to do for an event of this name, computed from its definitions: one row is read for an event, and a name without a row moves nothing. A column is
+-- named after its area; null is nothing. Times and conditions of definitions are checked for each event.
+create table app.event_plans (
+  event_name text not null,
+  streaks internal.streak_plan,
+  xp internal.xp_plan,
+  challenges boolean,
+  achievements internal.achievement_plan,
+  leaderboards uuid[],
+  referrals boolean,
+  segments uuid[],
+  flags uuid[],
+  webhooks uuid[],
+  constraint event_plans_pkey PRIMARY KEY (event_name)
+);
+alter table app.event_plans enable row level security;
+
+-- How far a replay has come, written in the transaction of each of its steps, so that one which is taken over by another worker goes on where it was. Kept 90 days, as operations are.
+create table app.event_replays (
+  operation_id uuid not null,
+  target text not null,
+  is_dry_run boolean not null,
+  cursor_id uuid,
+  done bigint not null default 0,
+  users bigint not null default 0,
+  changes bigint not null default 0,
+  differences jsonb not null default '[]'::jsonb,
+  is_over boolean not null default false,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint event_replays_pkey PRIMARY KEY (operation_id, target)
+);
+alter table app.event_replays enable row level security;
+
+-- How often a flag gave a value on a UTC day, and to how many users.
+create table app.flag_counts (
+  flag_id uuid not null,
+  value_key text not null,
+  day date not null,
+  evaluations bigint not null default 0,
+  users bigint not null default 0,
+  constraint flag_counts_pkey PRIMARY KEY (flag_id, day, value_key),
+  constraint flag_counts_value_is_known FOREIGN KEY (flag_id, value_key) REFERENCES app.flag_values(flag_id, value_key) ON DELETE CASCADE
+);
+CREATE INDEX flag_counts_of_value ON app.flag_counts USING btree (flag_id, value_key);
+alter table app.flag_counts enable row level security;
+create policy "administrators read counts of flags" on app.flag_counts for select to app_admin
+  using (true);
+create policy "workers forget old counts of flags" on app.flag_counts for delete to app_worker
+  using (true);
+create policy "workers read old counts of flags" on app.flag_counts for select to app_worker
+  using (true);
+
+-- What apps were answered and is not counted yet: one row a request, notes are [flag id, value, rule index, weight]. A row of a user's own, so that no two requests wait for each other.
+create table app.flag_evaluations (
+  id bigint not null generated by default as identity,
+  app_user_id uuid,
+  evaluated_at timestamp with time zone not null default internal.now(),
+  notes jsonb not null,
+  constraint flag_evaluations_pkey PRIMARY KEY (id),
+  constraint flag_evaluations_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE
+);
+CREATE INDEX flag_evaluations_of_user ON app.flag_evaluations USING btree (app_user_id);
+alter table app.flag_evaluations enable row level security;
+
+-- Who got the value of the rule that a guarded ramp raises, since it began, and when first.
+create table app.flag_exposures (
+  flag_id uuid not null,
+  app_user_id uuid not null,
+  first_at timestamp with time zone not null,
+  constraint flag_exposures_pkey PRIMARY KEY (flag_id, app_user_id),
+  constraint flag_exposures_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint flag_exposures_flag_id_fkey FOREIGN KEY (flag_id) REFERENCES app.flags(id) ON DELETE CASCADE
+);
+CREATE INDEX flag_exposures_of_user ON app.flag_exposures USING btree (app_user_id);
+alter table app.flag_exposures enable row level security;
+
+create table app.flag_overrides (
+  flag_id uuid not null,
+  app_user_id uuid not null,
+  value jsonb not null,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint flag_overrides_pkey PRIMARY KEY (flag_id, app_user_id),
+  constraint flag_overrides_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint flag_overrides_flag_id_fkey FOREIGN KEY (flag_id) REFERENCES app.flags(id) ON DELETE CASCADE
+);
+CREATE INDEX flag_overrides_of_user ON app.flag_overrides USING btree (app_user_id);
+alter table app.flag_overrides enable row level security;
+create policy "administrators read overrides" on app.flag_overrides for select to app_admin
+  using (true);
+
+-- The hash of the project's flags: one row, new at every change of a flag or an override.
+create table app.flag_sets (
+  is_only boolean not null default true,
+  version_hash text not null,
+  changed_at timestamp with time zone not null default internal.now(),
+  constraint flag_sets_pkey PRIMARY KEY (is_only),
+  constraint flag_sets_one_row CHECK (is_only)
+);
+alter table app.flag_sets enable row level security;
+
+-- What counting knows of a flag: when an app last asked, and the day on which one in a hundred requests is counted.
+create table app.flag_states (
+  flag_id uuid not null,
+  last_evaluated_at timestamp with time zone,
+  sampled_on date,
+  constraint flag_states_pkey PRIMARY KEY (flag_id),
+  constraint flag_states_flag_id_fkey FOREIGN KEY (flag_id) REFERENCES app.flags(id) ON DELETE CASCADE
+);
+alter table app.flag_states enable row level security;
+create policy "administrators read when flags were evaluated" on app.flag_states for select to app_admin
+  using (true);
+
+-- When a user last got a value of a flag, by UTC day.
+create table app.flag_users (
+  flag_id uuid not null,
+  value_key text not null,
+  app_user_id uuid not null,
+  last_day date not null,
+  constraint flag_users_pkey PRIMARY KEY (flag_id, value_key, app_user_id),
+  constraint flag_users_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint flag_users_value_is_known FOREIGN KEY (flag_id, value_key) REFERENCES app.flag_values(flag_id, value_key) ON DELETE CASCADE
+);
+CREATE INDEX flag_users_lately ON app.flag_users USING btree (flag_id, last_day);
+CREATE INDEX flag_users_of_user ON app.flag_users USING btree (app_user_id);
+alter table app.flag_users enable row level security;
+create policy "administrators read who got what" on app.flag_users for select to app_admin
+  using (true);
+create policy "workers forget who got what" on app.flag_users for delete to app_worker
+  using (true);
+create policy "workers read who got what" on app.flag_users for select to app_worker
+  using (true);
+
+-- Each value that a flag ever gave; value_key is its MD5.
+create table app.flag_values (
+  flag_id uuid not null,
+  value_key text not null,
+  value jsonb not null,
+  constraint flag_values_pkey PRIMARY KEY (flag_id, value_key),
+  constraint flag_values_flag_id_fkey FOREIGN KEY (flag_id) REFERENCES app.flags(id) ON DELETE CASCADE
+);
+alter table app.flag_values enable row level security;
+create policy "administrators read values that flags gave" on app.flag_values for select to app_admin
+  using (true);
+
+-- A flag as each of its versions was.
+create table app.flag_versions (
+  flag_id uuid not null,
+  version integer not null,
+  snapshot jsonb not null,
+  actor jsonb not null,
+  changed_at timestamp with time zone not null default internal.now(),
+  constraint flag_versions_pkey PRIMARY KEY (flag_id, version),
+  constraint flag_versions_flag_id_fkey FOREIGN KEY (flag_id) REFERENCES app.flags(id) ON DELETE CASCADE
+);
+alter table app.flag_versions enable row level security;
+create policy "administrators read versions of flags" on app.flag_versions for select to app_admin
+  using (true);
+
+create table app.flags (
+  id uuid not null default internal.new_id(),
+  key text not null,
+  name text not null,
+  description text,
+  value_type text not null,
+  is_enabled boolean not null default true,
+  off_value jsonb not null,
+  default_value jsonb not null,
+  rules jsonb not null default '[]'::jsonb,
+  schedule jsonb not null default '[]'::jsonb,
+  -- When the first step of the schedule is due, by trigger.
+  next_at timestamp with time zone,
+  -- The last ramp: {rule_index, from, to, step, every_hours, guardrail, started_at, ends_at, stopped_at, rate}.
+  ramp jsonb,
+  tags text[] not null default '{}'::text[],
+  owner text,
+  version integer not null default 1,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint flags_pkey PRIMARY KEY (id),
+  -- 409 CONFLICT key: A flag with this key exists.
+  constraint flags_key_unique UNIQUE (key),
+  -- 400 VALIDATION_ERROR description: must have at most 2000 characters.
+  constraint flags_description_at_most_2000 CHECK ((char_length(description) <= 2000)),
+  -- 400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.
+  constraint flags_key_form CHECK ((key ~ '^[a-z][a-z0-9_-]{0,127}$'::text)),
+  -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
+  constraint flags_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR owner: must have 1 to 200 characters.
+  constraint flags_owner_1_to_200 CHECK (((char_length(owner) >= 1) AND (char_length(owner) <= 200))),
+  -- 400 VALIDATION_ERROR rules: must be a list of at most 50.
+  constraint flags_rules_at_most_50 CHECK (((jsonb_typeof(rules) = 'array'::text) AND (jsonb_array_length(rules) <= 50))),
+  -- 400 VALIDATION_ERROR schedule: must be a list of at most 100.
+  constraint flags_schedule_at_most_100 CHECK (((jsonb_typeof(schedule) = 'array'::text) AND (jsonb_array_length(schedule) <= 100))),
+  -- 400 VALIDATION_ERROR tags: must be a list of at most 20.
+  constraint flags_tags_at_most_20 CHECK ((cardinality(tags) <= 20)),
+  -- 400 VALIDATION_ERROR value_type: must be boolean, string, number or json.
+  constraint flags_value_type_known CHECK ((value_type = ANY (ARRAY['boolean'::text, 'string'::text, 'number'::text, 'json'::text])))
+);
+CREATE INDEX flags_due ON app.flags USING btree (next_at) WHERE (next_at IS NOT NULL);
+CREATE INDEX flags_guarded ON app.flags USING btree (((ramp #>> '{guardrail,event_name}'::text[]))) WHERE ((ramp -> 'guardrail'::text) IS NOT NULL);
+CREATE INDEX flags_newest ON app.flags USING btree (created_at DESC, id DESC);
+alter table app.flags enable row level security;
+create policy "administrators add flags" on app.flags for insert to app_admin
+  with check (true);
+create policy "administrators change flags" on app.flags for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete flags" on app.flags for delete to app_admin
+  using (true);
+create policy "administrators read flags" on app.flags for select to app_admin
+  using (true);
+create policy "workers read when flags change" on app.flags for select to app_worker
+  using (true);
+
+-- One row per pair of users, the smaller id first. metadata_a and metadata_b are the private notes of each about the other.
+create table app.friendships (
+  user_a uuid not null,
+  user_b uuid not null,
+  status text not null,
+  requested_by uuid not null,
+  requested_at timestamp with time zone not null default internal.now(),
+  responded_at timestamp with time zone,
+  metadata_a jsonb not null default '{}'::jsonb,
+  metadata_b jsonb not null default '{}'::jsonb,
+  constraint friendships_pkey PRIMARY KEY (user_a, user_b),
+  constraint friendships_user_a_fkey FOREIGN KEY (user_a) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint friendships_user_b_fkey FOREIGN KEY (user_b) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint friendships_accepted_when_responded CHECK (((status = 'accepted'::text) = (responded_at IS NOT NULL))),
+  constraint friendships_metadata_a_is_object CHECK ((jsonb_typeof(metadata_a) = 'object'::text)),
+  constraint friendships_metadata_b_is_object CHECK ((jsonb_typeof(metadata_b) = 'object'::text)),
+  constraint friendships_one_row_per_pair CHECK ((user_a < user_b)),
+  constraint friendships_requested_by_one_of_both CHECK (((requested_by = user_a) OR (requested_by = user_b))),
+  constraint friendships_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'accepted'::text])))
+);
+CREATE INDEX friendships_of_b ON app.friendships USING btree (user_b, user_a);
+alter table app.friendships enable row level security;
+create policy "administrators read every friendship" on app.friendships for select to app_admin
+  using (true);
+create policy "users read their own friendships" on app.friendships for select to app_user
+  using (((user_a = ( SELECT internal.user_id() AS user_id)) OR (user_b = ( SELECT internal.user_id() AS user_id))));
+
+-- Who is in a group. Rank: owner, admin, member, viewer.
+create table app.group_members (
+  group_id uuid not null,
+  app_user_id uuid not null,
+  role text not null default 'member'::text,
+  metadata jsonb not null default '{}'::jsonb,
+  joined_at timestamp with time zone not null default internal.now(),
+  constraint group_members_pkey PRIMARY KEY (group_id, app_user_id),
+  constraint group_members_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint group_members_group_id_fkey FOREIGN KEY (group_id) REFERENCES app.groups(id) ON DELETE CASCADE,
+  constraint group_members_metadata_is_object CHECK ((jsonb_typeof(metadata) = 'object'::text)),
+  constraint group_members_role_known CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'member'::text, 'viewer'::text])))
+);
+CREATE INDEX group_members_of_user ON app.group_members USING btree (app_user_id, joined_at DESC, group_id DESC) INCLUDE (role);
+CREATE UNIQUE INDEX group_members_one_owner ON app.group_members USING btree (group_id) WHERE (role = 'owner'::text);
+CREATE INDEX group_members_roster ON app.group_members USING btree (group_id, joined_at, app_user_id);
+alter table app.group_members enable row level security;
+create policy "administrators read members" on app.group_members for select to app_admin
+  using (true);
+create policy "server keys read members" on app.group_members for select to app_server
+  using (true);
+create policy "users read themselves and the members of groups that they see" on app.group_members for select to app_user
+  using (((app_user_id = ( SELECT internal.user_id() AS user_id)) OR (EXISTS ( SELECT
+   FROM app.groups g
+  WHERE (g.id = group_members.group_id)))));
+
+-- Groups of end users. member_count is kept by a trigger on app.group_members.
+create table app.groups (
+  id uuid not null default internal.new_id(),
+  name text not null,
+  description text,
+  avatar_url text,
+  is_public boolean not null default true,
+  max_members integer not null default 100,
+  metadata jsonb not null default '{}'::jsonb,
+  member_count integer not null default 0,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint groups_pkey PRIMARY KEY (id),
+  constraint groups_id_and_is_public UNIQUE (id, is_public),
+  constraint groups_avatar_url_at_most_2000 CHECK ((char_length(avatar_url) <= 2000)),
+  constraint groups_description_at_most_2000 CHECK ((char_length(description) <= 2000)),
+  constraint groups_max_members_1_to_100000 CHECK (((max_members >= 1) AND (max_members <= 100000))),
+  constraint groups_metadata_is_object CHECK ((jsonb_typeof(metadata) = 'object'::text)),
+  -- 400 INVALID_INPUT name: must have 1 to 100 characters.
+  constraint groups_name_1_to_100 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 100))),
+  -- 409 GROUP_FULL: The group has as many members as it may have.
+  constraint groups_within_max_members CHECK ((member_count <= max_members))
+);
+CREATE INDEX groups_newest ON app.groups USING btree (created_at DESC, id DESC) WHERE is_public;
+CREATE INDEX groups_search ON app.groups USING gin (name extensions.gin_trgm_ops) WHERE is_public;
+alter table app.groups enable row level security;
+create policy "administrators read groups" on app.groups for select to app_admin
+  using (true);
+create policy "server keys read groups" on app.groups for select to app_server
+  using (true);
+create policy "users read public groups and their own" on app.groups for select to app_user
+  using (internal.group_is_visible(groups.*, ( SELECT ARRAY( SELECT internal.my_group_ids() AS my_group_ids) AS "array")));
+
+-- Answers kept for 24 hours under the Idempotency-Key header, per caller and route.
+create table app.idempotency_keys (
+  caller text not null,
+  route text not null,
+  key text not null,
+  body_hash text not null,
+  status integer,
+  body json,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint idempotency_keys_pkey PRIMARY KEY (caller, route, key),
+  constraint idempotency_keys_printable CHECK ((key ~ '^[ -~]{1,255}$'::text))
+);
+CREATE INDEX idempotency_keys_created ON app.idempotency_keys USING btree (created_at);
+alter table app.idempotency_keys enable row level security;
+create policy "workers clear old keys" on app.idempotency_keys for delete to app_worker
+  using (true);
+create policy "workers find old keys" on app.idempotency_keys for select to app_worker
+  using (true);
+
+-- Connected providers. config_sealed is the whole config, encrypted by the server under the key that key_id names; it is never returned.
+create table app.integrations (
+  id uuid not null default internal.new_id(),
+  provider text not null,
+  is_active boolean not null default true,
+  config_sealed text not null,
+  key_id text not null,
+  webhook_path text,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint integrations_pkey PRIMARY KEY (id),
+  constraint integrations_one_per_provider UNIQUE (provider)
+);
+alter table app.integrations enable row level security;
+create policy "administrators connect providers" on app.integrations for insert to app_admin
+  with check (true);
+create policy "administrators read integrations" on app.integrations for select to app_admin
+  using (true);
+create policy "administrators replace configs" on app.integrations for update to app_admin
+  using (true)
+  with check (true);
+create policy "workers read integrations" on app.integrations for select to app_worker
+  using (true);
+
+-- Every movement of every stack, never changed. Ids are made while the user is locked.
+create table app.inventory_ledger_rows (
+  id uuid not null default internal.new_id(),
+  app_user_id uuid not null,
+  stack_id uuid not null,
+  catalog_item_id uuid not null,
+  change bigint not null,
+  quantity_after bigint not null,
+  kind text not null,
+  reason text not null,
+  source_type text not null,
+  source_id text not null,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint inventory_ledger_rows_pkey PRIMARY KEY (id),
+  constraint inventory_ledger_rows_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  -- 409 ITEM_IN_USE: Users had this item. Set is_active to false instead.
+  constraint inventory_ledger_rows_catalog_item_id_fkey FOREIGN KEY (catalog_item_id) REFERENCES app.catalog_items(id) ON DELETE RESTRICT,
+  constraint inventory_ledger_rows_stack_id_fkey FOREIGN KEY (stack_id) REFERENCES app.inventory_stacks(id) ON DELETE CASCADE,
+  constraint inventory_ledger_rows_change_not_zero CHECK ((change <> 0)),
+  constraint inventory_ledger_rows_kind_known CHECK ((kind = ANY (ARRAY['granted'::text, 'consumed'::text, 'revoked'::text, 'merged'::text]))),
+  constraint inventory_ledger_rows_never_negative CHECK ((quantity_after >= 0)),
+  constraint inventory_ledger_rows_reason_1_to_200 CHECK (((char_length(reason) >= 1) AND (char_length(reason) <= 200)))
+);
+CREATE INDEX inventory_ledger_rows_of_item ON app.inventory_ledger_rows USING btree (catalog_item_id);
+CREATE INDEX inventory_ledger_rows_of_stack ON app.inventory_ledger_rows USING btree (stack_id);
+CREATE INDEX inventory_ledger_rows_of_user ON app.inventory_ledger_rows USING btree (app_user_id, id DESC);
+alter table app.inventory_ledger_rows enable row level security;
+create policy "administrators read every movement of items" on app.inventory_ledger_rows for select to app_admin
+  using (true);
+
+-- What users have of an item: one stack for each end. Expired and empty ones stay as a record and are hidden. At most 10,000 a user.
+create table app.inventory_stacks (
+  id uuid not null default internal.new_id(),
+  app_user_id uuid not null,
+  catalog_item_id uuid not null,
+  quantity bigint not null,
+  expires_at timestamp with time zone,
+  metadata jsonb not null default '{}'::jsonb,
+  source_type text not null,
+  source_id text not null,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  -- When it was told that what was left of the stack expired; null until then. That it has expired says expires_at alone.
+  expired_at timestamp with time zone,
+  constraint inventory_stacks_pkey PRIMARY KEY (id),
+  constraint inventory_stacks_one_per_end UNIQUE NULLS NOT DISTINCT (app_user_id, catalog_item_id, expires_at),
+  constraint inventory_stacks_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  -- 409 ITEM_IN_USE: Users have this item. Set is_active to false instead.
+  constraint inventory_stacks_catalog_item_id_fkey FOREIGN KEY (catalog_item_id) REFERENCES app.catalog_items(id) ON DELETE RESTRICT,
+  constraint inventory_stacks_never_negative CHECK ((quantity >= 0))
+);
+CREATE INDEX inventory_stacks_expiring ON app.inventory_stacks USING btree (expires_at, id) WHERE ((expires_at IS NOT NULL) AND (expired_at IS NULL) AND (quantity > 0));
+CREATE INDEX inventory_stacks_newest ON app.inventory_stacks USING btree (created_at DESC, id DESC);
+CREATE INDEX inventory_stacks_of_item ON app.inventory_stacks USING btree (catalog_item_id, created_at DESC, id DESC);
+CREATE INDEX inventory_stacks_of_user ON app.inventory_stacks USING btree (app_user_id, created_at DESC, id DESC);
+alter table app.inventory_stacks enable row level security;
+create policy "administrators read every stack" on app.inventory_stacks for select to app_admin
+  using (true);
+create policy "users read their own stacks" on app.inventory_stacks for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+-- How many folded entries lie between this bound and the next. Changed by who holds the run's fold alone.
+create table app.leaderboard_buckets (
+  run_id uuid not null,
+  from_place numeric not null,
+  from_at timestamp with time zone not null,
+  from_id uuid not null,
+  entries bigint not null,
+  constraint leaderboard_buckets_pkey PRIMARY KEY (run_id, from_place, from_at, from_id)
+);
+alter table app.leaderboard_buckets enable row level security;
+
+-- Keys that entries came to (n is 1) or left (-1), and that no bucket counts yet.
+create table app.leaderboard_changes (
+  id bigint not null generated always as identity,
+  run_id uuid not null,
+  place numeric not null,
+  at timestamp with time zone not null,
+  whose uuid not null,
+  n smallint not null,
+  made xid8 not null default pg_current_xact_id()
+);
+CREATE INDEX leaderboard_changes_of_run ON app.leaderboard_changes USING btree (run_id, made);
+alter table app.leaderboard_changes enable row level security;
+
+create table app.leaderboard_entries (
+  run_id uuid not null,
+  app_user_id uuid not null,
+  score numeric not null,
+  -- The score with the sign that makes smaller better, whichever way the board sorts.
+  place numeric not null,
+  reached_at timestamp with time zone not null,
+  submissions bigint not null default 0,
+  metadata jsonb not null default '{}'::jsonb,
+  -- The user is banned: the entry counts in no rank.
+  is_hidden boolean not null default false,
+  -- The biggest improvement that one submission brought, for the anomalies.
+  biggest_step numeric,
+  final_rank bigint,
+  window_started_at timestamp with time zone,
+  -- Submissions within the minute that began at window_started_at.
+  window_count integer not null default 0,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint leaderboard_entries_pkey PRIMARY KEY (app_user_id, run_id),
+  constraint leaderboard_entries_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint leaderboard_entries_run_id_fkey FOREIGN KEY (run_id) REFERENCES app.leaderboard_runs(id) ON DELETE CASCADE,
+  constraint leaderboard_entries_metadata_is_object CHECK ((jsonb_typeof(metadata) = 'object'::text))
+);
+CREATE INDEX leaderboard_entries_order ON app.leaderboard_entries USING btree (run_id, is_hidden, place, reached_at, app_user_id);
+alter table app.leaderboard_entries enable row level security;
+create policy "administrators read every entry" on app.leaderboard_entries for select to app_admin
+  using (true);
+create policy "users read their own entries" on app.leaderboard_entries for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+-- Changes of transactions before folded_to are all folded: whoever reads what waits begins there, and does not step over the remains of the others.
+create table app.leaderboard_folds (
+  run_id uuid not null,
+  folded_to xid8 not null,
+  constraint leaderboard_folds_pkey PRIMARY KEY (run_id)
+);
+alter table app.leaderboard_folds enable row level security;
+
+-- One period of a leaderboard. A shadow is being rebuilt beside its live run; a doomed one waits to be deleted.
+create table app.leaderboard_runs (
+  id uuid not null default internal.new_id(),
+  leaderboard_id uuid not null,
+  run_key text not null,
+  starts_at timestamp with time zone,
+  ends_at timestamp with time zone,
+  state text not null default 'live'::text,
+  -- The run that is being rebuilt to take its place: writers write both.
+  shadow_id uuid,
+  operation_id uuid,
+  closed_at timestamp with time zone,
+  is_frozen boolean not null default false,
+  -- A transaction that began after closed_at or shadow_id was committed. When all older ones have ended, every writer has seen it.
+  fence xid8,
+  cursor_place numeric,
+  cursor_at timestamp with time zone,
+  cursor_id uuid,
+  -- How many entries have their final rank; the cursor is the last of them, or how far a rebuild is.
+  frozen bigint not null default 0,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint leaderboard_runs_pkey PRIMARY KEY (id),
+  constraint leaderboard_runs_leaderboard_id_fkey FOREIGN KEY (leaderboard_id) REFERENCES app.leaderboards(id) ON DELETE CASCADE,
+  constraint leaderboard_runs_state_known CHECK ((state = ANY (ARRAY['live'::text, 'shadow'::text, 'doomed'::text])))
+);
+CREATE UNIQUE INDEX leaderboard_runs_live ON app.leaderboard_runs USING btree (leaderboard_id, run_key) WHERE (state = 'live'::text);
+CREATE INDEX leaderboard_runs_newest ON app.leaderboard_runs USING btree (leaderboard_id, starts_at DESC NULLS LAST, id DESC);
+CREATE UNIQUE INDEX leaderboard_runs_shadow ON app.leaderboard_runs USING btree (leaderboard_id, run_key) WHERE (state = 'shadow'::text);
+alter table app.leaderboard_runs enable row level security;
+create policy "administrators read runs" on app.leaderboard_runs for select to app_admin
+  using (true);
+
+-- Sums of neighbouring buckets, so that a rank adds up few rows in a run of any size.
+create table app.leaderboard_shelves (
+  run_id uuid not null,
+  from_place numeric not null,
+  from_at timestamp with time zone not null,
+  from_id uuid not null,
+  entries bigint not null,
+  buckets integer not null,
+  constraint leaderboard_shelves_pkey PRIMARY KEY (run_id, from_place, from_at, from_id)
+);
+alter table app.leaderboard_shelves enable row level security;
+
+-- What is ranked, by which scores, over which periods. At most 100, so lists need no index.
+create table app.leaderboards (
+  id uuid not null default internal.new_id(),
+  key text not null,
+  name text not null,
+  description text,
+  source jsonb not null default '{"type": "manual"}'::jsonb,
+  -- Names of the events that move it, kept by a trigger from the source: the first thing that a batch of events asks.
+  watches text[] not null default '{}'::text[],
+  scoring text not null default 'best'::text,
+  sort text not null default 'desc'::text,
+  period text not null default 'all_time'::text,
+  timezone text not null default 'UTC'::text,
+  starts_at timestamp with time zone,
+  ends_at timestamp with time zone,
+  segment_id uuid,
+  client_writable boolean not null default false,
+  min_score numeric,
+  max_score numeric,
+  max_per_minute integer not null default 30,
+  rewards jsonb not null default '[]'::jsonb,
+  keep_runs integer not null default 12,
+  is_active boolean not null default true,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint leaderboards_pkey PRIMARY KEY (id),
+  -- 409 CONFLICT key: A leaderboard with this key exists.
+  constraint leaderboards_key_unique UNIQUE (key),
+  constraint leaderboards_description_at_most_2000 CHECK ((char_length(description) <= 2000)),
+  -- 400 VALIDATION_ERROR ends_at: must be after starts_at.
+  constraint leaderboards_end_after_start CHECK ((ends_at > starts_at)),
+  constraint leaderboards_keep_runs_1_to_1000 CHECK (((keep_runs >= 1) AND (keep_runs <= 1000))),
+  -- 400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.
+  constraint leaderboards_key_form CHECK ((key ~ '^[a-z][a-z0-9_-]{0,127}$'::text)),
+  -- 400 VALIDATION_ERROR max_score: must not be below min_score.
+  constraint leaderboards_max_above_min CHECK ((max_score >= min_score)),
+  constraint leaderboards_max_per_minute_1_to_10000 CHECK (((max_per_minute >= 1) AND (max_per_minute <= 10000))),
+  constraint leaderboards_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  constraint leaderboards_period_known CHECK ((period = ANY (ARRAY['all_time'::text, 'daily'::text, 'weekly'::text, 'monthly'::text]))),
+  constraint leaderboards_rewards_is_list CHECK ((jsonb_typeof(rewards) = 'array'::text)),
+  constraint leaderboards_scoring_known CHECK ((scoring = ANY (ARRAY['best'::text, 'sum'::text, 'last'::text, 'count'::text]))),
+  constraint leaderboards_sort_known CHECK ((sort = ANY (ARRAY['desc'::text, 'asc'::text]))),
+  constraint leaderboards_source_is_object CHECK ((jsonb_typeof(source) = 'object'::text))
+);
+alter table app.leaderboards enable row level security;
+create policy "administrators add boards" on app.leaderboards for insert to app_admin
+  with check (true);
+create policy "administrators change boards" on app.leaderboards for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete boards" on app.leaderboards for delete to app_admin
+  using (true);
+create policy "administrators read boards" on app.leaderboards for select to app_admin
+  using (true);
+
+-- Answers of requests that moved value under an Idempotency-Key, by user and route, kept for ever.
+create table app.ledger_requests (
+  app_user_id uuid not null,
+  route text not null,
+  key text not null,
+  body_hash text not null,
+  answer json not null,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint ledger_requests_pkey PRIMARY KEY (app_user_id, route, key),
+  constraint ledger_requests_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint ledger_requests_key_printable CHECK ((key ~ '^[ -~]{1,255}$'::text))
+);
+alter table app.ledger_requests enable row level security;
+
+-- Nature-themed words that display names are made of, numbered from 0 within each kind.
+create table app.name_words (
+  kind text not null,
+  "position" integer not null,
+  word text not null,
+  constraint name_words_pkey PRIMARY KEY (kind, "position"),
+  constraint name_words_unique UNIQUE (kind, word),
+  constraint name_words_kind_known CHECK ((kind = ANY (ARRAY['adjective'::text, 'noun'::text])))
+);
+alter table app.name_words enable row level security;
+create policy "administrators read name words" on app.name_words for select to app_admin
+  using (true);
+create policy "sign-in reads name words" on app.name_words for select to app_auth
+  using (true);
+
+create table app.onboarding_flows (
+  id uuid not null default internal.new_id(),
+  name text not null,
+  steps jsonb not null,
+  is_active boolean not null default true,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint onboarding_flows_pkey PRIMARY KEY (id),
+  -- 400 INVALID_INPUT name: must have 1 to 200 characters.
+  constraint onboarding_flows_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 INVALID_INPUT steps: must be a list of at most 100.
+  constraint onboarding_flows_steps_is_list CHECK ((jsonb_typeof(steps) = 'array'::text))
+);
+CREATE INDEX onboarding_flows_newest ON app.onboarding_flows USING btree (created_at DESC, id DESC);
+alter table app.onboarding_flows enable row level security;
+create policy "administrators add flows" on app.onboarding_flows for insert to app_admin
+  with check (true);
+create policy "administrators change flows" on app.onboarding_flows for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete flows" on app.onboarding_flows for delete to app_admin
+  using (true);
+create policy "administrators read flows" on app.onboarding_flows for select to app_admin
+  using (true);
+create policy "users read flows in use" on app.onboarding_flows for select to app_user
+  using (is_active);
+
+-- How far a user is in a flow. current_step is null once no step is left.
+create table app.onboarding_progress (
+  app_user_id uuid not null,
+  flow_id uuid not null,
+  current_step text,
+  completed_steps text[] not null default '{}'::text[],
+  answers jsonb not null default '{}'::jsonb,
+  status text not null,
+  started_at timestamp with time zone not null default internal.now(),
+  completed_at timestamp with time zone,
+  updated_at timestamp with time zone not null default internal.now(),
+  -- Which of started, completed and skipped were told as events: each once, so that a flow gone through again earns nothing again.
+  told text[] not null default '{}'::text[],
+  constraint onboarding_progress_pkey PRIMARY KEY (app_user_id, flow_id),
+  constraint onboarding_progress_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint onboarding_progress_flow_id_fkey FOREIGN KEY (flow_id) REFERENCES app.onboarding_flows(id) ON DELETE CASCADE,
+  constraint onboarding_progress_completed_when_over CHECK (((status = 'in_progress'::text) = (completed_at IS NULL))),
+  constraint onboarding_progress_status_known CHECK ((status = ANY (ARRAY['in_progress'::text, 'completed'::text, 'skipped'::text])))
+);
+CREATE INDEX onboarding_progress_of_flow ON app.onboarding_progress USING btree (flow_id, status);
+alter table app.onboarding_progress enable row level security;
+create policy "administrators read progress" on app.onboarding_progress for select to app_admin
+  using (true);
+create policy "users read their own progress" on app.onboarding_progress for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+-- Work that a change caused, inserted in its transaction. A worker leases due rows, runs the task that each names, and deletes it or sets its next due_at. lease is the number of the newest lease: only its holder settles the row. wished_at: queued again while it ran, for then. At most so many rows of one lane run at once. failed_at: given up, for a person to see and replay.
+create table app.outbox (
+  id uuid not null default internal.new_id(),
+  task text not null,
+  key text,
+  lane text,
+  payload jsonb not null default '{}'::jsonb,
+  due_at timestamp with time zone not null default internal.now(),
+  wished_at timestamp with time zone,
+  locked_until timestamp with time zone,
+  lease integer not null default 0,
+  attempts integer not null default 0,
+  last_error text,
+  failed_at timestamp with time zone,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint outbox_pkey PRIMARY KEY (id),
+  constraint outbox_one_per_task_and_key UNIQUE (task, key)
+);
+CREATE INDEX outbox_due ON app.outbox USING btree (due_at) WHERE (failed_at IS NULL);
+CREATE INDEX outbox_groups ON app.outbox USING btree (task, COALESCE(lane, ''::text), due_at) WHERE (failed_at IS NULL);
+CREATE INDEX outbox_leases ON app.outbox USING btree (locked_until, lane) WHERE (locked_until IS NOT NULL);
+alter table app.outbox enable row level security;
+create policy "workers read queued work" on app.outbox for select to app_worker
+  using (true);
+create policy "workers remove finished work" on app.outbox for delete to app_worker
+  using (true);
+create policy "workers settle queued work" on app.outbox for update to app_worker
+  using (true)
+  with check (true);
+
+-- Devices that can be pushed to. A token belongs to whoever registered it last.
+create table app.push_tokens (
+  id uuid not null default internal.new_id(),
+  app_user_id uuid not null,
+  token text not null,
+  platform text not null,
+  provider text not null generated always as (
+CASE platform
+    WHEN 'ios'::text THEN 'apns'::text
+    ELSE 'fcm'::text
+END) stored,
+  is_active boolean not null default true,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint push_tokens_pkey PRIMARY KEY (id),
+  constraint push_tokens_token_unique UNIQUE (token),
+  constraint push_tokens_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint push_tokens_platform_known CHECK ((platform = ANY (ARRAY['ios'::text, 'android'::text]))),
+  constraint push_tokens_token_1_to_2048 CHECK (((token ~ '^[!-~]+$'::text) AND (char_length(token) <= 2048)))
+);
+CREATE INDEX push_tokens_of_user ON app.push_tokens USING btree (app_user_id, id);
+alter table app.push_tokens enable row level security;
+create policy "administrators read every push token" on app.push_tokens for select to app_admin
+  using (true);
+create policy "users read their own push tokens" on app.push_tokens for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+-- Fixed windows of the named limits: a window begins at its first counted attempt.
+create table app.rate_limits (
+  key text not null,
+  started_at timestamp with time zone not null,
+  count integer not null,
+  constraint rate_limits_pkey PRIMARY KEY (key)
+);
+CREATE INDEX rate_limits_started ON app.rate_limits USING btree (started_at);
+alter table app.rate_limits enable row level security;
+create policy "the sign-in role adds to windows" on app.rate_limits for update to app_auth
+  using (true)
+  with check (true);
+create policy "the sign-in role counts attempts" on app.rate_limits for select to app_auth
+  using (true);
+create policy "the sign-in role starts windows" on app.rate_limits for insert to app_auth
+  with check (true);
+create policy "workers clear old windows" on app.rate_limits for delete to app_worker
+  using (true);
+create policy "workers see old windows" on app.rate_limits for select to app_worker
+  using (true);
+
+-- Who used which code. What was promised stands here as it was when the code was claimed, so that it outlives the code. is_personal: the code was a user's.
+create table app.referral_claims (
+  id uuid not null default internal.new_id(),
+  code_id uuid,
+  code text not null default ''::text,
+  claimer_id uuid not null,
+  referrer_id uuid,
+  is_personal boolean not null,
+  state text not null default 'pending'::text,
+  reward_referrer jsonb not null,
+  reward_referee jsonb not null,
+  qualify_event text,
+  qualify_by timestamp with time zone,
+  qualified_at timestamp with time zone,
+  claimed_at timestamp with time zone not null default internal.now(),
+  rewarded_at timestamp with time zone,
+  constraint referral_claims_pkey PRIMARY KEY (id),
+  constraint referral_claims_once_per_code UNIQUE (claimer_id, code_id),
+  constraint referral_claims_claimer_id_fkey FOREIGN KEY (claimer_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint referral_claims_code_id_fkey FOREIGN KEY (code_id) REFERENCES app.referral_codes(id) ON DELETE SET NULL,
+  constraint referral_claims_referrer_id_fkey FOREIGN KEY (referrer_id) REFERENCES app.users(id) ON DELETE SET NULL,
+  constraint referral_claims_qualify_by_of_an_event CHECK (((qualify_by IS NULL) OR (qualify_event IS NOT NULL))),
+  constraint referral_claims_rewarded_has_time CHECK (((state = 'rewarded'::text) = (rewarded_at IS NOT NULL))),
+  constraint referral_claims_state_known CHECK ((state = ANY (ARRAY['pending'::text, 'rewarded'::text, 'expired'::text])))
+);
+CREATE INDEX referral_claims_of_code ON app.referral_claims USING btree (code_id, claimed_at DESC, id DESC);
+CREATE INDEX referral_claims_of_referrer ON app.referral_claims USING btree (referrer_id, claimed_at DESC, id DESC);
+CREATE UNIQUE INDEX referral_claims_one_personal ON app.referral_claims USING btree (claimer_id) WHERE is_personal;
+CREATE INDEX referral_claims_waiting ON app.referral_claims USING btree (claimer_id, qualify_event) WHERE ((state = 'pending'::text) AND (qualified_at IS NULL) AND (qualify_event IS NOT NULL));
+alter table app.referral_claims enable row level security;
+create policy "administrators read claims" on app.referral_claims for select to app_admin
+  using (true);
+create policy "users count the claims that they brought" on app.referral_claims for select to app_user
+  using ((referrer_id = ( SELECT internal.user_id() AS user_id)));
+
+-- Codes that users share, one each, and promo codes of administrators, which belong to nobody. uses counts claims and is never above max_uses by a claim.
+create table app.referral_codes (
+  id uuid not null default internal.new_id(),
+  code text not null,
+  -- What codes are compared by: without case, spaces and dashes.
+  lookup text not null generated always as (upper(translate(code, ' -'::text, ''::text))) stored,
+  reward_referrer jsonb not null default '{}'::jsonb,
+  reward_referee jsonb not null default '{}'::jsonb,
+  max_uses integer,
+  uses integer not null default 0,
+  is_active boolean not null default true,
+  app_user_id uuid,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint referral_codes_pkey PRIMARY KEY (id),
+  -- 409 CONFLICT code: A code that reads the same exists.
+  constraint referral_codes_code_unique UNIQUE (lookup),
+  constraint referral_codes_one_per_user UNIQUE (app_user_id),
+  constraint referral_codes_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  -- 400 INVALID_INPUT code: must hold letters, digits, underscores, and between them spaces and dashes.
+  constraint referral_codes_code_form CHECK ((code ~ '^[A-Za-z0-9_]([A-Za-z0-9_ -]{0,62}[A-Za-z0-9_])?$'::text)),
+  -- 400 INVALID_INPUT code: must have 3 to 32 characters beside spaces and dashes.
+  constraint referral_codes_lookup_3_to_32 CHECK (((char_length(lookup) >= 3) AND (char_length(lookup) <= 32))),
+  -- 400 INVALID_INPUT max_uses: must be 1 or more, or null.
+  constraint referral_codes_max_uses_1_or_more CHECK ((max_uses >= 1)),
+  -- 400 INVALID_INPUT reward_referee: must be an object.
+  constraint referral_codes_reward_referee_is_object CHECK ((jsonb_typeof(reward_referee) = 'object'::text)),
+  -- 400 INVALID_INPUT reward_referrer: must be an object.
+  constraint referral_codes_reward_referrer_is_object CHECK ((jsonb_typeof(reward_referrer) = 'object'::text)),
+  constraint referral_codes_uses_0_or_more CHECK ((uses >= 0))
+);
+CREATE INDEX referral_codes_newest ON app.referral_codes USING btree (created_at DESC, id DESC);
+alter table app.referral_codes enable row level security;
+create policy "administrators add promo codes" on app.referral_codes for insert to app_admin
+  with check ((app_user_id IS NULL));
+create policy "administrators change codes" on app.referral_codes for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete codes" on app.referral_codes for delete to app_admin
+  using (true);
+create policy "administrators read codes" on app.referral_codes for select to app_admin
+  using (true);
+
+-- What codes of users begin with, and what the reward of a referrer waits for. One row.
+create table app.referral_defaults (
+  id text not null default 'defaults'::text,
+  reward_referrer jsonb not null default '{}'::jsonb,
+  reward_referee jsonb not null default '{}'::jsonb,
+  max_uses integer,
+  qualify_event text,
+  qualify_within_days integer,
+  share_url text,
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint referral_defaults_pkey PRIMARY KEY (id),
+  -- 400 VALIDATION_ERROR qualify_within_days: goes with a qualify_event only.
+  constraint referral_defaults_days_of_an_event CHECK (((qualify_within_days IS NULL) OR (qualify_event IS NOT NULL))),
+  constraint referral_defaults_is_one_row CHECK ((id = 'defaults'::text)),
+  constraint referral_defaults_max_uses_1_or_more CHECK ((max_uses >= 1)),
+  -- 400 VALIDATION_ERROR qualify_event: must have 1 to 255 characters, no white space at either end.
+  constraint referral_defaults_qualify_event_form CHECK ((((char_length(qualify_event) >= 1) AND (char_length(qualify_event) <= 255)) AND (qualify_event !~ '^\s|\s$'::text))),
+  constraint referral_defaults_qualify_within_days_1_to_365 CHECK (((qualify_within_days >= 1) AND (qualify_within_days <= 365))),
+  constraint referral_defaults_reward_referee_is_object CHECK ((jsonb_typeof(reward_referee) = 'object'::text)),
+  constraint referral_defaults_reward_referrer_is_object CHECK ((jsonb_typeof(reward_referrer) = 'object'::text)),
+  -- 400 VALIDATION_ERROR share_url: must be an https:// address that holds {code}.
+  constraint referral_defaults_share_url_form CHECK (((char_length(share_url) <= 2000) AND (share_url ~ '^https://\S+$'::text) AND (share_url ~~ '%{code}%'::text)))
+);
+alter table app.referral_defaults enable row level security;
+create policy "administrators change the defaults" on app.referral_defaults for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators read the defaults" on app.referral_defaults for select to app_admin
+  using (true);
+
+-- Every reward ever given, once per user and source. outcome says per part what was given, or why it could not be.
+create table app.reward_grants (
+  id uuid not null default internal.new_id(),
+  app_user_id uuid not null,
+  source_type text not null,
+  source_id text not null,
+  reward jsonb not null,
+  outcome jsonb not null default '{}'::jsonb,
+  granted_at timestamp with time zone not null default internal.now(),
+  constraint reward_grants_pkey PRIMARY KEY (id),
+  constraint reward_grants_once_per_source UNIQUE (app_user_id, source_type, source_id),
+  constraint reward_grants_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE
+);
+alter table app.reward_grants enable row level security;
+create policy "administrators read every reward" on app.reward_grants for select to app_admin
+  using (true);
+
+-- The roles of users, in the whole project or in one group. The default role of all users is not stored.
+create table app.role_assignments (
+  id uuid not null default internal.new_id(),
+  role_id uuid not null,
+  app_user_id uuid not null,
+  group_id uuid,
+  -- The id of the developer, the token or the service account that assigned the role.
+  granted_by text,
+  expires_at timestamp with time zone,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint role_assignments_pkey PRIMARY KEY (id),
+  constraint role_assignments_once UNIQUE NULLS NOT DISTINCT (role_id, app_user_id, group_id),
+  constraint role_assignments_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint role_assignments_group_id_fkey FOREIGN KEY (group_id) REFERENCES app.groups(id) ON DELETE CASCADE,
+  -- 409 ROLE_IN_USE: Users have this role. Revoke it, or send force=true.
+  constraint role_assignments_role_id_fkey FOREIGN KEY (role_id) REFERENCES app.roles(id) ON DELETE RESTRICT
+);
+CREATE INDEX role_assignments_newest ON app.role_assignments USING btree (role_id, created_at DESC, id DESC);
+CREATE INDEX role_assignments_of_group ON app.role_assignments USING btree (group_id);
+CREATE INDEX role_assignments_of_user ON app.role_assignments USING btree (app_user_id, role_id);
+alter table app.role_assignments enable row level security;
+create policy "administrators read assignments" on app.role_assignments for select to app_admin
+  using (true);
+create policy "users read their own assignments" on app.role_assignments for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+-- Roles: lists of permissions that administrators give to users. At most 50.
+create table app.roles (
+  id uuid not null default internal.new_id(),
+  key text not null,
+  name text not null,
+  description text,
+  permissions text[] not null default '{}'::text[],
+  is_default boolean not null default false,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint roles_pkey PRIMARY KEY (id),
+  -- 409 CONFLICT key: A role with this key exists.
+  constraint roles_key_unique UNIQUE (key),
+  -- 400 VALIDATION_ERROR description: must have at most 2000 characters.
+  constraint roles_description_at_most_2000 CHECK ((char_length(description) <= 2000)),
+  -- 400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.
+  constraint roles_key_form CHECK ((key ~ '^[a-z][a-z0-9_-]{0,127}$'::text)),
+  -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
+  constraint roles_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR permissions: must have at most 100 items.
+  constraint roles_permissions_at_most_100 CHECK ((cardinality(permissions) <= 100)),
+  -- 400 VALIDATION_ERROR permissions: must match ^[a-z0-9_.:-]{1,64}$.
+  constraint roles_permissions_form CHECK (((array_to_string(permissions, ' '::text, '*'::text) ~ '^([a-z0-9_.:-]{1,64}( [a-z0-9_.:-]{1,64})*)?$'::text) AND (cardinality(string_to_array(array_to_string(permissions, ' '::text, '*'::text), ' '::text)) = cardinality(permissions))))
+);
+-- 409 CONFLICT is_default: Another role is the default.
+CREATE UNIQUE INDEX roles_one_default ON app.roles USING btree (is_default) WHERE is_default;
+alter table app.roles enable row level security;
+create policy "administrators add roles" on app.roles for insert to app_admin
+  with check (true);
+create policy "administrators change roles" on app.roles for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete roles" on app.roles for delete to app_admin
+  using (true);
+create policy "administrators read roles" on app.roles for select to app_admin
+  using (true);
+create policy "users read the default role and their own" on app.roles for select to app_user
+  using ((is_default OR (id IN ( SELECT a.role_id
+   FROM app.role_assignments a
+  WHERE (a.app_user_id = ( SELECT internal.user_id() AS user_id))))));
+
+-- How many members a segment had at the end of each UTC day, or has had until now today.
+create table app.segment_counts (
+  segment_id uuid not null,
+  day date not null,
+  member_count bigint not null,
+  constraint segment_counts_pkey PRIMARY KEY (segment_id, day),
+  constraint segment_counts_segment_id_fkey FOREIGN KEY (segment_id) REFERENCES app.segments(id) ON DELETE CASCADE
+);
+alter table app.segment_counts enable row level security;
+create policy "administrators read counts" on app.segment_counts for select to app_admin
+  using (true);
+
+-- Members of static segments; of dynamic ones, those of the last evaluation.
+create table app.segment_members (
+  segment_id uuid not null,
+  app_user_id uuid not null,
+  entered_at timestamp with time zone not null default internal.now(),
+  constraint segment_members_pkey PRIMARY KEY (segment_id, app_user_id),
+  constraint segment_members_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint segment_members_segment_id_fkey FOREIGN KEY (segment_id) REFERENCES app.segments(id) ON DELETE CASCADE
+);
+CREATE INDEX segment_members_newest ON app.segment_members USING btree (segment_id, entered_at DESC, app_user_id DESC);
+CREATE INDEX segment_members_of_user ON app.segment_members USING btree (app_user_id);
+alter table app.segment_members enable row level security;
+create policy "administrators read members" on app.segment_members for select to app_admin
+  using (true);
+
+-- What is worked out of a segment, apart from what its administrator wrote: its rules as SQL and the parameter of that, the events that its rules ask for, also through other segments, the segments
+-- that it names itself, and its members when they were last counted.
+create table app.segment_states (
+  segment_id uuid not null,
+  condition text not null,
+  parameters jsonb not null,
+  event_names text[] not null default '{}'::text[],
+  uses uuid[] not null default '{}'::uuid[],
+  member_count bigint not null default 0,
+  last_evaluated_at timestamp with time zone,
+  constraint segment_states_pkey PRIMARY KEY (segment_id),
+  constraint segment_states_segment_id_fkey FOREIGN KEY (segment_id) REFERENCES app.segments(id) ON DELETE CASCADE
+);
+CREATE INDEX segment_states_watching ON app.segment_states USING gin (event_names);
+alter table app.segment_states enable row level security;
+create policy "administrators read what is worked out" on app.segment_states for select to app_admin
+  using (true);
+
+-- Groups of users: by rules (dynamic), or by hand (static).
+create table app.segments (
+  id uuid not null default internal.new_id(),
+  key text not null,
+  name text not null,
+  description text,
+  kind text not null,
+  rules jsonb,
+  is_active boolean not null default true,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint segments_pkey PRIMARY KEY (id),
+  -- 409 CONFLICT key: A segment with this key exists.
+  constraint segments_key_unique UNIQUE (key),
+  -- 400 VALIDATION_ERROR description: must have at most 2000 characters.
+  constraint segments_description_at_most_2000 CHECK ((char_length(description) <= 2000)),
+  -- 400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.
+  constraint segments_key_form CHECK ((key ~ '^[a-z][a-z0-9_-]{0,127}$'::text)),
+  -- 400 VALIDATION_ERROR kind: must be dynamic or static.
+  constraint segments_kind_known CHECK ((kind = ANY (ARRAY['dynamic'::text, 'static'::text]))),
+  -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
+  constraint segments_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR rules: are required of a dynamic segment, and must be left out of a static one.
+  constraint segments_rules_when_dynamic CHECK (((kind = 'dynamic'::text) = (rules IS NOT NULL)))
+);
+CREATE INDEX segments_newest ON app.segments USING btree (created_at DESC, id DESC);
+alter table app.segments enable row level security;
+create policy "administrators add segments" on app.segments for insert to app_admin
+  with check (true);
+create policy "administrators change segments" on app.segments for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete segments" on app.segments for delete to app_admin
+  using (true);
+create policy "administrators read segments" on app.segments for select to app_admin
+  using (true);
+create policy "workers read segments" on app.segments for select to app_worker
+  using (true);
+
+-- Settings of the project that its database must know, one row each.
+create table app.settings (
+  key text not null,
+  value jsonb not null,
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint settings_pkey PRIMARY KEY (key)
+);
+alter table app.settings enable row level security;
+create policy "administrators read the settings" on app.settings for select to app_admin
+  using (true);
+
+-- The rules of each streak. at_risk_hours null means the usual of its period: 6, 24 or 72.
+create table app.streak_definitions (
+  id uuid not null default internal.new_id(),
+  key text not null,
+  name text not null,
+  description text,
+  qualifying_event text not null,
+  event_filter jsonb,
+  period text not null default 'day'::text,
+  min_count integer not null default 1,
+  week_starts_on integer not null default 1,
+  timezone_mode text not null default 'user'::text,
+  timezone text,
+  grace_hours integer not null default 0,
+  freezes_initial integer not null default 0,
+  freezes_max integer not null default 2,
+  freeze_earn_every integer not null default 0,
+  at_risk_hours integer,
+  restore_window_hours integer not null default 48,
+  milestones jsonb not null default '[]'::jsonb,
+  allow_client_qualify boolean not null default true,
+  is_active boolean not null default true,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint streak_definitions_pkey PRIMARY KEY (id),
+  -- 409 CONFLICT key: A streak with this key exists.
+  constraint streak_definitions_key_unique UNIQUE (key),
+  -- 400 VALIDATION_ERROR at_risk_hours: must be 0 to 1000.
+  constraint streak_definitions_at_risk_hours_0_to_1000 CHECK (((at_risk_hours >= 0) AND (at_risk_hours <= 1000))),
+  -- 400 VALIDATION_ERROR description: must have at most 2000 characters.
+  constraint streak_definitions_description_at_most_2000 CHECK ((char_length(description) <= 2000)),
+  -- 400 VALIDATION_ERROR freeze_earn_every: must be 0 to 1000.
+  constraint streak_definitions_freeze_earn_every_0_to_1000 CHECK (((freeze_earn_every >= 0) AND (freeze_earn_every <= 1000))),
+  -- 400 VALIDATION_ERROR freezes_initial: must be 0 to 100.
+  constraint streak_definitions_freezes_initial_0_to_100 CHECK (((freezes_initial >= 0) AND (freezes_initial <= 100))),
+  -- 400 VALIDATION_ERROR freezes_max: must be 0 to 100.
+  constraint streak_definitions_freezes_max_0_to_100 CHECK (((freezes_max >= 0) AND (freezes_max <= 100))),
+  -- 400 VALIDATION_ERROR grace_hours: must be 0 to 48.
+  constraint streak_definitions_grace_hours_0_to_48 CHECK (((grace_hours >= 0) AND (grace_hours <= 48))),
+  -- 400 VALIDATION_ERROR freezes_initial: must be at most freezes_max.
+  constraint streak_definitions_initial_within_max CHECK ((freezes_initial <= freezes_max)),
+  -- 400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.
+  constraint streak_definitions_key_form CHECK ((key ~ '^[a-z][a-z0-9_-]{0,127}$'::text)),
+  -- 400 VALIDATION_ERROR min_count: must be 1 to 10000.
+  constraint streak_definitions_min_count_1_to_10000 CHECK (((min_count >= 1) AND (min_count <= 10000))),
+  -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
+  constraint streak_definitions_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR period: must be day, week or month.
+  constraint streak_definitions_period_known CHECK ((period = ANY (ARRAY['day'::text, 'week'::text, 'month'::text]))),
+  -- 400 VALIDATION_ERROR qualifying_event: must have 1 to 255 characters, no white space at either end.
+  constraint streak_definitions_qualifying_event_form CHECK ((((char_length(qualifying_event) >= 1) AND (char_length(qualifying_event) <= 255)) AND (qualifying_event !~ '^\s|\s$'::text))),
+  -- 400 VALIDATION_ERROR restore_window_hours: must be 0 to 8760.
+  constraint streak_definitions_restore_window_hours_0_to_8760 CHECK (((restore_window_hours >= 0) AND (restore_window_hours <= 8760))),
+  -- 400 VALIDATION_ERROR timezone_mode: must be user or fixed.
+  constraint streak_definitions_timezone_mode_known CHECK ((timezone_mode = ANY (ARRAY['user'::text, 'fixed'::text]))),
+  -- 400 VALIDATION_ERROR timezone: is required when timezone_mode is fixed, and must be left out otherwise.
+  constraint streak_definitions_timezone_when_fixed CHECK (((timezone_mode = 'fixed'::text) = (timezone IS NOT NULL))),
+  -- 400 VALIDATION_ERROR week_starts_on: must be 1 (Monday) to 7 (Sunday); 0 is Sunday too.
+  constraint streak_definitions_week_starts_on_0_to_7 CHECK (((week_starts_on >= 0) AND (week_starts_on <= 7)))
+);
+CREATE INDEX streak_definitions_watching ON app.streak_definitions USING btree (qualifying_event) WHERE is_active;
+alter table app.streak_definitions enable row level security;
+create policy "administrators add definitions" on app.streak_definitions for insert to app_admin
+  with check (true);
+create policy "administrators change definitions" on app.streak_definitions for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete definitions" on app.streak_definitions for delete to app_admin
+  using (true);
+create policy "administrators read definitions" on app.streak_definitions for select to app_admin
+  using (true);
+create policy "users read definitions in use" on app.streak_definitions for select to app_user
+  using (is_active);
+
+-- Freezes given, not earned: the amount that took effect, and the first period that it can cover, the oldest one still open when it was given.
+create table app.streak_freezes (
+  id uuid not null default internal.new_id(),
+  app_user_id uuid not null,
+  streak_definition_id uuid not null,
+  applies_from date not null,
+  amount integer not null,
+  freezes_max integer not null,
+  source_type text not null,
+  source_id text,
+  granted_at timestamp with time zone not null default internal.now(),
+  constraint streak_freezes_pkey PRIMARY KEY (id),
+  constraint streak_freezes_app_user_id_streak_definition_id_fkey FOREIGN KEY (app_user_id, streak_definition_id) REFERENCES app.user_streaks(app_user_id, streak_definition_id) ON UPDATE CASCADE ON DELETE CASCADE
+);
+CREATE INDEX streak_freezes_of_streak ON app.streak_freezes USING btree (app_user_id, streak_definition_id, applies_from);
+alter table app.streak_freezes enable row level security;
+create policy "administrators read every gift of freezes" on app.streak_freezes for select to app_admin
+  using (true);
+create policy "users read their own gifts of freezes" on app.streak_freezes for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+-- Milestones reached. One lying within a chain is not reached again by it, however the chain is folded anew.
+create table app.streak_milestones (
+  id uuid not null default internal.new_id(),
+  app_user_id uuid not null,
+  streak_definition_id uuid not null,
+  count integer not null,
+  reached_on date not null,
+  reached_at timestamp with time zone not null default internal.now(),
+  constraint streak_milestones_pkey PRIMARY KEY (id),
+  constraint streak_milestones_once_per_period UNIQUE (app_user_id, streak_definition_id, count, reached_on),
+  constraint streak_milestones_app_user_id_streak_definition_id_fkey FOREIGN KEY (app_user_id, streak_definition_id) REFERENCES app.user_streaks(app_user_id, streak_definition_id) ON UPDATE CASCADE ON DELETE CASCADE
+);
+alter table app.streak_milestones enable row level security;
+create policy "administrators read every milestone" on app.streak_milestones for select to app_admin
+  using (true);
+
+-- Dates, both included, on which a user need not feed a streak.
+create table app.streak_pauses (
+  app_user_id uuid not null,
+  streak_definition_id uuid not null,
+  starts_on date not null,
+  ends_on date not null,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint streak_pauses_pkey PRIMARY KEY (app_user_id, streak_definition_id, starts_on),
+  constraint streak_pauses_app_user_id_streak_definition_id_fkey FOREIGN KEY (app_user_id, streak_definition_id) REFERENCES app.user_streaks(app_user_id, streak_definition_id) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint streak_pauses_end_after_start CHECK ((ends_on >= starts_on))
+);
+alter table app.streak_pauses enable row level security;
+create policy "administrators read every pause" on app.streak_pauses for select to app_admin
+  using (true);
+create policy "users read their own pauses" on app.streak_pauses for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+-- The truth about a streak: per local period how often it was fed, and what covers it. The fold reads nothing else but pauses and gifts of freezes.
+create table app.streak_periods (
+  app_user_id uuid not null,
+  streak_definition_id uuid not null,
+  starts_on date not null,
+  -- What covers the period; null when it was fed too seldom.
+  source text,
+  count integer not null default 0,
+  -- How many of count came while the period before (open_2: two before, open_3: three before) could still be saved.
+  open_1 integer not null default 0,
+  open_2 integer not null default 0,
+  open_3 integer not null default 0,
+  -- How many of count the fold gave to periods before, in their grace.
+  taken integer not null default 0,
+  -- min_count, freeze_earn_every and freezes_max in force when it was fed: changed rules do not rewrite the past.
+  needed integer not null,
+  earn_every integer not null,
+  freezes_max integer not null,
+  qualified_at timestamp with time zone,
+  constraint streak_periods_pkey PRIMARY KEY (app_user_id, streak_definition_id, starts_on),
+  constraint streak_periods_app_user_id_streak_definition_id_fkey FOREIGN KEY (app_user_id, streak_definition_id) REFERENCES app.user_streaks(app_user_id, streak_definition_id) ON UPDATE CASCADE ON DELETE CASCADE
+);
+CREATE INDEX streak_periods_frozen ON app.streak_periods USING btree (streak_definition_id, starts_on) WHERE (source = 'freeze'::text);
+alter table app.streak_periods enable row level security;
+create policy "administrators read every period" on app.streak_periods for select to app_admin
+  using (true);
+create policy "users read their own periods" on app.streak_periods for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+-- When users with streaks changed their time zone: which local date an event fell on, and how long a period stayed open. The newest fifty of each.
+create table app.streak_timezones (
+  app_user_id uuid not null,
+  moved_at timestamp with time zone not null,
+  from_zone text not null,
+  to_zone text not null,
+  constraint streak_timezones_pkey PRIMARY KEY (app_user_id, moved_at),
+  constraint streak_timezones_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON UPDATE CASCADE ON DELETE CASCADE
+);
+alter table app.streak_timezones enable row level security;
+create policy "administrators read every move" on app.streak_timezones for select to app_admin
+  using (true);
+create policy "users read their own moves" on app.streak_timezones for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+-- What the subscription provider told, each event once, as it came. outcome says what became of it: applied; older than what was applied before it came; waiting for
+-- the purchase; of a user who is not known here; of a kind that changes nothing.
+create table app.subscription_events (
+  id text not null,
+  source_ref text,
+  app_user_id uuid,
+  type text not null,
+  event_at timestamp with time zone not null,
+  payload jsonb not null,
+  outcome text not null,
+  received_at timestamp with time zone not null default internal.now(),
+  constraint subscription_events_pkey PRIMARY KEY (id),
+  constraint subscription_events_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint subscription_events_id_1_to_255 CHECK (((char_length(id) >= 1) AND (char_length(id) <= 255))),
+  constraint subscription_events_outcome_known CHECK ((outcome = ANY (ARRAY['applied'::text, 'older'::text, 'waiting'::text, 'unknown_user'::text, 'without_effect'::text])))
+);
+CREATE INDEX subscription_events_of_source ON app.subscription_events USING btree (source_ref, event_at, received_at, id);
+CREATE INDEX subscription_events_of_user ON app.subscription_events USING btree (app_user_id, event_at);
+alter table app.subscription_events enable row level security;
+create policy "administrators read what the provider told" on app.subscription_events for select to app_admin
+  using (true);
+
+-- What stores sold, one row for each original transaction: the fold of its events. Its status is worked out from these times when it is read.
+create table app.subscriptions (
+  id uuid not null default internal.new_id(),
+  app_user_id uuid not null,
+  source_ref text not null,
+  product_id text,
+  store text not null,
+  environment text not null,
+  period_type text not null,
+  entitlement_ids text[] not null default '{}'::text[],
+  purchase_date timestamp with time zone not null,
+  expiration_date timestamp with time zone,
+  grace_until timestamp with time zone,
+  billing_issue_at timestamp with time zone,
+  cancelled_at timestamp with time zone,
+  paused_at timestamp with time zone,
+  refunded_at timestamp with time zone,
+  trial_started_at timestamp with time zone,
+  trial_converted_at timestamp with time zone,
+  last_event_at timestamp with time zone not null,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint subscriptions_pkey PRIMARY KEY (id),
+  constraint subscriptions_one_per_source_ref UNIQUE (source_ref),
+  constraint subscriptions_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint subscriptions_environment_known CHECK ((environment = ANY (ARRAY['production'::text, 'sandbox'::text])))
+);
+CREATE INDEX subscriptions_conversions ON app.subscriptions USING btree (trial_converted_at) WHERE (trial_converted_at IS NOT NULL);
+CREATE INDEX subscriptions_expiring ON app.subscriptions USING btree (expiration_date);
+CREATE INDEX subscriptions_newest ON app.subscriptions USING btree (created_at DESC, id DESC);
+CREATE INDEX subscriptions_of_user ON app.subscriptions USING btree (app_user_id, created_at DESC, id DESC);
+CREATE INDEX subscriptions_trials ON app.subscriptions USING btree (trial_started_at) WHERE (trial_started_at IS NOT NULL);
+alter table app.subscriptions enable row level security;
+create policy "administrators read every subscription" on app.subscriptions for select to app_admin
+  using (true);
+
+-- IANA zones that this Postgres knows; reading the system view costs tens of milliseconds each time.
+create table app.timezones (
+  name text not null,
+  constraint timezones_pkey PRIMARY KEY (name)
+);
+alter table app.timezones enable row level security;
+create policy "everybody reads time zones" on app.timezones for select to app_admin, app_anon, app_auth, app_server, app_user, app_worker
+  using (true);
+
+-- Unlocks. A revoked one stays as a row, so that what it paid is not paid again.
+create table app.user_achievements (
+  app_user_id uuid not null,
+  achievement_id uuid not null,
+  unlocked_at timestamp with time zone not null default internal.now(),
+  source text not null,
+  seen_at timestamp with time zone,
+  revoked_at timestamp with time zone,
+  constraint user_achievements_pkey PRIMARY KEY (app_user_id, achievement_id),
+  constraint user_achievements_achievement_id_fkey FOREIGN KEY (achievement_id) REFERENCES app.achievements(id) ON DELETE CASCADE,
+  constraint user_achievements_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint user_achievements_source_known CHECK ((source = ANY (ARRAY['criteria'::text, 'grant'::text, 'backfill'::text, 'reward'::text])))
+);
+CREATE INDEX user_achievements_achievement ON app.user_achievements USING btree (achievement_id);
+CREATE INDEX user_achievements_of_achievement ON app.user_achievements USING btree (achievement_id, unlocked_at DESC, app_user_id DESC) WHERE (revoked_at IS NULL);
+alter table app.user_achievements enable row level security;
+create policy "administrators read every unlock" on app.user_achievements for select to app_admin
+  using (true);
+create policy "users read their own unlocks" on app.user_achievements for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+-- One-time codes and magic links. secret_hash is the HMAC of a code under SECRETS_KEY, or the SHA-256 of a link's token; sealed is what is to be sent,
+-- encrypted by the server, until it is sent. app_user_id: whose session asked for it; null for what signs in.
+create table app.user_codes (
+  id uuid not null,
+  app_user_id uuid,
+  kind text not null,
+  channel text not null,
+  address text not null,
+  purpose text not null,
+  secret_hash text not null,
+  sealed text,
+  attempts smallint not null default 0,
+  created_at timestamp with time zone not null default internal.now(),
+  expires_at timestamp with time zone not null,
+  sent_at timestamp with time zone,
+  used_at timestamp with time zone,
+  constraint user_codes_pkey PRIMARY KEY (id),
+  constraint user_codes_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint user_codes_channel_known CHECK ((channel = ANY (ARRAY['email'::text, 'phone'::text]))),
+  constraint user_codes_kind_known CHECK ((kind = ANY (ARRAY['code'::text, 'magic_link'::text]))),
+  constraint user_codes_of_a_session_name_its_user CHECK (((purpose = 'sign_in'::text) OR (app_user_id IS NOT NULL))),
+  constraint user_codes_purpose_known CHECK ((purpose = ANY (ARRAY['sign_in'::text, 'link'::text, 'delete'::text])))
+);
+CREATE INDEX user_codes_expire ON app.user_codes USING btree (expires_at);
+CREATE UNIQUE INDEX user_codes_magic_link ON app.user_codes USING btree (secret_hash) WHERE (kind = 'magic_link'::text);
+CREATE INDEX user_codes_of_address ON app.user_codes USING btree (channel, address);
+CREATE INDEX user_codes_of_user ON app.user_codes USING btree (app_user_id, created_at DESC);
+CREATE UNIQUE INDEX user_codes_one_open ON app.user_codes USING btree (channel, address, purpose, app_user_id) NULLS NOT DISTINCT WHERE ((kind = 'code'::text) AND (used_at IS NULL));
+alter table app.user_codes enable row level security;
+create policy "sign-in makes codes" on app.user_codes for insert to app_auth
+  with check (true);
+create policy "sign-in reads codes" on app.user_codes for select to app_auth
+  using (true);
+create policy "sign-in replaces and uses codes" on app.user_codes for update to app_auth
+  using (true)
+  with check (true);
+create policy "workers delete old codes" on app.user_codes for delete to app_worker
+  using (true);
+create policy "workers forget what was sent" on app.user_codes for update to app_worker
+  using (true)
+  with check (true);
+create policy "workers read what is to be sent" on app.user_codes for select to app_worker
+  using (true);
+
+-- How often each user did each thing on each day (UTC, by occurred_at), kept in the event's own transaction.
+create table app.user_event_counters (
+  app_user_id uuid not null,
+  event_name text not null,
+  day date not null,
+  count bigint not null,
+  constraint user_event_counters_pkey PRIMARY KEY (app_user_id, event_name, day),
+  constraint user_event_counters_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE
+);
+alter table app.user_event_counters enable row level security;
+create policy "administrators read every counter" on app.user_event_counters for select to app_admin
+  using (true);
+create policy "users read their own counters" on app.user_event_counters for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+create table app.user_identities (
+  id uuid not null default internal.new_id(),
+  app_user_id uuid not null,
+  provider text not null,
+  provider_id text not null,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint user_identities_pkey PRIMARY KEY (id),
+  constraint user_identities_unique UNIQUE (provider, provider_id),
+  constraint user_identities_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE
+);
+CREATE INDEX user_identities_of_user ON app.user_identities USING btree (app_user_id, created_at);
+alter table app.user_identities enable row level security;
+create policy "administrators read every identity" on app.user_identities for select to app_admin
+  using (true);
+create policy "server keys read every identity" on app.user_identities for select to app_server
+  using (true);
+create policy "sign-in links identities" on app.user_identities for insert to app_auth
+  with check (true);
+create policy "sign-in reads every identity" on app.user_identities for select to app_auth
+  using (true);
+create policy "users read their own identities" on app.user_identities for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+create policy "users unlink identities" on app.user_identities for delete to app_auth
+  using (true);
+
+-- Argon2id hashes, apart from users so that nothing that reads users can read them.
+create table app.user_passwords (
+  app_user_id uuid not null,
+  password_hash text not null,
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint user_passwords_pkey PRIMARY KEY (app_user_id),
+  constraint user_passwords_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE
+);
+alter table app.user_passwords enable row level security;
+create policy "sign-in reads password hashes" on app.user_passwords for select to app_auth
+  using (true);
+create policy "sign-in replaces password hashes" on app.user_passwords for update to app_auth
+  using (true)
+  with check (true);
+create policy "sign-in stores password hashes" on app.user_passwords for insert to app_auth
+  with check (true);
+create policy "users take their password away" on app.user_passwords for delete to app_auth
+  using (true);
+
+-- Sign-in sessions (sid of the tokens). refresh_hash is the SHA-256 of the one refresh token that is current; any other that carries this sid was replaced.
+create table app.user_sessions (
+  id uuid not null default internal.new_id(),
+  app_user_id uuid not null,
+  refresh_hash text not null,
+  original_anonymous_id text,
+  signed_in_at timestamp with time zone not null default internal.now(),
+  last_used_at timestamp with time zone not null default internal.now(),
+  expires_at timestamp with time zone not null,
+  ended_at timestamp with time zone,
+  end_reason text,
+  -- As the app named itself when it signed in or last refreshed.
+  platform text,
+  app_version text,
+  ip_country text,
+  constraint user_sessions_pkey PRIMARY KEY (id),
+  constraint user_sessions_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint user_sessions_app_version_at_most_50 CHECK ((char_length(app_version) <= 50)),
+  constraint user_sessions_ip_country_form CHECK ((ip_country ~ '^[A-Z]{2}$'::text)),
+  constraint user_sessions_platform_at_most_50 CHECK ((char_length(platform) <= 50))
+);
+CREATE INDEX user_sessions_of_user ON app.user_sessions USING btree (app_user_id, signed_in_at DESC);
+alter table app.user_sessions enable row level security;
+create policy "sign-in reads sessions" on app.user_sessions for select to app_auth
+  using (true);
+create policy "sign-in renews and ends sessions" on app.user_sessions for update to app_auth
+  using (true)
+  with check (true);
+create policy "sign-in starts sessions" on app.user_sessions for insert to app_auth
+  with check (true);
+create policy "workers forget old sessions" on app.user_sessions for delete to app_worker
+  using (true);
+create policy "workers read sessions to forget" on app.user_sessions for select to app_worker
+  using (true);
+
+-- What the fold over a user's periods comes to, as it stands after the newest qualified period, without the clock: status, and
+-- what the clock takes away, are worked out on read. Dates are first days of periods.
+create table app.user_streaks (
+  app_user_id uuid not null,
+  streak_definition_id uuid not null,
+  freezes_initial integer not null,
+  current_count integer not null default 0,
+  longest_count integer not null default 0,
+  started_on date,
+  -- The newest qualified period.
+  last_period date,
+  -- The last period that the chain survives with its freezes and pauses, if nothing more happens.
+  covered_through date,
+  -- Freezes in hand right after last_period.
+  freezes integer not null,
+  lapsed_count integer,
+  -- The last covered period of the chain before this one, which counted lapsed_count.
+  lapsed_through date,
+  first_qualified_at timestamp with time zone,
+  last_qualified_at timestamp with time zone,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  -- When the clock next has something to tell of this streak, if nothing happens to it before: it is at risk, used a freeze, is broken. Null: nothing.
+  next_check_at timestamp with time zone,
+  -- The newest period for which svc.streak.at_risk was told, or needs no telling.
+  risk_told date,
+  -- The newest period of whose passing uncovered was told (svc.streak.frozen, broken), or needs no telling.
+  lapse_told date,
+  constraint user_streaks_pkey PRIMARY KEY (app_user_id, streak_definition_id),
+  constraint user_streaks_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint user_streaks_streak_definition_id_fkey FOREIGN KEY (streak_definition_id) REFERENCES app.streak_definitions(id) ON DELETE CASCADE
+);
+CREATE INDEX user_streaks_next_check ON app.user_streaks USING btree (next_check_at) WHERE (next_check_at IS NOT NULL);
+CREATE INDEX user_streaks_of_definition ON app.user_streaks USING btree (streak_definition_id, created_at DESC, app_user_id DESC);
+alter table app.user_streaks enable row level security;
+create policy "administrators read every streak" on app.user_streaks for select to app_admin
+  using (true);
+create policy "users read their own streaks" on app.user_streaks for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+create table app.users (
+  id uuid not null default internal.new_id(),
+  email text,
+  phone text,
+  display_name text not null,
+  avatar_url text,
+  external_id text,
+  anonymous_id text,
+  properties jsonb not null default '{}'::jsonb,
+  timezone text,
+  email_verified boolean not null default false,
+  phone_verified boolean not null default false,
+  is_banned boolean not null default false,
+  first_seen_at timestamp with time zone not null default internal.now(),
+  last_seen_at timestamp with time zone not null default internal.now(),
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  muted_until timestamp with time zone,
+  constraint users_pkey PRIMARY KEY (id),
+  -- 409 USER_ALREADY_EXISTS anonymous_id: A user with this anonymous_id exists.
+  constraint users_anonymous_id_unique UNIQUE (anonymous_id),
+  -- 409 EMAIL_EXISTS email: This address is in use.
+  constraint users_email_unique UNIQUE (email),
+  -- 409 USER_ALREADY_EXISTS external_id: A user with this external_id exists.
+  constraint users_external_id_unique UNIQUE (external_id),
+  constraint users_phone_unique UNIQUE (phone),
+  -- 400 INVALID_INPUT display_name: must have 1 to 100 characters.
+  constraint users_display_name_at_most_100 CHECK (((char_length(display_name) >= 1) AND (char_length(display_name) <= 100))),
+  constraint users_email_is_normal CHECK ((email = internal.email_normal(email))),
+  constraint users_properties_is_object CHECK ((jsonb_typeof(properties) = 'object'::text))
+);
+CREATE INDEX users_created ON app.users USING btree (created_at, id);
+CREATE INDEX users_last_seen ON app.users USING btree (last_seen_at DESC, id DESC);
+CREATE INDEX users_named ON app.users USING btree (lower(display_name) text_pattern_ops, id);
+CREATE INDEX users_searched ON app.users USING gin (email extensions.gin_trgm_ops, external_id extensions.gin_trgm_ops, display_name extensions.gin_trgm_ops);
+alter table app.users enable row level security;
+create policy "administrators change users" on app.users for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators make users" on app.users for insert to app_admin
+  with check (true);
+create policy "administrators read every user" on app.users for select to app_admin
+  using (true);
+create policy "server keys read every user" on app.users for select to app_server
+  using (true);
+create policy "sign-in changes users" on app.users for update to app_auth
+  using (true)
+  with check (true);
+create policy "sign-in makes users" on app.users for insert to app_auth
+  with check (true);
+create policy "sign-in reads every user" on app.users for select to app_auth
+  using (true);
+create policy "users change themselves" on app.users for update to app_user
+  using ((id = ( SELECT internal.user_id() AS user_id)))
+  with check ((id = ( SELECT internal.user_id() AS user_id)));
+create policy "users read themselves" on app.users for select to app_user
+  using ((id = ( SELECT internal.user_id() AS user_id)));
+
+-- The attempt log of each delivery, from 1.
+create table app.webhook_attempts (
+  delivery_id uuid not null,
+  n integer not null,
+  at timestamp with time zone not null,
+  status_code integer,
+  error text,
+  duration_ms integer not null,
+  response_excerpt text,
+  -- As its delivery says; here so that the newest attempts of a subscription are found. They go with their delivery.
+  webhook_id uuid,
+  constraint webhook_attempts_pkey PRIMARY KEY (delivery_id, n),
+  constraint webhook_attempts_delivery_id_fkey FOREIGN KEY (delivery_id) REFERENCES app.webhook_deliveries(id) ON DELETE CASCADE
+);
+CREATE INDEX webhook_attempts_recent ON app.webhook_attempts USING btree (webhook_id, at DESC) INCLUDE (duration_ms);
+alter table app.webhook_attempts enable row level security;
+create policy "administrators read attempts" on app.webhook_attempts for select to app_admin
+  using (true);
+create policy "workers log attempts" on app.webhook_attempts for insert to app_worker
+  with check (true);
+create policy "workers read attempts" on app.webhook_attempts for select to app_worker
+  using (true);
+
+-- How badly a subscription fares: deliveries that ended in dlq and attempts that failed, each since the last that was delivered. A table of its own, so that counting leaves the rows that every event looks at alone.
+create table app.webhook_breakers (
+  webhook_id uuid not null,
+  dlq_in_row integer not null default 0,
+  failed_in_row integer not null default 0,
+  failing_since timestamp with time zone,
+  degraded_at timestamp with time zone,
+  -- When it was last tried while degraded; at first when it degraded.
+  probed_at timestamp with time zone,
+  constraint webhook_breakers_pkey PRIMARY KEY (webhook_id),
+  constraint webhook_breakers_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES app.webhooks(id) ON DELETE CASCADE
+);
+alter table app.webhook_breakers enable row level security;
+create policy "workers begin to count" on app.webhook_breakers for insert to app_worker
+  with check (true);
+create policy "workers count" on app.webhook_breakers for update to app_worker
+  using (true)
+  with check (true);
+create policy "workers read breakers" on app.webhook_breakers for select to app_worker
+  using (true);
+
+-- One per subscription and event. payload is the body, built once: retries and replays are the same to the byte. attempts counts all; series_attempts those since the last replay. Those of a deleted subscription are removed by a worker.
+create table app.webhook_deliveries (
+  id uuid not null,
+  webhook_id uuid not null,
+  secret_id uuid not null,
+  event_id uuid not null,
+  event_name text not null,
+  payload text not null,
+  status text not null default 'pending'::text,
+  attempts integer not null default 0,
+  series_attempts integer not null default 0,
+  next_attempt_at timestamp with time zone,
+  created_at timestamp with time zone not null default internal.now(),
+  settled_at timestamp with time zone,
+  -- Set while it waits for a degraded subscription to be switched on again; then it has no next_attempt_at, and no work in the outbox.
+  held_until timestamp with time zone,
+  failed_reason text,
+  -- Whose event it tells of: the body has what the user did, and their profile, so it goes when they do. No foreign key: the event has one already.
+  app_user_id uuid,
+  constraint webhook_deliveries_pkey PRIMARY KEY (id),
+  constraint webhook_deliveries_once_per_event UNIQUE (webhook_id, event_id),
+  constraint webhook_deliveries_failed_reason_known CHECK ((failed_reason = ANY (ARRAY['attempts_exhausted'::text, 'held_too_long'::text, 'gone'::text, 'target_not_allowed'::text, 'subscription_disabled'::text]))),
+  constraint webhook_deliveries_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text, 'dlq'::text])))
+);
+CREATE INDEX webhook_deliveries_by_status ON app.webhook_deliveries USING btree (webhook_id, status, created_at DESC, id DESC);
+CREATE INDEX webhook_deliveries_created ON app.webhook_deliveries USING btree (created_at);
+CREATE INDEX webhook_deliveries_held ON app.webhook_deliveries USING btree (webhook_id, held_until) WHERE (held_until IS NOT NULL);
+CREATE INDEX webhook_deliveries_newest ON app.webhook_deliveries USING btree (webhook_id, created_at DESC, id DESC);
+CREATE INDEX webhook_deliveries_of_user ON app.webhook_deliveries USING btree (app_user_id);
+CREATE INDEX webhook_deliveries_settled ON app.webhook_deliveries USING btree (webhook_id, settled_at) INCLUDE (status) WHERE (settled_at IS NOT NULL);
+alter table app.webhook_deliveries enable row level security;
+create policy "administrators read deliveries" on app.webhook_deliveries for select to app_admin
+  using (true);
+create policy "administrators replay deliveries" on app.webhook_deliveries for update to app_admin
+  using (true)
+  with check ((status = 'pending'::text));
+create policy "workers forget deliveries" on app.webhook_deliveries for delete to app_worker
+  using (true);
+create policy "workers read deliveries" on app.webhook_deliveries for select to app_worker
+  using (true);
+create policy "workers settle deliveries" on app.webhook_deliveries for update to app_worker
+  using (true)
+  with check (true);
+
+-- Signing secrets, encrypted by the server. A delivery keeps the one that it was queued with.
+create table app.webhook_secrets (
+  id uuid not null,
+  webhook_id uuid not null,
+  secret_sealed text not null,
+  created_at timestamp with time zone not null default internal.now(),
+  -- When another took its place. It is kept as long as deliveries that were queued with it.
+  replaced_at timestamp with time zone,
+  constraint webhook_secrets_pkey PRIMARY KEY (id),
+  constraint webhook_secrets_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES app.webhooks(id) ON DELETE CASCADE
+);
+CREATE INDEX webhook_secrets_of_webhook ON app.webhook_secrets USING btree (webhook_id);
+alter table app.webhook_secrets enable row level security;
+create policy "administrators store signing secrets" on app.webhook_secrets for insert to app_admin
+  with check (true);
+create policy "workers forget secrets that are not in use" on app.webhook_secrets for delete to app_worker
+  using ((NOT (id IN ( SELECT w.secret_id
+   FROM app.webhooks w))));
+create policy "workers read signing secrets" on app.webhook_secrets for select to app_worker
+  using (true);
+
+-- Outbound subscriptions: one event name each.
+create table app.webhooks (
+  id uuid not null default internal.new_id(),
+  event_name text not null,
+  target_url text not null,
+  description text,
+  filter jsonb,
+  include_user boolean not null default true,
+  status text not null default 'active'::text,
+  secret_id uuid not null,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint webhooks_pkey PRIMARY KEY (id),
+  -- 400 VALIDATION_ERROR event_name: must match ^[a-z][a-z0-9_.-]{0,127}$.
+  constraint webhooks_event_name_form CHECK ((event_name ~ '^[a-z][a-z0-9_.-]{0,127}$'::text)),
+  constraint webhooks_status_known CHECK ((status = ANY (ARRAY['active'::text, 'disabled'::text, 'degraded'::text])))
+);
+CREATE INDEX webhooks_watching ON app.webhooks USING btree (event_name) WHERE (status <> 'disabled'::text);
+alter table app.webhooks enable row level security;
+create policy "administrators add webhooks" on app.webhooks for insert to app_admin
+  with check (true);
+create policy "administrators change webhooks" on app.webhooks for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete webhooks" on app.webhooks for delete to app_admin
+  using (true);
+create policy "administrators read webhooks" on app.webhooks for select to app_admin
+  using (true);
+create policy "workers read webhooks" on app.webhooks for select to app_worker
+  using (true);
+create policy "workers switch webhooks off" on app.webhooks for update to app_worker
+  using (true)
+  with check ((status <> 'active'::text));
+
+-- What multiplies the XP of rules for a time: of all of them, or of those named. All that match multiply.
+create table app.xp_boosts (
+  id uuid not null default internal.new_id(),
+  name text not null,
+  multiplier numeric not null,
+  starts_at timestamp with time zone not null default internal.now(),
+  ends_at timestamp with time zone,
+  segment_id uuid,
+  rule_keys text[],
+  is_active boolean not null default true,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint xp_boosts_pkey PRIMARY KEY (id),
+  -- 409 CONFLICT name: A boost with this name exists.
+  constraint xp_boosts_name_unique UNIQUE (name),
+  -- 400 VALIDATION_ERROR ends_at: must be after starts_at.
+  constraint xp_boosts_end_after_start CHECK ((ends_at > starts_at)),
+  -- 400 VALIDATION_ERROR multiplier: must be 0.1 to 100.
+  constraint xp_boosts_multiplier_from_a_tenth_to_100 CHECK (((multiplier >= 0.1) AND (multiplier <= (100)::numeric))),
+  -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
+  constraint xp_boosts_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200)))
+);
+alter table app.xp_boosts enable row level security;
+create policy "administrators add boosts" on app.xp_boosts for insert to app_admin
+  with check (true);
+create policy "administrators change boosts" on app.xp_boosts for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete boosts" on app.xp_boosts for delete to app_admin
+  using (true);
+create policy "administrators read boosts" on app.xp_boosts for select to app_admin
+  using (true);
+
+-- The one table of levels, replaced whole.
+create table app.xp_levels (
+  level integer not null,
+  xp_required bigint not null,
+  name text,
+  icon_url text,
+  reward jsonb,
+  constraint xp_levels_pkey PRIMARY KEY (level),
+  constraint xp_levels_xp_required_unique UNIQUE (xp_required),
+  constraint xp_levels_first_needs_nothing CHECK (((level = 1) = (xp_required = 0))),
+  constraint xp_levels_level_1_to_1000 CHECK (((level >= 1) AND (level <= 1000))),
+  constraint xp_levels_xp_required_0_or_more CHECK ((xp_required >= 0))
+);
+alter table app.xp_levels enable row level security;
+create policy "everybody reads levels" on app.xp_levels for select to app_admin, app_user
+  using (true);
+
+-- What each rule gave each user on each UTC day, for its caps.
+create table app.xp_rule_days (
+  app_user_id uuid not null,
+  rule_key text not null,
+  day date not null,
+  amount bigint not null,
+  constraint xp_rule_days_pkey PRIMARY KEY (app_user_id, rule_key, day)
+);
+alter table app.xp_rule_days enable row level security;
+
+-- Which events give XP, and how much. Times and caps go by the clock that internal.xp_counted_at says.
+create table app.xp_rules (
+  id uuid not null default internal.new_id(),
+  key text not null,
+  name text not null,
+  event_name text not null,
+  event_filter jsonb,
+  amount bigint,
+  amount_property text,
+  multiplier numeric not null default 1,
+  max_per_event bigint,
+  max_per_day bigint,
+  cooldown_seconds integer,
+  max_total bigint,
+  starts_at timestamp with time zone,
+  ends_at timestamp with time zone,
+  is_active boolean not null default true,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint xp_rules_pkey PRIMARY KEY (id),
+  -- 409 CONFLICT key: A rule with this key exists.
+  constraint xp_rules_key_unique UNIQUE (key),
+  -- 400 VALIDATION_ERROR amount: must be 1 to 1000000000.
+  constraint xp_rules_amount_1_to_1000000000 CHECK (((amount >= 1) AND (amount <= 1000000000))),
+  -- 400 VALIDATION_ERROR amount_property: must have 1 to 255 characters.
+  constraint xp_rules_amount_property_1_to_255 CHECK (((char_length(amount_property) >= 1) AND (char_length(amount_property) <= 255))),
+  -- 400 VALIDATION_ERROR cooldown_seconds: must be 0 to 31536000.
+  constraint xp_rules_cooldown_seconds_0_to_31536000 CHECK (((cooldown_seconds >= 0) AND (cooldown_seconds <= 31536000))),
+  -- 400 VALIDATION_ERROR ends_at: must be after starts_at.
+  constraint xp_rules_end_after_start CHECK ((ends_at > starts_at)),
+  -- 400 VALIDATION_ERROR event_name: must have 1 to 255 characters, no white space at either end.
+  constraint xp_rules_event_name_form CHECK ((((char_length(event_name) >= 1) AND (char_length(event_name) <= 255)) AND (event_name !~ '^\s|\s$'::text))),
+  -- 400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.
+  constraint xp_rules_key_form CHECK ((key ~ '^[a-z][a-z0-9_-]{0,127}$'::text)),
+  -- 400 VALIDATION_ERROR max_per_day: must be 1 to 1000000000.
+  constraint xp_rules_max_per_day_1_to_1000000000 CHECK (((max_per_day >= 1) AND (max_per_day <= 1000000000))),
+  -- 400 VALIDATION_ERROR max_per_event: must be 1 to 1000000000.
+  constraint xp_rules_max_per_event_1_to_1000000000 CHECK (((max_per_event >= 1) AND (max_per_event <= 1000000000))),
+  -- 400 VALIDATION_ERROR max_total: must be 1 to 1000000000000.
+  constraint xp_rules_max_total_1_to_1000000000000 CHECK (((max_total >= 1) AND (max_total <= '1000000000000'::bigint))),
+  -- 400 VALIDATION_ERROR multiplier: must be above 0 and at most 1000000.
+  constraint xp_rules_multiplier_above_0 CHECK (((multiplier > (0)::numeric) AND (multiplier <= (1000000)::numeric))),
+  -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
+  constraint xp_rules_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR event_name: XP for the award of XP would feed itself.
+  constraint xp_rules_not_of_xp CHECK ((event_name <> 'svc.xp.awarded'::text)),
+  -- 400 VALIDATION_ERROR amount: give either amount or amount_property.
+  constraint xp_rules_one_amount CHECK (((amount IS NULL) <> (amount_property IS NULL)))
+);
+CREATE INDEX xp_rules_watching ON app.xp_rules USING btree (event_name) WHERE is_active;
+alter table app.xp_rules enable row level security;
+create policy "administrators add rules" on app.xp_rules for insert to app_admin
+  with check (true);
+create policy "administrators change rules" on app.xp_rules for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete rules" on app.xp_rules for delete to app_admin
+  using (true);
+create policy "administrators read rules" on app.xp_rules for select to app_admin
+  using (true);
+
+create table app.xp_totals (
+  app_user_id uuid not null,
+  total bigint not null default 0,
+  -- The highest level ever held: it is kept when the table of levels changes. The table of today may add to it.
+  highest_level integer not null default 1,
+  -- The highest level that was rewarded and told.
+  announced_level integer not null default 1,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint xp_totals_pkey PRIMARY KEY (app_user_id),
+  constraint xp_totals_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE
+);
+alter table app.xp_totals enable row level security;
+create policy "administrators read every total" on app.xp_totals for select to app_admin
+  using (true);
+create policy "users read their own total" on app.xp_totals for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+-- The ledger of XP: amount is what took effect, wished what was to be given before clipped_by cut it.
+create table app.xp_transactions (
+  id uuid not null default internal.new_id(),
+  app_user_id uuid not null,
+  amount bigint not null,
+  total_after bigint not null,
+  source text not null,
+  source_id text not null,
+  rule_key text,
+  reason text,
+  wished bigint not null,
+  clipped_by text,
+  -- When it was earned, by the event's own time: what challenges sum.
+  occurred_at timestamp with time zone not null,
+  -- The time that caps and cooldowns go by.
+  counted_at timestamp with time zone not null,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint xp_transactions_pkey PRIMARY KEY (id),
+  constraint xp_transactions_once_per_source UNIQUE NULLS NOT DISTINCT (app_user_id, source, source_id, rule_key)
+);
+CREATE INDEX xp_transactions_counted ON app.xp_transactions USING btree (app_user_id, counted_at);
+CREATE INDEX xp_transactions_newest ON app.xp_transactions USING brin (created_at);
+CREATE INDEX xp_transactions_of_user ON app.xp_transactions USING btree (app_user_id, id);
+alter table app.xp_transactions enable row level security;
+create policy "administrators read every ledger" on app.xp_transactions for select to app_admin
+  using (true);
+create policy "users read their own ledger" on app.xp_transactions for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+-- The registry of entities that developers define, such as rules and boards: one row beside the policies of each entity. What is in none of
+-- fixed_columns and state_columns, and is not id, created_at or updated_at, can be changed.
+create table internal.definitions (
+  kind text not null,
+  table_name text not null,
+  singular text not null,
+  plural text not null,
+  -- The name that developers give a row, by which its copy in another project is found; null where there is none.
+  key_column text,
+  found_by text not null default 'id or key'::text,
+  not_found_code text not null default 'NOT_FOUND'::text,
+  invalid_code text not null default 'VALIDATION_ERROR'::text,
+  order_by text[] not null default '{created_at,id}'::text[],
+  is_descending boolean not null default true,
+  max_count integer,
+  -- Configuration that is set when a row is created, and never changes.
+  fixed_columns text[] not null default '{}'::text[],
+  -- Columns that are no configuration: counters, caches, schedules. They are not copied, and the common JSON leaves them out.
+  state_columns text[] not null default '{}'::text[],
+  -- Kinds with a lower number are created first: a row may refer to rows of lower or equal numbers.
+  create_order integer not null,
+  -- References to other definitions, [{"path": "$.segment_id", "kind": "segment", "by": "id"}]: path is an SQL/JSON path into the JSON of a row, by is id or key.
+  refs jsonb not null default '[]'::jsonb,
+  declared_in text not null,
+  constraint definitions_pkey PRIMARY KEY (kind),
+  constraint definitions_table_name_unique UNIQUE (table_name),
+  constraint definitions_found_by_known CHECK ((found_by = ANY (ARRAY['id'::text, 'key'::text, 'id or key'::text]))),
+  constraint definitions_key_where_found_by_key CHECK (((found_by = 'id'::text) OR (key_column IS NOT NULL))),
+  constraint definitions_kind_form CHECK ((kind ~ '^[a-z][a-z_]*$'::text)),
+  constraint definitions_refs_is_list CHECK ((jsonb_typeof(refs) = 'array'::text)),
+  constraint definitions_table_name_form CHECK ((table_name ~ '^app\.[a-z][a-z_]*$'::text))
+);
+alter table internal.definitions enable row level security;
+create policy "administrators read the registry of definitions" on internal.definitions for select to app_admin
+  using (true);
+
+-- The registry of what export, reset, merge and delete do with each table that names a user; filled beside each table's policies.
+create table internal.user_data (
+  table_name text not null,
+  user_column text not null,
+  section text not null,
+  export_columns text[],
+  secret_columns text[] not null default '{}'::text[],
+  reset_section text,
+  on_merge text not null,
+  on_delete text not null,
+  exempt_reason text,
+  declared_in text not null,
+  -- Columns by which a bundle reads the user's rows, batch after batch; unique for each user. Null is the primary key.
+  export_order text[],
+  constraint user_data_pkey PRIMARY KEY (table_name, user_column)
+);
+alter table internal.user_data enable row level security;
+create policy "workers read the registry of user data" on internal.user_data for select to app_worker
+  using (true);
+
+-- Files of sql/, functions/, policies/ and seeds applied here, by content hash.
+create table ops.files (
+  path text not null,
+  hash text not null,
+  applied_at timestamp with time zone not null default now(),
+  constraint files_pkey PRIMARY KEY (path)
+);
+
+-- Grants that a policy file gave, so that those it no longer says are revoked. A DBA's own are not here.
+create table ops.grants (
+  path text not null,
+  kind text not null,
+  identity text not null,
+  columns text not null default ''::text,
+  grantee text not null,
+  privilege text not null,
+  constraint grants_path_fkey FOREIGN KEY (path) REFERENCES ops.files(path) ON DELETE CASCADE
+);
+
+-- Functions (as regprocedure) and triggers ("name on schema.table") that a file made: what it no longer says is dropped.
+create table ops.objects (
+  path text not null,
+  kind text not null,
+  identity text not null,
+  constraint objects_path_fkey FOREIGN KEY (path) REFERENCES ops.files(path) ON DELETE CASCADE,
+  constraint objects_kind_known CHECK ((kind = ANY (ARRAY['function'::text, 'trigger'::text])))
+);
+
+create table ops.schema_migrations (
+  version character varying(128) not null,
+  constraint schema_migrations_pkey PRIMARY KEY (version)
+);

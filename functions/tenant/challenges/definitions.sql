@@ -1,0 +1,205 @@
+-- Checks of challenge definitions, recurring challenges, and recounts.
+comment on constraint challenges_name_1_to_200 on app.challenges is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
+comment on constraint challenges_description_at_most_2000 on app.challenges is '400 VALIDATION_ERROR description: must have at most 2000 characters.';
+comment on constraint challenges_goal_type_known on app.challenges is
+  '400 VALIDATION_ERROR goal_type: must be event_count, xp_earned or streak_maintained.';
+comment on constraint challenges_goal_value_1_to_1000000000000 on app.challenges is '400 VALIDATION_ERROR goal_value: must be 1 to 1000000000000.';
+comment on constraint challenges_event_name_form on app.challenges is
+  '400 VALIDATION_ERROR event_name: must have 1 to 255 characters, no white space at either end.';
+comment on constraint challenges_reward_xp_0_to_1000000000 on app.challenges is '400 VALIDATION_ERROR reward_xp: must be 0 to 1000000000.';
+comment on constraint challenges_recurrence_known on app.challenges is '400 VALIDATION_ERROR recurrence: must be none, daily, weekly or monthly.';
+comment on constraint challenges_end_after_start on app.challenges is '400 VALIDATION_ERROR end_at: must be after start_at.';
+comment on constraint challenges_one_per_turn on app.challenges is '400 VALIDATION_ERROR start_at: another turn of this challenge starts then.';
+
+create or replace function internal.challenge_status(c app.challenges) returns text
+language sql stable as $$
+  select case when not (challenge_status.c).is_active or internal.now() >= (challenge_status.c).end_at then 'ended'
+              when internal.now() < (challenge_status.c).start_at then 'upcoming' else 'active' end
+$$;
+comment on function internal.challenge_status is 'upcoming, active or ended, by the clock; ended also when it is switched off.';
+
+create or replace function internal.challenge_json(c app.challenges) returns json
+language sql stable as $$
+  select json_build_object(
+    'id', (challenge_json.c).id, 'name', (challenge_json.c).name, 'description', (challenge_json.c).description,
+    'start_at', internal.iso((challenge_json.c).start_at), 'end_at', internal.iso((challenge_json.c).end_at), 'goal_type', (challenge_json.c).goal_type,
+    'goal_value', (challenge_json.c).goal_value, 'event_name', (challenge_json.c).event_name, 'reward_xp', (challenge_json.c).reward_xp,
+    'reward_achievement_id', (challenge_json.c).reward_achievement_id, 'reward', (challenge_json.c).reward, 'segment_id', (challenge_json.c).segment_id,
+    'recurrence', (challenge_json.c).recurrence, 'team_mode', (challenge_json.c).team_mode, 'parent_id', (challenge_json.c).parent_id,
+    'is_active', (challenge_json.c).is_active, 'status', internal.challenge_status(challenge_json.c),
+    'created_at', internal.iso((challenge_json.c).created_at), 'updated_at', internal.iso((challenge_json.c).updated_at))
+$$;
+comment on function internal.challenge_json is 'A definition as every answer shows it.';
+
+create or replace function internal.challenge_find(challenge_id uuid) returns app.challenges
+language plpgsql stable as $$
+declare
+  found_one app.challenges;
+begin
+  select c.* into found_one from app.challenges c where c.id = challenge_find.challenge_id;
+  perform internal.check_found(found_one.id is not null, 'challenge');
+  return found_one;
+end $$;
+comment on function internal.challenge_find is 'A definition by its id. Refuses 404 NOT_FOUND.';
+
+create or replace function internal.challenge_limit_check(except_id uuid) returns void
+language plpgsql volatile as $$
+begin
+  perform internal.advisory_lock('challenges');
+  perform internal.check_limit((select count(*) from app.challenges c
+                                 where c.is_active and c.end_at > internal.now() and c.id is distinct from challenge_limit_check.except_id),
+                               100, 'A project has at most 100 challenges that are active or to come.');
+end $$;
+comment on function internal.challenge_limit_check is 'Refuses 409 LIMIT_REACHED beyond 100 living challenges. Locks, so that two at once cannot pass together.';
+
+create or replace function internal.challenge_check(requested app.challenges, was app.challenges, sent jsonb) returns app.challenges
+language plpgsql volatile as $$
+declare
+  c app.challenges := challenge_check.requested;
+  o constant app.challenges := challenge_check.was;
+begin
+  if c.segment_id is not null and not internal.segment_lock_shared(c.segment_id) then
+    perform internal.invalid('segment_id', 'must be the id of a segment');
+  elsif c.reward_achievement_id is not null and not exists (select from app.achievements a where a.id = c.reward_achievement_id) then
+    perform internal.invalid('reward_achievement_id', 'must be the id of an achievement');
+  elsif c.reward is not null and jsonb_typeof(c.reward) <> 'object' then
+    perform internal.invalid('reward', 'must be an object');
+  end if;
+  if c.goal_type <> 'event_count' then
+    if challenge_check.sent ->> 'event_name' is not null then
+      perform internal.invalid('event_name', 'goes with goal_type event_count only');
+    end if;
+    c.event_name := null;
+  elsif c.event_name is null
+        -- a legacy challenge may be edited, and stays one until it gets a name
+        and (o.goal_type is distinct from 'event_count' or o.event_name is not null or challenge_check.sent ? 'event_name') then
+    perform internal.invalid('event_name', 'is required for goal_type event_count; to stop a challenge set is_active to false');
+  end if;
+  if o.id is null or c.is_active and c.end_at > internal.now() and not (o.is_active and o.end_at > internal.now()) then
+    perform internal.challenge_limit_check(o.id);
+  end if;
+  return c;
+end $$;
+comment on function internal.challenge_check is
+  'A challenge as it would be, with the rules of event names applied: what the checks of app.challenges cannot say. Refuses 400 VALIDATION_ERROR,
+   409 LIMIT_REACHED (100 living).';
+
+create or replace function internal.challenge_listed(c app.challenges, filter jsonb) returns boolean
+language sql stable as $$
+  select coalesce(internal.challenge_status(challenge_listed.c) = challenge_listed.filter ->> 'status', true)
+$$;
+comment on function internal.challenge_listed is 'Whether a list of challenges shows this one: all, or those of one status.';
+
+create or replace function internal.tg_challenges__plan() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if new.is_active and (tg_op = 'INSERT' or (new.start_at, new.end_at, new.goal_type, new.goal_value, new.event_name, new.is_active, new.team_mode)
+       is distinct from (old.start_at, old.end_at, old.goal_type, old.goal_value, old.event_name, old.is_active, old.team_mode)) then
+    -- what happened in the window before anybody defined it counts too
+    delete from app.challenge_recounts r where r.operation_id = new.id;
+    perform internal.enqueue('challenges__recount', new.id::text, '{}', greatest(new.start_at, internal.now()));
+  end if;
+  if new.is_active and new.recurrence <> 'none' then
+    perform internal.enqueue('challenges__recur', new.id::text, '{}', new.end_at);
+  end if;
+  return null;
+end $$;
+comment on function internal.tg_challenges__plan is 'Queues the count of what a window holds already, and the next turn of what comes again.';
+
+create or replace trigger tg_challenges__plan
+  after insert or update on app.challenges
+  for each row execute function internal.tg_challenges__plan();
+create or replace trigger tg_challenges__audit
+  after insert or update or delete on app.challenges
+  for each row execute function internal.tg_audit('challenges');
+
+create or replace function internal.challenge_recur(challenge_id uuid) returns timestamptz
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  c app.challenges;
+  step interval;
+  turns int := 0;
+begin
+  if internal.caller() <> 'worker' then
+    raise exception 'challenges come again by a worker, not by %', internal.caller();
+  end if;
+  select l.* into c from app.challenges l where l.id = challenge_recur.challenge_id for no key update;
+  if c.id is null or not c.is_active or c.recurrence = 'none' then
+    return null;
+  elsif c.end_at > internal.now() then
+    return c.end_at;
+  end if;
+  step := case c.recurrence when 'daily' then interval '1 day' when 'weekly' then interval '7 days' else interval '1 month' end;
+  -- turns that nobody was there for are left out; months keep their day
+  loop
+    turns := turns + 1;
+    exit when (c.end_at at time zone 'UTC' + turns * step) at time zone 'UTC' > internal.now();
+  end loop;
+  insert into app.challenges (name, description, start_at, end_at, goal_type, goal_value, event_name, reward_xp, reward_achievement_id, reward, segment_id,
+                              recurrence, team_mode, parent_id, is_active)
+  values (c.name, c.description, (c.start_at at time zone 'UTC' + turns * step) at time zone 'UTC', (c.end_at at time zone 'UTC' + turns * step) at time zone 'UTC',
+          c.goal_type, c.goal_value, c.event_name, c.reward_xp, c.reward_achievement_id, c.reward, c.segment_id, c.recurrence, c.team_mode, coalesce(c.parent_id, c.id), true)
+  on conflict on constraint challenges_one_per_turn do nothing;
+  return null;
+end $$;
+comment on function internal.challenge_recur is 'Makes the next turn of a challenge that is over, once; answers when to look again, or null. Locks the challenge.';
+
+create or replace function api.challenge_recur(challenge_id uuid) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, to_json(internal.iso(internal.challenge_recur(challenge_recur.challenge_id))))
+$$;
+comment on function api.challenge_recur is 'For the worker: the next turn of a challenge.';
+
+create or replace function internal.challenge_recount(run_id uuid, challenge_id uuid, batch int) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  challenge app.challenges;
+  run app.challenge_recounts;
+  wanted uuid[];
+  counted uuid[];
+  moved int := 0;
+begin
+  if internal.caller() <> 'worker' then
+    raise exception 'challenges are recounted by a worker, not by %', internal.caller();
+  end if;
+  -- one that is being deleted is waited for, and is counted no more; one that is there stays until this step ends
+  select c.* into challenge from app.challenges c where c.id = challenge_recount.challenge_id for key share;
+  if challenge.id is null then
+    return json_build_object('done', 0, 'changed', 0, 'is_over', true);
+  end if;
+  insert into app.challenge_recounts (operation_id, challenge_id) values (challenge_recount.run_id, challenge.id)
+  on conflict on constraint challenge_recounts_pkey do nothing;
+  select r.* into run from app.challenge_recounts r where r.operation_id = challenge_recount.run_id for update;
+  if not run.is_over then
+    wanted := array(select u.id from app.users u where run.cursor_id is null or u.id > run.cursor_id order by u.id limit challenge_recount.batch);
+    counted := internal.lock_users(array(
+      select v.app_user_id from internal.challenge_values(challenge, wanted) v
+      union
+      select p.app_user_id from app.challenge_participants p where p.challenge_id = challenge.id and p.app_user_id = any (wanted)));
+    if counted is not null then
+      perform set_config('app.is_history', 'true', true);
+      moved := jsonb_array_length(internal.challenges_measure(counted, array(select challenge.id from unnest(counted))));
+    end if;
+    update app.challenge_recounts r
+       set cursor_id = coalesce(wanted[cardinality(wanted)], r.cursor_id), done = r.done + cardinality(wanted),
+           changed = r.changed + moved, is_over = cardinality(wanted) < challenge_recount.batch
+     where r.operation_id = run.operation_id
+    returning r.* into run;
+  end if;
+  return json_build_object('done', run.done, 'changed', run.changed, 'is_over', run.is_over);
+end $$;
+comment on function internal.challenge_recount is
+  'The next users of a recount; is_over for a challenge that was deleted. One transaction: a step that is repeated after a crash continues after the last one.
+   Emits no events. Locks the challenge against its deletion, then users.';
+
+create or replace function api.challenges_recount_step(run_id uuid, challenge_id uuid, batch int) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.challenge_recount(challenges_recount_step.run_id, challenges_recount_step.challenge_id, challenges_recount_step.batch))
+$$;
+comment on function api.challenges_recount_step is 'For the worker: a step of a recount.';
+
+create or replace function internal.segment_used__challenges(segment_id uuid) returns text[]
+language sql stable security definer set search_path = '' as $$
+  select array(select 'challenge ' || c.name from app.challenges c where c.segment_id = segment_used__challenges.segment_id order by c.name, c.id)
+$$;
+comment on function internal.segment_used__challenges is 'The challenges that name a segment.';

@@ -1,0 +1,250 @@
+-- Triggers on the generated tables: rules for the rows of every collection, whichever role writes them.
+
+create or replace function internal.tg_collection_rows__stamp() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  held record;
+  is_kept boolean;
+begin
+  -- later than it was, also within one instant: two versions of a row never look the same, in the milliseconds that callers see and compare
+  new.updated_at := greatest(internal.now(), old.updated_at + interval '1 millisecond');
+  if old.deleted_at is not null and new.deleted_at is null then
+    -- rows deleted while this row was deleted did not check it; the lock waits for a transaction that deletes one now
+    for held in
+      select k.name as col, k.on_delete, target.name as target
+        from app.collection_columns k
+        join app.collections c on c.id = k.collection_id and c.name = tg_table_name
+        join app.collections target on target.id = k.references_collection_id
+       order by k.position
+    loop
+      continue when to_jsonb(new) ->> held.col is null or to_jsonb(new) ->> held.col = new.id::text;
+      execute format('select exists (select from (select t.deleted_at from collections.%I t where t.id = $1 for key share) as kept
+                                      where kept.deleted_at is null)', held.target)
+        into is_kept using (to_jsonb(new) ->> held.col)::uuid;
+      continue when is_kept;
+      if held.on_delete <> 'set_null' then
+        perform internal.fail(409, 'CONFLICT', 'The row of ' || held.target || ' that it refers to is deleted: restore that first.',
+                              json_build_object('column', held.col, 'collection', held.target));
+      end if;
+      new := jsonb_populate_record(new, jsonb_build_object(held.col, null));
+    end loop;
+  end if;
+  if new.deleted_at is not null and old.deleted_at is null then
+    new.deleted_at := internal.now();
+    if exists (select from app.collection_columns r
+                 join app.collections c on c.id = r.references_collection_id
+                where c.name = tg_table_name) then
+      -- a concurrent insert of a row that refers to this one waits, or this waits for it
+      execute format('select from collections.%I r where r.id = $1 for update', tg_table_name) using old.id;
+    end if;
+  end if;
+  return new;
+end $$;
+comment on function internal.tg_collection_rows__stamp is
+  'Before a row changes: sets updated_at, and the time of deleted_at. A row that others may refer to is locked as for a delete. One that comes back
+   refers to live rows again: lets go of what is deleted where the column says set_null, else refuses 409 CONFLICT.';
+
+create or replace function internal.tg_collection_rows__deleted() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  r record;
+  is_held boolean;
+begin
+  for r in
+    select child.name as collection, k.name as col, k.on_delete
+      from app.collection_columns k
+      join app.collections c on c.id = k.references_collection_id and c.name = tg_table_name
+      join app.collections child on child.id = k.collection_id
+     order by k.on_delete desc, child.name, k.name
+  loop
+    if r.on_delete = 'restrict' then
+      execute format('select exists (select from collections.%I r where r.%I = $1 and r.deleted_at is null)', r.collection, r.col)
+        into is_held using new.id;
+      if is_held then
+        perform internal.fail(409, 'CONFLICT', 'Rows of ' || r.collection || ' refer to this row.',
+                              json_build_object('collection', r.collection, 'column', r.col));
+      end if;
+    elsif r.on_delete = 'cascade' then
+      execute format('update collections.%I r set deleted_at = internal.now() where r.%I = $1 and r.deleted_at is null', r.collection, r.col)
+        using new.id;
+    else
+      execute format('update collections.%I r set %2$I = null where r.%2$I = $1 and r.deleted_at is null', r.collection, r.col) using new.id;
+    end if;
+  end loop;
+  return null;
+end $$;
+comment on function internal.tg_collection_rows__deleted is
+  'After a row was marked as deleted: does to the live rows that refer to it what their columns say. Refuses 409 CONFLICT for restrict.';
+
+create or replace function internal.collection_row_may_go(collection text, id uuid) returns boolean
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  r record;
+  is_held boolean;
+begin
+  if internal.developer_id() is null then
+    raise exception 'rows are deleted for good by administrators only';
+  end if;
+  -- this waits for a concurrent insert of a row that refers to this one
+  execute format('select from collections.%I t where t.id = $1 for update', collection_row_may_go.collection) using collection_row_may_go.id;
+  for r in
+    select child.name as collection, k.name as col
+      from app.collection_columns k
+      join app.collections c on c.id = k.references_collection_id and c.name = collection_row_may_go.collection
+      join app.collections child on child.id = k.collection_id
+     where k.on_delete = 'restrict'
+     order by child.name, k.name
+  loop
+    execute format('select exists (select from collections.%I r where r.%I = $1 and r.deleted_at is null and (r.id <> $1 or $2))', r.collection, r.col)
+      into is_held using collection_row_may_go.id, r.collection <> collection_row_may_go.collection;
+    if is_held then
+      perform internal.fail(409, 'CONFLICT', 'Rows of ' || r.collection || ' refer to this row.',
+                            json_build_object('collection', r.collection, 'column', r.col));
+    end if;
+  end loop;
+  return true;
+end $$;
+comment on function internal.collection_row_may_go is
+  'Before an administrator deletes a row for good: true, or refuses 409 CONFLICT for restrict. Locks the row. A user who goes is asked nothing.';
+
+create or replace function internal.collection_row_bytes(r json) returns bigint
+language sql immutable parallel safe as $$
+  select 1 + coalesce(sum(octet_length(to_json(f.key)::text) + octet_length(f.value::text) + 2), 1)
+    from json_each(collection_row_bytes.r) as f (key, value)
+   where json_typeof(f.value) <> 'null' and f.key not in ('id', 'user_id', 'group_id', 'created_at', 'updated_at', 'deleted_at')
+$$;
+comment on function internal.collection_row_bytes is
+  'How long a row is: the bytes of the JSON object of its own columns, those without a value left out. What the server manages does not count, so that
+   no change of it alone can be refused.';
+
+create or replace function internal.tg_collection_rows__size() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  limit_bytes constant int := 1048576;
+  made constant json := row_to_json(new);
+  size bigint;
+begin
+  -- with all its columns it is longer than what counts
+  if octet_length(made::text) <= limit_bytes then
+    return null;
+  end if;
+  size := internal.collection_row_bytes(made);
+  -- one that was too long before may shrink, be deleted, and change hands
+  if size > limit_bytes and (tg_op = 'INSERT' or size > internal.collection_row_bytes(row_to_json(old))) then
+    perform internal.fail(400, 'INVALID_BODY', 'The row would have more than 1 MB.',
+                          json_build_object('reason', 'a row has at most 1 MB', 'limit', limit_bytes, 'size', size));
+  end if;
+  return null;
+end $$;
+comment on function internal.tg_collection_rows__size is
+  'After a row of some length was written, by any role: its JSON has at most 1 MB. Refuses 400 INVALID_BODY. Supplement C1.';
+
+create or replace function internal.collection_reference_refusal(col text, target text) returns void
+language sql volatile
+return internal.fail(400, 'INVALID_BODY', collection_reference_refusal.col || ': must be the id of a row of ' || collection_reference_refusal.target || '.',
+                     json_build_object('column', collection_reference_refusal.col, 'field', collection_reference_refusal.col,
+                                       'reason', 'must be the id of a row of ' || collection_reference_refusal.target));
+comment on function internal.collection_reference_refusal is 'Refuses a reference to a row that is not there, or is deleted: 400 INVALID_BODY.';
+
+create or replace function internal.tg_collection_rows__references() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  r record;
+  is_broken boolean;
+begin
+  for r in
+    select k.name as col, target.name as target
+      from app.collection_columns k
+      join app.collections c on c.id = k.collection_id and c.name = tg_table_name
+      join app.collections target on target.id = k.references_collection_id
+     order by k.position
+  loop
+    -- the lock waits for a transaction that deletes the row, and sees its outcome
+    execute format('select exists (select from inserted i where i.%1$I is not null
+                      and not exists (select from (select t.deleted_at from collections.%2$I t where t.id = i.%1$I for key share) as kept
+                                       where kept.deleted_at is null))', r.col, r.target)
+      into is_broken;
+    if is_broken then
+      perform internal.collection_reference_refusal(r.col, r.target);
+    end if;
+  end loop;
+  return null;
+end $$;
+comment on function internal.tg_collection_rows__references is
+  'After rows came: what they refer to is there and not deleted. Refuses 400 INVALID_BODY. Locks the rows referred to against deletion.';
+
+create or replace function internal.tg_collection_rows__reference_moved() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  r record;
+  before constant jsonb := to_jsonb(old);
+  after constant jsonb := to_jsonb(new);
+  is_kept boolean;
+begin
+  for r in
+    select k.name as col, target.name as target
+      from app.collection_columns k
+      join app.collections c on c.id = k.collection_id and c.name = tg_table_name
+      join app.collections target on target.id = k.references_collection_id
+     order by k.position
+  loop
+    continue when after ->> r.col is null or after ->> r.col = before ->> r.col;
+    execute format('select exists (select from (select t.deleted_at from collections.%I t where t.id = $1 for key share) as kept
+                                    where kept.deleted_at is null)', r.target)
+      into is_kept using (after ->> r.col)::uuid;
+    if not is_kept then
+      perform internal.collection_reference_refusal(r.col, r.target);
+    end if;
+  end loop;
+  return null;
+end $$;
+comment on function internal.tg_collection_rows__reference_moved is 'As tg_collection_rows__references, for a row whose reference changed.';
+
+create or replace function internal.collection_group_refusal() returns void
+language sql volatile
+return internal.fail(400, 'GROUP_NOT_PRIVATE', 'Only a private group may own rows.');
+comment on function internal.collection_group_refusal is 'Refuses 400 GROUP_NOT_PRIVATE.';
+
+create or replace function internal.tg_collection_rows__group_is_private() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  -- the lock waits for a transaction that makes the group public, and sees its outcome
+  if exists (select from (select g.is_public from app.groups g
+                           where g.id in (select i.group_id from inserted i) order by g.id for key share) as owning
+              where owning.is_public) then
+    perform internal.collection_group_refusal();
+  end if;
+  return null;
+end $$;
+comment on function internal.tg_collection_rows__group_is_private is 'After rows came: their groups are private. Refuses 400 GROUP_NOT_PRIVATE.';
+
+create or replace function internal.tg_collection_rows__group_moved() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if exists (select from (select g.is_public from app.groups g where g.id = new.group_id for key share) as owning where owning.is_public) then
+    perform internal.collection_group_refusal();
+  end if;
+  return null;
+end $$;
+comment on function internal.tg_collection_rows__group_moved is 'As tg_collection_rows__group_is_private, for a row that a DBA gives to another group.';
+
+create or replace function internal.tg_groups__own_rows() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  collection text;
+  owns boolean;
+begin
+  for collection in select c.name from app.collections c where c.owner_scope = 'group' order by c.name loop
+    execute format('select exists (select from collections.%I r where r.group_id = $1)', collection) into owns using new.id;
+    if owns then
+      perform internal.fail(409, 'GROUP_OWNS_ROWS', 'A group that owns rows stays private.', json_build_object('collection', collection));
+    end if;
+  end loop;
+  return null;
+end $$;
+comment on function internal.tg_groups__own_rows is 'After a group became public: it owns no rows. Refuses 409 GROUP_OWNS_ROWS.';
+
+create or replace trigger tg_groups__own_rows
+  after update of is_public on app.groups
+  for each row when (new.is_public and not old.is_public)
+  execute function internal.tg_groups__own_rows();

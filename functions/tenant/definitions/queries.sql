@@ -1,0 +1,40 @@
+-- Definitions as administrators read them: one by its id or key, and pages.
+create or replace function internal.definition_find(shape anyelement, id_or_key text) returns anyelement
+language plpgsql stable as $$
+declare
+  found_one shape%type;
+begin
+  execute format('select f.* from %s($1) f', internal.definition_compiled(internal.definition_of(definition_find.shape), 'find'))
+     into found_one
+    using definition_find.id_or_key;
+  return found_one;
+end $$;
+comment on function internal.definition_find is
+  'A definition by its id, when the value looks like a uuid, else by its key, as its declaration says; or as internal.<kind>_find finds it.
+   Refuses 404 with the not_found_code of its declaration.';
+
+create or replace function api.definition_list(kind text, page_offset bigint default 0, page_limit bigint default 50, filter jsonb default '{}')
+returns api.reply
+language plpgsql stable as $$
+declare
+  answer api.reply;
+begin
+  execute format('select r.* from %s($1, $2, $3) r', internal.definition_compiled(internal.definition_of(definition_list.kind), 'page'))
+     into answer
+    using definition_list.filter, definition_list.page_offset, definition_list.page_limit;
+  return answer;
+end $$;
+comment on function api.definition_list is 'A page of the definitions of a kind.';
+
+create or replace function api.definition_get(kind text, id_or_key text) returns api.reply
+language plpgsql stable as $$
+declare
+  d constant internal.definitions := internal.definition_of(definition_get.kind);
+  made json;
+begin
+  execute format('select %s(%s($1))', internal.definition_compiled(d, 'json'), internal.definition_compiled(d, 'find'))
+     into made
+    using definition_get.id_or_key;
+  return internal.reply(200, made);
+end $$;
+comment on function api.definition_get is 'A definition. Refuses 404 NOT_FOUND, or the not_found_code of the kind.';

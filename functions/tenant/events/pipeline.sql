@@ -1,0 +1,229 @@
+-- The event pipeline: each event is a row of app.engagement_events. An area processes events in a hook, a statement-level trigger named
+-- tg_engagement_events__NN_<area>, where NN orders the triggers:
+-- 10 counters, 15 app_sessions, 20 streaks, 30 xp, 40 challenges, 50 achievements, 60 leaderboards, 80 referrals, 80 segments, 85 flags,
+-- 90 webhooks (fan-out to subscriptions).
+
+-- In the order in which events reach them: a function that goes has its trigger dropped and the policies of the area made anew, which locks these
+-- tables one by one, and requests would meet that in a circle.
+lock table app.event_definitions, app.event_ids, app.engagement_events, app.user_event_counters in access exclusive mode;
+
+create or replace function internal.make_event_partition(month date) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  first constant timestamptz := date_trunc('month', make_event_partition.month)::timestamp at time zone 'UTC';
+  next constant timestamptz := (date_trunc('month', make_event_partition.month) + interval '1 month') at time zone 'UTC';
+  partition constant text := 'engagement_events_' || to_char(make_event_partition.month, 'YYYYMM');
+begin
+  if to_regclass('app.' || partition) is not null then
+    return;
+  end if;
+  -- given up before Postgres looks for deadlocks (after a second), so that no request is ever the one that is broken off
+  perform set_config('lock_timeout', '500ms', true);
+  lock table app.users in share row exclusive mode;
+  lock table app.engagement_events_default in access exclusive mode;
+  -- another may have made it while this one waited
+  if to_regclass('app.' || partition) is not null then
+    return;
+  end if;
+  execute format('create table app.%I (like app.engagement_events including all)', partition);
+  execute format('alter table app.%I enable row level security', partition);
+  execute format('with moved as (delete from app.engagement_events_default e where e.received_at >= $1 and e.received_at < $2 returning e.*)
+                  insert into app.%I select m.* from moved m', partition) using first, next;
+  execute format('alter table app.engagement_events attach partition app.%I for values from (%L) to (%L)', partition, first, next);
+end $$;
+comment on function internal.make_event_partition is
+  'Makes the partition of a month of receipt, and moves into it what came before it was made. Locks users against writers for a moment.';
+
+create or replace function api.events_maintain() returns api.reply
+language plpgsql volatile as $$
+begin
+  for months in 0..2 loop
+    perform internal.make_event_partition(((internal.now() at time zone 'UTC') + make_interval(months => months))::date);
+  end loop;
+  perform internal.events_purge_replays();
+  return internal.reply(200, 'true');
+end $$;
+comment on function api.events_maintain is 'Daily, and when a tenant is made: partitions for this month and the next two; replays of long ago are forgotten.';
+
+create or replace function internal.events_purge_replays() returns void
+language sql volatile security definer set search_path = '' as $$
+  delete from app.event_replays r where r.created_at < internal.now() - interval '90 days'
+$$;
+comment on function internal.events_purge_replays is 'Forgets replays when their operations are.';
+
+create or replace function internal.collect_effects() returns void
+language sql volatile as $$
+  select set_config('app.collects_effects', 'true', true)
+$$;
+comment on function internal.collect_effects is 'Effects of this transaction are noted from here on: its answer shows them.';
+
+create or replace function internal.collects_effects() returns boolean
+language sql stable as $$
+  select coalesce(current_setting('app.collects_effects', true), '') = 'true'
+$$;
+comment on function internal.collects_effects is
+  'Whether the answer of this transaction shows effects. Jobs, and batches that did not ask for them, need not work out what nobody reads.';
+
+create or replace function internal.add_effect(part text, effect json) returns void
+language sql volatile as $$
+  select set_config('app.effects',
+                    concat_ws(e'\n', nullif(current_setting('app.effects', true), ''),
+                              json_build_object('part', add_effect.part, 'effect', add_effect.effect)::text), true)
+   where internal.collects_effects()
+$$;
+comment on function internal.add_effect is
+  'Tells the app what an event moved: part is streaks, xp, achievements, ..., effect one entry of it with app_user_id. An event that changes nothing has no entry.';
+
+create or replace function internal.add_effects(part text, effects json[]) returns void
+language sql volatile as $$
+  select set_config('app.effects',
+                    concat_ws(e'\n', nullif(current_setting('app.effects', true), ''),
+                              string_agg(json_build_object('part', add_effects.part, 'effect', e.effect)::text, e'\n' order by e.n)), true)
+    from unnest(add_effects.effects) with ordinality as e (effect, n)
+   where internal.collects_effects()
+$$;
+comment on function internal.add_effects is 'Many effects of one part at once, in their order.';
+
+create or replace function internal.effects_json(app_user_id uuid default null) returns json
+language plpgsql stable as $$
+begin
+  -- most events move nothing
+  if coalesce(current_setting('app.effects', true), '') = '' then
+    return '{}';
+  end if;
+  -- a later effect on the same thing replaces the earlier: the last word of the transaction is shown
+  return (
+    with noted as (
+      select line.n, line.text::jsonb ->> 'part' as part, line.text::jsonb -> 'effect' as effect
+        from string_to_table(current_setting('app.effects', true), e'\n') with ordinality as line (text, n)
+    ), latest as (
+      select distinct on (n.part, n.effect -> 'app_user_id', coalesce(n.effect ->> 'key', n.effect ->> 'id', n.effect ->> 'code'))
+             n.n, n.part, n.effect
+        from noted n
+       where effects_json.app_user_id is null or n.effect ->> 'app_user_id' = effects_json.app_user_id::text
+       order by n.part, n.effect -> 'app_user_id', coalesce(n.effect ->> 'key', n.effect ->> 'id', n.effect ->> 'code'), n.n desc
+    ), parts as (
+      select l.part,
+             json_agg(case when effects_json.app_user_id is null then l.effect else l.effect - 'app_user_id' end order by l.n) as entries,
+             -- xp and league of one user are single objects, the other parts lists
+             (array_agg(l.effect - 'app_user_id' order by l.n desc))[1] as single
+        from latest l
+       group by l.part
+    )
+    select coalesce(json_object_agg(p.part, case when p.part in ('xp', 'league') and effects_json.app_user_id is not null then p.single::json else p.entries end), '{}')
+      from parts p);
+end $$;
+comment on function internal.effects_json is
+  'The effects noted in this transaction: of one user without app_user_id in the entries, or of all with it.';
+
+create or replace function internal.event_json(event app.engagement_events) returns json
+language sql stable as $$
+  select json_build_object(
+    'id', (event_json.event).id, 'app_user_id', (event_json.event).app_user_id, 'event_name', (event_json.event).event_name,
+    'properties', (event_json.event).properties, 'occurred_at', internal.iso((event_json.event).occurred_at),
+    'source', (event_json.event).source, 'session_id', (event_json.event).session_id)
+$$;
+comment on function internal.event_json is 'An event as every answer shows it.';
+
+create or replace function internal.is_history() returns boolean
+language sql stable as $$
+  select coalesce(current_setting('app.is_history', true), '') = 'true'
+$$;
+comment on function internal.is_history is 'Whether this transaction imports history: what its events cause is history too, and is not sent to anybody.';
+
+create or replace function internal.emit_many(app_user_ids uuid[], event_names text[], properties jsonb[], occurred_at timestamptz[] default null,
+                                              is_historical boolean default null)
+returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if emit_many.app_user_ids is null then
+    return;
+  end if;
+  -- in one statement: its hooks run once for all, and take users in their order
+  insert into app.engagement_events (id, app_user_id, event_name, properties, occurred_at, received_at, source, is_historical)
+  select internal.new_id(), e.app_user_id, e.event_name, coalesce(e.properties, '{}'), coalesce(e.occurred_at, internal.now()), internal.now(),
+         'system', coalesce(emit_many.is_historical, internal.is_history())
+    from unnest(emit_many.app_user_ids, emit_many.event_names, emit_many.properties, emit_many.occurred_at) with ordinality
+           as e (app_user_id, event_name, properties, occurred_at, n)
+   order by e.app_user_id, e.occurred_at, e.n;
+end $$;
+comment on function internal.emit_many is
+  'System events, svc.<area>.<verb>, in the transaction of their causes: they move what any event moves, all of them in one run of the hooks.
+   The lists go together; occurred_at is now unless it is given. The users must be locked. Granted to nobody.';
+
+create or replace function internal.emit(app_user_id uuid, event_name text, properties jsonb default '{}') returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  at constant timestamptz := internal.now();
+begin
+  insert into app.engagement_events (id, app_user_id, event_name, properties, occurred_at, received_at, source, is_historical)
+  values (internal.new_id(), emit.app_user_id, emit.event_name, coalesce(emit.properties, '{}'), at, at, 'system', internal.is_history());
+end $$;
+comment on function internal.emit is
+  'One system event. For many, internal.emit_many: each call runs the whole pipeline. Granted to nobody.';
+
+create or replace function internal.lock_users(app_user_ids uuid[]) returns uuid[]
+language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
+declare
+  known uuid[];
+begin
+  select array_agg(u.id) into known
+    from (select l.id
+            from app.users l
+           where l.id = any (lock_users.app_user_ids)
+           order by l.id
+             for no key update) u;
+  return known;
+end $$;
+comment on function internal.lock_users is
+  'Locks users, in the one order that everybody keeps, and answers those that exist, or null. Whatever moves rows of users, several or one, begins
+   here: so two such transactions wait for each other here and nowhere else. Granted to nobody.';
+
+create or replace function internal.event_hooks_may_run() returns boolean
+language sql stable as $$
+  -- an event may cause events that cause events: five rounds, then the rest is recorded and moves nothing
+  select pg_trigger_depth() <= 5
+$$;
+comment on function internal.event_hooks_may_run is 'What a hook of the pipeline asks first, so that a loop of causes ends.';
+
+create or replace function internal.on_events__10_counters(events app.engagement_events[]) returns void
+language plpgsql volatile as $$
+begin
+  -- sorted: two writers that share counters wait for each other, and never in a circle
+  insert into app.user_event_counters as counter (app_user_id, event_name, day, count)
+  select i.app_user_id, i.event_name, (i.occurred_at at time zone 'UTC')::date, count(*)
+    from unnest(on_events__10_counters.events) i
+   group by 1, 2, 3
+   order by 1, 2, 3
+  on conflict (app_user_id, event_name, day) do update set count = counter.count + excluded.count;
+end $$;
+comment on function internal.on_events__10_counters is 'Counts events by user, name and UTC day.';
+
+create or replace function internal.on_event__10_counters(event app.engagement_events) returns void
+language plpgsql volatile as $$
+begin
+  insert into app.user_event_counters as counter (app_user_id, event_name, day, count)
+  values ((on_event__10_counters.event).app_user_id, (on_event__10_counters.event).event_name,
+          ((on_event__10_counters.event).occurred_at at time zone 'UTC')::date, 1)
+  on conflict (app_user_id, event_name, day) do update set count = counter.count + 1;
+end $$;
+comment on function internal.on_event__10_counters is 'Counts one event.';
+
+create or replace function internal.tg_users__events() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  delete from app.engagement_events e where e.app_user_id = old.id;
+  return null;
+end $$;
+comment on function internal.tg_users__events is
+  'A user''s events go with them, whoever deletes them. A foreign key would do it too, but also look for the user at each event.';
+
+create or replace trigger tg_users__events
+  after delete on app.users
+  for each row execute function internal.tg_users__events();
+
+create or replace function internal.purge__events() returns void
+language sql volatile as $$
+  delete from app.event_ids i where i.received_at < internal.now() - interval '90 days'
+$$;
+comment on function internal.purge__events is 'Daily: ids that clients chose, 90 days after their events.';

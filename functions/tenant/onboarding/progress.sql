@@ -1,0 +1,204 @@
+-- A user's progress through a flow. Only definer functions write it, for the caller alone; the user is locked first, as
+-- everywhere, so concurrent requests are serialised.
+create or replace function internal.onboarding_progress_json(progress app.onboarding_progress) returns json
+language sql stable as $$
+  select json_build_object(
+    'app_user_id', (onboarding_progress_json.progress).app_user_id, 'flow_id', (onboarding_progress_json.progress).flow_id,
+    'current_step', (onboarding_progress_json.progress).current_step,
+    'completed_steps', (onboarding_progress_json.progress).completed_steps, 'answers', (onboarding_progress_json.progress).answers,
+    'status', (onboarding_progress_json.progress).status, 'started_at', internal.iso((onboarding_progress_json.progress).started_at),
+    'completed_at', internal.iso((onboarding_progress_json.progress).completed_at),
+    'updated_at', internal.iso((onboarding_progress_json.progress).updated_at))
+$$;
+comment on function internal.onboarding_progress_json is 'A user''s progress as every answer shows it.';
+
+create or replace function internal.onboarding_next(steps jsonb, after text, done text[], app_user_id uuid) returns text
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  -- the place of a step that is still in the flow; steps may have changed since
+  place constant bigint := (select s.n from jsonb_array_elements(onboarding_next.steps) with ordinality as s (value, n)
+                             where s.value ->> 'id' = onboarding_next.after);
+  step record;
+begin
+  for step in
+    select s.value ->> 'id' as id, (s.value ->> 'segment_id')::uuid as segment_id
+      from jsonb_array_elements(onboarding_next.steps) with ordinality as s (value, n)
+     where case when place is null then not s.value ->> 'id' = any (onboarding_next.done) else s.n > place end
+     order by s.n
+  loop
+    if step.segment_id is null or internal.segment_member(step.segment_id, onboarding_next.app_user_id) then
+      return step.id;
+    end if;
+  end loop;
+  return null;
+end $$;
+comment on function internal.onboarding_next is
+  'The step after this one that is for the user, or null; the first that they have not done, where this one is null or no longer in the flow.
+   Granted to nobody.';
+
+create or replace function internal.onboarding_user_lock(code text) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.caller() not in ('user', 'server_key_user') then
+    raise exception 'users go through flows themselves, not %', internal.caller();
+  end if;
+  if internal.lock_users(array[internal.user_id()]) is null then
+    perform internal.fail(404, onboarding_user_lock.code, 'There is no such user.');
+  end if;
+end $$;
+comment on function internal.onboarding_user_lock is 'Locks the caller, or refuses 404 with this code: they were deleted meanwhile. Granted to nobody.';
+
+create or replace function internal.onboarding_mine(flow_id uuid, code text) returns app.onboarding_progress
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  progress app.onboarding_progress;
+begin
+  perform internal.onboarding_user_lock(onboarding_mine.code);
+  -- with the flow it goes, too: who deletes that waits for us, or we find nothing
+  select p.* into progress
+    from app.onboarding_progress p
+   where (p.app_user_id, p.flow_id) = (internal.user_id(), onboarding_mine.flow_id)
+     for no key update;
+  if not found then
+    perform internal.fail(404, onboarding_mine.code, 'This flow has not been started.');
+  end if;
+  return progress;
+end $$;
+comment on function internal.onboarding_mine is
+  'The caller''s progress, locked, after its user; where there is none, 404 with this code. Granted to nobody.';
+
+create or replace function internal.onboarding_notify(progress app.onboarding_progress, event text, properties jsonb) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  update app.onboarding_progress p
+     set told = p.told || onboarding_notify.event
+   where (p.app_user_id, p.flow_id) = ((onboarding_notify.progress).app_user_id, (onboarding_notify.progress).flow_id)
+     and not onboarding_notify.event = any (p.told);
+  if found then
+    perform internal.emit((onboarding_notify.progress).app_user_id, 'svc.onboarding.' || onboarding_notify.event,
+                          jsonb_build_object('flow_id', (onboarding_notify.progress).flow_id) || onboarding_notify.properties);
+  end if;
+end $$;
+comment on function internal.onboarding_notify is
+  'Emits svc.onboarding.started, completed or skipped, each once for a user and a flow: who goes through it again earns nothing again. Granted to nobody.';
+
+create or replace function internal.onboarding_start(flow_id uuid) returns app.onboarding_progress
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  me constant uuid := internal.user_id();
+  flow app.onboarding_flows;
+  progress app.onboarding_progress;
+begin
+  perform internal.onboarding_user_lock('NOT_FOUND');
+  -- held, so that it is not deleted between here and the row
+  select f.* into flow from app.onboarding_flows f where f.id = onboarding_start.flow_id and f.is_active for key share;
+  perform internal.check_found(found, 'flow');
+  insert into app.onboarding_progress as p (app_user_id, flow_id, current_step, status)
+  values (me, flow.id, internal.onboarding_next(flow.steps, null, '{}', me), 'in_progress')
+  on conflict on constraint onboarding_progress_pkey do update
+     set current_step = excluded.current_step, completed_steps = '{}', answers = '{}', status = 'in_progress',
+         started_at = excluded.started_at, completed_at = null, updated_at = internal.now()
+  returning p.* into progress;
+  perform internal.onboarding_notify(progress, 'started', jsonb_build_object('flow_name', flow.name));
+  return progress;
+end $$;
+comment on function internal.onboarding_start is 'Puts the caller at the first step that is for them, also when they were elsewhere. Refuses 404 NOT_FOUND. Emits svc.onboarding.started, the first time.';
+
+create or replace function internal.onboarding_finish(flow_id uuid, status text) returns app.onboarding_progress
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  progress app.onboarding_progress := internal.onboarding_mine(onboarding_finish.flow_id, 'UPDATE_FAILED');
+begin
+  if progress.status = onboarding_finish.status then
+    return progress;
+  end if;
+  update app.onboarding_progress p
+     set status = onboarding_finish.status, completed_at = internal.now(), updated_at = internal.now()
+   where (p.app_user_id, p.flow_id) = (progress.app_user_id, progress.flow_id)
+  returning p.* into progress;
+  perform internal.onboarding_notify(progress, progress.status, jsonb_build_object('completed_steps', to_jsonb(progress.completed_steps)));
+  return progress;
+end $$;
+comment on function internal.onboarding_finish is
+  'Makes the caller''s progress completed or skipped, whatever it was; what is so already stays as it is. Refuses 404 UPDATE_FAILED before the start.
+   Emits svc.onboarding.completed or skipped, each the first time.';
+
+create or replace function internal.onboarding_advance(flow_id uuid, step_id text, answers json) returns app.onboarding_progress
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  progress app.onboarding_progress := internal.onboarding_mine(onboarding_advance.flow_id, 'NOT_FOUND');
+  next_step text;
+begin
+  -- a second tap on the same step, or one that comes after the end
+  if progress.status <> 'in_progress' or onboarding_advance.step_id <> coalesce(progress.current_step, '') then
+    return progress;
+  end if;
+  if json_typeof(onboarding_advance.answers) <> 'null' then
+    if not internal.is_storable_json(onboarding_advance.answers) then
+      perform internal.invalid('answers', 'holds a character or a number that cannot be stored, or nests too deeply', 'INVALID_INPUT');
+    elsif internal.json_size(onboarding_advance.answers::text) > 32768 then
+      perform internal.invalid('answers', 'must have at most 32 KB', 'INVALID_INPUT');
+    end if;
+  end if;
+  if progress.current_step is not null then
+    if json_typeof(onboarding_advance.answers) <> 'null' then
+      progress.answers := progress.answers || jsonb_build_object(progress.current_step, onboarding_advance.answers::jsonb);
+    end if;
+    progress.completed_steps := array_remove(progress.completed_steps, progress.current_step) || progress.current_step;
+  end if;
+  select internal.onboarding_next(f.steps, progress.current_step, progress.completed_steps, progress.app_user_id) into next_step
+    from app.onboarding_flows f
+   where f.id = progress.flow_id;
+  update app.onboarding_progress p
+     set current_step = next_step, completed_steps = progress.completed_steps, answers = progress.answers, updated_at = internal.now(),
+         status = case when next_step is null then 'completed' else 'in_progress' end,
+         completed_at = case when next_step is null then internal.now() end
+   where (p.app_user_id, p.flow_id) = (progress.app_user_id, progress.flow_id)
+  returning p.* into progress;
+  if next_step is null then
+    perform internal.onboarding_notify(progress, 'completed', jsonb_build_object('completed_steps', to_jsonb(progress.completed_steps)));
+  end if;
+  return progress;
+end $$;
+comment on function internal.onboarding_advance is
+  'Does the caller''s current step and goes to the next that is for them, or completes the flow. A step_id that is not the current one, and a flow that is
+   over, change nothing. Refuses 404 NOT_FOUND before the start, 400 INVALID_INPUT. Emits svc.onboarding.completed, the first time.';
+
+create or replace function api.onboarding_get() returns api.reply
+language sql stable as $$
+  select internal.reply(200, (
+    select json_build_object('flow', internal.onboarding_flow_json(f), 'progress', (
+             select internal.onboarding_progress_json(p)
+               from app.onboarding_progress p
+              where (p.app_user_id, p.flow_id) = (internal.user_id(), f.id)))
+      from app.onboarding_flows f
+     where f.is_active
+     order by f.created_at desc, f.id desc
+     limit 1))
+$$;
+comment on function api.onboarding_get is 'The newest flow in use with the caller''s progress, null before the start; null when no flow is in use.';
+
+create or replace function api.onboarding_start(flow_id uuid) returns api.reply
+language sql volatile as $$
+  select internal.reply(201, internal.onboarding_progress_json(internal.onboarding_start(onboarding_start.flow_id)))
+$$;
+comment on function api.onboarding_start is 'Starts a flow, or restarts it: 201. Refuses 404 NOT_FOUND. Locks the user.';
+
+create or replace function api.onboarding_advance(flow_id uuid, step_id text default null, answers json default null) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.onboarding_progress_json(internal.onboarding_advance(
+    onboarding_advance.flow_id, onboarding_advance.step_id, onboarding_advance.answers)))
+$$;
+comment on function api.onboarding_advance is 'One step on. Refuses 404 NOT_FOUND before the start, 400 INVALID_INPUT. Locks the user.';
+
+create or replace function api.onboarding_skip(flow_id uuid) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.onboarding_progress_json(internal.onboarding_finish(onboarding_skip.flow_id, 'skipped')))
+$$;
+comment on function api.onboarding_skip is 'Leaves a flow out. Refuses 404 UPDATE_FAILED before the start. Locks the user.';
+
+create or replace function api.onboarding_complete(flow_id uuid) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.onboarding_progress_json(internal.onboarding_finish(onboarding_complete.flow_id, 'completed')))
+$$;
+comment on function api.onboarding_complete is 'Ends a flow. Refuses 404 UPDATE_FAILED before the start. Locks the user.';

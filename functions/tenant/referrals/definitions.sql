@@ -1,0 +1,128 @@
+-- Referral codes and their defaults: checks and changes by administrators.
+comment on constraint referral_codes_code_unique on app.referral_codes is '409 CONFLICT code: A code that reads the same exists.';
+comment on constraint referral_codes_code_form on app.referral_codes is
+  '400 INVALID_INPUT code: must hold letters, digits, underscores, and between them spaces and dashes.';
+comment on constraint referral_codes_lookup_3_to_32 on app.referral_codes is '400 INVALID_INPUT code: must have 3 to 32 characters beside spaces and dashes.';
+comment on constraint referral_codes_reward_referrer_is_object on app.referral_codes is '400 INVALID_INPUT reward_referrer: must be an object.';
+comment on constraint referral_codes_reward_referee_is_object on app.referral_codes is '400 INVALID_INPUT reward_referee: must be an object.';
+comment on constraint referral_codes_max_uses_1_or_more on app.referral_codes is '400 INVALID_INPUT max_uses: must be 1 or more, or null.';
+comment on constraint referral_defaults_share_url_form on app.referral_defaults is
+  '400 VALIDATION_ERROR share_url: must be an https:// address that holds {code}.';
+comment on constraint referral_defaults_qualify_event_form on app.referral_defaults is
+  '400 VALIDATION_ERROR qualify_event: must have 1 to 255 characters, no white space at either end.';
+comment on constraint referral_defaults_days_of_an_event on app.referral_defaults is
+  '400 VALIDATION_ERROR qualify_within_days: goes with a qualify_event only.';
+
+create or replace function internal.referral_lookup(code text) returns text
+language sql immutable parallel safe
+-- people paste codes with whatever a chat made of their spaces and dashes
+return upper(regexp_replace(referral_lookup.code, '[\s\u00ad\u200b-\u200d\u2010-\u2015\u2212\ufeff-]', '', 'g'));
+comment on function internal.referral_lookup is 'What a code is looked up by: without case, spaces and dashes of any kind.';
+
+create or replace function internal.referral_code_new() returns text
+language plpgsql volatile as $$
+declare
+  -- nothing that is read as something else: no I, L, O, 0, 1
+  alphabet constant text := 'ABCDEFGHJKMNPQRSTUVWXYZ23456789';
+  made text;
+begin
+  loop
+    -- 248 is the largest multiple of 31 in a byte: what lies above would make some letters likelier
+    select string_agg(substr(alphabet, picked.value % 31 + 1, 1), '') into made
+      from (select get_byte(b.bytes, i) as value
+              from (select extensions.gen_random_bytes(24) as bytes) b
+             cross join generate_series(0, 23) as i
+             where get_byte(b.bytes, i) < 248
+             limit 8) picked;
+    exit when char_length(made) = 8 and not exists (select from app.referral_codes c where c.lookup = made);
+  end loop;
+  return made;
+end $$;
+comment on function internal.referral_code_new is 'Eight characters of an alphabet of 31, taken by no code yet.';
+
+create or replace function internal.referral_code_json(c app.referral_codes) returns json
+language sql stable as $$
+  select json_build_object(
+    'id', (referral_code_json.c).id, 'code', (referral_code_json.c).code, 'reward_referrer', (referral_code_json.c).reward_referrer,
+    'reward_referee', (referral_code_json.c).reward_referee, 'max_uses', (referral_code_json.c).max_uses, 'uses', (referral_code_json.c).uses,
+    'is_active', (referral_code_json.c).is_active, 'app_user_id', (referral_code_json.c).app_user_id,
+    'created_at', internal.iso((referral_code_json.c).created_at), 'updated_at', internal.iso((referral_code_json.c).updated_at))
+$$;
+comment on function internal.referral_code_json is 'A code as administrators see it.';
+
+create or replace function internal.referral_claimers_lock(code_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.caller() <> 'developer' then
+    raise exception 'codes are deleted by administrators, not by %', internal.caller();
+  end if;
+  perform internal.lock_users(array(
+    select c.claimer_id from app.referral_claims c where c.code_id = referral_claimers_lock.code_id and c.state = 'pending'));
+end $$;
+comment on function internal.referral_claimers_lock is
+  'Locks those whose claims of a code still wait, before the code and the claims: what they do moves these.';
+
+create or replace function internal.referral_code_check(requested app.referral_codes, was app.referral_codes, sent jsonb) returns app.referral_codes
+language plpgsql volatile as $$
+declare
+  made app.referral_codes := referral_code_check.requested;
+begin
+  made.code := coalesce(made.code, internal.referral_code_new());
+  return made;
+end $$;
+comment on function internal.referral_code_check is 'Makes a code up where none is sent.';
+
+create or replace function internal.referral_code_before_delete(doomed app.referral_codes) returns void
+language sql volatile as $$
+  select internal.referral_claimers_lock((referral_code_before_delete.doomed).id)
+$$;
+comment on function internal.referral_code_before_delete is
+  'Locks users whose claims of a code wait, before the code. Claims stay, and what they hold is still given; a user whose code it was gets a new one.';
+
+create or replace function internal.referral_defaults_json(d app.referral_defaults) returns json
+language sql stable as $$
+  select json_build_object(
+    'reward_referrer', (referral_defaults_json.d).reward_referrer, 'reward_referee', (referral_defaults_json.d).reward_referee,
+    'max_uses', (referral_defaults_json.d).max_uses, 'qualify_event', (referral_defaults_json.d).qualify_event,
+    'qualify_within_days', (referral_defaults_json.d).qualify_within_days, 'share_url', (referral_defaults_json.d).share_url,
+    'updated_at', internal.iso((referral_defaults_json.d).updated_at))
+$$;
+comment on function internal.referral_defaults_json is 'The defaults as answers show them.';
+
+create or replace function api.referral_defaults_update(patch json) returns api.reply
+language plpgsql volatile as $$
+declare
+  sent constant json := referral_defaults_update.patch;
+  stored app.referral_defaults;
+begin
+  update app.referral_defaults d
+     set reward_referrer = case when sent -> 'reward_referrer' is null then d.reward_referrer
+                                else (sent -> 'reward_referrer')::jsonb end,
+         reward_referee = case when sent -> 'reward_referee' is null then d.reward_referee
+                               else (sent -> 'reward_referee')::jsonb end,
+         max_uses = case when sent -> 'max_uses' is null then d.max_uses else (sent ->> 'max_uses')::int end,
+         qualify_event = case when sent -> 'qualify_event' is null then d.qualify_event else sent ->> 'qualify_event' end,
+         -- without an event there is nothing to wait for
+         qualify_within_days = case when sent -> 'qualify_within_days' is not null then (sent ->> 'qualify_within_days')::int
+                                    when sent -> 'qualify_event' is not null and sent ->> 'qualify_event' is null then null
+                                    else d.qualify_within_days end,
+         share_url = case when sent -> 'share_url' is null then d.share_url else sent ->> 'share_url' end,
+         updated_at = internal.now()
+   where exists (select from json_object_keys(sent) p
+                  where p in ('reward_referrer', 'reward_referee', 'max_uses', 'qualify_event', 'qualify_within_days', 'share_url'))
+  returning d.* into stored;
+  if stored.id is null then
+    select d.* into stored from app.referral_defaults d;
+  end if;
+  return internal.reply(200, internal.referral_defaults_json(stored));
+end $$;
+comment on function api.referral_defaults_update is
+  'Changes what codes of users are made with from now on, and what rewards of referrers wait for. Refuses 400 VALIDATION_ERROR. Supplement D7.';
+
+create or replace trigger tg_referral_codes__audit
+  after insert or update or delete on app.referral_codes
+  for each row execute function internal.tg_audit('referrals');
+
+create or replace trigger tg_referral_defaults__audit
+  after update on app.referral_defaults
+  for each row execute function internal.tg_audit('referrals');

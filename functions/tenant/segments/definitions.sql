@@ -1,0 +1,203 @@
+-- Segments: definitions, previews and history.
+comment on constraint segments_key_form on app.segments is '400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.';
+comment on constraint segments_key_unique on app.segments is '409 CONFLICT key: A segment with this key exists.';
+comment on constraint segments_name_1_to_200 on app.segments is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
+comment on constraint segments_description_at_most_2000 on app.segments is '400 VALIDATION_ERROR description: must have at most 2000 characters.';
+comment on constraint segments_kind_known on app.segments is '400 VALIDATION_ERROR kind: must be dynamic or static.';
+comment on constraint segments_rules_when_dynamic on app.segments is
+  '400 VALIDATION_ERROR rules: are required of a dynamic segment, and must be left out of a static one.';
+
+create or replace function internal.segment_json(s app.segments) returns json
+language sql stable as $$
+  select json_build_object(
+    'id', (segment_json.s).id, 'key', (segment_json.s).key, 'name', (segment_json.s).name, 'description', (segment_json.s).description,
+    'kind', (segment_json.s).kind, 'rules', (segment_json.s).rules, 'member_count', coalesce(t.member_count, 0),
+    'last_evaluated_at', internal.iso(t.last_evaluated_at), 'is_active', (segment_json.s).is_active,
+    'created_at', internal.iso((segment_json.s).created_at), 'updated_at', internal.iso((segment_json.s).updated_at))
+    from (select) nothing
+    left join app.segment_states t on t.segment_id = (segment_json.s).id
+$$;
+comment on function internal.segment_json is 'A segment as every answer shows it; its members as they were last counted.';
+
+create or replace function internal.segment_rules(rules json) returns jsonb
+language plpgsql volatile as $$
+begin
+  if json_typeof(segment_rules.rules) is null or json_typeof(segment_rules.rules) = 'null' then
+    return null;
+  elsif not internal.is_storable_json(segment_rules.rules) then
+    perform internal.invalid('rules', 'holds a character or a number that cannot be stored, or nests too deeply');
+  elsif internal.json_size(segment_rules.rules::text) > 65536 then
+    perform internal.invalid('rules', 'must have at most 64 KB');
+  end if;
+  return segment_rules.rules::jsonb;
+end $$;
+comment on function internal.segment_rules is 'Rules as they are stored, not yet compiled. Refuses 400 VALIDATION_ERROR.';
+
+create or replace function api.segment_create(key text, name text, kind text default 'dynamic', description text default null, rules json default null,
+                                              is_active boolean default true)
+returns api.reply
+language plpgsql volatile as $$
+declare
+  made app.segments;
+begin
+  -- the lock of the compilation, taken before the count, so that two at once cannot pass the limit together
+  perform internal.advisory_lock('segments');
+  perform internal.definition_limit_check(null::app.segments);
+  insert into app.segments as s (key, name, kind, description, rules, is_active)
+  values (segment_create.key, segment_create.name, segment_create.kind, segment_create.description,
+          internal.segment_rules(segment_create.rules), segment_create.is_active)
+  returning s.* into made;
+  return internal.reply(201, internal.segment_json(made));
+end $$;
+comment on function api.segment_create is
+  'A new segment, 201. Refuses 400 VALIDATION_ERROR, 409 CONFLICT (the key is taken), LIMIT_REACHED (200). Supplement B9.';
+
+create or replace function api.segment_update(id_or_key text, patch json) returns api.reply
+language plpgsql volatile as $$
+declare
+  segment app.segments := internal.definition_find(null::app.segments, segment_update.id_or_key);
+  field text;
+begin
+  select p.key into field
+    from json_each_text(segment_update.patch) p
+   where p.key in ('name', 'is_active') and p.value is null;
+  if found then
+    perform internal.invalid(field, 'must not be null');
+  end if;
+  perform internal.advisory_lock('segments');
+  if segment_update.patch -> 'rules' is not null or segment_update.patch -> 'is_active' is not null then
+    update app.segments s
+       set rules = case when segment_update.patch -> 'rules' is null then s.rules else internal.segment_rules(segment_update.patch -> 'rules') end,
+           is_active = coalesce((segment_update.patch ->> 'is_active')::boolean, s.is_active), updated_at = internal.now()
+     where s.id = segment.id;
+  end if;
+  update app.segments s
+     set name = coalesce(segment_update.patch ->> 'name', s.name),
+         description = case when segment_update.patch -> 'description' is null then s.description else segment_update.patch ->> 'description' end,
+         updated_at = internal.now()
+   where s.id = segment.id
+     and (segment_update.patch -> 'name' is not null or segment_update.patch -> 'description' is not null);
+  return api.definition_get('segment', segment.id::text);
+end $$;
+comment on function api.segment_update is
+  'Changes name, description, rules, is_active. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, SEGMENT_CYCLE. Changes of segments come one after the other.';
+
+create or replace function internal.segment_used_by(segment_id uuid) returns text[]
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  area text;
+  places text[];
+  found_places text[] := '{}';
+begin
+  for area in
+    select p.proname from pg_catalog.pg_proc p
+     where p.pronamespace = 'internal'::regnamespace and p.proname like 'segment\_used\_\_%'
+     order by p.proname
+  loop
+    execute format('select internal.%I($1)', area) into places using segment_used_by.segment_id;
+    found_places := found_places || places;
+  end loop;
+  return found_places;
+end $$;
+comment on function internal.segment_used_by is
+  'What names a segment, as "<area> <key>": what each area answers in internal.segment_used__<area>(segment_id uuid) returns text[].';
+
+create or replace function internal.segment_used__segments(segment_id uuid) returns text[]
+language sql stable security definer set search_path = '' as $$
+  select array(select 'segment ' || s.key
+                 from app.segment_states t join app.segments s on s.id = t.segment_id
+                where segment_used__segments.segment_id = any (t.uses)
+                order by s.key)
+$$;
+comment on function internal.segment_used__segments is 'The segments whose rules name a segment.';
+
+create or replace function internal.segment_before_delete(doomed app.segments) returns void
+language plpgsql volatile as $$
+declare
+  used_by text[];
+begin
+  perform internal.advisory_lock('segments');
+  -- a transaction that is storing this id holds the row until it ends
+  perform from app.segments s where s.id = (segment_before_delete.doomed).id for update;
+  used_by := internal.segment_used_by((segment_before_delete.doomed).id);
+  if cardinality(used_by) > 0 then
+    perform internal.fail(409, 'SEGMENT_IN_USE', 'This segment is still named elsewhere.', json_build_object('used_by', used_by));
+  end if;
+end $$;
+comment on function internal.segment_before_delete is 'Only a segment that nothing names is deleted. Refuses 409 SEGMENT_IN_USE {used_by}. Locks it.';
+
+create or replace function internal.segment_preview(rules jsonb) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  compiled record;
+  query text;
+  plan json;
+  counted bigint;
+  ids uuid[];
+begin
+  if internal.caller() <> 'developer' then
+    raise exception 'segments are previewed by administrators, not by %', internal.caller();
+  end if;
+  select c.condition, c.state into compiled from internal.segment_compile(segment_preview.rules) c;
+  query := 'select u.id from app.users u where ' || compiled.condition;
+  execute 'explain (format json) ' || query into plan using compiled.state -> 'values';
+  begin
+    execute 'select count(*), (array_agg(m.id order by m.id))[1:10] from (' || query || ') m' into counted, ids using compiled.state -> 'values';
+  exception when query_canceled then
+    perform internal.fail(400, 'SEGMENT_TOO_EXPENSIVE', 'These rules take longer than a preview may: narrow them, or ask for less of the past.');
+  end;
+  return json_build_object(
+    'count', counted,
+    'sample', coalesce((select json_agg(internal.segment_user_json(u) order by u.id) from app.users u where u.id = any (ids)), '[]'),
+    'sql', query,
+    'explain', json_build_object('cost', plan -> 0 -> 'Plan' -> 'Total Cost', 'rows', plan -> 0 -> 'Plan' -> 'Plan Rows'));
+end $$;
+comment on function internal.segment_preview is
+  'Whom rules would hold: count, ten of them, the SQL with its parameter as $1, and what the planner thinks. Refuses 400 VALIDATION_ERROR, SEGMENT_TOO_EXPENSIVE.';
+
+create or replace function api.segment_preview(rules json) returns api.reply
+language plpgsql volatile as $$
+begin
+  if json_typeof(segment_preview.rules) is distinct from 'object' then
+    perform internal.invalid('rules', 'must be an object');
+  end if;
+  return internal.reply(200, internal.segment_preview(internal.segment_rules(segment_preview.rules)));
+end $$;
+comment on function api.segment_preview is 'A dry run. Refuses 400 VALIDATION_ERROR, SEGMENT_TOO_EXPENSIVE. Supplement B9.';
+
+create or replace function api.segment_refresh(id_or_key text) returns api.reply
+language plpgsql volatile as $$
+declare
+  segment constant app.segments := internal.definition_find(null::app.segments, segment_refresh.id_or_key);
+begin
+  perform internal.segment_refresh_now(segment.id);
+  return internal.reply(202, json_build_object('segment_id', segment.id, 'status', 'queued'));
+end $$;
+comment on function api.segment_refresh is 'Queues an evaluation: 202. Refuses 404 NOT_FOUND.';
+
+create or replace function internal.segment_refresh_now(segment_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.caller() <> 'developer' then
+    raise exception 'only administrators ask for an evaluation, not %', internal.caller();
+  end if;
+  perform internal.enqueue('segments__refresh');
+  perform internal.audit('segments.refresh', 'segments', segment_refresh_now.segment_id::text, '{}', 202);
+end $$;
+comment on function internal.segment_refresh_now is 'Queues the evaluation of the project''s segments, for an administrator.';
+
+create or replace function api.segment_history(id_or_key text, days int default 30) returns api.reply
+language plpgsql volatile as $$
+declare
+  segment constant app.segments := internal.definition_find(null::app.segments, segment_history.id_or_key);
+begin
+  return internal.reply(200, (
+    select coalesce(json_agg(json_build_object('day', c.day, 'member_count', c.member_count) order by c.day), '[]')
+      from app.segment_counts c
+     where c.segment_id = segment.id and c.day > (internal.now() at time zone 'UTC')::date - segment_history.days));
+end $$;
+comment on function api.segment_history is 'Members by UTC day, oldest first: the last count of each day that had one. Refuses 404 NOT_FOUND.';
+
+create or replace trigger tg_segments__audit
+  after insert or update or delete on app.segments
+  for each row execute function internal.tg_audit('segments');

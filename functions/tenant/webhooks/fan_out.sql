@@ -1,0 +1,124 @@
+-- From events to deliveries: the hook of the event pipeline, and the body that is sent.
+create or replace function internal.uuid5(namespace uuid, name text) returns uuid
+language sql immutable parallel safe as $$
+  -- RFC 9562, version 5; Postgres has no SHA-1 of its own outside extensions, so pgcrypto's is used
+  select encode(
+    set_byte(set_byte(h.digest, 6, (get_byte(h.digest, 6) & 15) | 80), 8, (get_byte(h.digest, 8) & 63) | 128), 'hex')::uuid
+    from (select substring(extensions.digest(uuid_send(uuid5.namespace) || convert_to(uuid5.name, 'UTF8'), 'sha1') from 1 for 16) as digest) h
+$$;
+comment on function internal.uuid5 is 'The name-based UUID of a name within a namespace.';
+
+create or replace function internal.webhook_body(id uuid, type text, project_id text, event json, "user" json) returns text
+language sql stable
+return json_build_object(
+  'id', webhook_body.id, 'type', webhook_body.type, 'api_version', '1.0.0', 'created_at', internal.iso(internal.now()),
+  'project_id', webhook_body.project_id,
+  'data', json_build_object('event', webhook_body.event, 'user', webhook_body."user"))::text;
+comment on function internal.webhook_body is 'What is posted: built once, stored, and the same to the byte ever after. Supplement F4.';
+
+create or replace function internal.webhook_event_json(id uuid, event_name text, properties jsonb, occurred_at timestamptz, source text,
+                                                       session_id uuid)
+returns json
+language sql stable
+return json_build_object(
+  'id', webhook_event_json.id, 'event_name', webhook_event_json.event_name, 'properties', webhook_event_json.properties,
+  'occurred_at', internal.iso(webhook_event_json.occurred_at), 'source', webhook_event_json.source,
+  'session_id', webhook_event_json.session_id);
+comment on function internal.webhook_event_json is 'data.event of a body.';
+
+create or replace function internal.on_events__90_webhooks(events app.engagement_events[]) returns void
+language plpgsql volatile set plan_cache_mode = 'auto' as $$
+declare
+  has_degraded boolean;
+  held uuid[] := '{}';
+  project_id text;
+begin
+  -- most projects watch few names: one look at the names of the batch, then nothing
+  select bool_or(w.status = 'degraded') into has_degraded
+    from app.webhooks w
+   where w.status <> 'disabled' and w.event_name in (select i.event_name from unnest(on_events__90_webhooks.events) i);
+  if has_degraded is null then
+    return;
+  end if;
+  if has_degraded then
+    -- kept degraded until the event is there, or what is held now would miss its release
+    held := array(
+      select w.id from app.webhooks w
+       where w.status = 'degraded' and w.event_name in (select i.event_name from unnest(on_events__90_webhooks.events) i)
+       order by w.id
+         for share);
+  end if;
+  project_id := internal.setting('project_id') #>> '{}';
+  with watching as materialized (
+    -- kept from being deleted until the delivery is there, for its purge to find
+    select w.id, w.event_name, w.secret_id, w.filter, w.include_user
+      from app.webhooks w
+     where w.status <> 'disabled' and w.event_name in (select i.event_name from unnest(on_events__90_webhooks.events) i)
+       for key share
+  ), matching as materialized (
+    select internal.new_id() as id, w.id as webhook_id, w.secret_id, w.include_user, w.id = any (held) as is_held,
+           i.id as event_id, i.app_user_id, i.event_name, i.properties, i.occurred_at, i.source, i.session_id
+      from unnest(on_events__90_webhooks.events) i
+      join watching w on w.event_name = i.event_name
+     where not i.is_historical
+       and (w.filter is null or internal.filter_truth(w.filter, i.properties))
+  ), queued as (
+    insert into app.webhook_deliveries (id, webhook_id, secret_id, event_id, app_user_id, event_name, payload, next_attempt_at, held_until,
+                                        created_at)
+    select m.id, m.webhook_id, m.secret_id, m.event_id, m.app_user_id, m.event_name,
+           internal.webhook_body(
+             m.id, m.event_name, project_id,
+             internal.webhook_event_json(m.event_id, m.event_name, m.properties, m.occurred_at, m.source, m.session_id),
+             case when m.include_user then (
+               select json_build_object('id', u.id, 'external_id', u.external_id, 'email', u.email,
+                                        'display_name', u.display_name, 'properties', u.properties)
+                 from app.users u where u.id = m.app_user_id) end),
+           case when not m.is_held then internal.now() end,
+           case when m.is_held then internal.now() + internal.webhook_hold_interval() end,
+           internal.now()
+      from matching m
+    on conflict on constraint webhook_deliveries_once_per_event do nothing
+    returning id, webhook_id, next_attempt_at
+  )
+  insert into app.outbox (task, key, lane, due_at)
+  select 'webhooks__deliver', q.id::text, 'webhook ' || q.webhook_id, q.next_attempt_at
+    from queued q
+   where q.next_attempt_at is not null;
+  if found then
+    perform internal.wake(internal.now());
+  end if;
+end $$;
+comment on function internal.on_events__90_webhooks is
+  'One delivery, with its body built once, for each subscription that watches an event, and its work in the outbox; those of a degraded
+   one are held. Imported history is not sent. Locks the subscriptions against deletion, degraded ones against their reopening.';
+
+create or replace function internal.event_plan__webhooks() returns table (event_name text, plan uuid[])
+language sql stable as $$
+  select w.event_name, array_agg(w.id order by w.id) from app.webhooks w where w.status <> 'disabled' group by 1
+$$;
+comment on function internal.event_plan__webhooks is 'The subscriptions that watch an event. Granted to nobody.';
+
+create or replace trigger tg_webhooks__event_plans
+  after insert or delete or update of status, event_name on app.webhooks
+  for each statement execute function internal.tg_event_plans();
+
+create or replace function internal.tg_webhook_deliveries__due() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform internal.enqueue('webhooks__deliver', new.id::text, due_at => new.next_attempt_at, lane => 'webhook ' || new.webhook_id);
+  return null;
+end $$;
+comment on function internal.tg_webhook_deliveries__due is 'A delivery that is replayed, or held no more, has work in the outbox again.';
+
+create or replace trigger tg_webhook_deliveries__due
+  after update of status, next_attempt_at on app.webhook_deliveries
+  for each row when (new.next_attempt_at is not null and old.next_attempt_at is null)
+  execute function internal.tg_webhook_deliveries__due();
+
+create or replace function internal.purge__webhooks() returns void
+language sql volatile as $$
+  delete from app.webhook_deliveries d where d.created_at < internal.now() - interval '30 days';
+  -- a day after the last delivery that was queued with it
+  delete from app.webhook_secrets s where s.replaced_at < internal.now() - interval '31 days';
+$$;
+comment on function internal.purge__webhooks is 'Daily: deliveries with their attempts after 30 days, and signing secrets 31 days after they were replaced.';

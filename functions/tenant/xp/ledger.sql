@@ -1,0 +1,347 @@
+-- The ledger of XP, and what depends on it: totals, levels and their rewards, effects, events. All XP is given or taken by
+-- internal.xp_apply, with its users locked; so a total is the sum of its ledger, and a source pays once.
+
+create or replace function internal.xp_level_of(total bigint) returns int
+language sql stable as $$
+  select coalesce((select l.level from app.xp_levels l where l.xp_required <= xp_level_of.total order by l.xp_required desc limit 1), 1)
+$$;
+comment on function internal.xp_level_of is 'The level that a total is enough for, by the table of today.';
+
+create or replace function internal.xp_record(moves internal.xp_move[], is_checked boolean,
+                                              out users uuid[], out amounts bigint[], out totals bigint[], out levels_before int[], out announced int[],
+                                              out levels int[], out sources text[], out clips text[])
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  ceiling constant bigint := 1000000000000000;
+  at constant timestamptz := internal.now();
+begin
+  with wished as materialized (
+    select m.*
+      from unnest(xp_record.moves) with ordinality
+             as m (app_user_id, amount, source, source_id, rule_key, reason, wished, clipped_by, occurred_at, counted_at, n)
+  ), known as materialized (
+    -- one look for each source, however many rules it has
+    select t.app_user_id, t.source, t.source_id, t.rule_key
+      from (select distinct w.app_user_id, w.source, w.source_id from wished w) s
+      join app.xp_transactions t on (t.app_user_id, t.source, t.source_id) = (s.app_user_id, s.source, s.source_id)
+     where xp_record.is_checked
+  ), fresh as (
+    select w.*
+      from wished w
+     where not exists (select from known k
+                        where (k.app_user_id, k.source, k.source_id) = (w.app_user_id, w.source, w.source_id)
+                          and k.rule_key is not distinct from w.rule_key)
+  ), summed as (
+    -- what is taken comes alone, what is given in any number: so bounding the sum bounds each step
+    select f.*, coalesce(t.total, 0) as total,
+           least(ceiling, greatest(0, coalesce(t.total, 0) + (sum(f.amount) over by_user)::bigint)) as after,
+           least(ceiling, greatest(0, coalesce(t.total, 0) + (sum(f.amount) over by_user)::bigint - f.amount)) as before
+      from fresh f
+      left join app.xp_totals t on t.app_user_id = f.app_user_id
+    window by_user as (partition by f.app_user_id order by f.n)
+  ), booked as (
+    insert into app.xp_transactions (app_user_id, amount, total_after, source, source_id, rule_key, reason, wished, clipped_by, occurred_at, counted_at,
+                                     created_at)
+    select s.app_user_id, s.after - s.before, s.after, s.source, s.source_id, s.rule_key, s.reason, s.wished,
+           case when s.after - s.before <> s.amount then 'total' else s.clipped_by end, s.occurred_at, s.counted_at, at
+      from summed s
+     where s.after <> s.before or s.source in ('admin', 'merge')
+     order by s.app_user_id, s.n
+    returning app_user_id, amount, source, rule_key, counted_at, clipped_by
+  ), days as (
+    insert into app.xp_rule_days as d (app_user_id, rule_key, day, amount)
+    select b.app_user_id, b.rule_key, (b.counted_at at time zone 'UTC')::date, sum(b.amount)
+      from booked b
+     where b.rule_key is not null
+     group by 1, 2, 3
+     order by 1, 2, 3
+    on conflict on constraint xp_rule_days_pkey do update set amount = d.amount + excluded.amount
+  ), moved as (
+    select m.app_user_id, m.amount, coalesce(t.total, 0) as total, coalesce(t.highest_level, 1) as level, coalesce(t.announced_level, 1) as announced,
+           m.source, m.clipped_by
+      from (select b.app_user_id, sum(b.amount)::bigint as amount, case when min(b.source) = max(b.source) then min(b.source) end as source,
+                   string_agg(distinct b.clipped_by, ',') filter (where b.clipped_by is not null) as clipped_by
+              from booked b
+             group by b.app_user_id) m
+      left join app.xp_totals t on t.app_user_id = m.app_user_id
+  ), levelled as (
+    -- the table of levels as subselects: a function would be called for each user, three times
+    select m.*, greatest(m.level, before.level, after.level) as level_after, greatest(m.level, before.level) as level_before
+      from moved m
+     cross join lateral (select max(l.level) as level from app.xp_levels l where l.xp_required <= m.total) before
+     cross join lateral (select max(l.level) as level from app.xp_levels l where l.xp_required <= m.total + m.amount) after
+  ), stored as (
+    insert into app.xp_totals as t (app_user_id, total, highest_level, announced_level)
+    select l.app_user_id, l.total + l.amount, l.level_after, l.level_after
+      from levelled l
+     order by l.app_user_id
+    on conflict on constraint xp_totals_pkey do update
+       set total = excluded.total, highest_level = excluded.highest_level, announced_level = greatest(t.announced_level, excluded.announced_level),
+           updated_at = at
+    returning t.app_user_id
+  )
+  select array_agg(l.app_user_id order by l.app_user_id) as users,
+         array_agg(l.amount order by l.app_user_id) as amounts,
+         array_agg(l.total + l.amount order by l.app_user_id) as totals,
+         array_agg(l.level_before order by l.app_user_id) as levels_before,
+         array_agg(l.announced order by l.app_user_id) as announced,
+         array_agg(l.level_after order by l.app_user_id) as levels,
+         array_agg(l.source order by l.app_user_id) as sources,
+         array_agg(l.clipped_by order by l.app_user_id) as clips
+    into users, amounts, totals, levels_before, announced, levels, sources, clips
+    from levelled l
+   where exists (select from stored);
+end $$;
+comment on function internal.xp_record is
+  'Writes moves into the ledger and brings days and totals along, for internal.xp_apply; answers the users whose XP moved, in their order. What a source has
+   paid is left out when is_checked, and else a unique_violation. Granted to nobody.';
+
+create or replace function internal.xp_apply(moves internal.xp_move[], is_of_new_events boolean default false) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  changed record;
+  reached record;
+  noted jsonb;
+begin
+  if not xp_apply.is_of_new_events then
+    changed := internal.xp_record(xp_apply.moves, true);
+  else
+    -- an event's id is new, but for one that a device sends again after its 90 days: only then is the ledger asked first
+    begin
+      changed := internal.xp_record(xp_apply.moves, false);
+    exception when unique_violation then
+      changed := internal.xp_record(xp_apply.moves, true);
+    end;
+  end if;
+  if changed.users is null then
+    return;
+  end if;
+  perform internal.xp_notify(changed.users, changed.amounts, changed.totals, changed.levels_before, changed.levels, changed.clips);
+
+  select array_agg(e.app_user_id order by e.app_user_id, e.n) as users, array_agg(e.event_name order by e.app_user_id, e.n) as names,
+         array_agg(e.properties order by e.app_user_id, e.n) as properties
+    into reached
+    from (select c.app_user_id, 0 as n, 'svc.xp.awarded' as event_name,
+                 jsonb_build_object('amount', c.amount, 'total', c.total, 'level', c.level, 'source', c.source) as properties
+            from unnest(changed.users, changed.amounts, changed.totals, changed.levels, changed.sources) as c (app_user_id, amount, total, level, source)
+           where c.amount > 0
+          union all
+          select c.app_user_id, l.level, 'svc.level.reached', jsonb_build_object('level', l.level, 'name', l.name, 'total', c.total)
+            from unnest(changed.users, changed.totals, changed.announced, changed.levels) as c (app_user_id, total, announced, level)
+            join app.xp_levels l on l.level > c.announced and l.level <= c.level) e;
+  perform internal.emit_many(reached.users, reached.names, reached.properties);
+
+  for reached in
+    select c.app_user_id, l.level, l.reward
+      from unnest(changed.users, changed.announced, changed.levels) as c (app_user_id, announced, level)
+      join app.xp_levels l on l.level > c.announced and l.level <= c.level and l.reward is not null
+     order by c.app_user_id, l.level
+  loop
+    perform internal.grant_reward(reached.app_user_id, reached.reward, 'xp_level', reached.level::text);
+  end loop;
+end $$;
+comment on function internal.xp_apply is
+  'Writes XP to the ledger, each source once, with totals, days and levels; then collects effects, emits events, and rewards new levels.
+   Totals stay within 0 and a million milliards: what is cut is noted. The users must be locked. Granted to nobody.';
+
+create or replace function internal.xp_give_event(event app.engagement_events, at timestamptz, keys text[], amounts bigint[], wished bigint[], clips text[])
+returns void
+language plpgsql volatile as $$
+declare
+  e constant app.engagement_events := xp_give_event.event;
+  moment constant timestamptz := internal.now();
+  given bigint := 0;
+  totals bigint[] := '{}';
+  before record;
+begin
+  select t.total, t.highest_level, t.announced_level,
+         (select min(l.xp_required) from app.xp_levels l where l.level > t.highest_level) as next_level_at
+    into before
+    from app.xp_totals t
+   where t.app_user_id = e.app_user_id;
+  for i in 1 .. cardinality(xp_give_event.amounts) loop
+    given := given + xp_give_event.amounts[i];
+    totals := totals || before.total + given;
+  end loop;
+  -- the first XP, a level, or the ceiling
+  if before.total is null or before.total + given > 1000000000000000 or before.announced_level < before.highest_level
+     or before.next_level_at <= before.total + given then
+    perform internal.xp_apply(array(
+      select (e.app_user_id, w.amount, 'event', e.id::text, w.key, null, w.wished, w.clip, e.occurred_at, xp_give_event.at)::internal.xp_move
+        from unnest(xp_give_event.keys, xp_give_event.amounts, xp_give_event.wished, xp_give_event.clips) as w (key, amount, wished, clip)
+       order by w.key), true);
+    return;
+  end if;
+  begin
+    insert into app.xp_transactions (app_user_id, amount, total_after, source, source_id, rule_key, wished, clipped_by, occurred_at, counted_at, created_at)
+    select e.app_user_id, w.amount, w.total, 'event', e.id::text, w.key, w.wished, w.clip, e.occurred_at, xp_give_event.at, moment
+      from unnest(xp_give_event.keys, xp_give_event.amounts, totals, xp_give_event.wished, xp_give_event.clips) as w (key, amount, total, wished, clip);
+  exception when unique_violation then
+    -- an id that a device sends again after its 90 days
+    perform internal.xp_apply(array(
+      select (e.app_user_id, w.amount, 'event', e.id::text, w.key, null, w.wished, w.clip, e.occurred_at, xp_give_event.at)::internal.xp_move
+        from unnest(xp_give_event.keys, xp_give_event.amounts, xp_give_event.wished, xp_give_event.clips) as w (key, amount, wished, clip)
+       order by w.key));
+    return;
+  end;
+  insert into app.xp_rule_days as d (app_user_id, rule_key, day, amount)
+  select e.app_user_id, w.key, (xp_give_event.at at time zone 'UTC')::date, w.amount
+    from unnest(xp_give_event.keys, xp_give_event.amounts) as w (key, amount)
+  on conflict on constraint xp_rule_days_pkey do update set amount = d.amount + excluded.amount;
+  update app.xp_totals t set total = before.total + given, updated_at = moment where t.app_user_id = e.app_user_id;
+  if internal.collects_effects() then
+    perform internal.xp_notify(array[e.app_user_id], array[given], array[before.total + given], array[before.highest_level], array[before.highest_level],
+                               array[(select string_agg(distinct c.clip, ',') from unnest(xp_give_event.clips) as c (clip) where c.clip is not null)]);
+  end if;
+  perform internal.emit(e.app_user_id, 'svc.xp.awarded', jsonb_build_object(
+    'amount', given, 'total', before.total + given, 'level', before.highest_level, 'source', 'event'));
+end $$;
+comment on function internal.xp_give_event is
+  'Books what rules give for one new event, in the order of their keys, where that is no more than rows of the ledger and a total; what is rarer goes through
+   internal.xp_apply. The user must be locked. Granted to nobody.';
+
+create or replace function internal.xp_notify(app_user_ids uuid[], amounts bigint[], totals bigint[], levels_before int[], levels int[], clips text[])
+returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  -- the sum of this transaction so far: an award may cause another, and the effect shows their sum
+  known constant jsonb := coalesce(nullif(current_setting('app.xp_notified', true), '')::jsonb, '{}');
+  told jsonb;
+begin
+  if not internal.collects_effects() then
+    return;
+  end if;
+  select jsonb_object_agg(c.app_user_id::text, jsonb_build_object(
+           'awarded', coalesce((known -> c.app_user_id::text ->> 'awarded')::bigint, 0) + c.amount,
+           'from', coalesce((known -> c.app_user_id::text ->> 'from')::int, c.level_before),
+           'clipped_by', coalesce(c.clip, known -> c.app_user_id::text ->> 'clipped_by')))
+    into told
+    from unnest(xp_notify.app_user_ids, xp_notify.amounts, xp_notify.levels_before, xp_notify.clips) as c (app_user_id, amount, level_before, clip);
+  perform set_config('app.xp_notified', (known || told)::text, true);
+  perform internal.add_effects('xp', array(
+    select json_strip_nulls(json_build_object(
+             'app_user_id', c.app_user_id, 'awarded', (told -> c.app_user_id::text -> 'awarded'), 'total', c.total, 'level', c.level,
+             'level_up', c.level > (told -> c.app_user_id::text ->> 'from')::int, 'clipped_by', told -> c.app_user_id::text ->> 'clipped_by'))
+      from unnest(xp_notify.app_user_ids, xp_notify.totals, xp_notify.levels) with ordinality as c (app_user_id, total, level, n)
+     order by c.n));
+end $$;
+comment on function internal.xp_notify is 'Collects the XP effect: the sum of this transaction for each user. Granted to nobody.';
+
+create or replace function internal.reward__xp(app_user_id uuid, part jsonb, source_type text, source_id text) returns jsonb
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  is_named constant boolean := reward__xp.source_type in ('achievement', 'challenge', 'league');
+  of_kind constant text := case when is_named then reward__xp.source_type else 'reward' end;
+  of_source constant text := case when is_named then reward__xp.source_id else reward__xp.source_type || ' ' || reward__xp.source_id end;
+  amount numeric;
+  given bigint;
+begin
+  if jsonb_typeof(reward__xp.part) = 'number' then
+    amount := (reward__xp.part #>> '{}')::numeric;
+  end if;
+  if amount is null or amount < 1 or amount > 1000000000 or amount <> floor(amount) then
+    return '{"given": false, "reason": "xp must be a whole number of 1 to 1000000000"}';
+  end if;
+  perform internal.lock_users(array[reward__xp.app_user_id]);
+  perform internal.xp_apply(array[(reward__xp.app_user_id, amount, of_kind, of_source, null, null, amount, null, internal.now(), internal.now())::internal.xp_move]);
+  select t.amount into given
+    from app.xp_transactions t
+   where (t.app_user_id, t.source, t.source_id) = (reward__xp.app_user_id, of_kind, of_source) and t.rule_key is null;
+  return jsonb_build_object('given', coalesce(given, 0));
+end $$;
+comment on function internal.reward__xp is
+  'XP as part of a reward, a whole number. Achievements, challenges and leagues are sources of their own in the ledger. Supplement 0.9. Granted to nobody.';
+
+create or replace function internal.merge__xp(survivor uuid, other uuid) returns int
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  theirs app.xp_totals;
+  twice bigint;
+  over bigint;
+  kept bigint;
+begin
+  select t.* into theirs from app.xp_totals t where t.app_user_id = merge__xp.other;
+  if theirs.app_user_id is null then
+    return 0;
+  end if;
+  -- what both were given by one source counts once
+  select coalesce(sum(case when t.reason = 'merged' and t.amount = 0 then t.wished else t.amount end), 0) into twice
+    from app.xp_transactions t
+   where t.app_user_id = merge__xp.other and t.source in ('achievement', 'challenge', 'league', 'reward')
+     and exists (select from app.xp_transactions mine
+                  where (mine.app_user_id, mine.source, mine.source_id) = (merge__xp.survivor, t.source, t.source_id));
+  -- also in the form of items that were used up since
+  twice := twice + coalesce((
+    select sum((e.effect -> 'xp')::numeric * e.times)
+      from internal.effects_in_both(merge__xp.survivor, merge__xp.other) e
+     where jsonb_typeof(e.effect -> 'xp') = 'number'), 0);
+  -- and together they have no more of a rule than its caps let one user have
+  with days as (
+    select o.rule_key, o.day, o.amount,
+           case when r.max_per_day is null then o.amount
+                else least(o.amount, greatest(0, r.max_per_day - coalesce(m.amount, 0))) end as allowed, r.max_total
+      from app.xp_rule_days o
+      join app.xp_rules r on r.key = o.rule_key
+      left join app.xp_rule_days m on (m.app_user_id, m.rule_key, m.day) = (merge__xp.survivor, o.rule_key, o.day)
+     where o.app_user_id = merge__xp.other
+  ), rules as (
+    select d.rule_key, sum(d.amount) as amount,
+           case when d.max_total is null then sum(d.allowed)
+                else least(sum(d.allowed), greatest(0, d.max_total - coalesce((
+                       select sum(m.amount) from app.xp_rule_days m where (m.app_user_id, m.rule_key) = (merge__xp.survivor, d.rule_key)), 0))) end as allowed
+      from days d
+     group by d.rule_key, d.max_total
+  )
+  select coalesce(sum(r.amount - r.allowed), 0) into over from rules r;
+  kept := greatest(0, theirs.total - twice - over);
+  insert into app.xp_rule_days as mine (app_user_id, rule_key, day, amount)
+  select merge__xp.survivor, o.rule_key, o.day, o.amount
+    from app.xp_rule_days o
+   where o.app_user_id = merge__xp.other
+   order by o.rule_key, o.day
+  on conflict on constraint xp_rule_days_pkey do update set amount = mine.amount + excluded.amount;
+  perform internal.xp_apply(array[(merge__xp.survivor, kept, 'merge', merge__xp.other::text, null, null, theirs.total, null,
+                                   internal.now(), internal.now())::internal.xp_move]);
+  -- a level that was held is kept; what it rewarded came along by its source
+  update app.xp_totals t
+     set highest_level = greatest(t.highest_level, theirs.highest_level), announced_level = greatest(t.announced_level, theirs.announced_level)
+   where t.app_user_id = merge__xp.survivor;
+  -- so that a source that paid the other does not pay the survivor once more
+  insert into app.xp_transactions (app_user_id, amount, total_after, source, source_id, rule_key, reason, wished, occurred_at, counted_at)
+  select merge__xp.survivor, 0, m.total, t.source, t.source_id, t.rule_key, 'merged',
+         -- what it paid: the survivor may be merged in turn
+         case when t.reason = 'merged' and t.amount = 0 then t.wished else t.amount end, t.occurred_at, t.counted_at
+    from app.xp_transactions t
+   cross join (select x.total from app.xp_totals x where x.app_user_id = merge__xp.survivor) m
+   where t.app_user_id = merge__xp.other and t.source in ('achievement', 'challenge', 'league', 'reward')
+  on conflict on constraint xp_transactions_once_per_source do nothing;
+  return 1;
+end $$;
+comment on function internal.merge__xp is
+  'Adds one user''s XP to another''s as a row of the ledger, without what both have from one source, and within the caps of rules. Granted to nobody.';
+
+create or replace function internal.tg_xp_totals__forget_rewards() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  delete from app.reward_grants g where g.app_user_id = old.app_user_id and g.source_type = 'xp_level';
+  return null;
+end $$;
+comment on function internal.tg_xp_totals__forget_rewards is 'Whose XP is taken back whole, a reset user, earns levels and their rewards again.';
+
+create or replace trigger tg_xp_totals__forget_rewards
+  after delete on app.xp_totals
+  for each row execute function internal.tg_xp_totals__forget_rewards();
+
+create or replace function internal.tg_users__xp() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  delete from app.xp_transactions t where t.app_user_id = old.id;
+  delete from app.xp_rule_days d where d.app_user_id = old.id;
+  return null;
+end $$;
+comment on function internal.tg_users__xp is
+  'Deletes a user''s ledger with the user. A foreign key would do it too, but would also check the user for each row that an event writes.';
+
+create or replace trigger tg_users__xp
+  after delete on app.users
+  for each row execute function internal.tg_users__xp();

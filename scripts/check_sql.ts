@@ -1,0 +1,66 @@
+// npm run check:sql: loads the SQL of this program into an empty Postgres of its own, and says what requests would find wrong with it.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { checkDatabase, lineOf } from '#server/checks/program.ts'
+import { readConfig } from '#server/config.ts'
+import { connectAdmin, maintenanceDatabase } from '#server/database/cluster.ts'
+import { startEmbeddedPostgres } from '#server/database/embedded.ts'
+import { controlName, templateName } from '#server/database/prepare.ts'
+import { loadAreas } from '#server/http/areas.ts'
+import { createLog } from '#server/log.ts'
+import { prepare, startPostgres } from '#server/start.ts'
+
+const print = (line: string) => process.stdout.write(`${line}\n`)
+
+/** `base` is the repository, or a copy of its SQL folders. */
+const check = async (folder: string, base: string | undefined): Promise<number> => {
+  const began = performance.now()
+  const postgres = await startEmbeddedPostgres({
+    dataDir: folder,
+    superuserPassword: 'check',
+    sync: false,
+    log: () => undefined,
+  })
+  try {
+    const config = readConfig({
+      DATABASE_URL: postgres.url,
+      SECRETS_KEY: Buffer.alloc(32).toString('base64'),
+      DATA_DIR: folder,
+      LOG_LEVEL: 'warn',
+    })
+    const foundation = await startPostgres(config, createLog(config))
+    const areas = await loadAreas()
+    const { socketDirectory } = postgres
+    const { cluster } = await prepare(
+      { ...foundation, postgres: { ...foundation.postgres, socketDirectory } },
+      { ...(base ? { sqlRoot: base } : {}), isUnchecked: true },
+    )
+    const admin = await connectAdmin(cluster, maintenanceDatabase(cluster), false)
+    await admin.query(`alter database "${templateName(config.DATABASE_PREFIX)}" allow_connections true`)
+    await admin.end()
+    const findings = []
+    for (const [kind, name] of [
+      ['control', controlName(config.DATABASE_PREFIX)],
+      ['tenant', templateName(config.DATABASE_PREFIX)],
+    ] as const) {
+      const client = await connectAdmin(cluster, name)
+      findings.push(...(await checkDatabase(client, kind, areas, base).finally(() => client.end())))
+    }
+    for (const finding of findings) print(lineOf(finding))
+    print(`check:sql: ${findings.length} found in ${((performance.now() - began) / 1000).toFixed(1)} s`)
+    return findings.length > 0 ? 1 : 0
+  } finally {
+    await postgres.stop()
+  }
+}
+
+const folder = await mkdtemp(join(tmpdir(), 'trellis-check-'))
+try {
+  process.exitCode = await check(folder, process.argv[2])
+} catch (error) {
+  process.stderr.write(`${(error as Error).message}\n`)
+  process.exitCode = 1
+} finally {
+  await rm(folder, { recursive: true, force: true })
+}

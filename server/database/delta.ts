@@ -1,0 +1,241 @@
+import { escapeIdentifier, escapeLiteral } from 'pg'
+import { type Dependency, type Item, itemKey, type State } from '#server/database/state.ts'
+
+/** Two states of one database, and what is needed to write the statements that lead from the first to the second. */
+export type Change = {
+  readonly before: State
+  readonly after: State
+  readonly dependenciesBefore: readonly Dependency[]
+  readonly dependenciesAfter: readonly Dependency[]
+  /** The SQL of functions as they are afterwards. */
+  readonly textOf: (identity: string) => string | null | undefined
+}
+
+type Sides = { readonly removed: Item[]; readonly changed: Item[]; readonly added: Item[] }
+
+/** `changed` holds the items as they are afterwards. */
+const compare = (before: State, after: State): Sides => {
+  const items = [...after.values()]
+  const former = (item: Item) => before.get(itemKey(item.kind, item.identity))
+  return {
+    removed: [...before.values()].filter((item) => !after.has(itemKey(item.kind, item.identity))),
+    added: items.filter((item) => !former(item)),
+    changed: items.filter((item) => {
+      const old = former(item)
+      return old && (old.definition !== item.definition || old.shape !== item.shape)
+    }),
+  }
+}
+
+const of = (kind: string, ...lists: readonly (readonly Item[])[]) => lists.flat().filter((item) => item.kind === kind)
+
+/** Functions that are made afterwards and differ, so that their text is needed: `textOf` must know these and what is made anew. */
+export const changedFunctions = (before: State, after: State, dependencies: readonly Dependency[]): string[] => {
+  const sides = compare(before, after)
+  const dropped = droppedFunctions(sides, before, dependencies)
+  return [...new Set([...of('function', sides.added, sides.changed).map((item) => item.identity), ...dropped])].filter(
+    (identity) => after.has(itemKey('function', identity)),
+  )
+}
+
+/** Functions that go or that create or replace cannot change, and the functions that cannot stand without them. */
+const droppedFunctions = (
+  { removed, changed }: Sides,
+  before: State,
+  dependencies: readonly Dependency[],
+): ReadonlySet<string> => {
+  const isReshaped = (item: Item) => before.get(itemKey('function', item.identity))?.shape !== item.shape
+  const dropped = new Set(
+    [...of('function', removed), ...of('function', changed).filter(isReshaped)].map((item) => item.identity),
+  )
+  for (const identity of dropped) {
+    // a set grows while it is walked
+    for (const { kind, identity: dependent, on } of dependencies) {
+      if (on === identity && kind === 'function') dropped.add(dependent)
+    }
+  }
+  return dropped
+}
+
+/** Those that others need come first. */
+const inOrder = (identities: readonly string[], dependencies: readonly Dependency[]): string[] => {
+  const wanted = new Set(identities)
+  const ordered = new Set<string>()
+  const entered = new Set<string>()
+  const visit = (identity: string) => {
+    if (!wanted.has(identity) || entered.has(identity)) return
+    entered.add(identity)
+    for (const { kind, identity: dependent, on } of dependencies) {
+      if (kind === 'function' && dependent === identity) visit(on)
+    }
+    ordered.add(identity)
+  }
+  for (const identity of identities) visit(identity)
+  return [...ordered]
+}
+
+const tableOf = (identity: string) => identity.slice(identity.lastIndexOf(' on ') + 4)
+
+/**
+ * The statements that lead from one state to the other, or null where they cannot be written: a table, a type or an aggregate changed,
+ * or something that the loader does not manage depends on a function that has to be dropped.
+ */
+export const statementsOf = (change: Change): string | null => {
+  const { before, after, dependenciesBefore, dependenciesAfter, textOf } = change
+  const sides = compare(before, after)
+  const { removed, changed, added } = sides
+  if (['table', 'type'].some((kind) => of(kind, removed, changed, added).length > 0)) return null
+
+  const dropped = droppedFunctions(sides, before, dependenciesBefore)
+  const dependent = dependenciesBefore.filter(({ on }) => dropped.has(on))
+  if (dependent.some(({ kind }) => kind === 'other')) return null
+  const withDependent = (kind: 'policy' | 'trigger') => {
+    const anew = new Set([
+      ...of(kind, removed, changed).map((item) => item.identity),
+      ...dependent.filter((found) => found.kind === kind).map(({ identity }) => identity),
+    ])
+    const back = [...anew].flatMap((identity) => after.get(itemKey(kind, identity)) ?? [])
+    return { drop: [...anew], create: [...of(kind, added), ...back].map((item) => item.definition) }
+  }
+  const policies = withDependent('policy')
+  const triggers = withDependent('trigger')
+
+  const made = inOrder(changedFunctions(before, after, dependenciesBefore), dependenciesAfter)
+  const texts = made.map(textOf)
+  if (texts.some((text) => !text)) return null
+  const tables = [...policies.drop, ...triggers.drop, ...addedTo(sides)].map(tableOf)
+  return [
+    lockTables([...new Set([...tables, ...of('row security', changed, added).map((item) => item.identity)])]),
+    ...policies.drop.map((identity) => `drop policy if exists ${identity}`),
+    ...triggers.drop.map((identity) => `drop trigger if exists ${identity}`),
+    // in the opposite order of their making
+    ...inOrder([...dropped], dependenciesBefore)
+      .reverse()
+      .map((identity) => `drop routine if exists ${identity}`),
+    ...texts,
+    ...of('row security', changed, added).flatMap(rowSecurity),
+    ...policies.create,
+    ...triggers.create,
+    ...privileges(sides, before, after, dropped),
+    ...rows(sides),
+    ...bookkeeping(sides),
+  ].join(';\n')
+}
+
+const addedTo = ({ added }: Sides) => [...of('policy', added), ...of('trigger', added)].map((item) => item.identity)
+
+/** All at once and in the order in which requests reach them, parents first: see lockTables of load.ts. */
+const lockTables = (names: readonly string[]): string => `do $locks$
+declare names text;
+begin
+  select string_agg(t.oid::regclass::text, ', ' order by t.oid) into names
+    from pg_catalog.pg_class t where t.oid = any (array[${names.map((name) => `to_regclass(${escapeLiteral(name)})`).join(', ')}]::oid[]);
+  if names is not null then execute 'lock table ' || names || ' in access exclusive mode'; end if;
+end $locks$`
+
+const rowSecurity = ({ identity, definition }: Item): string[] => {
+  const [enabled, ...forced] = definition.split(' ')
+  return [
+    `alter table ${identity} ${enabled} row level security`,
+    `alter table ${identity} ${forced.join(' ')} row level security`,
+  ]
+}
+
+type Privilege = readonly [privilege: string, grantee: string, isGrantable: boolean]
+
+const privilegesOf = (item: Item | undefined) => (item ? (JSON.parse(item.definition) as Privilege[]) : [])
+
+/** `on` what a privilege is, and the columns in front of that; an identity is "function api.f(uuid)" or "column name app.users". */
+const target = (identity: string): { columns: string; on: string } => {
+  const [kind = '', ...rest] = identity.split(' ')
+  const name = rest.join(' ')
+  if (kind === 'function') return { columns: '', on: `routine ${name}` }
+  if (kind !== 'column') return { columns: '', on: `${kind} ${name}` }
+  const space = name.lastIndexOf(' ')
+  return { columns: ` (${name.slice(0, space)})`, on: `table ${name.slice(space + 1)}` }
+}
+
+const grant = (identity: string, [privilege, grantee, isGrantable]: Privilege): string => {
+  const { columns, on } = target(identity)
+  return `grant ${privilege}${columns} on ${on} to ${grantee}${isGrantable ? ' with grant option' : ''}`
+}
+
+const privileges = (
+  { removed, changed, added }: Sides,
+  before: State,
+  after: State,
+  dropped: ReadonlySet<string>,
+): string[] => {
+  const isDropped = ({ identity }: Item) => dropped.has(identity.replace(/^function /, ''))
+  const revokes: string[] = []
+  const grants = new Set<string>()
+  const giveAll = (item: Item) => {
+    for (const one of privilegesOf(item)) grants.add(grant(item.identity, one))
+  }
+  for (const item of of('privileges', removed, changed).filter((one) => !isDropped(one))) {
+    const key = itemKey('privileges', item.identity)
+    const stays = new Set(privilegesOf(after.get(key)).map(String))
+    const gone = privilegesOf(before.get(key)).filter((one) => !stays.has(String(one)))
+    const { columns, on } = target(item.identity)
+    revokes.push(...gone.map(([privilege, grantee]) => `revoke ${privilege}${columns} on ${on} from ${grantee}`))
+    // to revoke a privilege on a table is to revoke it on all of its columns
+    if (gone.length > 0 && item.identity.startsWith('table ')) {
+      const columnsOfIt = [...after.values()].filter(
+        (one) => one.kind === 'privileges' && one.identity.startsWith('column ') && target(one.identity).on === on,
+      )
+      for (const column of columnsOfIt) giveAll(column)
+    }
+  }
+  for (const item of of('privileges', changed, added)) giveAll(item)
+  for (const item of after.values()) if (item.kind === 'privileges' && isDropped(item)) giveAll(item)
+  return [...revokes, ...grants]
+}
+
+/** Rows of registries: "internal.user_data {json}". */
+const rows = ({ removed, added }: Sides): string[] => {
+  const parts = ({ identity }: Item) => {
+    const space = identity.indexOf(' ')
+    return { table: identity.slice(0, space), json: `${escapeLiteral(identity.slice(space + 1))}::jsonb` }
+  }
+  return [
+    ...of('row', removed)
+      .map(parts)
+      .map(({ table, json }) => `delete from ${table} r where to_jsonb(r) = ${json}`),
+    ...of('row', added)
+      .map(parts)
+      .map(
+        ({ table, json }) => `insert into ${table} select r.* from jsonb_populate_record(null::${table}, ${json}) r`,
+      ),
+  ]
+}
+
+/** What the loader knows of its own work, in the tables of schema ops. */
+const bookkeeping = ({ removed, changed, added }: Sides): string[] => {
+  const record = (table: string, columns: readonly string[], items: readonly Item[]) =>
+    items.map((item) => {
+      const path = escapeLiteral(item.identity)
+      const values = columns.map((column, index) => `e ->> ${index} as ${escapeIdentifier(column)}`).join(', ')
+      return `insert into ops.${table} (path, ${columns.join(', ')})
+  select ${path}, r.* from (select ${values} from json_array_elements(${escapeLiteral(item.definition)}::json) e) r`
+    })
+  const forget = (table: string, items: readonly Item[]) =>
+    items.length === 0
+      ? []
+      : [`delete from ops.${table} where path in (${items.map((item) => escapeLiteral(item.identity)).join(', ')})`]
+  const files = of('file', changed, added).map(
+    ({ identity, definition }) => `(${escapeLiteral(identity)}, ${escapeLiteral(definition)})`,
+  )
+  return [
+    ...(files.length === 0
+      ? []
+      : [
+          `insert into ops.files (path, hash) values ${files.join(', ')}
+  on conflict (path) do update set hash = excluded.hash, applied_at = now()`,
+        ]),
+    ...forget('objects', of('objects', removed, changed)),
+    ...record('objects', ['kind', 'identity'], of('objects', changed, added)),
+    ...forget('grants', of('grants', removed, changed)),
+    ...record('grants', ['kind', 'identity', 'columns', 'grantee', 'privilege'], of('grants', changed, added)),
+    ...forget('files', of('file', removed)),
+  ]
+}

@@ -1,0 +1,116 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Client } from 'pg'
+import { root } from '#server/database/files.ts'
+
+/** Tables whose rows policy files declare: a file's rows are replaced with it. */
+export const registries = ['internal.user_data', 'internal.definitions'] as const
+
+/** One object that the loader manages, see sql/cluster/state.sql. */
+export type Item = {
+  readonly kind: string
+  readonly identity: string
+  readonly definition: string
+  readonly shape: string | null
+}
+
+/** By kind and identity. */
+export type State = ReadonlyMap<string, Item>
+
+export const itemKey = (kind: string, identity: string) => `${kind} ${identity}`
+
+const sql = (name: string) => readFile(join(root, 'sql/cluster', name), 'utf8')
+
+/** Runs in one transaction that sees every name qualified, as the two queries want it. */
+const reading = async <T>(client: Client, work: () => Promise<T>): Promise<T> => {
+  await client.query(`begin isolation level repeatable read; set local search_path = ''`)
+  try {
+    return await work()
+  } finally {
+    await client.query('rollback')
+  }
+}
+
+type Present = { readonly files: boolean; readonly migrations: boolean; readonly registries: string[] }
+
+/** A database may be older than a registry. */
+const presentTables = async (client: Client): Promise<Present> => {
+  const { rows } = await client.query<Present>(
+    `select to_regclass('ops.objects') is not null as files, to_regclass('ops.schema_migrations') is not null as migrations,
+            array(select r from unnest($1::text[]) r where to_regclass(r) is not null) as registries`,
+    [registries],
+  )
+  return rows[0]!
+}
+
+/** Rows that a file declared, and not what a project's own tables add at run time. */
+const declaredRows = (registry: string, selected: string) =>
+  `select ${selected} from ${registry} r where r.declared_in in (select f.path from ops.files f)`
+
+/** Within a transaction with an empty search_path. Null in a database that no program was loaded into. */
+export const fingerprintHere = async (client: Client): Promise<string | null> => {
+  const present = await presentTables(client)
+  if (!present.files) return null
+  const parts = [
+    ...present.registries.map((name) => declaredRows(name, 'sum(hashtextextended(to_jsonb(r)::text, 0))')),
+    ...(present.migrations
+      ? ['select sum(hashtextextended(m.version, 0)) + count(*) from ops.schema_migrations m']
+      : ['select null']),
+  ]
+  const { rows } = await client.query<{ fingerprint: string; parts: string }>(
+    `select f.fingerprint, concat_ws(' ', ${parts.map((part) => `coalesce((${part})::text, '-')`).join(', ')}) as parts
+       from (${await sql('fingerprint.sql')}) f`,
+  )
+  return `${rows[0]?.fingerprint} ${rows[0]?.parts}`
+}
+
+/** What the loader manages in this database, as one value: see sql/cluster/fingerprint.sql. */
+export const fingerprintOf = (client: Client): Promise<string | null> => reading(client, () => fingerprintHere(client))
+
+export const stateOf = (client: Client): Promise<State> =>
+  reading(client, async () => {
+    const { registries: present } = await presentTables(client)
+    const rows = present.map((name) => declaredRows(name, `'row', '${name} ' || to_jsonb(r)::text, '', null`))
+    const { rows: items } = await client.query<Item>([await sql('state.sql'), ...rows].join('\nunion all\n'))
+    return new Map(items.map((item) => [itemKey(item.kind, item.identity), item]))
+  })
+
+/** A function, and what cannot stand without it: a policy, a trigger, or a function whose body Postgres has parsed. */
+export type Dependency = {
+  readonly kind: 'function' | 'policy' | 'trigger' | 'other'
+  readonly identity: string
+  readonly on: string
+}
+
+export const dependenciesOf = (client: Client): Promise<Dependency[]> =>
+  reading(client, async () => {
+    const { rows } = await client.query<Dependency>(`
+      select case d.classid when 'pg_proc'::regclass then 'function' when 'pg_policy'::regclass then 'policy'
+                            when 'pg_trigger'::regclass then 'trigger' else 'other' end as kind,
+             case when p.oid is not null then p.oid::regprocedure::text
+                  when l.oid is not null then format('%I on %s', l.polname, l.polrelid::regclass)
+                  when t.oid is not null then format('%I on %s', t.tgname, t.tgrelid::regclass)
+                  else d.objid::text end as identity,
+             d.refobjid::regprocedure::text as on
+        from pg_catalog.pg_depend d
+        join pg_catalog.pg_proc f on f.oid = d.refobjid and f.pronamespace in ('api'::regnamespace, 'internal'::regnamespace)
+        left join pg_catalog.pg_proc p on d.classid = 'pg_proc'::regclass and p.oid = d.objid
+        left join pg_catalog.pg_policy l on d.classid = 'pg_policy'::regclass and l.oid = d.objid
+        left join pg_catalog.pg_trigger t on d.classid = 'pg_trigger'::regclass and t.oid = d.objid
+       where d.refclassid = 'pg_proc'::regclass and d.deptype = 'n' and (t.oid is null or t.tgparentid = 0)`)
+    return rows
+  })
+
+/** The SQL that makes each of these functions with its comment; null where Postgres cannot say it (an aggregate). */
+export const functionTexts = (client: Client, identities: readonly string[]): Promise<Map<string, string | null>> =>
+  reading(client, async () => {
+    const { rows } = await client.query<{ identity: string; text: string | null }>(
+      `select f.identity,
+              case when p.prokind <> 'a' then
+                concat(pg_get_functiondef(p.oid), ';', format('comment on routine %s is %L', f.identity, obj_description(p.oid, 'pg_proc'))) end as text
+         from unnest($1::text[]) as f (identity)
+         join pg_catalog.pg_proc p on p.oid = to_regprocedure(f.identity)`,
+      [identities],
+    )
+    return new Map(rows.map((row) => [row.identity, row.text]))
+  })

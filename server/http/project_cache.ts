@@ -1,0 +1,114 @@
+import type { Cluster } from '#server/database/cluster.ts'
+import { type Database, dataOf, type Place } from '#server/database/database.ts'
+import { createCache } from '#server/http/cache.ts'
+import { sha256 } from '#server/secrets.ts'
+
+/** A project in the cache: where its database is and how its tokens are signed. */
+export type CachedProject = {
+  readonly projectId: string
+  readonly developerId: string
+  readonly environment: 'development' | 'production'
+  readonly effectiveTier: 'free' | 'pro' | 'enterprise'
+  readonly userSearchEnabled: boolean
+  readonly signing: { readonly keyId: string; readonly publicJwk: JsonWebKey; readonly sealed: string }
+  /** Null while the database is being made. */
+  readonly place: Place | null
+  readonly schemaVersion: string
+  readonly contentHash: string
+}
+
+type JsonWebKey = Record<string, string>
+
+export type CachedKey = {
+  readonly keyId: string
+  readonly keyType: 'client' | 'server'
+  readonly project: CachedProject
+}
+
+type CachedProjectRow = {
+  project_id: string
+  developer_id: string
+  environment: CachedProject['environment']
+  effective_tier: CachedProject['effectiveTier']
+  user_search_enabled: boolean
+  signing: { key_id: string; public_jwk: JsonWebKey; sealed: string }
+  tenant: {
+    status: string
+    cluster_id: string
+    database_name: string
+    schema_version: string
+    content_hash: string
+  } | null
+}
+
+export type ProjectCache = {
+  /** The project of an API key, by the key's text; null when it is unknown or switched off. */
+  byKey(key: string): Promise<CachedKey | null>
+  byProject(projectId: string): Promise<CachedProject | null>
+  /** Drops what a change concerns: `key:<hash>` or `project:<id>`. */
+  drop(changed: string): void
+  clear(): void
+}
+
+/** Loads projects from control and caches them for at most 30 seconds; one that is not ready is never cached. */
+export const createProjectCache = (
+  database: Database,
+  control: Place,
+  clusterOf: (id: string) => Promise<Cluster | null>,
+): ProjectCache => {
+  const keys = createCache<CachedKey>(20_000, 30_000)
+  const projects = createCache<CachedProject>(20_000, 30_000)
+
+  const projectOf = async (row: CachedProjectRow): Promise<CachedProject> => {
+    const ready = row.tenant?.status === 'ready' ? row.tenant : null
+    const cluster = ready ? await clusterOf(ready.cluster_id) : null
+    return {
+      projectId: row.project_id,
+      developerId: row.developer_id,
+      environment: row.environment,
+      effectiveTier: row.effective_tier,
+      userSearchEnabled: row.user_search_enabled,
+      signing: { keyId: row.signing.key_id, publicJwk: row.signing.public_jwk, sealed: row.signing.sealed },
+      place: ready && cluster ? { cluster, database: ready.database_name, kind: 'tenant' } : null,
+      schemaVersion: ready?.schema_version ?? '',
+      contentHash: ready?.content_hash ?? '',
+    }
+  }
+  const ask = async <T>(name: string, args: Record<string, string>) =>
+    dataOf<T | null>(await database.call(control, 'control_auth', { caller: 'edge' }, name, args))
+
+  return {
+    byKey(key) {
+      const hash = sha256(key)
+      const load = async (): Promise<CachedKey | null> => {
+        const row = await ask<{ key_id: string; key_type: CachedKey['keyType']; project: CachedProjectRow }>(
+          'edge_key',
+          {
+            key_hash: hash,
+          },
+        )
+        return row ? { keyId: row.key_id, keyType: row.key_type, project: await projectOf(row.project) } : null
+      }
+      return keys.get(hash, load, (entry) => entry.project.place !== null)
+    },
+    byProject(projectId) {
+      const load = async (): Promise<CachedProject | null> => {
+        const row = await ask<CachedProjectRow>('edge_project', { project_id: projectId })
+        return row ? projectOf(row) : null
+      }
+      return projects.get(projectId, load, (project) => project.place !== null)
+    },
+    drop(changed) {
+      const [kind, id = ''] = changed.split(':')
+      if (kind === 'key') keys.drop(id)
+      if (kind === 'project') {
+        projects.drop(id)
+        keys.dropWhere((entry) => entry.project.projectId === id)
+      }
+    },
+    clear() {
+      keys.clear()
+      projects.clear()
+    },
+  }
+}

@@ -1,0 +1,60 @@
+import { type Logger, pino } from 'pino'
+import type { Config } from '#server/config.ts'
+
+/** Where log lines go: standard output, or what a test passes. */
+type Output = { readonly isTTY?: boolean; write(text: string): unknown }
+
+/** Log lines for a person where standard output is a terminal, and otherwise one line of JSON each. */
+export const createLog = ({ LOG_LEVEL }: Pick<Config, 'LOG_LEVEL'>, output: Output = process.stdout): Logger => {
+  const options = { level: LOG_LEVEL, base: { process: process.pid }, timestamp: pino.stdTimeFunctions.isoTime }
+  if (output.isTTY) return pino(options, { write: (line) => void output.write(readableLine(line)) })
+  return output === process.stdout ? pino(options) : pino(options, output as { write(line: string): void })
+}
+
+/**
+ * A message of the program about itself, at any LOG_LEVEL: `text` on a terminal, and otherwise a line of JSON, so that standard output
+ * can be parsed line by line.
+ */
+export const announce = (
+  message: string,
+  fields: Readonly<Record<string, unknown>> = {},
+  text = `${message}\n`,
+  output: Output = process.stdout,
+): void => {
+  const line = { level: 30, time: new Date().toISOString(), process: process.pid, ...fields, msg: message }
+  output.write(output.isTTY ? text : `${JSON.stringify(line)}\n`)
+}
+
+const names: Readonly<Record<number, readonly [name: string, color: number]>> = {
+  10: ['TRACE', 90],
+  20: ['DEBUG', 90],
+  30: ['INFO ', 32],
+  40: ['WARN ', 33],
+  50: ['ERROR', 31],
+  60: ['FATAL', 31],
+}
+
+/** A line of JSON as `time LEVEL message key=value ...`; an error's stack follows on lines of its own. */
+export const readableLine = (line: string, hasColor = !process.env['NO_COLOR']): string => {
+  const { level, time, msg = '', process: _process, error, ...fields } = JSON.parse(line) as Record<string, unknown>
+  const paint = (text: string, color: number) => (hasColor ? `\x1b[${color}m${text}\x1b[0m` : text)
+  const [name, color] = names[Number(level)] ?? [String(level), 0]
+  const [reason, ...stack] = error === undefined ? [] : textOf(error).split('\n')
+  const pairs = Object.entries({ ...fields, ...(reason === undefined ? {} : { error: reason }) }).map(
+    ([key, value]) => `${paint(`${shown(key)}=`, 90)}${quoted(value)}`,
+  )
+  const clock = String(time).slice(11, 23)
+  const head = [paint(clock, 90), paint(name, color), shown(String(msg)), ...pairs].join(' ')
+  return `${[head, ...stack.map((each) => `    ${shown(each.trim())}`)].join('\n')}\n`
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
+
+const quoted = (value: unknown): string => {
+  const text = textOf(value)
+  return shown(typeof value === 'string' && /[\s"=]|^$/.test(text) ? JSON.stringify(text) : text)
+}
+
+/** Without control characters, by which a logged value could send commands to the terminal. */
+const shown = (text: string): string =>
+  text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`)

@@ -1,0 +1,106 @@
+import { hash } from 'node:crypto'
+import { z } from 'zod'
+import type { Answered } from '#server/database/statements.ts'
+import type { Answer, HandlerContext } from '#server/http/route.ts'
+import { data, JsonObject, Uuid } from '#server/http/schemas.ts'
+import { readCursor, writeCursor } from './cursors.ts'
+import {
+  AggregateOptions,
+  aggregateRequest,
+  batchRequest,
+  exactBody,
+  FindOptions,
+  findRequest,
+  groupOf,
+  insertRequest,
+  invalid,
+  NearestOptions,
+  nearestRequest,
+  patchRequest,
+  queryRequest,
+  rowRequest,
+} from './requests.ts'
+import { type Request, shapeOf } from './shapes.ts'
+
+/** A row: the server-managed columns, then the developer's own. */
+const Row = z.looseObject({ id: Uuid })
+export const OneRow = data(Row)
+export const Rows = data(z.array(Row))
+export const Page = z.strictObject({
+  data: z.array(JsonObject),
+  next_cursor: z.string().nullable().optional(),
+  offset: z.int().optional(),
+  limit: z.int().optional(),
+})
+export const Aggregates = data(z.array(JsonObject))
+export const Nearest = data(z.array(z.looseObject({ _distance: z.number() })))
+export const Deleted = data(z.strictObject({ id: Uuid, deleted: z.literal(true) }))
+export const Count = data(z.strictObject({ count: z.int() }))
+export const AnyMap = z.looseObject({})
+export { AggregateOptions, FindOptions, NearestOptions }
+
+export const Batch = z.object({ rows: z.unknown() })
+
+export const ask = async (context: HandlerContext, kind: string, request: Request) => {
+  const collection = String(context.params['name'])
+  const answer = await context.ask({ kind, collection, shape: shapeOf(request), request })
+  if (answer.cut === 0) throw invalid('include', 'brings more than 8 MB to one row')
+  // these two have no next page
+  if (answer.cut !== null && kind !== 'find')
+    throw invalid('limit', 'is too large for these rows: they have more than 8 MB')
+  return answer
+}
+
+/** A page by offset that 8 MB cut short says how far it comes: the next one begins at offset + limit. */
+const withPlace = (answer: Answered, request: Request): Answer => ({
+  ...answer,
+  body: `${answer.body.slice(0, -1)},"offset":${Number(request['offset'] ?? 0)},"limit":${answer.cut}}`,
+})
+
+const find = async (context: HandlerContext, request: Request, cursor: string | undefined): Promise<Answer> => {
+  const { services, resolved, params } = context
+  const { filter, search, order, include_deleted, group, is_text } = request
+  const query = hash(
+    'sha256',
+    JSON.stringify([
+      resolved.project?.projectId,
+      params['name'],
+      filter,
+      search,
+      order,
+      include_deleted,
+      group,
+      is_text,
+    ]),
+    'base64',
+  )
+  const after = cursor === undefined ? undefined : readCursor(services.secrets, query, cursor)
+  const answer = await ask(context, 'find', after ? { ...request, after } : request)
+  if (!answer.pages) return answer.cut === null ? answer : withPlace(answer, request)
+  const next = answer.next === null ? null : writeCursor(services.secrets, query, answer.next)
+  // {"data": [...]} and where the next page begins
+  return { ...answer, body: `${answer.body.slice(0, -1)},"next_cursor":${JSON.stringify(next)}}` }
+}
+
+type Body = Parameters<typeof findRequest>[0]
+
+/** What each route of rows does; the administrator's do the same in another role. */
+export const answers = {
+  find: (context: HandlerContext) => {
+    const options = context.body as Body
+    return find(context, findRequest(options, exactBody(context), groupOf(context)), options.cursor ?? undefined)
+  },
+  query: (context: HandlerContext) => {
+    const { request, cursor } = queryRequest(context)
+    return find(context, request, cursor)
+  },
+  aggregate: (context: HandlerContext) => ask(context, 'aggregate', aggregateRequest(context)),
+  nearest: (context: HandlerContext) => ask(context, 'nearest', nearestRequest(context)),
+  get: (context: HandlerContext) => ask(context, 'get', rowRequest(context)),
+  insert: (context: HandlerContext) => ask(context, 'insert', insertRequest(context)),
+  batch: (context: HandlerContext) => ask(context, 'batch', batchRequest(context)),
+  patch: (context: HandlerContext) => ask(context, 'patch', patchRequest(context)),
+  delete: (context: HandlerContext) =>
+    ask(context, 'delete', { ...rowRequest(context), ...(context.query['hard'] ? { hard: true } : {}) }),
+  restore: (context: HandlerContext) => ask(context, 'restore', rowRequest(context)),
+}

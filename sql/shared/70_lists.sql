@@ -1,0 +1,122 @@
+-- Lists of rows, by offset or by cursor: a file of functions declares one, internal.list_declare compiles it. Compiled lists are static SQL, so their plans
+-- are kept in a session. For each set of optional filters that a request may have there is one statement with those conditions alone: a condition
+-- "the argument is null or" would keep Postgres from the index. Identifiers come from the catalog and the declaration, through %I. A
+-- list is compiled when the file that declares it is applied: a change of internal.list_declare reaches a database with those files only.
+create or replace function internal.list_branches(name text, statements text, filters text[]) returns text
+language sql immutable parallel safe
+return (
+  select string_agg(format('  %s %s then%s', case when s.n = 0 then 'if' else 'elsif' end, s.asked,
+                           replace(list_branches.statements, '{filters}', s.conditions)), e'\n' order by s.n) || e'\n  end if;'
+    from (select n.n, coalesce(string_agg(format('%I.%I is %s', list_branches.name, f.name, case when n.n & (1 << f.n::int - 1) = 0 then 'null' else 'not null' end),
+                                          ' and ' order by f.n) filter (where f.name is not null), 'true') as asked,
+                 coalesce(string_agg(format(' and t.%2$I = %1$I.%2$I', list_branches.name, f.name), '' order by f.n)
+                            filter (where f.name is not null and n.n & (1 << f.n::int - 1) <> 0), '') as conditions
+            from generate_series(0, (1 << cardinality(list_branches.filters)) - 1) n (n)
+            left join lateral unnest(list_branches.filters) with ordinality f (name, n) on true
+           group by n.n) s);
+comment on function internal.list_branches is 'An if with a branch for each set of filters that are asked; {filters} in the statements are their conditions.';
+
+create or replace function internal.list_columns(source regclass, names text[]) returns table (name text, kind text, n bigint)
+language plpgsql stable as $$
+begin
+  return query
+  select a.attname::text, format_type(a.atttypid, null), o.n
+    from unnest(list_columns.names) with ordinality o (name, n)
+    join pg_catalog.pg_attribute a on a.attrelid = list_columns.source and a.attname = o.name and a.attnum > 0 and not a.attisdropped
+   order by o.n;
+  if (select count(*) from pg_catalog.pg_attribute a
+       where a.attrelid = list_columns.source and a.attname = any (list_columns.names) and a.attnum > 0 and not a.attisdropped)
+     <> cardinality(list_columns.names) then
+    raise exception '% has not all of the columns %', list_columns.source, list_columns.names;
+  end if;
+end $$;
+comment on function internal.list_columns is 'Columns of a table by their names, each with its type. Raises where there is none of a name.';
+
+create or replace function internal.list_declare(name text, shape anyelement, shown text, order_by text[], required text[] default '{}',
+                                                 filters text[] default '{}', condition text default null, by_cursor boolean default false,
+                                                 has_since boolean default false, direction text default 'desc', is_skewed boolean default false)
+returns void
+language plpgsql volatile as $$
+declare
+  source constant regclass := (select y.typrelid from pg_catalog.pg_type y where y.oid = pg_typeof(list_declare.shape));
+  columns constant json := (select json_agg(c order by c.n) from internal.list_columns(source, list_declare.required || list_declare.filters) c);
+  keys constant json := (select json_agg(c order by c.n) from internal.list_columns(source, list_declare.order_by) c);
+  conditions constant text := (
+    select coalesce(string_agg(format('t.%2$I = %1$I.%2$I', list_declare.name, r), ' and '), 'true') from unnest(list_declare.required) r)
+    || '{filters}' || case when list_declare.condition is null then '' else format(' and internal.%I(t)', list_declare.condition) end;
+  order_of text;
+  places text;
+  arguments text;
+  statements text;
+  body text;
+begin
+  if list_declare.direction not in ('asc', 'desc') or list_declare.by_cursor and list_declare.direction = 'asc' then
+    raise exception 'a list is in descending order, one by offset also in ascending order';
+  end if;
+  select string_agg(format('%%1$s.%I %s', k ->> 'name', list_declare.direction), ', ' order by (k ->> 'n')::int) into order_of from json_array_elements(keys) k;
+  select string_agg(format('%I %s, ', c ->> 'name', c ->> 'kind'), '' order by (c ->> 'n')::int) into arguments from json_array_elements(columns) c;
+  arguments := concat(arguments, case when list_declare.has_since then 'since timestamptz, ' end,
+                      case when list_declare.by_cursor then 'cursor text, page_limit bigint' else 'page_offset bigint, page_limit bigint' end);
+  if list_declare.by_cursor then
+    select format(' and (%s) < (%s)', string_agg(format('t.%I', k ->> 'name'), ', ' order by n.n), string_agg('place_' || n.n, ', ' order by n.n))
+           || case when list_declare.has_since then format(' and t.%I >= coalesce(%I.since, ''-infinity'')', list_declare.order_by[1], list_declare.name) else '' end
+      into places
+      from json_array_elements(keys) with ordinality n (k, n);
+    -- one row more than the page shows says whether there is another page
+    statements := format($sql$
+    with found as materialized (select t.* from %2$s t where %3$s order by %4$s limit %1$I.page_limit + 1)
+    select (select json_agg(internal.%5$I(p) order by %6$s) from (select l.* from found l order by %7$s limit %1$I.page_limit) p),
+           (select internal.cursor_write(%8$L, %9$s) from found l
+             where (select count(*) from found) > %1$I.page_limit order by %7$s limit 1 offset %1$I.page_limit - 1)
+      into rows_json, next_cursor;$sql$,
+      list_declare.name, source, conditions || places, format(order_of, 't'), list_declare.shown, format(order_of, 'p'), format(order_of, 'l'),
+      array_to_string(list_declare.order_by, ','),
+      (select string_agg(format(case k ->> 'kind' when 'timestamp with time zone' then 'internal.cursor_time(l.%I)' else 'l.%I::text' end, k ->> 'name'),
+                         ', ' order by n.n) from json_array_elements(keys) with ordinality n (k, n)));
+    body := format($sql$
+declare
+  keys constant text[] := internal.cursor_read(%I.cursor, %L, %L);
+%s  rows_json json;
+  next_cursor text;
+begin
+%s
+  return internal.reply_cursor(rows_json, next_cursor);
+end$sql$, list_declare.name, array_to_string(list_declare.order_by, ','),
+      (select array_agg(case k ->> 'kind' when 'timestamp with time zone' then 'timestamptz' when 'bigint' then 'int8' else k ->> 'kind' end order by n.n)
+         from json_array_elements(keys) with ordinality n (k, n)),
+      (select string_agg(format(case k ->> 'kind'
+                when 'timestamp with time zone' then e'  place_%1$s constant timestamptz := coalesce(internal.cursor_moment(keys[%1$s]), ''infinity'');\n'
+                when 'uuid' then e'  place_%1$s constant uuid := coalesce(keys[%1$s], ''ffffffff-ffff-ffff-ffff-ffffffffffff'')::uuid;\n'
+                when 'bigint' then e'  place_%1$s constant bigint := coalesce(keys[%1$s], ''9223372036854775807'')::bigint;\n'
+              end, n.n), '' order by n.n) from json_array_elements(keys) with ordinality n (k, n)),
+      internal.list_branches(list_declare.name, statements, list_declare.filters));
+  else
+    -- rows are passed over as they are stored: the JSON is made of those of the page only
+    statements := format($sql$
+    select json_agg(internal.%5$I(p) order by %6$s) into rows_json
+      from (select t.* from %2$s t where %3$s order by %4$s limit %1$I.page_limit offset %1$I.page_offset) p;
+    select count(*) into total from %2$s t where %3$s;$sql$,
+      list_declare.name, source, conditions, format(order_of, 't'), list_declare.shown, format(order_of, 'p'));
+    body := format($sql$
+declare
+  rows_json json;
+  total bigint;
+begin
+%1$s
+  return internal.reply_page(rows_json, total, %2$I.page_offset, %2$I.page_limit);
+end$sql$, internal.list_branches(list_declare.name, statements, list_declare.filters), list_declare.name);
+  end if;
+  execute format('create or replace function internal.%I(%s) returns api.reply language plpgsql stable %s as %L', list_declare.name, arguments,
+                 case when list_declare.is_skewed then 'set plan_cache_mode = ''force_custom_plan''' else '' end, body);
+  execute format('comment on function internal.%I(%s) is %L', list_declare.name, arguments,
+                 format('A page of %s by %s, as internal.%s shows a row. Made by internal.list_declare.', source,
+                        array_to_string(list_declare.order_by, ', '), list_declare.shown)
+                 || case when list_declare.by_cursor then ' Refuses 400 INVALID_INPUT for a cursor of another list.' else '' end);
+end $$;
+comment on function internal.list_declare is
+  'For files of functions: compiles internal.<name>(required.., filters.., [since], page_offset, page_limit), or by_cursor with cursor and page_limit, of the
+   table whose row type shape has (null::app.groups). Its data are internal.<shown>(row) in the order of columns, which are together unique and never
+   null; for a cursor they are timestamptz, uuid or bigint. required columns equal their argument; filters do, unless that is null. condition is
+   internal.<condition>(row), an SQL function of one expression, whose text Postgres puts in the place of the call. has_since: rows from a time on, by the
+   first column of the order. is_skewed: some values of a filter are much more frequent than others, so each call is planned for its values. The
+   caller''s rights hold; policy files grant what it makes. Granted to nobody.';

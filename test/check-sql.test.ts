@@ -1,0 +1,208 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Client } from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { checkDatabase } from '#server/checks/program.ts'
+import { neededBy } from '#server/checks/sql.ts'
+import { connectAdmin } from '#server/database/cluster.ts'
+import { readProgram, root } from '#server/database/files.ts'
+import { reloadInstallation } from '#server/database/rollout.ts'
+import { checkFor } from '#server/start.ts'
+import { startHarness } from '#test/support/harness.ts'
+
+const harness = await startHarness()
+const { areas, services } = harness.running
+const { cluster, database: control } = services.control
+let tenant: Client
+
+beforeAll(async () => {
+  tenant = await connectAdmin(cluster, (await harness.project()).database)
+})
+afterAll(() => tenant.end())
+
+/** What is found after this SQL, which is then undone. */
+const after = async (...statements: string[]) => {
+  await tenant.query(`begin; set local search_path = ''`)
+  try {
+    for (const statement of statements) await tenant.query(statement)
+    return await checkDatabase(tenant, 'tenant', areas)
+  } finally {
+    await tenant.query('rollback')
+  }
+}
+
+/** A function with its text changed, as an edit of its file would make it. */
+const edited = async (name: string, from: string, to: string) => {
+  const { rows } = await tenant.query(
+    `select pg_get_functiondef(p.oid) as text, p.oid::regprocedure::text as identity from pg_proc p where p.oid = to_regproc($1)`,
+    [name],
+  )
+  const changed = rows[0].text.replaceAll(from, to)
+  expect(changed).not.toBe(rows[0].text)
+  return [`drop function ${rows[0].identity}`, changed, `grant execute on function ${name} to app_user, app_admin`]
+}
+
+test('nothing is wrong with this program', async () => {
+  expect(await checkDatabase(tenant, 'tenant', areas)).toEqual([])
+  const client = await connectAdmin(cluster, control)
+  expect(await checkDatabase(client, 'control', areas).finally(() => client.end())).toEqual([])
+})
+
+test('a forgotten grant on the function of a route is named, with what to write where', async () => {
+  expect(await after('revoke execute on function api.push_token_register from app_user')).toContainEqual({
+    place: expect.stringMatching(/^server\/routes\/push_tokens\.ts:\d+$/),
+    severity: 'error',
+    problem: 'POST /client/users/me/push-token calls api.push_token_register as app_user, which may not execute it.',
+    remedy: 'Write in policies/tenant/push_tokens.sql: grant execute on function api.push_token_register to app_user;',
+  })
+})
+
+test('a misspelt argument is named on both of its sides', async () => {
+  const findings = await after(...(await edited('api.push_token_register', 'platform', 'plattform')))
+  expect(findings.map(({ problem }) => problem)).toEqual([
+    expect.stringMatching(
+      /^POST \/client\/users\/me\/push-token sends "platform"; api\.push_token_register \(functions\/tenant\/push_tokens\.sql:\d+\) has token, plattform\.$/,
+    ),
+    expect.stringContaining('never sends "plattform"'),
+  ])
+})
+
+test('an argument of another type, and one that may be left out, are named', async () => {
+  expect(await after(...(await edited('api.push_token_register', 'platform text', 'platform boolean')))).toMatchObject([
+    { problem: expect.stringMatching(/sends "platform" as string, and .* takes boolean\.$/) },
+  ])
+  const page = await after(
+    ...(await edited('api.definition_list', 'page_limit bigint DEFAULT 50', 'page_limit uuid DEFAULT NULL::uuid')),
+  )
+  expect(page.map(({ problem }) => problem)).toContainEqual(
+    expect.stringMatching(/sends "page_limit" as integer, and .* takes uuid\.$/),
+  )
+})
+
+test('a function that is not there is named', async () => {
+  expect(await after('alter function api.push_token_register rename to push_token_add')).toContainEqual(
+    expect.objectContaining({
+      problem: 'POST /client/users/me/push-token calls api.push_token_register, which does not exist.',
+    }),
+  )
+})
+
+test('forgotten rows of the registries are named', async () => {
+  expect(await after(`delete from internal.user_data where table_name = 'app.push_tokens'`)).toMatchObject([
+    {
+      place: expect.stringMatching(/^db\/tenant\/migrations\/\d+_push_tokens\.sql:\d+$/),
+      severity: 'error',
+      problem: expect.stringContaining('app.push_tokens.app_user_id refers to a user'),
+      remedy: expect.stringContaining('Write in policies/tenant/push_tokens.sql: insert into internal.user_data'),
+    },
+  ])
+  const findings = await after(`delete from internal.definitions where kind = 'xp_rule'`)
+  expect(findings.length).toBeGreaterThan(3)
+  for (const finding of findings)
+    expect(finding).toMatchObject({
+      place: expect.stringMatching(/^server\/routes\/xp\.ts:\d+$/),
+      problem: expect.stringContaining('"xp_rule"'),
+      remedy: expect.stringContaining('Write in policies/tenant/xp.sql: insert into internal.definitions'),
+    })
+})
+
+test('a table without row security, and a grant without a policy, are named', async () => {
+  expect(await after('alter table app.push_tokens disable row level security')).toMatchObject([
+    {
+      severity: 'error',
+      remedy: 'Write in policies/tenant/push_tokens.sql: alter table app.push_tokens enable row level security;',
+    },
+  ])
+  expect(await after('grant update (platform) on app.push_tokens to app_dashboard')).toMatchObject([
+    {
+      severity: 'warning',
+      problem: 'app_dashboard has the privilege update on app.push_tokens, and no policy lets it reach a row.',
+    },
+  ])
+})
+
+test('what a function reaches without a grant is named', async () => {
+  const name = 'api.probe'
+  const made = (body: string) => [
+    `create function ${name}() returns int language plpgsql as $$ begin ${body} end $$`,
+    `grant execute on function ${name} to app_user`,
+  ]
+  expect(await after(...made('return (select count(*) from app.webhooks);'))).toMatchObject([
+    {
+      severity: 'warning',
+      problem:
+        'api.probe runs with the rights of its caller, and uses SELECT on app.webhooks, which none of its callers (app_user) may.',
+      remedy: expect.stringContaining('grant select on app.webhooks to app_user;'),
+    },
+  ])
+  expect(await after(...made(`-- from app.webhooks\n perform 'from app.webhooks'; return 1;`))).toEqual([])
+  expect(
+    await after(
+      'create function internal.probe_helper() returns int language sql return 1',
+      ...made('return internal.probe_helper();'),
+    ),
+  ).toMatchObject([{ problem: expect.stringContaining('calls internal.probe_helper') }])
+})
+
+test('words of SQL are read as what they reach', () => {
+  const read = (text: string) => neededBy(text).map(({ privilege, on }) => `${privilege} ${on}`)
+  expect(read('select 1 from app.a x join only app.b on true left join lateral internal.f(1) g on true')).toEqual([
+    'SELECT app.a',
+    'SELECT app.b',
+    'EXECUTE internal.f',
+  ])
+  expect(read('INSERT INTO app.a (x) select 1; update app.b set x = 1; delete from app.c')).toEqual([
+    'INSERT app.a',
+    'UPDATE app.b',
+    'DELETE app.c',
+  ])
+  expect(read(`select 'from app.a' -- from app.b\n /* from app.c */`)).toEqual([])
+})
+
+const copy = async () => {
+  const base = await mkdtemp(join(tmpdir(), 'trellis-check-'))
+  for (const folder of ['sql', 'functions', 'policies', 'db'])
+    await cp(join(root, folder), join(base, folder), { recursive: true })
+  const edit = async (path: string, from: string | RegExp, to: string) => {
+    const text = await readFile(join(base, path), 'utf8')
+    expect(text.replace(from, to)).not.toBe(text)
+    await writeFile(join(base, path), text.replace(from, to))
+  }
+  return { base, edit }
+}
+
+test('a reload refuses a program whose routes do not fit, and changes no project', { timeout: 180_000 }, async () => {
+  const { base, edit } = await copy()
+  await edit('policies/tenant/push_tokens.sql', 'api.push_token_register', 'api.push_token_unregister')
+  const programs = { control: await readProgram('control', base), tenant: await readProgram('tenant', base) }
+  const before = await harness.control('select content_hash from app.templates')
+  await expect(reloadInstallation(cluster, harness.prefix, programs, { check: checkFor(base) })).rejects.toThrow(
+    'grant execute on function api.push_token_register to app_user;',
+  )
+  expect(await harness.control('select content_hash from app.templates')).toEqual(before)
+  await rm(base, { recursive: true })
+})
+
+test("a newcomer's three mistakes are named by the command, which ends with 1", { timeout: 300_000 }, async () => {
+  const { base, edit } = await copy()
+  await edit('policies/tenant/push_tokens.sql', 'api.push_token_register', 'api.push_token_unregister')
+  await edit('policies/tenant/app_sessions.sql', /insert into internal\.user_data[\s\S]*?;\n/, '')
+  await edit('functions/tenant/xp/queries.sql', /(api\.xp_history\([^)]*)page_limit/, '$1page_limits')
+  const child = spawn(process.execPath, ['scripts/check_sql.ts', base], { cwd: root })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk) => {
+      said += chunk
+    })
+  const [code] = await once(child, 'exit')
+  expect(said).toContain('grant execute on function api.push_token_register to app_user;')
+  expect(said).toContain('insert into internal.user_data')
+  expect(said).toMatch(
+    /server\/routes\/\S+\.ts:\d+: GET \/client\/\S+ sends "page_limit"; api\.\w+ \(functions\/tenant\/xp\/queries\.sql:\d+\) has/,
+  )
+  expect(code).toBe(1)
+  await rm(base, { recursive: true })
+})

@@ -1,0 +1,309 @@
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Client } from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { connectAdmin, maintenanceDatabase } from '#server/database/cluster.ts'
+import { readProgram, root } from '#server/database/files.ts'
+import { loadBase } from '#server/database/load.ts'
+import { migrateDatabase } from '#server/database/migrate.ts'
+import { createLoader, type Loader } from '#server/database/replay.ts'
+import { fingerprintHere, fingerprintOf, stateOf } from '#server/database/state.ts'
+import { startHarness } from '#test/support/harness.ts'
+
+const harness = await startHarness()
+const { cluster } = harness.running.services.control
+const nameOf = (n: number) => `${harness.prefix}_replay_${n}`
+const count = 4
+let base: string
+/** The first is loaded file by file, the others after it by one loader, the last with a DBA's hand. */
+const clients: Client[] = []
+
+const onMaintenance = async (text: string) => {
+  const admin = await connectAdmin(cluster, maintenanceDatabase(cluster), false)
+  await admin.query(text).finally(() => admin.end())
+}
+const connect = async (n: number) => {
+  clients[n] = await connectAdmin(cluster, nameOf(n))
+}
+
+beforeAll(async () => {
+  base = await mkdtemp(join(tmpdir(), 'trellis-replay-'))
+  for (const folder of ['sql', 'functions', 'policies', 'db'])
+    await cp(join(root, folder), join(base, folder), { recursive: true })
+  await onMaintenance(`create database "${nameOf(0)}" owner trellis_owner template template0`)
+  await migrateDatabase(cluster, nameOf(0), await readProgram('tenant', base))
+  for (let n = 1; n < count; n += 1)
+    await onMaintenance(`create database "${nameOf(n)}" owner trellis_owner template "${nameOf(0)}"`)
+  for (let n = 0; n < count; n += 1) await connect(n)
+})
+afterAll(async () => {
+  for (const client of clients) await client.end()
+  for (let n = 0; n < count; n += 1) await onMaintenance(`drop database if exists "${nameOf(n)}" with (force)`)
+  await rm(base, { recursive: true, force: true })
+})
+
+const edit = async (path: string, change: (text: string) => string) => {
+  const file = join(base, path)
+  await writeFile(file, change(await readFile(file, 'utf8').catch(() => '')))
+}
+/** Everything that the loader manages, as text. */
+const snapshot = async (n: number) => {
+  const lines = [...(await stateOf(clients[n]!)).values()].map((item) => Object.values(item).join(' | '))
+  return lines.sort()
+}
+const migrate = async (n: number, loader?: Loader) => {
+  const log = { warn: () => undefined }
+  return migrateDatabase(cluster, nameOf(n), await readProgram('tenant', base), loader ? { loader, log } : { log })
+}
+
+/** Brings database 0 to the files of `base` one by one, and 1 and 2 by a loader; all must end the same. */
+const upgradeAll = async (): Promise<{ replayed: boolean }> => {
+  const careful = await migrate(0)
+  const loader = createLoader()
+  expect(await migrate(1, loader)).toEqual(careful)
+  const began = await transactionsOf(clients[2]!)
+  expect(await migrate(2, loader)).toEqual(careful)
+  const [first, second, third] = [await snapshot(0), await snapshot(1), await snapshot(2)]
+  expect(second).toEqual(first)
+  expect(third).toEqual(first)
+  expect(await fingerprintOf(clients[2]!)).toBe(await fingerprintOf(clients[0]!))
+  return { replayed: (await transactionsOf(clients[2]!)) <= began + 1 }
+}
+
+/** Transactions that wrote which files are applied: file by file there is one for each. */
+const transactionsOf = async (client: Client) => {
+  const { rows } = await client.query<{ n: string }>('select count(distinct xmin::text)::int as n from ops.files')
+  return Number(rows[0]?.n)
+}
+
+const kinds: Readonly<Record<string, () => Promise<void>>> = {
+  async 'the body of a function'() {
+    await edit('functions/tenant/settings.sql', (text) => text.replace(/as \$\$\n/, 'as $$$$\n-- another body\n'))
+  },
+  async 'a new function, granted'() {
+    await edit(
+      'functions/tenant/settings.sql',
+      (text) => `${text}
+create or replace function internal.replay_probe(a int) returns int language sql stable return replay_probe.a;
+comment on function internal.replay_probe is 'For the test, it''s "quoted".';
+create or replace function internal.replay_probe_caller(a int) returns int language sql stable return internal.replay_probe(replay_probe_caller.a);`,
+    )
+    await edit(
+      'policies/tenant/settings.sql',
+      (text) => `${text}
+grant execute on function internal.replay_probe, internal.replay_probe_caller to app_user, app_admin;
+create policy "probe's own" on app.settings for select to app_user using ((select internal.replay_probe(1)) = 2);`,
+    )
+  },
+  async 'a function with another result, under a policy and another function'() {
+    await edit('functions/tenant/settings.sql', (text) =>
+      text
+        .replace('internal.replay_probe(a int) returns int', 'internal.replay_probe(a int) returns bigint')
+        .replace(
+          'internal.replay_probe_caller(a int) returns int',
+          'internal.replay_probe_caller(a int) returns bigint',
+        ),
+    )
+  },
+  async 'an argument more'() {
+    await edit('functions/tenant/settings.sql', (text) =>
+      text.replace('internal.replay_probe(a int)', 'internal.replay_probe(a int, b int default 0)'),
+    )
+  },
+  async 'a trigger'() {
+    await edit(
+      'functions/tenant/settings.sql',
+      (text) => `${text}
+create or replace function internal.tg_replay() returns trigger language plpgsql as 'begin return null; end';
+create or replace trigger tg_replay after insert on app.settings for each row execute function internal.tg_replay();`,
+    )
+  },
+  async 'all of that gone'() {
+    for (const path of ['functions/tenant/settings.sql', 'policies/tenant/settings.sql'])
+      await cp(join(root, path), join(base, path))
+  },
+  async 'column grants, a privilege on a table, and row security'() {
+    await edit('policies/tenant/outbox.sql', (text) => text.replace('update (due_at, ', 'update ('))
+    await edit(
+      'policies/tenant/push_tokens.sql',
+      (text) => `${text}
+alter table app.push_tokens force row level security;
+grant select (id) on app.push_tokens to app_dashboard;
+grant references on app.push_tokens to app_dashboard;`,
+    )
+  },
+  async 'a privilege on a table less, beside one on a column'() {
+    await edit('policies/tenant/push_tokens.sql', (text) =>
+      text.replace('grant references on app.push_tokens to app_dashboard;', ''),
+    )
+  },
+  async 'rows of the registries'() {
+    await edit('policies/tenant/push_tokens.sql', (text) => text.replace("'keep survivor'", "'sum'"))
+    await edit('policies/tenant/xp.sql', (text) => text.replace(/\b1000\b/, '999'))
+  },
+  async 'a file that moved, and one that is gone'() {
+    const path = join(base, 'functions/tenant/idempotency.sql')
+    await writeFile(join(base, 'functions/tenant/aa_idempotency.sql'), await readFile(path, 'utf8'))
+    await rm(path)
+  },
+  async 'a seed'() {
+    await edit('sql/seeds/tenant/timezones.sql', (text) => `${text}\n-- again\n`)
+  },
+  async 'a migration with its functions and policies'() {
+    await writeFile(
+      join(base, 'db/tenant/migrations/20991231000000_push_tokens.sql'),
+      '-- migrate:up\ncreate table app.replay (id int primary key);\nalter table app.push_tokens add column replay text;\n\n-- migrate:down\ndrop table app.replay;\n',
+    )
+    await edit(
+      'policies/tenant/push_tokens.sql',
+      (text) => `${text}
+alter table app.replay enable row level security;
+create policy "everybody reads replays" on app.replay for select to app_user using (true);
+grant select on app.replay to app_user;`,
+    )
+  },
+  async 'every file'() {
+    const program = await readProgram('tenant', base)
+    for (const file of [...program.functions, ...program.policies])
+      await edit(file.path, (text) => `${text.replaceAll(/as \$\$\n/g, 'as $$$$\n-- changed\n')}\n-- changed\n`)
+  },
+}
+
+test('an empty database is loaded in one transaction, and ends as one that is loaded file by file', {
+  timeout: 120_000,
+}, async () => {
+  const times = async (n: number) => {
+    const { rows } = await clients[n]!.query<{ n: number }>(
+      `select count(distinct applied_at)::int as n from ops.files where path !~ '^sql/(shared|tenant)/'`,
+    )
+    return rows[0]?.n
+  }
+  expect(await times(0)).toBe(1)
+  const name = `${harness.prefix}_replay_slow`
+  await onMaintenance(`create database "${name}" owner trellis_owner template template0`)
+  const program = await readProgram('tenant', base)
+  const slow = await connectAdmin(cluster, name)
+  try {
+    await loadBase(slow, program)
+    // a file that is known keeps the loader from taking the database for an empty one
+    await slow.query(`insert into ops.files (path, hash) values ('policies/tenant/former.sql', '')`)
+    await migrateDatabase(cluster, name, program)
+    const lines = [...(await stateOf(slow)).values()].map((item) => Object.values(item).join(' | '))
+    expect(lines.sort()).toEqual(await snapshot(0))
+  } finally {
+    await slow.end()
+    await onMaintenance(`drop database "${name}" with (force)`)
+  }
+})
+
+test.each(Object.keys(kinds))('one by one or replayed, the end is the same: %s', { timeout: 120_000 }, async (kind) => {
+  await kinds[kind]?.()
+  expect(await upgradeAll()).toEqual({ replayed: true })
+})
+
+test('the plans of events are computed anew where their functions changed, also by a replay', {
+  timeout: 120_000,
+}, async () => {
+  for (const n of [0, 1, 2]) await clients[n]?.query(`insert into app.event_plans (event_name) values ('outdated')`)
+  await edit('functions/tenant/leaderboards/score.sql', (text) =>
+    text.replace('where b.is_active\n   group by 1', 'where b.is_active and true\n   group by 1'),
+  )
+  expect(await upgradeAll()).toEqual({ replayed: true })
+  for (const n of [0, 1, 2]) expect((await clients[n]?.query('select from app.event_plans'))?.rowCount).toBe(0)
+})
+
+test('a database changed by hand is loaded with care: what its DBA made stays, and is not taken for ours', {
+  timeout: 120_000,
+}, async () => {
+  await migrate(3)
+  const byHand = `
+    create policy "the DBA's own" on app.settings for select to app_dashboard using (true);
+    grant delete on app.settings to app_dashboard;
+    create or replace function internal.now() returns timestamptz language sql stable as 'select now()'`
+  for (const n of [0, 3]) await clients[n]?.query(byHand)
+  await edit('policies/tenant/settings.sql', (text) => `${text}\ngrant delete on app.settings to app_dashboard;\n`)
+  const careful = await migrate(0)
+  const loader = createLoader()
+  expect(await migrate(1, loader)).toEqual(careful)
+  expect(await migrate(2, loader)).toEqual(careful)
+  expect(await migrate(3, loader)).toEqual(careful)
+  expect(await snapshot(3)).toEqual(await snapshot(0))
+  expect(await snapshot(2)).toEqual(await snapshot(1))
+  const recorded = async (n: number) =>
+    (
+      await clients[n]!.query(
+        `select from ops.grants where identity = 'app.settings' and privilege = 'DELETE' and grantee = 'app_dashboard'`,
+      )
+    ).rowCount
+  expect([await recorded(3), await recorded(1)]).toEqual([0, 1])
+})
+
+test('whatever a fingerprint does not show stands against a replay, and nothing of it is left', {
+  timeout: 120_000,
+}, async () => {
+  for (const n of [1, 2]) await migrate(n)
+  // a view of the DBA's in a schema of their own depends on a function whose result changes
+  await edit(
+    'functions/tenant/settings.sql',
+    (text) => `${text}
+create or replace function internal.replay_leaned_on() returns int language sql stable as 'select 1';`,
+  )
+  for (const n of [1, 2]) await migrate(n)
+  await clients[2]?.query(
+    'create schema reports; create view reports.leaning as select internal.replay_leaned_on() as n',
+  )
+  expect(await fingerprintOf(clients[2]!)).toBe(await fingerprintOf(clients[1]!))
+  await edit('functions/tenant/settings.sql', (text) =>
+    text.replace('internal.replay_leaned_on() returns int', 'internal.replay_leaned_on() returns bigint'),
+  )
+  const before = await snapshot(2)
+  const loader = createLoader()
+  await migrate(1, loader)
+  await expect(migrate(2, loader)).rejects.toThrow('internal.replay_leaned_on')
+  expect(await snapshot(2)).toEqual(before)
+  await clients[2]?.query('drop schema reports cascade')
+  await migrate(2, loader)
+  expect(await snapshot(2)).toEqual(await snapshot(1))
+})
+
+test('each difference in what is managed shows in the fingerprint', async () => {
+  const client = clients[1]!
+  const before = await fingerprintOf(client)
+  for (const statement of [
+    `comment on function internal.now() is 'another'`,
+    'alter function internal.now() parallel unsafe',
+    'grant execute on function internal.now() to public',
+    'alter table app.settings disable row level security',
+    'alter table app.settings force row level security',
+    'alter table app.settings add column by_hand text',
+    'grant select on app.settings to app_dashboard with grant option',
+    'grant select (key) on app.settings to app_dashboard',
+    'revoke usage on schema app from app_user',
+    'create policy other on app.settings for select using (true)',
+    'create view internal.other as select 1 as one',
+    `create type internal.other as enum ('a')`,
+    'alter default privileges grant execute on functions to app_user',
+    'update internal.user_data set section = section || 1 where declared_in in (select path from ops.files)',
+    `update ops.files set hash = 'x' where path = 'functions/shared/rate_limits.sql'`,
+    'delete from ops.objects where identity = (select min(identity) from ops.objects)',
+    'delete from ops.grants where identity = (select min(identity) from ops.grants)',
+    'delete from ops.schema_migrations where version = (select max(version) from ops.schema_migrations)',
+    `do $$ begin execute format('alter table %s disable trigger %I', (select tgrelid::regclass from pg_trigger where not tgisinternal and tgrelid::regclass::text like 'app.%' and tgparentid = 0 order by oid limit 1), (select tgname from pg_trigger where not tgisinternal and tgrelid::regclass::text like 'app.%' and tgparentid = 0 order by oid limit 1)); end $$`,
+  ]) {
+    await client.query(`begin; ${statement}`)
+    await client.query(`set local search_path = ''`)
+    const changed = await fingerprintHere(client)
+    await client.query('rollback')
+    expect(changed, statement).not.toBe(before)
+  }
+  expect(await fingerprintOf(client)).toBe(before)
+})
+
+test('many databases at once: one is loaded file by file, and the others follow it', { timeout: 120_000 }, async () => {
+  await edit('functions/tenant/settings.sql', (text) => `${text}\n-- once more\n`)
+  const loader = createLoader()
+  const applied = await Promise.all([1, 2].map((n) => migrate(n, loader)))
+  expect(applied[0]).toEqual(applied[1])
+  expect(await snapshot(1)).toEqual(await snapshot(2))
+})

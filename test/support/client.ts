@@ -1,0 +1,70 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+
+export type Answer<T = any> = {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** The parsed body, its `data`, and its `error`. */
+  readonly body: any
+  readonly data: T
+  readonly error: { code: string; message: string; details?: any } | undefined
+}
+
+export type Client = {
+  readonly headers: Record<string, string>
+  request(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
+  get(path: string, headers?: Record<string, string>): Promise<Answer>
+  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
+  put(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
+  patch(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
+  delete(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
+  with(headers: Record<string, string>): Client
+}
+
+/** A fresh address each time, so that limits per address meet only the tests that are about them. */
+export const freshIp = () => `10.${randomBytes(3).join('.')}`
+export const freshEmail = () => `dev-${randomUUID()}@example.org`
+
+/** Requests to the server at `url`: as JSON, each from an address of its own. */
+export const createClient = (url: string) => {
+  const client = (headers: Record<string, string>, base = '/v1'): Client => {
+    const request: Client['request'] = async (method, path, body, more = {}) => {
+      const response = await fetch(url + (path.startsWith('//') ? path.slice(1) : base + path), {
+        method,
+        headers: {
+          'x-forwarded-for': freshIp(),
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+          ...more,
+        },
+        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      })
+      const text = await response.text()
+      let parsed: any
+      try {
+        parsed = JSON.parse(text)
+      } catch {
+        parsed = undefined
+      }
+      return {
+        status: response.status,
+        headers: response.headers,
+        text,
+        body: parsed,
+        data: parsed?.data,
+        error: parsed?.error,
+      }
+    }
+    return {
+      headers,
+      request,
+      get: (path, more) => request('GET', path, undefined, more),
+      post: (path, body = {}, more = undefined) => request('POST', path, body, more),
+      put: (path, body = {}, more = undefined) => request('PUT', path, body, more),
+      patch: (path, body = {}, more = undefined) => request('PATCH', path, body, more),
+      delete: (path, body, more) => request('DELETE', path, body, more),
+      with: (more) => client({ ...headers, ...more }, base),
+    }
+  }
+  return client
+}

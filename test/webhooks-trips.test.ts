@@ -1,0 +1,173 @@
+import pg from 'pg'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { openTransaction, untilBlocked } from '#test/support/transaction.ts'
+import { answering, startWebhooks } from '#test/support/webhooks.ts'
+
+const webhooks = await startWebhooks()
+const { harness, project, receiver, watch, fire, say, all } = webhooks
+const { services } = harness.running
+
+/** Every message that waits for an answer of a database: its place, and the function of a call. */
+let trips: { readonly database: string; readonly what: string }[] = []
+const { query } = pg.Client.prototype
+
+beforeEach(() => {
+  const counted = function (this: pg.Client, ...args: unknown[]) {
+    const [first] = args as [string | { text?: string }]
+    const text = typeof first === 'string' ? first : (first.text ?? '')
+    trips.push({ database: String(this.database), what: /(?:api\."?|graphile_worker\.)(\w+)/.exec(text)?.[1] ?? text })
+    return Reflect.apply(query, this, args)
+  }
+  vi.spyOn(pg.Client.prototype, 'query').mockImplementation(counted as never)
+})
+afterEach(() => void vi.restoreAllMocks())
+
+const during = async (work: () => Promise<unknown>) => {
+  trips = []
+  await work()
+  const made = trips
+  trips = []
+  const isControl = ({ database }: { database: string }) => database === services.control.database
+  return {
+    tenant: made.filter((trip) => !isControl(trip)).map(({ what }) => what),
+    control: made.filter(isControl).map(({ what }) => what),
+  }
+}
+
+const drainedOnce = async () => {
+  await watch()
+  await fire()
+  await project.drain()
+  receiver.requests.splice(0)
+}
+
+describe('a lone delivery', () => {
+  test('is waked in one round trip and made in two; graphile-worker takes and ends its job in two more', async () => {
+    await drainedOnce()
+    await fire()
+    expect(await during(() => services.waker.flush())).toEqual({ tenant: [], control: ['add_job'] })
+    expect(await during(() => project.drain())).toEqual({
+      tenant: ['outbox_lease', 'webhook_attempt_finish'],
+      control: [],
+    })
+    expect(receiver.requests).toHaveLength(1)
+    expect((await all()).map(({ status }) => status)).toEqual(['delivered', 'delivered'])
+    expect(await project.sql('select from app.outbox')).toEqual([])
+  })
+
+  test('that fails is scheduled in the same two, and tried again at that time', async () => {
+    await drainedOnce()
+    say(answering(500))
+    await fire()
+    expect((await during(() => project.drain())).tenant).toEqual(['outbox_lease', 'webhook_attempt_finish'])
+    const [, failed] = await all()
+    const [queued] = await project.sql('select due_at, locked_until, attempts from app.outbox')
+    expect(queued).toEqual({ due_at: failed.next_attempt_at, locked_until: null, attempts: 0 })
+    say(answering(200))
+    await project.drain()
+    expect(receiver.requests).toHaveLength(1)
+    harness.setTime(failed.next_attempt_at.toISOString())
+    await project.drain()
+    expect(receiver.requests).toHaveLength(2)
+  })
+
+  test('of many: the last one sees that nothing else is due, or what is', async () => {
+    await drainedOnce()
+    await fire(5)
+    const { tenant } = await during(() => project.drain())
+    expect(receiver.requests).toHaveLength(5)
+    expect(tenant.filter((what) => what === 'webhook_attempt_finish')).toHaveLength(5)
+    expect(tenant).not.toContain('webhook_delivery_begin')
+    expect(tenant).not.toContain('outbox_finish')
+  })
+
+  test('an event that comes while the last row is settled is delivered by the same drain, or by the wake that follows', async () => {
+    await drainedOnce()
+    say(async (response, request) => {
+      if (receiver.requests.length === 1) await fire()
+      return answering(200)(response, request)
+    })
+    await fire()
+    await project.drain()
+    expect(receiver.requests).toHaveLength(2)
+  })
+
+  test('an event that comes while the record of the last row waits for a lock is delivered meanwhile', async () => {
+    await drainedOnce()
+    let holder: Awaited<ReturnType<typeof openTransaction>> | undefined
+    say(async (response, request) => {
+      if (receiver.requests.length === 1) {
+        holder = await openTransaction(project, 'app_worker', {})
+        await holder.query('select from app.outbox for update')
+      }
+      return answering(200)(response, request)
+    })
+    await fire()
+    const drained = project.drain()
+    await untilBlocked(project)
+    await fire()
+    await expect.poll(() => receiver.requests.length).toBe(2)
+    await holder?.commit()
+    await drained
+    expect(await project.sql('select from app.outbox')).toEqual([])
+  })
+})
+
+describe('the schedule is the outbox row, moved with the attempt', () => {
+  test('a worker that dies between recording and settling makes no retry early', async () => {
+    await watch()
+    await fire()
+    const [{ id }] = await all()
+    const worker = (call: string, values: unknown[] = []) =>
+      project.as('app_worker', { 'app.clock': harness.now().toISOString() }, `select r.body from api.${call} r`, values)
+    await worker('outbox_lease(1, 15, 10)')
+    await worker(`webhook_attempt_record($1, 500, null, 1, '', 600)`, [id])
+    harness.advance(20)
+    await project.drain()
+    expect(receiver.requests).toEqual([])
+    harness.advance(600)
+    await project.drain()
+    expect(receiver.requests).toHaveLength(1)
+  })
+
+  test('an error that follows a result whose answer was lost changes nothing', async () => {
+    await watch()
+    await fire()
+    const worker = (call: string, values: unknown[] = []) =>
+      project.as('app_worker', { 'app.clock': harness.now().toISOString() }, `select r.body from api.${call} r`, values)
+    const [leased] = await worker('outbox_lease(1, 15, 10)')
+    const [{ id: row, lease, begun }] = leased.body.data
+    await worker(`webhook_attempt_finish($1, $2, null, true, $3, 500, null, 1, '', 600)`, [row, lease, begun.id])
+    const before = await project.sql('select * from app.outbox')
+    const soon = new Date(harness.now().getTime() + 1000).toISOString()
+    await worker(`outbox_finish($1, $2, $3, 'lost')`, [row, lease, soon])
+    expect(await project.sql('select * from app.outbox')).toEqual(before)
+  })
+
+  test('a row that names no delivery holds up no other', async () => {
+    await watch()
+    await fire()
+    await project.sql(`insert into app.outbox (task, key, due_at) values ('webhooks__deliver', 'none', $1)`, [
+      webhooks.start,
+    ])
+    await project.drain()
+    expect(receiver.requests).toHaveLength(1)
+  })
+})
+
+describe('where a project is', () => {
+  test('is looked up once, and again after a change of the project', async () => {
+    await project.drain()
+    expect((await during(() => project.drain())).control).toEqual([])
+    await project.admin.patch('', { name: 'Renamed' })
+    expect((await during(() => project.drain())).control).toEqual(['edge_project'])
+  })
+
+  test('a deleted project is nowhere at once', async () => {
+    const other = await harness.project()
+    await other.drain()
+    expect(await services.fleet.placeOf(other.id)).not.toBeNull()
+    expect((await other.admin.delete('')).status).toBe(200)
+    expect(await services.fleet.placeOf(other.id)).toBeNull()
+  })
+})
