@@ -16,9 +16,9 @@ const target = (project: { database: string }, role: Role = 'app_user') => ({
 })
 
 const made: ReturnType<typeof createPools>[] = []
-/** Pools whose leases name a role; the share follows from it. */
+/** Pools whose leases name a role; the share follows from it. No call is slow, however slow the machine is, unless a test passes a clock. */
 const pools = (limits: Partial<PoolLimits>) => {
-  const created = createPools({ total: 40, perTenant: 6, waitMs: 300, ...limits })
+  const created = createPools({ total: 40, perTenant: 6, waitMs: 300, clock: () => 0, ...limits })
   made.push(created)
   return {
     get open() {
