@@ -84,15 +84,17 @@ describe('pages of a collection', async () => {
       who.post(`${path}/find`, { limit: 1000 }),
       who.get(`${path}?limit=1000&order=n.desc`),
     ])
-    const answers = await Promise.all([
-      ...heavy,
-      ...Array.from({ length: count }, (_, n) =>
-        small.post(`${path}/find`, { limit: 1, offset: n, select: ['n'], order: [{ column: 'n' }] }),
-      ),
-    ])
-    for (const answer of answers) expect(answer.status, answer.text.slice(0, 300)).toBe(200)
-    expect(answers.slice(6).map(({ data }) => data[0]?.n)).toEqual(Array.from({ length: count }, (_, n) => n + 1))
-    for (const answer of answers.slice(0, 6)) expect(answer.body.next_cursor).toBeTruthy()
+    // one after another: of one user, more at once are refused where the machine is slow
+    const reads = async () => {
+      const answers: Answer[] = []
+      for (let offset = 0; offset < count; offset += 1)
+        answers.push(await small.post(`${path}/find`, { limit: 1, offset, select: ['n'], order: [{ column: 'n' }] }))
+      return answers
+    }
+    const [pages, smallOnes] = await Promise.all([Promise.all(heavy), reads()])
+    for (const answer of [...pages, ...smallOnes]) expect(answer.status, answer.text.slice(0, 300)).toBe(200)
+    expect(smallOnes.map(({ data }) => data[0]?.n)).toEqual(Array.from({ length: count }, (_, n) => n + 1))
+    for (const answer of pages) expect(answer.body.next_cursor).toBeTruthy()
   })
 
   test('aggregates have no next page: too large ones are refused by name', async () => {
