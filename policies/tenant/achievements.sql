@@ -37,3 +37,6 @@ values
   ('achievement', 'app.achievements', 'achievement', 'achievements', 'key', 'id', '{sort_order,id}', false, '{key}', '{unlocks,users,counted_at}', 500, 30,
    '[{"path": "$.criteria.streak_definition_id", "kind": "streak_definition", "by": "id"}]', current_setting('trellis.file'));
 select internal.definition_declare('achievement');
+
+insert into internal.feed_events (action, event_name, target_property, group_property, shown, declared_in)
+values ('achievement.unlocked', 'svc.achievement.unlocked', 'achievement_id', null, '{key,name,icon_url}', current_setting('trellis.file'));

@@ -38,3 +38,6 @@ values
   ('challenge', 'app.challenges', 'challenge', 'challenges', 'id', '{start_at,id}', '{parent_id}', 50,
    '[{"path": "$.segment_id", "kind": "segment", "by": "id"}, {"path": "$.reward_achievement_id", "kind": "achievement", "by": "id"}]', current_setting('trellis.file'));
 select internal.definition_declare('challenge');
+
+insert into internal.feed_events (action, event_name, target_property, group_property, shown, declared_in)
+values ('challenge.completed', 'svc.challenge.completed', 'challenge_id', null, '{name}', current_setting('trellis.file'));

@@ -25,3 +25,6 @@ values
   ('app.group_members', 'app_user_id', 'group_members',
    array['group_id', 'app_user_id', 'role', 'metadata', 'joined_at'],
    'groups', 'keep higher role', 'cascade', null, current_setting('trellis.file'));
+
+insert into internal.feed_events (action, event_name, target_property, group_property, shown, declared_in)
+values ('group.joined', 'svc.group.joined', 'group_id', 'group_id', '{}', current_setting('trellis.file'));

@@ -82,3 +82,6 @@ values
 insert into internal.definitions (kind, table_name, singular, plural, key_column, not_found_code, fixed_columns, max_count, create_order, declared_in)
 values ('streak_definition', 'app.streak_definitions', 'streak', 'streaks', 'key', 'STREAK_NOT_FOUND', '{key}', 50, 20, current_setting('trellis.file'));
 select internal.definition_declare('streak_definition');
+
+insert into internal.feed_events (action, event_name, target_property, group_property, shown, declared_in)
+values ('streak.milestone', 'svc.streak.milestone', 'streak_definition_id', null, '{key,name,count}', current_setting('trellis.file'));

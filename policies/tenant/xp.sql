@@ -51,3 +51,6 @@ values
    '[{"path": "$.segment_id", "kind": "segment", "by": "id"}, {"path": "$.rule_keys[*]", "kind": "xp_rule", "by": "key"}]',
    current_setting('trellis.file'));
 select internal.definition_declare('xp_rule'), internal.definition_declare('xp_boost');
+
+insert into internal.feed_events (action, event_name, target_property, group_property, shown, declared_in)
+values ('level.reached', 'svc.level.reached', 'level', null, '{level,name}', current_setting('trellis.file'));

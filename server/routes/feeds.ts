@@ -1,0 +1,139 @@
+import { z } from 'zod'
+import { administrator, endUser } from '#server/http/callers.ts'
+import { area, route } from '#server/http/route.ts'
+import {
+  Deleted,
+  data,
+  JsonObject,
+  Limit,
+  Moment,
+  Offset,
+  Page,
+  page,
+  SmallJson,
+  Text,
+  Time,
+  Uuid,
+} from '#server/http/schemas.ts'
+
+const Action = z.string().regex(/^[a-z][a-z0-9_.]{0,63}$/, 'must match ^[a-z][a-z0-9_.]{0,63}$')
+const Entry = z.strictObject({
+  id: Uuid,
+  actor_id: Uuid.nullable(),
+  action: z.string(),
+  target_id: z.string().nullable(),
+  group_id: Uuid.nullable(),
+  metadata: JsonObject,
+  created_at: Time,
+  actor: z.strictObject({ id: Uuid, display_name: z.string(), avatar_url: z.string().nullable() }).nullable(),
+})
+const NewEntry = z.object({
+  action: Action,
+  target_id: Text(255, 1).nullish(),
+  group_id: Uuid.nullish(),
+  metadata: SmallJson(4096).optional(),
+})
+
+const feedPage = { limit: Limit(200, 20), offset: Offset }
+const entryId = { entryId: Uuid }
+const admin = '/admin/projects/:projectId/feeds' as const
+
+export const feeds = area({
+  stem: 'feeds',
+  title: 'Feeds',
+  source: 'contract',
+  invalid: 'INVALID_INPUT',
+  routes: [
+    route('GET /client/feeds', {
+      caller: endUser,
+      summary: "The caller's home feed: own entries, and those of friends and of the system; newest first",
+      description:
+        'With `since` the entries from that time on. Actions in the property `feed_hidden_actions` are left out.',
+      query: { since: Moment.optional(), ...feedPage },
+      call: 'feed_home',
+      replies: { 200: page(Entry) },
+      failure: 'LIST_FAILED',
+    }),
+    route('GET /client/feeds/me', {
+      caller: endUser,
+      summary: "The caller's own entries, newest first",
+      query: feedPage,
+      call: 'feed_own',
+      replies: { 200: page(Entry) },
+      failure: 'LIST_FAILED',
+    }),
+    route('GET /client/feeds/group/:groupId', {
+      caller: endUser,
+      summary: 'What was posted to a group, newest first; for its members',
+      params: { groupId: Uuid },
+      query: feedPage,
+      call: 'feed_of_group',
+      replies: { 200: page(Entry) },
+      refusals: { 403: ['NOT_A_MEMBER'], 404: ['NOT_FOUND'] },
+      failure: 'LIST_FAILED',
+    }),
+    route('POST /client/feeds', {
+      caller: endUser,
+      source: 'supplement',
+      summary: 'Post an entry; at most 30 an hour',
+      description: 'Actions that system events make, such as `achievement.unlocked`, cannot be posted.',
+      body: NewEntry,
+      example: { action: 'workout.finished', target_id: '5k', metadata: { minutes: 27 } },
+      call: 'feed_post',
+      replies: { 201: data(Entry) },
+      refusals: { 403: ['NOT_A_MEMBER', 'GROUP_ROLE_FORBIDDEN'], 404: ['NOT_FOUND'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('DELETE /client/feeds/:entryId', {
+      caller: endUser,
+      source: 'supplement',
+      summary: "Delete one of the caller's entries",
+      params: entryId,
+      call: 'feed_delete',
+      replies: { 200: Deleted },
+      refusals: { 404: ['NOT_FOUND'] },
+      failure: 'DELETE_FAILED',
+    }),
+    route(`POST ${admin}`, {
+      caller: administrator,
+      source: 'supplement',
+      summary: 'Post an entry of a user, or of the system, which all users see',
+      body: NewEntry.extend({ as_user_id: z.union([Uuid, z.literal('system')], 'must be a uuid or system') }),
+      example: { as_user_id: 'system', action: 'season.started' },
+      args: ({ body }) => ({ as_user_id: body.as_user_id === 'system' ? null : body.as_user_id }),
+      call: 'feed_post_as',
+      replies: { 201: data(Entry) },
+      refusals: { 404: ['NOT_FOUND', 'USER_NOT_FOUND'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route(`GET ${admin}`, {
+      caller: administrator,
+      source: 'supplement',
+      summary: 'Entries of the project, newest first',
+      query: { user_id: Uuid.optional(), group_id: Uuid.optional(), action: Action.optional(), ...Page },
+      call: 'feed_entries',
+      replies: { 200: page(Entry) },
+      failure: 'LIST_FAILED',
+    }),
+    route(`DELETE ${admin}/:entryId`, {
+      caller: administrator,
+      source: 'supplement',
+      summary: 'Delete an entry of anybody',
+      params: entryId,
+      call: 'feed_remove',
+      replies: { 200: Deleted },
+      refusals: { 404: ['NOT_FOUND'] },
+      failure: 'DELETE_FAILED',
+    }),
+    route(`PUT ${admin}/settings`, {
+      caller: administrator,
+      source: 'supplement',
+      summary: 'Set which system events make entries, by their actions',
+      body: z.object({ events: z.array(Action).max(100, 'must have at most 100 items') }),
+      example: { events: ['achievement.unlocked', 'level.reached'] },
+      call: 'feed_settings_put',
+      replies: { 200: data(z.strictObject({ events: z.array(z.string()) })) },
+      failure: 'UPDATE_FAILED',
+    }),
+  ],
+})
