@@ -241,6 +241,29 @@ describe('keys that JavaScript gives a meaning are keys like any other', async (
     expect(answer).toContain(kept)
   })
 
+  test('where unknown fields are kept, __proto__ is refused by its name, however it is written', async () => {
+    for (const key of ['__proto__', '\\u005f_proto__'])
+      for (const [method, path, text, field] of [
+        ['PATCH', '/client/users/me', '{"display_name":"Odd","KEY":{"timezone":"Europe/Berlin"}}', '__proto__'],
+        [
+          'POST',
+          `${ofProject}/onboarding/flows`,
+          '{"name":"Odd","steps":[{"id":"a"},{"id":"b","KEY":{"type":"info"}}]}',
+          'steps.1.__proto__',
+        ],
+        [
+          'POST',
+          `${ofProject}/config`,
+          '{"key":"odd2","value_type":"string","value":"a","conditions":[{"value":"b","KEY":{"percentage":5}}]}',
+          'conditions.0.__proto__',
+        ],
+      ] as const) {
+        const answer = await sent(path.startsWith(ofProject) ? admin : user, method, path, text.replace('KEY', key))
+        expect(answer, JSON.stringify(answer)).toMatchObject({ status: 400, error: { details: { field } } })
+      }
+    expect(({} as Record<string, unknown>)['timezone']).toBeUndefined()
+  })
+
   test('as unknown fields they are left out', async () => {
     for (const name of ['__proto__', 'constructor']) {
       const code = name === 'constructor' ? 'ODD1' : 'ODD2'

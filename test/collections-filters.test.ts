@@ -241,6 +241,35 @@ describe('what a filter does wrong', async () => {
     expect(refused.error?.message).toContain('5000')
   })
 
+  test('lists of JSON mean what they mean one by one, also inside, and are looked up in a hash table', async () => {
+    const values = [null, 'a', 'A', '1', 1, 1.5, 0, true, false, [], [1], { a: 1 }, { a: null }, '']
+    const name = 'listed'
+    await define(project, { name, read_policy: 'public', columns: [{ name: 'meta', type: 'jsonb' }] })
+    await project.sql(`insert into collections.listed (user_id, meta) select $1, m from unnest($2::jsonb[]) m`, [
+      user.id,
+      [...values.map((at) => JSON.stringify({ at })), '{}', null],
+    ])
+    const lists = [[], ['a'], [1], [1.0, '1'], [true, 'a', [1]], [null], ['a', null], [[1], { a: 1 }, []], values]
+    const long = [...Array.from({ length: 900 }, (_, n) => `x${n}`), 'a', 1]
+    for (const list of [...lists, long])
+      for (const op of ['in', 'not_in'])
+        for (const filter of [leaf(op, list, 'meta.at'), { not: leaf(op, list, 'meta.at') }]) {
+          const found = await user.post(`/client/collections/${name}/find`, { filter, select: ['id'] })
+          const [wanted] = await project.sql(
+            `select count(*)::int as count from collections.${name} where internal.filter_truth($1, jsonb_build_object('meta', meta))`,
+            [JSON.stringify(filter)],
+          )
+          expect(found.data, `${op} ${JSON.stringify(list)}`).toHaveLength(wanted.count)
+        }
+    const asUser = (text: string, values: unknown[]) => project.as('app_user', { 'app.user_id': user.id }, text, values)
+    const [{ compiled }] = (await asUser(`select internal.collection_compile('count', $1, $2, 'raw') as compiled`, [
+      name,
+      JSON.stringify({ filter: leaf('in', long, 'meta.at') }),
+    ])) as [{ compiled: { text: string } }]
+    const plan = await asUser(`explain (costs off) ${compiled.text}`, [JSON.stringify(long)])
+    expect(JSON.stringify(plan)).toContain('hashed SubPlan')
+  })
+
   test('lists have at most 1000 elements and a search 200 characters, in bodies and in query strings', async () => {
     const list = (count: number) => Array.from({ length: count }, () => 'a')
     for (const column of ['title', 'meta', 'tags'])

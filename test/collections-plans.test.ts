@@ -14,23 +14,27 @@ type Compiled = {
   readonly params: readonly { readonly path: readonly string[]; readonly type: string }[]
 }
 
-/** A find as it is compiled for an end user, and what Postgres makes of it. */
-const planned = async (name: string, filter: object) => {
-  const request = { limit: 50, filter }
-  const [{ compiled }] = (await tried(
-    'app_user',
-    user.id,
-    `select internal.collection_compile($1, $2, $3, 'raw') as compiled`,
-    ['find', name, JSON.stringify(request)],
-  )) as [{ compiled: Compiled }]
-  const values = compiled.params.map(({ path, type }) => {
+/** A find as it is compiled for an end user, with its values. */
+const compiled = async (name: string, request: Record<string, unknown>) => {
+  const [row] = (await tried('app_user', user.id, `select internal.collection_compile($1, $2, $3, 'raw') as compiled`, [
+    'find',
+    name,
+    JSON.stringify(request),
+  ])) as [{ compiled: Compiled }]
+  const values = row.compiled.params.map(({ path, type }) => {
     const value = path.reduce<any>((at, part) => at[part], request)
     return type === 'jsonb' ? JSON.stringify(value) : value
   })
-  const plan = (await tried('app_user', user.id, `explain (costs off) ${compiled.text}`, values)) as {
+  return { text: row.compiled.text, values }
+}
+
+/** What Postgres makes of it. */
+const planned = async (name: string, filter: object) => {
+  const { text, values } = await compiled(name, { limit: 50, filter })
+  const plan = (await tried('app_user', user.id, `explain (costs off) ${text}`, values)) as {
     'QUERY PLAN': string
   }[]
-  return { text: compiled.text, plan: plan.map((line) => line['QUERY PLAN']).join('\n') }
+  return { text, plan: plan.map((line) => line['QUERY PLAN']).join('\n') }
 }
 
 const fill = async (name: string) => {
@@ -79,5 +83,82 @@ describe('JSON that contains', () => {
     const wanted = Array.from({ length: rows / 5000 }, (_, turn) => 17 + (rows / 5000 - 1 - turn) * 5000)
     expect(await found(indexed)).toEqual(wanted)
     expect(await found(bare)).toEqual(wanted)
+  })
+})
+
+describe('a page far behind', () => {
+  const order = [
+    { column: 'kind', direction: 'desc' },
+    { column: 'body', direction: 'asc' },
+  ]
+  let shared: string
+  let own: string
+  const fillWide = async (name: string) => {
+    await project.sql(
+      `insert into collections.${name} (user_id, kind, body)
+       select $1, nullif(n % 7, 0), md5(n::text) || repeat(' wide', 20) from generate_series(1, 5000) as n`,
+      [user.id],
+    )
+    await project.sql(`vacuum (analyze) collections.${name}`)
+  }
+  beforeAll(async () => {
+    const wide = [
+      { name: 'kind', type: 'integer' },
+      { name: 'body', type: 'text' },
+      { name: 'meta', type: 'jsonb' },
+    ]
+    shared = await define({ read_policy: 'public', columns: wide })
+    own = await define({ read_policy: 'owner', columns: wide })
+    await Promise.all([fillWide(shared), fillWide(own)])
+  }, 180_000)
+
+  type Node = { 'Sort Key'?: string[]; Output?: string[]; 'Index Name'?: string; Plans?: Node[] }
+  const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)]
+  const planOf = async (name: string, offset: number) => {
+    const { text, values } = await compiled(name, { order, offset, limit: 50 })
+    const [row] = (await tried('app_user', user.id, `explain (verbose, format json) ${text}`, values)) as [
+      { 'QUERY PLAN': { Plan: Node }[] },
+    ]
+    return nodesOf((row['QUERY PLAN'][0] as { Plan: Node }).Plan)
+  }
+
+  test.each(['public', 'owner'])(
+    'sorts no whole rows, and reads those of the page by their ids (%s)',
+    async (policy) => {
+      const name = policy === 'public' ? shared : own
+      const nodes = await planOf(name, 4000)
+      const sorted = nodes.filter((node) => node['Sort Key']?.some((key) => key.includes('body')))
+      expect(sorted).toHaveLength(1)
+      expect(sorted[0]?.Output?.some((of) => /meta|created_at/.test(of))).toBe(false)
+      expect(nodes.filter((node) => node['Index Name'] === `${name}_pkey`)).toHaveLength(1)
+    },
+  )
+
+  test('has no part in a page that is near', async () => {
+    expect((await planOf(shared, 999)).some((node) => node['Index Name'] === `${shared}_pkey`)).toBe(false)
+  })
+
+  test('goes on where the one before it ended, in one order', async () => {
+    for (const name of [shared, own]) {
+      const page = async (offset: number, limit: number) =>
+        (await user.post(`/client/collections/${name}/find`, { order, offset, limit })).data.map(
+          ({ id }: { id: string }) => id,
+        )
+      const wanted = (
+        await project.sql(
+          `select id from collections.${name} order by kind desc nulls last, body collate "C", id limit 1010 offset 490`,
+        )
+      ).map(({ id }) => id)
+      const pages = [await page(490, 509), await page(999, 1), await page(1000, 1), await page(1001, 499)]
+      expect(pages.flat()).toEqual(wanted)
+      expect(await page(4990, 50)).toHaveLength(10)
+      expect(await page(5000, 50)).toEqual([])
+    }
+  })
+
+  test("shows no row that is not the caller's", async () => {
+    const stranger = await project.user()
+    const { data } = await stranger.post(`/client/collections/${own}/find`, { order, offset: 1000, limit: 50 })
+    expect(data).toEqual([])
   })
 })

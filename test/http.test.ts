@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
 
@@ -47,6 +48,26 @@ describe('the envelope', () => {
       status: 400,
       error: { code: 'INVALID_INPUT' },
     })
+  })
+
+  test('a body in a content encoding is 415, whether it is compressed or not; identity is none', async () => {
+    const text = '{"event_name":"encoded"}'
+    for (const [encoding, body] of [
+      ['gzip', gzipSync(text)],
+      ['GZIP', text],
+      ['identity, br', text],
+    ] as const) {
+      const response = await fetch(`${harness.url}/v1/client/events`, {
+        method: 'POST',
+        body,
+        headers: { ...user.headers, 'content-type': 'application/json', 'content-encoding': encoding },
+      })
+      expect([response.status, ((await response.json()) as any).error.code]).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE'])
+      expect(response.headers.get('accept-encoding')).toBe('identity')
+    }
+    expect((await user.post('/client/events', text, { 'content-encoding': 'identity' })).status).toBe(201)
+    // where there is no body, nothing is encoded
+    expect((await user.get('/client/users/me', { 'content-encoding': 'gzip' })).status).toBe(200)
   })
 
   test('what is not there is required, what is of another kind is told what it must be', async () => {

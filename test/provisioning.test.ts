@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
 import { startSecond } from '#test/support/second.ts'
+import { meetingBehind } from '#test/support/transaction.ts'
 
 const harness = await startHarness()
 const { fleet, projectCache } = harness.running.services
@@ -263,6 +264,28 @@ describe('making the database', () => {
     for (const step of ready.steps.slice(0, 3)) expect(step).toMatchObject(done)
     for (const step of ready.steps.slice(3)) expect(step.status).toBe('succeeded')
     expect((await signIn()).status).toBe(201)
+  })
+
+  test.each([
+    ['as it begins a step', false],
+    ['as it ends', true],
+  ])('of a worker that stalled and comes back in a later attempt writes nothing to it: %s', async (_when, isDone) => {
+    const { id, tenant, status } = await unmade()
+    if (isDone) {
+      await fleet.provision(id)
+      await tenant(`status = 'provisioning', completed_at = null`)
+    }
+    const before = (await status()).data
+    // the earlier attempt waits for the row; the later one begins, and then the earlier one goes on
+    await meetingBehind(
+      harness.running.services.control.database,
+      `update app.tenants set attempt = attempt + 1, moved_at = moved_at where project_id = '${id}'`,
+      () => [fleet.provision(id)],
+    )
+    expect((await status()).data).toEqual({ ...before, attempt: 2 })
+    // the one under way ends as ever
+    await fleet.provision(id)
+    expect((await status()).data).toMatchObject({ status: 'ready', attempt: 2 })
   })
 
   test('waits for room when every cluster is closed', async () => {

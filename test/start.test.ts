@@ -1,10 +1,13 @@
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { afterAll, expect, test } from 'vitest'
 import { root } from '#server/database/files.ts'
+import { requireFreePort } from '#server/http/port.ts'
 import {
   ask,
   createTestProject,
@@ -126,6 +129,25 @@ test('a port in use, a wrong key and bad variables give a sentence, and nothing 
   const lonely = await startServer({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/x' })
   expect(await lonely.ended).toBe(1)
   expect(lonely.output()).toContain('DATABASE_URL needs SECRETS_KEY')
+})
+
+test('a port is free when it is on each address that the name of the host has', async () => {
+  const both = ['127.0.0.1', '127.0.0.2']
+  for (const host of both) {
+    const other = createServer().listen({ host, port: 0 })
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
+    await expect(
+      requireFreePort('both', port, async () => both),
+      host,
+    ).rejects.toMatchObject({ code: 'EADDRINUSE' })
+    other.close()
+    await once(other, 'close')
+    await requireFreePort('both', port, async () => both)
+    // an address of a family that the machine does not have is passed over, unless it is the only one
+    await requireFreePort('both', port, async () => [...both, '192.0.2.1'])
+    await expect(requireFreePort('192.0.2.1', port)).rejects.toMatchObject({ code: 'EADDRNOTAVAIL' })
+  }
 })
 
 test('nothing secret is logged, not even at the most talkative level', { timeout: 180_000 }, async () => {

@@ -102,7 +102,13 @@ language sql stable as $$
 $$;
 comment on function api.health is 'Whether a template is there, how many projects have lost their database, and the first twenty of these.';
 
-create or replace function api.provision_step(project_id uuid, step text, status text) returns api.reply
+create or replace function internal.is_attempt(t app.tenants, attempt int) returns boolean
+language sql immutable
+-- a worker of the former version does not say which attempt it makes
+return (is_attempt.t).status = 'provisioning' and (is_attempt.t).attempt = coalesce(is_attempt.attempt, (is_attempt.t).attempt);
+comment on function internal.is_attempt is 'Whether this attempt at making a database is the one under way: a worker that stalled may come back during a later one.';
+
+create or replace function api.provision_step(project_id uuid, step text, status text, attempt int default null) returns api.reply
 language plpgsql volatile as $$
 begin
   update app.tenants t
@@ -115,13 +121,15 @@ begin
                                               else jsonb_build_object('finished_at', internal.iso(internal.now())) end
                                  else s.value end order by s.n)
              from jsonb_array_elements(t.steps) with ordinality as s (value, n))
-   where t.project_id = provision_step.project_id;
-  return internal.reply(200, 'true');
+   where t.project_id = provision_step.project_id
+     and internal.is_attempt(t, provision_step.attempt);
+  return internal.reply(200, to_json(found));
 end $$;
-comment on function api.provision_step is 'Notes that a step runs, succeeded or failed.';
+comment on function api.provision_step is
+  'Notes that a step of an attempt runs, succeeded or failed: true; false when the attempt is over, and nothing is noted.';
 
 create or replace function api.provision_end(project_id uuid, schema_version text default null, content_hash text default null,
-                                             error_code text default null, error_message text default null)
+                                             error_code text default null, error_message text default null, attempt int default null)
 returns api.reply
 language plpgsql volatile as $$
 begin
@@ -133,11 +141,16 @@ begin
                       then jsonb_build_object('code', provision_end.error_code, 'message', provision_end.error_message) end,
          completed_at = case when provision_end.error_code is null then internal.now() end,
          moved_at = internal.now()
-   where t.project_id = provision_end.project_id;
+   where t.project_id = provision_end.project_id
+     and internal.is_attempt(t, provision_end.attempt);
+  if not found then
+    return internal.reply(200, 'false');
+  end if;
   perform internal.changed('project:' || provision_end.project_id);
   return internal.reply(200, 'true');
 end $$;
-comment on function api.provision_end is 'The database is ready, or its making failed with an error that the developer may read.';
+comment on function api.provision_end is
+  'The database is ready, or its making failed with an error that the developer may read: true; false when the attempt is over, and nothing is written.';
 
 create or replace function api.cluster_list() returns api.reply
 language sql stable as $$

@@ -5,7 +5,7 @@ import { type Claims, runOneSync, type Statement } from '#server/database/call.t
 import { cancelStatement } from '#server/database/cancel.ts'
 import { type Cluster, type Role, targetOf } from '#server/database/cluster.ts'
 import { type DatabaseError, failureOf, refusalOfComment } from '#server/database/failures.ts'
-import { createPools, type PoolLimits, type Pools, type Target } from '#server/database/pools.ts'
+import { type Asker, createPools, type PoolLimits, type Pools, type Target } from '#server/database/pools.ts'
 import { shareOf } from '#server/database/shares.ts'
 import { type ApiError, refusal } from '#server/errors.ts'
 import { exactJson } from '#server/json/lossless_json.ts'
@@ -38,6 +38,8 @@ export type CallSettings = {
   readonly retries?: number
   /** A step of background work: safe to cancel at any time and to run again. */
   readonly background?: boolean
+  /** Who waits for the answer: a call that has no connection yet is given up when its asker has gone. */
+  readonly asker?: Asker
 }
 
 export type Database = {
@@ -142,7 +144,7 @@ export const createDatabase = (options: DatabaseOptions): Database => {
   }
 
   const execute: Database['execute'] = async (place, role, claims, prepare, settings = {}) => {
-    const lease = await pools.lease(target(place, role), shareOf(role, claims.caller), claims.userId)
+    const lease = await pools.lease(target(place, role), shareOf(role, claims.caller), claims.userId, settings.asker)
     const began = performance.now()
     const held: RunningCall = {
       client: lease.client,

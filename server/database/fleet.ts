@@ -156,9 +156,12 @@ export const createFleet = (options: FleetOptions): Fleet => {
     if (row?.status !== 'provisioning') return
     const cluster = await clusterOf(row.cluster_id)
     const work = cluster ? steps(row, cluster) : {}
+    const mine = { project_id: projectId, attempt: row.attempt }
+    /** False when another attempt has begun, whose steps are not ours to note: this one ends. */
+    const note = (step: string, status: string) => asWorker<boolean>('provision_step', { ...mine, step, status })
     for (const { name, status } of row.steps) {
       if (status === 'succeeded') continue
-      await asWorker('provision_step', { project_id: projectId, step: name, status: 'running' })
+      if (!(await note(name, 'running'))) return
       try {
         const step = work[name]
         if (!step) throw new Error('its cluster is not known to this server')
@@ -167,20 +170,17 @@ export const createFleet = (options: FleetOptions): Fleet => {
         if (!(await tenantOf(projectId))) return
       } catch (error) {
         log.error({ project: projectId, step: name, error: (error as Error).message }, 'provisioning failed')
-        await asWorker('provision_step', { project_id: projectId, step: name, status: 'failed' })
+        await note(name, 'failed')
         await asWorker('provision_end', {
-          project_id: projectId,
+          ...mine,
           error_code: 'PROVISIONING_FAILED',
           error_message: `The step ${name} failed. It can be tried again.`,
         })
         return
       }
-      await asWorker('provision_step', { project_id: projectId, step: name, status: 'succeeded' })
+      if (!(await note(name, 'succeeded'))) return
     }
-    await asWorker('provision_end', {
-      project_id: projectId,
-      ...(cluster ? await templateOf(cluster) : null),
-    })
+    await asWorker('provision_end', { ...mine, ...(cluster ? await templateOf(cluster) : null) })
   }
 
   /** Only pg_database proves that a database is lost: one that restarts, or takes no connections, still exists. */

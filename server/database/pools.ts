@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { prepareConnection } from '#server/database/call.ts'
-import { refusal } from '#server/errors.ts'
+import { type ApiError, refusal } from '#server/errors.ts'
 
 /** The connection parameters of one login to one database. */
 export type Target = {
@@ -15,20 +15,29 @@ export type Target = {
   readonly isControl?: boolean
 }
 
+/** Whom a call is made for: a socket, which says when it has closed. Nobody reads the answer of a call whose asker has gone. */
+export type Asker = {
+  readonly destroyed: boolean
+  once(event: 'close', listener: () => void): unknown
+  off(event: 'close', listener: () => void): unknown
+}
+
 export type Lease = { readonly client: pg.Client; release(broken?: boolean): void }
 
 /**
  * Which share of a database's connections a caller uses. `front` is what apps wait for, `back` is administration and background
  * work; a group holds several kinds of caller.
  */
-export type Share = { readonly group: 'front' | 'back'; readonly kind: string }
+export type Share =
+  | { readonly group: 'front'; readonly kind: 'credentials' | 'sign-in' | 'users' | 'servers' }
+  | { readonly group: 'back'; readonly kind: 'administrators' | 'workers' }
 
 export type Pools = {
   /**
    * A connection of this login, within `waitMs`, else 503 TENANT_UNAVAILABLE; 429 RATE_LIMITED for an end user whose own calls
-   * use all that one user may.
+   * use all that one user may. Who waits gives the place up at once when its asker has gone.
    */
-  lease(target: Target, share: Share, user?: string | null): Promise<Lease>
+  lease(target: Target, share: Share, user?: string | null, asker?: Asker): Promise<Lease>
   /** Closes idle connections to a database at once and the busy ones when they are given back. */
   forget(databaseKey: string): Promise<void>
   readonly open: number
@@ -48,9 +57,12 @@ type Waiter = {
   readonly target: Target
   readonly share: Share
   readonly user: string | undefined
+  readonly asker: Asker | undefined
   readonly resolve: (lease: Lease | Promise<Lease>) => void
   readonly reject: (error: Error) => void
   timer: NodeJS.Timeout | undefined
+  /** Called when the asker goes. */
+  gone: (() => void) | undefined
   /** The queue that holds it. */
   queue: Set<Waiter> | undefined
 }
@@ -97,13 +109,49 @@ const tooManyAtOnce = () =>
 /** What is left for one group when a third is kept for the other. */
 const groupLimit = (connections: number) => Math.max(1, connections - Math.ceil(connections / 3))
 
+type Kind = Share['kind']
+
+type Kinds = { readonly front: readonly Kind[]; readonly back: readonly Kind[]; readonly apps: Kind }
+
+/** The kinds of caller of each group. `apps` has a third of the connections kept against administration and background work. */
+const kindsOfTenant: Kinds = {
+  front: ['credentials', 'sign-in', 'users', 'servers'],
+  back: ['administrators', 'workers'],
+  apps: 'users',
+}
+const kindsOfControl: Kinds = {
+  front: ['credentials', 'sign-in'],
+  back: ['administrators', 'workers'],
+  apps: 'sign-in',
+}
+
 const count = (counts: Map<string, number>, key: string, by: number) => counts.set(key, (counts.get(key) ?? 0) + by)
+
+/**
+ * Whether a kind of caller that has a connection of this database may have another: one is kept for each kind that has none, and a
+ * third for apps against administration and background work. Where connections are few, not all that can be.
+ */
+const leavesEnough = (
+  connections: number,
+  kinds: Kinds,
+  busy: Map<string, number>,
+  { group, kind }: Share,
+): boolean => {
+  const held = (key: string) => busy.get(key) ?? 0
+  const without = (some: readonly Kind[]) => some.filter((other) => other !== kind && held(other) === 0).length
+  const limit = groupLimit(connections)
+  if (held(group) + Math.min(without(kinds[group]), Math.floor(limit / 2)) >= limit) return false
+  const third = group === 'back' ? Math.max(0, connections - limit - Math.max(1, held(kinds.apps))) : 0
+  const kept = third + without([...kinds.front, ...kinds.back])
+  const most = group === 'back' ? limit : Math.floor(connections / 2)
+  return held('front') + held('back') + Math.min(kept, most) < connections
+}
 
 /**
  * Connections to many databases under one bound, in fair shares, so that a caller who waits (for a lock, for a slow statement)
  * takes nobody else's connections:
- * - a database has at most `perTenant` connections, whatever its logins, and each group of callers at most two thirds of them; the
- *   last connection of a group is kept for a kind of caller that has none;
+ * - a database has at most `perTenant` connections, whatever its logins, and each group of callers at most two thirds of them; one
+ *   is kept for each kind of caller that has none, so that several kinds that wait leave the others theirs;
  * - one end user holds at most `perUser`, and one while that user's calls are slow: two sorts of one user would keep two cores busy;
  * - of the total, tenants leave room for the control database, and each group of callers for the other;
  * - when all are open, the connection that has been idle longest makes room;
@@ -173,11 +221,11 @@ export const createPools = (limits: PoolLimits): Pools => {
   }
 
   /** Whether this kind of caller may hold one more connection: of the database, and of all that tenants may hold. */
-  const hasShare = (tenant: Tenant, { isControl }: Target, { group, kind }: Share): boolean => {
-    const limit = groupLimit(perTenant)
-    const held = tenant.busy.get(group) ?? 0
-    if (held >= limit) return false
-    if (held === limit - 1 && limit > 1 && (tenant.busy.get(kind) ?? 0) > 0) return false
+  const hasShare = (tenant: Tenant, { isControl }: Target, share: Share): boolean => {
+    const { group, kind } = share
+    if ((tenant.busy.get(group) ?? 0) >= groupLimit(perTenant)) return false
+    const kinds = isControl ? kindsOfControl : kindsOfTenant
+    if ((tenant.busy.get(kind) ?? 0) > 0 && !leavesEnough(perTenant, kinds, tenant.busy, share)) return false
     if (isControl) return true
     const [front = 0, back = 0] = [busy.get('front'), busy.get('back')]
     return front + back < forTenants && (group === 'front' ? front : back) < groupLimit(forTenants)
@@ -270,20 +318,30 @@ export const createPools = (limits: PoolLimits): Pools => {
     if (waiter.timer) return
     tenant.waiting += 1
     hungry.add(tenant)
-    waiter.timer = setTimeout(() => {
-      const isOwn = waiter.user !== undefined && waiter.queue === tenant.users.get(waiter.user)?.waiting
-      leave(waiter)
-      // one that was admitted makes room for another call of its user
-      if (!isOwn) dismiss(tenant, waiter.user)
-      waiter.reject(isOwn ? tooManyAtOnce() : unavailable('all its connections are busy'))
-      forgetUnused(waiter.target.key, tenant)
-    }, waitMs)
+    waiter.timer = setTimeout(() => giveUp(waiter, unavailable('all its connections are busy')), waitMs)
+    if (!waiter.asker) return
+    waiter.gone = () => giveUp(waiter, unavailable('the connection of the request has closed'))
+    waiter.asker.once('close', waiter.gone)
+    // it may have gone while the caller's credentials were looked up
+    if (waiter.asker.destroyed) waiter.gone()
+  }
+
+  /** Ends a wait in vain. */
+  const giveUp = (waiter: Waiter, why: ApiError) => {
+    const tenant = tenantOf(waiter.target.key)
+    const isOwn = waiter.user !== undefined && waiter.queue === tenant.users.get(waiter.user)?.waiting
+    leave(waiter)
+    // one that was admitted makes room for another call of its user
+    if (!isOwn) dismiss(tenant, waiter.user)
+    waiter.reject(isOwn ? tooManyAtOnce() : why)
+    forgetUnused(waiter.target.key, tenant)
   }
 
   const leave = (waiter: Waiter) => {
     const tenant = tenantOf(waiter.target.key)
     waiter.queue?.delete(waiter)
     clearTimeout(waiter.timer)
+    if (waiter.gone) waiter.asker?.off('close', waiter.gone)
     tenant.waiting -= 1
     if (tenant.waiting === 0) hungry.delete(tenant)
   }
@@ -358,7 +416,7 @@ export const createPools = (limits: PoolLimits): Pools => {
     get open() {
       return open
     },
-    lease(target, share, named = null) {
+    lease(target, share, named = null, asker = undefined) {
       if (closed) return Promise.reject(unavailable('the server is stopping'))
       const user = named ?? undefined
       const tenant = tenantOf(target.key)
@@ -369,7 +427,8 @@ export const createPools = (limits: PoolLimits): Pools => {
         if (lease) return lease
       }
       return new Promise((resolve, reject) => {
-        const waiter: Waiter = { target, share, user, resolve, reject, timer: undefined, queue: undefined }
+        const nothing = { timer: undefined, gone: undefined, queue: undefined }
+        const waiter: Waiter = { target, share, user, asker, resolve, reject, ...nothing }
         const own = user === undefined ? undefined : tenant.users.get(user)?.waiting
         enqueue(waiter, !isAdmitted && own ? own : queueOf(tenant, share))
       })

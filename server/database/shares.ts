@@ -1,14 +1,12 @@
 import type { Role } from '#server/database/cluster.ts'
 import type { Share } from '#server/database/pools.ts'
 
-const share = (group: Share['group'], kind: string): Share => ({ group, kind })
-
-const credentials = share('front', 'credentials')
-const signIn = share('front', 'sign-in')
-const users = share('front', 'users')
-const servers = share('front', 'servers')
-const administrators = share('back', 'administrators')
-const workers = share('back', 'workers')
+const credentials: Share = { group: 'front', kind: 'credentials' }
+const signIn: Share = { group: 'front', kind: 'sign-in' }
+const users: Share = { group: 'front', kind: 'users' }
+const servers: Share = { group: 'front', kind: 'servers' }
+const administrators: Share = { group: 'back', kind: 'administrators' }
+const workers: Share = { group: 'back', kind: 'workers' }
 
 const byRole: Readonly<Record<Role, Share>> = {
   control_anon: signIn,

@@ -13,7 +13,7 @@ import type { Reply } from '#server/database/database.ts'
 import type { Question } from '#server/database/statements.ts'
 import { ApiError, refusal } from '#server/errors.ts'
 import { argumentsOf } from '#server/http/arguments.ts'
-import { answerOf, envelopeOf, nothingHere, send, unsupported } from '#server/http/errors.ts'
+import { answerOf, envelopeOf, nothingHere, send, unsupported, unsupportedEncoding } from '#server/http/errors.ts'
 import { readInput } from '#server/http/input.ts'
 import { mostBytes } from '#server/http/json.ts'
 import { fullPath } from '#server/http/openapi.ts'
@@ -76,6 +76,13 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
 
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, bytes, done) => done(null, bytes))
+  app.addHook('preParsing', (request, _reply, payload, done) => {
+    const encoding = request.headers['content-encoding']?.trim().toLowerCase() || 'identity'
+    const { 'content-length': length, 'transfer-encoding': transfer } = request.headers
+    const hasBody = transfer !== undefined || Number(length ?? 0) > 0
+    if (hasBody && encoding !== 'identity') done(unsupportedEncoding(encoding))
+    else done(null, payload)
+  })
   // files pass as streams, to the routes that take them
   app.addContentTypeParser(['text/csv', 'application/x-ndjson'], (request, payload, done) => {
     const { trellis } = request.routeOptions.config as { trellis?: { route: Route } }
@@ -272,7 +279,7 @@ const callAs =
     const readOnly = settings.readOnly ?? isReading(route)
     return accounted(area, request, resolved, services, readOnly, () =>
       services.database.call(resolved.place, role, as.claims, name, args, {
-        ...settingsOf(area, route, readOnly),
+        ...settingsOf(area, route, request, readOnly),
         ...others,
       }),
     )
@@ -288,15 +295,16 @@ const askAs =
         resolved.role,
         resolved.claims,
         question,
-        settingsOf(area, route, readOnly),
+        settingsOf(area, route, request, readOnly),
       ),
     )
   }
 
 const isReading = (route: Route) => route.readOnly ?? route.method === 'GET'
 
-const settingsOf = (area: Area, route: Route, readOnly: boolean) => ({
+const settingsOf = (area: Area, route: Route, request: FastifyRequest, readOnly: boolean) => ({
   readOnly,
+  asker: request.raw.socket,
   ...(route.failure ? { failure: route.failure } : {}),
   invalid: invalidCode(area, route, 'body'),
 })

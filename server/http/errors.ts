@@ -11,6 +11,18 @@ export const nothingHere = refusal(404, 'NOT_FOUND', 'There is nothing at this p
 export const unsupported = (type: string | undefined) =>
   refusal(415, 'UNSUPPORTED_MEDIA_TYPE', `Send application/json${type ? `, not ${type.slice(0, 100)}` : ''}.`)
 
+/** Bodies are read as they are sent: one that is compressed would be bounded by its length alone, not by what it expands to. */
+export const unsupportedEncoding = (encoding: string) =>
+  refusal(
+    415,
+    'UNSUPPORTED_MEDIA_TYPE',
+    `Send the body without Content-Encoding, not ${encoding.slice(0, 100)}.`,
+    null,
+    {
+      'Accept-Encoding': 'identity',
+    },
+  )
+
 /** Sends an envelope as it is, or a stream. */
 export const send = (reply: FastifyReply, answer: Answer) => {
   if (answer.headers) reply.headers(answer.headers)

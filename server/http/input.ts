@@ -102,6 +102,34 @@ const plainQuery = (query: unknown, shape: Readonly<Record<string, z.ZodType>>, 
   return Object.fromEntries(sent)
 }
 
+const mayHaveProto = /__proto__|\\u005f/i
+
+/**
+ * Where a value has the key `__proto__` in an object that keeps unknown keys: zod leaves it out of its copy, so it would be lost.
+ * An object that leaves out all unknown keys leaves out this one as well.
+ */
+const protoKey = (schema: z.core.$ZodType, value: unknown, path: readonly PropertyKey[] = []): PropertyKey[] | null => {
+  const { def } = (schema as z.core.$ZodTypes)._zod
+  if ('innerType' in def) return protoKey(def.innerType, value, path)
+  if (def.type === 'pipe') return protoKey(def.in, value, path)
+  const within = (inner: z.core.$ZodType, key: PropertyKey) =>
+    protoKey(inner, Reflect.get(value as object, key), [...path, key])
+  if (def.type === 'array' && Array.isArray(value)) return firstOf(value.keys(), (index) => within(def.element, index))
+  if (def.type === 'union') return firstOf(def.options, (option) => protoKey(option, value, path))
+  if (def.type !== 'object' || typeof value !== 'object' || value === null) return null
+  const isLoose = def.catchall?._zod.def.type === 'unknown'
+  if (isLoose && Object.hasOwn(value, '__proto__')) return [...path, '__proto__']
+  return firstOf(Object.entries(def.shape), ([key, inner]) => (Object.hasOwn(value, key) ? within(inner, key) : null))
+}
+
+const firstOf = <T, R>(items: Iterable<T>, find: (item: T) => R | null): R | null => {
+  for (const item of items) {
+    const found = find(item)
+    if (found) return found
+  }
+  return null
+}
+
 type Body = Pick<Input, 'body' | 'sent' | 'text'>
 
 const readBody = (area: Area, route: Route, request: FastifyRequest): Body => {
@@ -116,6 +144,8 @@ const readBody = (area: Area, route: Route, request: FastifyRequest): Body => {
   const sent = parseExact(bytes, checked.inexact)
   const code = invalidCode(area, route, 'body')
   const body = check(route.body, sent, code, area, route, 'body')
+  const unkept = mayHaveProto.test(text) ? protoKey(route.body, sent) : null
+  if (unkept) throw invalid(code, unkept.join('.'), 'is no name of a field')
   const lost = checked.inexact.length > 0 ? lostNumber(sent, body) : null
   if (lost) throw invalid(code, lost.join('.'), 'must be an object')
   return { body, sent, text }

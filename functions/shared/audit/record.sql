@@ -80,8 +80,10 @@ language sql stable as $$
       select (select json_object_agg(c.key, case when c.key = any (audit_change.secret) or c.key ~ '(secret|password|token|private|sealed|_hash$)'
                                                  then '["[redacted]", "[redacted]"]'::json
                                                  else json_build_array(audit_change.old_row -> c.key, audit_change.new_row -> c.key) end order by c.key)
-                from jsonb_object_keys(audit_change.old_row || audit_change.new_row) as c (key)
-               where c.key not in ('updated_at', 'created_at', 'last_seen_at') and audit_change.old_row -> c.key is distinct from audit_change.new_row -> c.key) as changes
+                -- two rows of one table, which have the same columns, or one and none
+                from jsonb_each(case when audit_change.new_row = '{}' then audit_change.old_row else audit_change.new_row end) as c (key, value)
+               where audit_change.old_row -> c.key is distinct from case when audit_change.new_row <> '{}' then c.value end
+                 and c.key not in ('updated_at', 'created_at', 'last_seen_at')) as changes
       ) d
    where d.changes is not null or audit_change.old_row = '{}' or audit_change.new_row = '{}'
 $$;

@@ -129,11 +129,18 @@ begin
     end if;
   end if;
   if not is_keyset then
-    sql := format('select t.* from collections.%I t where %s order by %s, t.id %s limit %s', d ->> 'name', collection_page_sql.conditions,
+    sql := format('from collections.%I t where %s order by %s, t.id %s limit %s', d ->> 'name', collection_page_sql.conditions,
                   (select string_agg(format('t.%I%s %s%s', o.value ->> 'name', o.value ->> 'collate', o.value ->> 'direction',
                                             case when (o.value ->> 'not_null')::boolean then '' else ' nulls last' end), ', ' order by o.n)
                      from jsonb_array_elements(orders) with ordinality as o (value, n)),
                   direction, collection_page_sql.fetch_limit);
+    sql := case
+      when internal.collection_is_far((request ->> 'offset')::numeric)
+      -- offset 0, so that the rows of the page are found one by one by their ids, however many Postgres expects
+      then format('select t.* from (select o.id, row_number() over () as n from (select t.id %s) o) o cross join lateral (select t.* from collections.%I t where t.id = o.id offset 0) t order by o.n',
+                  sql, d ->> 'name')
+      else 'select t.* ' || sql
+    end;
     return;
   end if;
 
@@ -183,6 +190,13 @@ return case when collection_page_size.n <= 10 then 10 when collection_page_size.
             when collection_page_size.n <= 200 then 200 else 1000 end;
 comment on function internal.collection_page_size is
   'A few sizes that pages are planned for. A plan must know how few rows are wanted, and a statement for each size would be a thousand.';
+
+create or replace function internal.collection_is_far(n numeric) returns boolean
+language sql immutable parallel safe
+return collection_is_far.n >= 1000;
+comment on function internal.collection_is_far is
+  'Whether an offset passes over so many rows that they are sorted without their other columns, and only the rows of the page are read whole: a sort of whole
+   rows writes them to temporary files.';
 
 create or replace function internal.collection_key_of(col jsonb, out form text, out sql text)
 language sql immutable parallel safe as $$

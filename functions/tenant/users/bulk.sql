@@ -59,13 +59,14 @@ language plpgsql volatile as $$
 declare
   i constant jsonb := bulk_fields.item;
   fields jsonb := '{}';
+  merged jsonb;
 begin
   if jsonb_typeof(i) <> 'object' then
     perform internal.fail(400, 'INVALID_BODY', 'An item must be an object.');
   end if;
   -- null is as good as absent; what is there and no string names nobody, and must not be passed over
-  if (select array_agg(jsonb_typeof(i -> n)) from unnest(array['user_id', 'external_id', 'anonymous_id']) n
-       where jsonb_typeof(i -> n) <> 'null') is distinct from array['string'] then
+  if array_remove(array_remove(array[jsonb_typeof(i -> 'user_id'), jsonb_typeof(i -> 'external_id'), jsonb_typeof(i -> 'anonymous_id')], null),
+                  'null') is distinct from array['string'] then
     perform internal.invalid('user_id', 'name the user by one of user_id, external_id and anonymous_id', 'INVALID_BODY');
   end if;
   if jsonb_typeof(coalesce(i -> 'properties', '{}')) <> 'object' then
@@ -74,8 +75,8 @@ begin
   if jsonb_typeof(coalesce(i -> 'set', '{}')) <> 'object' then
     perform internal.invalid('set', 'must be an object', 'INVALID_BODY');
   end if;
-  if jsonb_typeof(coalesce(i -> 'unset_properties', '[]')) <> 'array'
-     or jsonb_path_exists(coalesce(i -> 'unset_properties', '[]'), '$[*] ? (@.type() <> "string")') then
+  if i ? 'unset_properties'
+     and (jsonb_typeof(i -> 'unset_properties') <> 'array' or jsonb_path_exists(i -> 'unset_properties', '$[*] ? (@.type() <> "string")')) then
     perform internal.invalid('unset_properties', 'must be a list of strings', 'INVALID_BODY');
   end if;
   if bulk_fields.whose is null then
@@ -88,10 +89,17 @@ begin
     fields := internal.user_fields(fields, 'INVALID_BODY');
   end if;
   if i ?| array['properties', 'unset_properties'] then
-    fields := fields || jsonb_build_object('properties',
-      internal.merged_properties(bulk_fields.properties, coalesce(i -> 'properties', '{}'))
-        - array(select jsonb_array_elements_text(coalesce(i -> 'unset_properties', '[]'))));
-    perform internal.check_properties_size(fields -> 'properties', 'INVALID_BODY');
+    -- expressions without a query are evaluated without the executor: a fifth of the time of each of a thousand items
+    if jsonb_path_exists(coalesce(i -> 'properties', '{}'), '$.* ? (@ == null)') then
+      merged := internal.merged_properties(bulk_fields.properties, i -> 'properties');
+    else
+      merged := bulk_fields.properties || coalesce(i -> 'properties', '{}');
+    end if;
+    if i ? 'unset_properties' then
+      merged := merged - array(select jsonb_array_elements_text(i -> 'unset_properties'));
+    end if;
+    perform internal.check_properties_size(merged, 'INVALID_BODY');
+    fields := fields || jsonb_build_object('properties', merged);
   end if;
   return fields;
 end $$;
@@ -156,8 +164,9 @@ begin
   moved_users := '{}';
   moved_in := '{}';
   for each in
-    select d.n, d.item, d.whose, bulk_apply.is_careful or d.whose = any (contested) as is_written_at_once
+    select d.n, d.item, d.whose, u.properties, bulk_apply.is_careful or d.whose = any (contested) as is_written_at_once
       from internal.users_named(bulk_apply.items) d
+      left join app.users u on u.id = d.whose
      -- items of one user are adjacent; those that depend on other users' items stay in the order of the request
      order by case when bulk_apply.is_careful or d.whose = any (contested) then null else d.whose end nulls first, d.n
   loop
@@ -168,7 +177,7 @@ begin
         whose := case when found then whose end;
       elsif each.whose is distinct from users[cardinality(users)] or each.whose is null then
         whose := each.whose;
-        select u.properties into properties from app.users u where u.id = whose;
+        properties := each.properties;
         if whose is not null then
           users := users || whose;
           writes := writes || jsonb '{}';
@@ -190,9 +199,11 @@ begin
         end if;
       end if;
       updated := updated + 1;
-      moved_segments := moved_segments || joins || leaves;
-      moved_users := moved_users || array_fill(whose, array[cardinality(joins) + cardinality(leaves)]);
-      moved_in := moved_in || array_fill(true, array[cardinality(joins)]) || array_fill(false, array[cardinality(leaves)]);
+      if cardinality(joins) + cardinality(leaves) > 0 then
+        moved_segments := moved_segments || joins || leaves;
+        moved_users := moved_users || array_fill(whose, array[cardinality(joins) + cardinality(leaves)]);
+        moved_in := moved_in || array_fill(true, array[cardinality(joins)]) || array_fill(false, array[cardinality(leaves)]);
+      end if;
       results[each.n] := json_build_object('index', each.n - 1, 'user_id', whose, 'status', 'updated');
     exception
       when sqlstate 'TR000' then

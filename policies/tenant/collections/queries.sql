@@ -26,7 +26,7 @@ grant execute on function internal.collection_type, internal.collection_value_pr
   internal.collection_with_included, internal.collection_version_sql,
   internal.collection_statement_sql, internal.collection_write_condition_of, internal.collection_group, internal.collection_group_sql, internal.collection_group_role,
   internal.collection_search_sql, internal.collection_conditions_sql, internal.collection_order, internal.collection_page_sql,
-  internal.collection_reads_by_group, internal.collection_page_size, internal.collection_find_sql, internal.collection_count_sql,
+  internal.collection_reads_by_group, internal.collection_page_size, internal.collection_is_far, internal.collection_find_sql, internal.collection_count_sql,
   internal.collection_row_sql, internal.collection_group_by_sql, internal.collection_aggregate_column, internal.collection_aggregate_columns,
   internal.collection_aggregate_sql, internal.collection_vector_order_sql, internal.collection_nearest_sql, internal.collection_data_columns,
   internal.collection_record_sql, internal.collection_patterns, internal.collection_gate_sql, internal.collection_answer_sql,

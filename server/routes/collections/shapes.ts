@@ -90,6 +90,9 @@ const shapeOfWhole = (filter: unknown): string =>
 const sizes = [10, 50, 200, 1000]
 const sizeOf = (limit: unknown) => sizes.find((size) => Number(limit) <= size) ?? 1000
 
+/** Pages far behind are another statement, as internal.collection_is_far has it. */
+const farOffset = 1000
+
 const parts: Readonly<Record<string, (value: unknown) => string>> = {
   filter: shapeOfWhole,
   having: shapeOfWhole,
@@ -98,7 +101,7 @@ const parts: Readonly<Record<string, (value: unknown) => string>> = {
     return json([columns, fuzzy])
   },
   limit: (limit) => String(sizeOf(limit)),
-  offset: () => '',
+  offset: (offset) => (Number(offset) >= farOffset ? 'far' : ''),
   after: (after) => kindOf((after as Record<string, unknown>)['key']),
   vector: (vector) => `${(vector as unknown[]).length}${kindOf(vector)}`,
   max_distance: () => '',
