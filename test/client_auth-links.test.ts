@@ -20,7 +20,7 @@ const linkEmail = async (by: Device, email: string, more: object = {}) =>
 const linkSocial = async (by: Device, provider: 'apple' | 'google', claims: object = {}) =>
   link(by, { provider, id_token: await stage.socialToken(provider, { ...claims }) })
 const setPassword = (by: Device, body: object) => by.post('/client/auth/password', body)
-/** A user with a phone, which messages would have proved. */
+/** A user with a verified phone, written by SQL instead of by a code. */
 const withPhone = async (by: Device) => {
   const phone = newPhone()
   await project.sql('update app.users set phone = $2, phone_verified = true where id = $1', [by.id, phone])
@@ -62,7 +62,7 @@ describe('linking an email', () => {
     expect((await stage.login(email)).status).toBe(200)
     expectRefusal(await stage.login(old), 401, 'UNAUTHORIZED')
     await stage.signup(old)
-    // once more is no change and no event
+    // linking the same address again changes nothing and emits no event
     await linkEmail(me, email)
     expect(await linkedEvents(me.id)).toEqual(['email'])
   })
@@ -89,7 +89,7 @@ describe('linking an email', () => {
     const wrong = String((Number(code) + 1) % 1e6).padStart(6, '0')
     for (let times = 0; times < 5; times += 1)
       expectRefusal(await link(me, { provider: 'email', email, code: wrong }), 401, 'OTP_INVALID')
-    // locked
+    // the code is locked
     expectRefusal(await link(me, { provider: 'email', email, code }), 401, 'OTP_INVALID')
     expect((await linkEmail(me, email)).status).toBe(200)
   })
@@ -139,10 +139,10 @@ describe('linking a provider', () => {
       auth_providers: [{ provider: 'google', provider_id: claims.sub }],
     })
     expect((await stage.social('google', claims)).data.user.id).toBe(me.id)
-    // again is no mistake, and no second event
+    // linking again succeeds and emits no second event
     expect((await linkSocial(me, 'google', claims)).status).toBe(200)
     expect(await linkedEvents(me.id)).toEqual(['google'])
-    // an address that is another’s stays theirs, one that is unverified is nobody’s, one that is verified stays
+    // the provider's address is not taken over when it belongs to another user, when it is unverified, or when the user has a verified one
     const taken = newEmail()
     const owner = await stage.signup(taken)
     for (const [email, email_verified] of [
@@ -290,10 +290,10 @@ describe('passwords', () => {
     expect(
       (await setPassword(me, { password: 'third passphrase', current_password: 'second passphrase' })).status,
     ).toBe(200)
-    // a wrong one is wrong in a young session too
+    // a wrong current password is refused in a recent session too
     const young = device(await stage.login(email, 'third passphrase'))
     expectRefusal(await setPassword(young, { password, current_password: 'wrong' }), 401, 'UNAUTHORIZED')
-    // the forgotten password: a code, then a new one, and no other way
+    // a forgotten password can be replaced after a sign-in by code, and in no other way
     const back = device(await stage.verifyCode(email, await stage.code(email)))
     expect((await setPassword(back, { password: 'fourth passphrase' })).status).toBe(200)
     expect((await stage.login(email, 'fourth passphrase')).data.user.id).toBe(me.id)
@@ -329,7 +329,7 @@ describe('unlinking', () => {
     const gone = await unlink(me, { provider: 'google', provider_id: sub })
     expect([gone.status, gone.data.auth_providers]).toEqual([200, [{ provider: 'email', provider_id: email }]])
     expect((await stage.social('google', { sub })).data.user.id).not.toBe(me.id)
-    // with the address goes the password, which would sign in with it
+    // unlinking the address removes the password, which signs in with that address
     const without = await unlink(me, { provider: 'email' })
     expect(without.data).toMatchObject({ email: null, email_verified: false, auth_providers: [], phone })
     expectRefusal(await stage.login(email), 401, 'UNAUTHORIZED')
@@ -404,7 +404,7 @@ describe('unlinking', () => {
     const me = await stage.signup(email)
     await project.sql('update app.users set email = $2, email_verified = false where id = $1', [me.id, next])
     expect(await stage.identities(me.id)).toEqual([])
-    // and whoever proves the new one takes the account: it held an unproved password
+    // the first verification of the new address takes the account over, because its password was never verified
     const owner = await stage.verifyCode(next, await stage.code(next))
     expect(owner.data.user.id).toBe(me.id)
     expectRefusal(await stage.me(me), 401, 'UNAUTHORIZED')

@@ -6,17 +6,17 @@ import { expectRefusal } from '#test/support/refusals.ts'
 import { startSecond } from '#test/support/second.ts'
 import { anonymousId, type Device, newEmail, newPhone, password, startStage } from '#test/support/sign_in.ts'
 
-/** Anybody can sign up with anybody's address. These tests play both sides. */
+/** Account take-over: anybody can sign up with another person's address. These tests play both attacker and victim. */
 const stage = await startStage()
 const { harness, project, app, device } = stage
 
 afterEach(async () => {
   harness.setTime(null)
-  // the ceiling of the whole app is no matter here
+  // these tests do not concern the rate limit of the whole app
   await project.sql(`delete from app.rate_limits where key like 'client login app%'`)
 })
 
-/** The other areas' part: what they do when an account is taken back, by the name of a function alone. */
+/** The hook of other areas when an account is reclaimed: a function that is found by its name. */
 beforeAll(() =>
   project.sql(`
     create table app.take_back_probes (app_user_id uuid);
@@ -27,7 +27,7 @@ beforeAll(() =>
 )
 const probed = (userId: string) => project.sql('select 1 from app.take_back_probes where app_user_id = $1', [userId])
 
-/** A phone is linked by what a code would do; messages have tests of their own. */
+/** Links a phone by SQL, as a code would; text messages have tests of their own. */
 const linkPhone = (userId: string, phone: string) =>
   project.sql(
     `with phone as (update app.users set phone = $2, phone_verified = true where id = $1)
@@ -44,7 +44,7 @@ type Attacker = {
   readonly elsewhere: Device
 }
 
-/** The attacker's account under the victim's address, with every way in that an attacker can attach. */
+/** The attacker's account under the victim's address, with every credential that an attacker can attach. */
 const attack = async (): Promise<Attacker> => {
   const [email, anonymous, phone] = [newEmail(), anonymousId(), newPhone()]
   const google = { sub: randomUUID(), email: newEmail(), email_verified: true }
@@ -54,12 +54,12 @@ const attack = async (): Promise<Attacker> => {
   await linkPhone(made.id, phone)
   await project.sql('update app.users set anonymous_id = $2 where id = $1', [made.id, anonymous])
   const elsewhere = device(await stage.login(email))
-  // a code that the attacker has out for another address, to be used later
+  // an open code of the attacker for another address, to be used later
   await made.post('/client/auth/email/otp/request', { email: newEmail(), purpose: 'link' })
   return { email, anonymousId: anonymous, phone, google, device: made, elsewhere }
 }
 
-/** The three ways to prove an address from elsewhere. */
+/** The three ways to verify an address without the account's own session. */
 const proofs: [name: string, prove: (email: string) => Promise<{ answer: Answer; identity: string[] }>][] = [
   [
     'an email code',
@@ -104,20 +104,20 @@ describe.each(proofs)('the victim proves the address by %s', (_name, prove) => {
 
     // the password
     expectRefusal(await stage.login(attacker.email), 401, 'UNAUTHORIZED')
-    // the sessions: this server at once, another in a moment
+    // the sessions: refused by this server at once, by another one shortly after
     for (const { token, refresh } of [attacker.device, attacker.elsewhere]) {
       expectRefusal(await stage.me({ token }), 401, 'UNAUTHORIZED')
       await expect.poll(async () => (await there(token)).status).toBe(401)
       expectRefusal(await app.post('/client/auth/refresh', { refresh_token: refresh }), 401, 'INVALID_TOKEN')
     }
-    // the anonymous id: somebody new, if anybody
+    // the anonymous id: signs in a new user
     const anonymous = await app.post('/client/auth/anonymous', { anonymous_id: attacker.anonymousId })
     expect(anonymous.status).toBe(201)
-    // the provider: an account of its own, empty, with its own address
+    // the provider: signs in a new, empty account with the provider's address
     const social = await stage.social('google', attacker.google)
     expect([social.status, social.data.user.email]).toEqual([201, attacker.google.email])
     for (const { data } of [anonymous, social]) expect(data.user.id).not.toBe(victim.id)
-    // open codes, and what other areas attach
+    // open codes, and the hooks of other areas
     const open = await project.sql('select 1 from app.user_codes where app_user_id = $1 and used_at is null', [
       victim.id,
     ])
@@ -238,11 +238,11 @@ describe('what proves nothing takes nothing', () => {
 
   test('the attacker’s own proofs of other addresses and numbers', async () => {
     const { email, device: holder, google } = await attack()
-    // signing in with the linked provider, whose address is another, verifies nothing
+    // signing in with the linked provider, which has a different address, verifies nothing
     const { data } = await stage.social('google', google)
     expect([data.user.id, data.user.email_verified]).toEqual([holder.id, false])
     expect((await stage.me(holder)).status).toBe(200)
-    // so the victim can still come
+    // so the victim can still take the account over
     const victim = await stage.verifyCode(email, await stage.code(email))
     expect(victim.data.user.id).toBe(holder.id)
     expectRefusal(await stage.me(holder), 401, 'UNAUTHORIZED')
@@ -260,7 +260,7 @@ describe('the harmless mirror', () => {
     expect((await stage.login(email)).status).toBe(200)
     expect((await stage.social('google', google)).data.user.id).toBe(holder.id)
     expect(await probed(holder.id)).toEqual([])
-    // from then on a proof from elsewhere is a sign-in and no more
+    // from then on a verification from elsewhere only signs in
     expect((await stage.verifyCode(email, await stage.code(email))).data.user.id).toBe(holder.id)
     expect((await stage.login(email)).status).toBe(200)
     expect((await stage.me(elsewhere)).status).toBe(200)
@@ -307,7 +307,7 @@ describe('raced', () => {
     const [proved, login] = await stage.queued(made.id, [() => stage.verifyCode(email, code), () => stage.login(email)])
     expect(proved?.status).toBe(200)
     expectRefusal(login as Answer, 401, 'UNAUTHORIZED')
-    // and the other way round: whoever came first is put out
+    // in the other order, the take-over ends the session of the earlier sign-in
     const other = newEmail()
     const second = await stage.signup(other)
     const token = await stage.magicToken(other)
@@ -395,7 +395,7 @@ describe('raced', () => {
     const second = await startSecond(harness)
     const there = second.as({ ...app.headers, authorization: `Bearer ${holder.token}` })
     expect((await there.get('/client/users/me')).status).toBe(200)
-    // the news does not reach the other server: a lost NOTIFY
+    // the other server does not learn of the take-over: a lost NOTIFY
     const drop = second.running.services.sessions.drop
     second.running.services.sessions.drop = () => undefined
     await stage.verifyCode(email, await stage.code(email))
@@ -435,7 +435,7 @@ describe('raced', () => {
     ])
     for (const { status, data, error } of answers) {
       if (status === 200) expect(data.user.id).toBe(holder.id)
-      // the take-over closes what else was open for the address
+      // the take-over invalidates the other open codes of the address
       else expect(['LINK_REQUIRED', 'OTP_INVALID', 'INVALID_TOKEN']).toContain(error?.code)
     }
     expect(answers.some(({ status }) => status === 200)).toBe(true)
@@ -473,7 +473,7 @@ test('everything at once on one account: nobody fails, nobody waits in a circle,
     for (const { status, text } of answers) expect(status, text).toBeLessThan(500)
     const owners = await project.sql('select id, email_verified from app.users where email = $1', [email])
     expect(owners).toEqual([{ id: holder.id, email_verified: true }])
-    // either the holder proved it in time and keeps what they had, or somebody else did and nothing of it is left
+    // either the holder verified the address first and keeps everything, or somebody else did and the holder's credentials are gone
     const taken = (await probed(holder.id)).length > 0
     if (taken) expectRefusal(await stage.me(holder), 401, 'UNAUTHORIZED')
   }

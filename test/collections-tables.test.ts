@@ -309,11 +309,11 @@ describe('a DBA at work', () => {
     const [kept] = await project.sql(`select to_regclass('collections.by_hand_idx_${name}') is not null as index,
       exists (select from pg_constraint where conname = 'by_hand_positive' and conrelid = 'collections.${name}'::regclass) as rule`)
     expect(kept).toEqual({ index: true, rule: true })
-    // a column that the definition does not know cannot be taken by it
+    // a definition cannot add a column with the name of a column that was added by hand
     expect(
       (await project.admin.post(`/collections/${name}/columns`, { name: 'by_hand', type: 'text' })).error?.code,
     ).toBe('CONFLICT')
-    // what is not granted, users do not write
+    // users cannot write a column that is not granted
     expect(await tried('app_user', user.id, `update collections.${name} set by_hand = 1`)).toBe('42501')
   })
 
@@ -371,7 +371,7 @@ describe('files that are applied anew', () => {
         'functions/tenant/collections/row_triggers.sql',
       ])
         await writeFile(join(folder, file), `${await readFile(join(folder, file), 'utf8')}\n-- another version\n`)
-      // a helper that policies lean on gets another result type, so that it must go and come back
+      // a function that policies call gets another result type, so it must be dropped and created again
       await edit(
         folder,
         'functions/tenant/groups/membership.sql',
@@ -469,7 +469,7 @@ describe('what reading costs', () => {
     const shared = await define({ owner_scope: 'group', read_policy: 'member' })
     const text = await plan(shared, list(shared, `and group_id = '${group}'`))
     expect(text).toContain(`${shared}_of_group_idx`)
-    // the membership is asked once, not for each row
+    // membership is evaluated once, not for each row
     expect(text).toMatch(/"Subplan Name":"(hashed )?SubPlan/)
   })
 })

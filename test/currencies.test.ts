@@ -71,7 +71,7 @@ describe('a spend', () => {
     const code = await currency()
     const { id, server } = await someone()
     await give(id, code, 370)
-    // more than sixty a minute: the limit is another test's
+    // more than sixty a minute: the rate limit is tested elsewhere
     const answers = await Promise.all(
       Array.from({ length: 100 }, () =>
         project

@@ -55,7 +55,7 @@ const listening = async (server: Server) => {
   return { port: (server.address() as AddressInfo).port, sockets }
 }
 
-describe('which URLs may be registered', () => {
+describe('the SSRF filter at registration', () => {
   const names: Record<string, string[]> = {
     'public.test': ['93.184.215.14', '2606:2800:21f:cb07:6820:80da:af6b:8b2c'],
     'mixed.test': ['93.184.215.14', '10.0.0.1'],
@@ -154,7 +154,7 @@ describe('which URLs may be registered', () => {
     expect(await code(url)).toBe('TARGET_URL_NOT_ALLOWED')
   })
 
-  test('a network that is let in is exempt with every port, its neighbours are not', async () => {
+  test('an allowed network is exempt with every port, its neighbours are not', async () => {
     expect(await code('https://127.0.0.1:8443/', '127.0.0.0/8')).toBeNull()
     expect(await code('https://loopback.test:8443/', '127.0.0.0/8')).toBeNull()
     expect(await code('https://localhost/', '127.0.0.0/8')).toBe('TARGET_URL_NOT_ALLOWED')
@@ -170,10 +170,10 @@ describe('which URLs may be registered', () => {
   })
 })
 
-describe('a name that changes its answer', () => {
-  test('is asked once, and the connection goes where that answer says', async () => {
+describe('a host name whose addresses change (DNS rebinding)', () => {
+  test('is resolved once, and the connection goes to a resolved address', async () => {
     const inside = await receiver({ hostnames: ['hook.test'] })
-    // 203.0.113.0/24 is let in to stand for the public address of the first answer; nothing listens there
+    // 203.0.113.0/24 is exempted and stands for the public address of the first DNS response; nothing listens there
     const names = await nameServer(['203.0.113.5'], ['127.0.0.1'])
     const out = outbound({
       allowedCidrs: parseAllowedCidrs('203.0.113.0/24'),
@@ -208,7 +208,7 @@ describe('a name that changes its answer', () => {
     expect(inside.requests[0]?.headers.host).toBe(`hook.test:${inside.port}`)
   })
 
-  test('does not matter for literals: they are checked without a resolver', async () => {
+  test('literal addresses are checked without a resolver', async () => {
     const inside = await receiver()
     const resolve = async () => addresses('93.184.215.14')
     const out = outbound({ allowedCidrs: [], caFile: inside.caFile, resolve })
@@ -232,7 +232,7 @@ describe('a name that changes its answer', () => {
   })
 })
 
-// Answers the A questions with one list after the other, time to live 0, and AAAA questions with nothing.
+// A name server that answers A queries with one list after the other, TTL 0, and AAAA queries with no address.
 const nameServer = async (...answers: string[][]) => {
   const socket = createSocket('udp4')
   let asked = 0
@@ -259,8 +259,8 @@ const nameServer = async (...answers: string[][]) => {
   return { port: socket.address().port, asked: () => asked }
 }
 
-describe('what a receiver sees and answers', () => {
-  test('the request arrives as it was given, and the answer comes back', async () => {
+describe('a request and its response', () => {
+  test('the request arrives unchanged, and the outcome contains the response', async () => {
     const hook = await receiver({ hostnames: ['hook.test'] })
     const out = outbound({ caFile: hook.caFile, resolve: async () => addresses('127.0.0.1') })
     const body = JSON.stringify({ name: 'Zoë 🚀' })
@@ -305,7 +305,7 @@ describe('what a receiver sees and answers', () => {
     }
   })
 
-  test('a 500 is an answer with the start of its body', async () => {
+  test('a 500 is a response with an excerpt of its body', async () => {
     const hook = await answering((response) => response.writeHead(500).end('out of order'))
     expect(await outbound({ caFile: hook.caFile }).post(request(hook.url))).toMatchObject({
       statusCode: 500,
@@ -343,7 +343,7 @@ describe('what a receiver sees and answers', () => {
     expect(retryAfter).toBeLessThanOrEqual(90)
   })
 
-  test('the excerpt is valid UTF-8 of at most 1 KB without NUL, whatever arrives', async () => {
+  test('the excerpt is valid UTF-8 of at most 1 KB without NUL, whatever the body', async () => {
     const body = { bytes: Buffer.alloc(0) }
     const hook = await answering((response) => response.end(body.bytes))
     const out = outbound({ caFile: hook.caFile })
@@ -359,13 +359,13 @@ describe('what a receiver sees and answers', () => {
     expect((await out.post(request(hook.url))).responseExcerpt).toBe('€'.repeat(341))
   })
 
-  test('an answer of 8 MB is cut at 64 KB and its connection ended', async () => {
+  test('a response of 8 MB is cut off at 64 KB, and its connection is closed', async () => {
     const sent = { bytes: 0, isCut: false }
     const hook = await answering(async (response) => {
       response.on('close', () => {
         sent.isCut = !response.writableFinished
       })
-      // slower than the network, so that what the receiver has sent is about what was read
+      // slower than the network, so that the number of bytes sent is about the number of bytes read
       while (!response.destroyed && sent.bytes < 8 * 1024 * 1024) {
         response.write(Buffer.alloc(16 * 1024, 'x'))
         sent.bytes += 16 * 1024
@@ -393,7 +393,7 @@ describe('what a receiver sees and answers', () => {
   })
 })
 
-describe('a receiver that does not play by the rules', () => {
+describe('a receiver that misbehaves', () => {
   const timed = async (port: number) => {
     const began = performance.now()
     const outcome = await outbound({ timeoutMs: 200 }).post(request(`https://127.0.0.1:${port}/`))
@@ -401,7 +401,7 @@ describe('a receiver that does not play by the rules', () => {
     return outcome
   }
 
-  test('a body that drips is cut off in time, with the status that came', async () => {
+  test('a slowly sent body is cut off at the timeout, with the received status', async () => {
     const hook = await answering(async (response) => {
       response.writeHead(200)
       while (!response.destroyed) {
@@ -417,7 +417,7 @@ describe('a receiver that does not play by the rules', () => {
     await expect.poll(() => hook.connections().open).toBe(0)
   })
 
-  test('headers that never come, a handshake that never comes and a name that never comes end in time', async () => {
+  test('missing headers, a missing handshake and a missing DNS response end at the timeout', async () => {
     const hook = await answering(() => undefined)
     const trusted = outbound({ caFile: hook.caFile, timeoutMs: 200 })
     expect(await trusted.post(request(hook.url))).toMatchObject({ statusCode: null, error: 'timeout' })
@@ -470,7 +470,7 @@ describe('a receiver that does not play by the rules', () => {
     expect(connections).toBe(1)
   })
 
-  test('a connection that ends as soon as it stands is not tried over and over', async () => {
+  test('a connection that is closed as soon as it is open is not retried', async () => {
     const authority = createAuthority()
     const hook = await receiver({ authority })
     const leaf = createLeaf(authority, ['127.0.0.1'])
@@ -493,7 +493,7 @@ describe('a receiver that does not play by the rules', () => {
     expect(hook.requests).toEqual([])
   })
 
-  test('closing ends what is under way and takes no more', async () => {
+  test('close aborts requests in progress and refuses new ones', async () => {
     const hook = await answering(() => undefined)
     const out = outbound({ caFile: hook.caFile })
     const underWay = out.post(request(hook.url))
@@ -508,7 +508,7 @@ describe('certificates', () => {
   const resolve = async () => addresses('127.0.0.1')
   const untrusted = 'certificate is not signed by a trusted authority'
 
-  test('one of an unknown authority is refused, also when the environment says otherwise', async () => {
+  test('one of an unknown authority is refused, also with NODE_TLS_REJECT_UNAUTHORIZED=0', async () => {
     const hook = await receiver()
     expect(await outbound().post(request(hook.url))).toMatchObject({ statusCode: null, error: untrusted })
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
@@ -538,13 +538,13 @@ describe('certificates', () => {
     expect(outcome).toMatchObject({ statusCode: null, error: 'certificate has expired' })
   })
 
-  test('one for the name is right for the name with a final dot', async () => {
+  test('one for a name is valid for the name with a final dot', async () => {
     const hook = await receiver({ hostnames: ['hook.test'] })
     const out = outbound({ caFile: hook.caFile, resolve })
     expect(await out.post(request(`https://hook.test.:${hook.port}/`))).toMatchObject({ statusCode: 200 })
   })
 
-  test('a file that holds no authority is named at the start', async () => {
+  test('a file without a certificate is a StartError that names it', async () => {
     const { caFile } = await receiver()
     await writeFile(caFile, 'no certificate')
     expect(() => outbound({ caFile })).toThrow(`${caFile} cannot be used as a certificate authority`)
