@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { z } from 'zod'
-import type { OfDefinition, Route } from '#server/http/route.ts'
+import type { OfDefinition } from '#server/http/route.ts'
 import { invalidCode } from '#server/http/route.ts'
+import { edgesOf, isNullable, schemaOf, wrongOf } from '#test/support/field_bounds.ts'
 import { type Answer, startHarness } from '#test/support/harness.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
 import { openTransaction, untilBlocked } from '#test/support/transaction.ts'
@@ -51,65 +51,6 @@ const own = (kind: string, verb: Verb): Entry | undefined => {
 }
 const entry = (kind: string, verb: Verb): Entry | undefined =>
   declared(kind, verb) ?? own(kind, verb) ?? (verb === 'create' ? own(kind, 'update') : undefined)
-
-type Schema = {
-  type?: string
-  anyOf?: Schema[]
-  properties?: Record<string, Schema>
-  required?: string[]
-  minimum?: number
-  maximum?: number
-  exclusiveMinimum?: number
-  minLength?: number
-  maxLength?: number
-  maxItems?: number
-  enum?: unknown[]
-  pattern?: string
-  format?: string
-}
-const schemaOf = (route: Route) =>
-  z.toJSONSchema(route.body ?? z.object({}), { io: 'input', unrepresentable: 'any' }) as Schema
-/** A schema without a type accepts any JSON. */
-const isNullable = (schema: Schema) =>
-  schema.anyOf?.some(({ type }) => type === 'null') ?? Object.keys(schema).every((name) => name === 'description')
-const coreOf = (schema: Schema): Schema => schema.anyOf?.find(({ type }) => type !== 'null') ?? schema
-const beyond = 9_007_199_254_740_991
-
-/** Values that a field must refuse, according to its declared bounds. */
-const wrongOf = (declared: Schema): unknown[] => {
-  const { type, minimum, maximum, exclusiveMinimum, minLength, maxLength, maxItems, enum: known } = coreOf(declared)
-  if (type === 'boolean') return ['true', 1, {}]
-  if (type === 'array') return [{}, 'text', ...(maxItems && maxItems < 300 ? [Array(maxItems + 1).fill('a')] : [])]
-  if (type === 'object') return [[], 'text', 5]
-  if (type === 'integer' || type === 'number')
-    return [
-      ...['text', true, {}],
-      ...(type === 'integer' ? [1.5] : []),
-      ...(minimum !== undefined && minimum > -beyond ? [minimum - 1] : []),
-      ...(exclusiveMinimum !== undefined ? [exclusiveMinimum] : []),
-      ...(maximum !== undefined && maximum < beyond ? [maximum + 1] : []),
-    ]
-  if (type !== 'string') return []
-  return [
-    ...[5, true, {}],
-    ...(minLength ? ['x'.repeat(minLength - 1)] : []),
-    ...(maxLength ? ['x'.repeat(maxLength + 1)] : []),
-    ...(known ? ['no such value'] : []),
-    ...(coreOf(declared).pattern || coreOf(declared).format ? ['~ nothing of the kind ~'] : []),
-  ]
-}
-
-/** Values at the bounds of a field. */
-const edgesOf = (declared: Schema): unknown[] => {
-  const { type, minimum, maximum, maxLength, minLength, enum: known, pattern, format } = coreOf(declared)
-  if (type === 'boolean') return [true, false]
-  if (type === 'integer' || type === 'number') return [minimum, maximum].filter((edge) => edge !== undefined)
-  if (known) return known
-  if (type !== 'string' || pattern || format) return []
-  return [minLength, maxLength].filter((length) => length !== undefined).map((length) => 'x'.repeat(length))
-}
-
-const literal = (text: string) => `'${text.replaceAll("'", "''")}'`
 
 let made = 0
 /** The body of a creation with a key that is not taken. */
@@ -435,87 +376,5 @@ describe.each(registered.map((of) => [of.kind, of] as const))('%s', (kind, of) =
       await expect(
         project.as(role, { 'app.caller': 'developer' }, 'select api.definition_delete($1, $2)', [kind, id]),
       ).rejects.toThrow(/permission denied/)
-  })
-})
-
-describe('dynamic SQL', () => {
-  const asAdministrator = (text: string, values: unknown[]) =>
-    project.as('app_admin', { 'app.caller': 'developer' }, text, values)
-  const hostile = [
-    ...[
-      '',
-      ' ',
-      '"',
-      "'",
-      '""',
-      "''",
-      '$1',
-      '%I',
-      '%s',
-      '%',
-      '\\',
-      ';',
-      '--',
-      '/*',
-      'null',
-      'xp_rules',
-      'app.xp_rules',
-    ],
-    ...[
-      "x'; drop table app.xp_rules; --",
-      'x"; drop table app.xp_rules; --',
-      "xp_rule'",
-      'xp_rule"',
-      'XP_RULE',
-      'xp_rule ',
-    ],
-    ...['internal.xp_rule_check', '(select 1)', 'id) values (1); --', '\u202e', 'ключ', 'a'.repeat(10_000)],
-  ]
-  const state = () =>
-    project.sql(
-      'select count(*)::int as count, md5(string_agg(r::text, null order by r.id)) as hash from app.xp_rules r',
-    )
-
-  test('knows no kind but those that are declared', async () => {
-    for (const kind of hostile) {
-      for (const call of ['definition_list($1)', "definition_get($1, 'a')", "definition_create($1, '{}')"])
-        await expect(asAdministrator(`select api.${call}`, [kind])).rejects.toThrow('no definition is declared as')
-      for (const call of ["definition_update($1, 'a', '{}')", "definition_delete($1, 'a')"])
-        await expect(asAdministrator(`select api.${call}`, [kind])).rejects.toThrow('no definition is declared as')
-    }
-  })
-
-  test('takes what callers send as values only', async () => {
-    await project.admin.post('/xp/rules', { key: 'stays', name: 'Stays', event_name: 'stays', amount: 5 })
-    const before = await state()
-    for (const text of hostile) {
-      for (const call of ["definition_get('xp_rule', $1)", "definition_delete('xp_rule', $1)"])
-        await expect(asAdministrator(`select api.${call}`, [text]), text).rejects.toThrow('There is no such rule.')
-      await asAdministrator("select api.definition_update('xp_rule', 'stays', $1)", [JSON.stringify({ [text]: text })])
-      await asAdministrator("select api.definition_list('xp_rule', filter => $1)", [JSON.stringify({ [text]: text })])
-      const named = await project.admin.patch('/xp/rules/stays', { name: text.slice(0, 200) || 'x' })
-      expect(named.data?.name, named.text).toBe(text.slice(0, 200) || 'x')
-    }
-    expect((await project.admin.patch('/xp/rules/stays', { name: 'Stays' })).status).toBe(200)
-    expect((await state())[0].count).toBe(before[0].count)
-  })
-
-  test('quotes what the catalog holds, whatever its name and its default', async () => {
-    const column = 'Wéird "%I" \'$1\'; drop table app.xp_rules; --'
-    const [{ made, again }] = await project
-      .sql(
-        `do $do$ begin
-         execute format('alter table app.xp_boosts add column %I text default %L', ${literal(column)}, ${literal(column)});
-         perform internal.definition_declare('xp_boost');
-       end $do$`,
-      )
-      .then(() =>
-        project.sql(
-          `select r.row as made, (api.definition_update('xp_boost', 'Weird', jsonb_build_object($1::text, 'other'))).body -> 'data' as again
-           from (select (api.definition_create('xp_boost', '{"name": "Weird", "multiplier": 2}')).body -> 'data' as row) r`,
-          [column],
-        ),
-      )
-    expect([made[column], again[column]]).toEqual([column, 'other'])
   })
 })
