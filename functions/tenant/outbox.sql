@@ -28,7 +28,7 @@ begin
   perform internal.wake(due);
 end $$;
 comment on function internal.enqueue is
-  'Queues a task in this transaction. Deduplicates by task and key: one row with the earlier due_at and the newer payload. A row that had failed
+  'Queues a task in this transaction, with deduplication by task and key: one row with the earlier due_at and the newer payload. A row that had failed
    gets new attempts; a row whose task is running runs once more afterwards. Granted to nobody.';
 
 create or replace function internal.outbox_groups(lane_limit int, rules json)

@@ -89,8 +89,8 @@ begin
   end if;
 end $$;
 comment on function internal.on_events__90_webhooks is
-  'Fan-out: for each event and each subscription that matches it, one delivery with its body, and its task in the outbox. A delivery is
-   deduplicated by subscription and event. Deliveries of a degraded subscription are held. Historical (imported) events are not sent. Locks the
+  'Fan-out: for each event and each subscription that matches it, one delivery with its body, and its task in the outbox, with deduplication by
+   subscription and event. Deliveries of a degraded subscription are held. Historical (imported) events are not sent. Locks the
    subscriptions against deletion, and degraded ones against a change of status.';
 
 create or replace function internal.event_plan__webhooks() returns table (event_name text, plan uuid[])
