@@ -28,7 +28,7 @@ export const environment = z.object({
     .string()
     .regex(/^[a-z][a-z0-9_]{0,20}$/)
     .default('trellis')
-    .describe('How the names of our databases begin.'),
+    .describe('Prefix of the names of all databases.'),
   DATABASE_CONNECTIONS: z.coerce
     .number()
     .int()
@@ -58,17 +58,17 @@ export const environment = z.object({
     .min(0)
     .max(3600)
     .default(30)
-    .describe('When asked to stop: how long requests under way may take, before they are cut off.'),
+    .describe('After a stop is requested: how long requests in progress may take before they are cut off.'),
   SIGNUP_MODE: z
     .enum(['open', 'invite', 'closed'])
     .default('open')
-    .describe('Who may sign up as a developer: everybody, whoever has an invite code, or nobody.'),
+    .describe('Who may sign up as a developer: everybody, holders of an invite code, or nobody.'),
   REQUEST_ACCESS_URL: z
     .url()
     .optional()
     .describe('Page where people ask for access, named when a sign-up is refused. Default: /docs of PUBLIC_URL.'),
   SMTP_URL: optional.describe(
-    'Server that sends mail: `smtp://user:password@host:587` (STARTTLS) or `smtps://…:465`; `?tls=off` for one that speaks no TLS. Without it mail is written to DATA_DIR/mail, one .eml file each.',
+    'Server that sends mail: `smtp://user:password@host:587` (STARTTLS) or `smtps://…:465`; `?tls=off` for a server without TLS. Without this variable mail is written to DATA_DIR/mail, one .eml file each.',
   ),
   MAIL_FROM: z
     .string()
@@ -94,11 +94,11 @@ export const environment = z.object({
     .enum(['on', 'off'])
     .default('on')
     .transform((value) => value === 'on')
-    .describe('`off` lifts the general ceilings, never the named limits of sign-in and codes.'),
+    .describe('`off` disables the general rate limits, but not the named limits of sign-in and codes.'),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
-    .describe('Least level logged.'),
+    .describe('Lowest level that is logged.'),
   CORS_ORIGINS: list
     .default([])
     .describe('Origins that may call /v1/admin and /v1/auth from a browser, comma-separated.'),
@@ -106,7 +106,7 @@ export const environment = z.object({
     .union([flag, z.coerce.number().int().min(1), list])
     .default(false)
     .describe(
-      'Whose X-Forwarded-For to believe: a number of proxies in front of us, their addresses, comma-separated, or true for everybody (then callers choose their own address).',
+      'Trusted sources of X-Forwarded-For: the number of proxies in front of the server, their addresses, comma-separated, or true for every client (then callers choose their own address).',
     ),
 })
 

@@ -49,7 +49,7 @@ describe('email codes', () => {
     for (const answer of tries) expectRefusal(answer, 401, 'OTP_INVALID')
     expectRefusal(await stage.verifyCode(email, code), 401, 'OTP_INVALID')
     expect((await stage.verifyCode(email, await stage.code(email))).status).toBe(201)
-    // four are forgiven
+    // four wrong attempts do not lock a code
     const other = newEmail()
     const good = await stage.code(other)
     for (let times = 0; times < 4; times += 1)
@@ -81,7 +81,7 @@ describe('email codes', () => {
     await stage.code(theirs)
     expectRefusal(await stage.verifyCode(theirs, code), 401, 'OTP_INVALID')
     const me = await stage.anonymous()
-    // a code to sign in links nothing, and the other way round
+    // a sign-in code cannot link, and a link code cannot sign in
     expectRefusal(await me.post('/client/auth/link', { provider: 'email', email: mine, code }), 401, 'OTP_INVALID')
     const toLink = await stage.code(mine, 'link', me)
     if (toLink !== code) expectRefusal(await stage.verifyCode(mine, toLink), 401, 'OTP_INVALID')
@@ -105,11 +105,11 @@ describe('email codes', () => {
       expectRefusal(await onBehalf.post('/client/auth/email/otp/request', { email, purpose }), 403, 'SESSION_REQUIRED')
       harness.setTime(new Date(Date.now() + 2 * 3600_000))
       expectRefusal(await user.post('/client/auth/email/otp/request', { email, purpose }), 401, 'TOKEN_EXPIRED')
-      // a request to sign in takes no notice of a session that has ended
+      // a sign-in request ignores an expired session
       expect((await user.post('/client/auth/email/otp/request', { email })).status).toBe(200)
       harness.setTime(null)
     }
-    // to delete an account there is a code for its own address, and none for another
+    // a deletion code is sent to the account's own address only
     const owner = await stage.signup(email)
     await stage.code(email, 'delete', owner)
     const stranger = newEmail()
@@ -267,7 +267,7 @@ describe('a request tells nothing', () => {
     await stage.signup(known)
     await project.sql('revoke select on app.users from app_auth')
     try {
-      // whoever read the users now would be refused
+      // a request that reads app.users now fails
       for (const email of [known, newEmail()])
         for (const path of ['/client/auth/email/otp/request', '/client/auth/magic-link/request'])
           expect((await app.post(path, { email })).status).toBe(200)

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { expectRefusal } from '#test/support/refusals.ts'
 import { googleClientId, startStage } from '#test/support/sign_in.ts'
 
-/** How a provider's keys are fetched, kept and replaced. The order of these tests is the life of one server. */
+/** Fetching, caching and rotating a provider's keys. The tests run in order, over the lifetime of one server. */
 const stage = await startStage({ env: { LOG_LEVEL: 'silent' } })
 const { harness, google, app, social } = stage
 const signIn = async (id_token: string) => app.post('/client/auth/social', { provider: 'google', id_token })
@@ -66,7 +66,7 @@ describe('keys of a provider', () => {
     harness.advance(30)
     for (const token of tokens.slice(0, 3)) expectRefusal(await signIn(token), 401, 'INVALID_TOKEN')
     expect(fetches()).toBe(2)
-    // and nobody else is held up by it
+    // sign-ins with known keys still succeed
     expect((await social('google', {})).status).toBe(201)
   })
 
@@ -76,7 +76,7 @@ describe('keys of a provider', () => {
     expect((await social('google', {})).status).toBe(201)
     expect((await social('google', {})).status).toBe(201)
     expect(fetches()).toBe(1)
-    // a set that is none changes nothing either
+    // an invalid set does not replace the cached one either
     google.fail(null)
     for (const body of ['', '{}', '[]', 'null', '{"keys": []}', '{"keys": {}}', 'x'.repeat(70_000)]) {
       google.answer(body)

@@ -5,7 +5,7 @@ import { expectRefusal } from '#test/support/refusals.ts'
 import { startSecond } from '#test/support/second.ts'
 import { newEmail, newPhone, startStage } from '#test/support/sign_in.ts'
 
-/** The named limits of sign-in without a password, exact under concurrency and over two servers. */
+/** The rate limits of passwordless sign-in are exact under concurrency and across two servers. */
 const receiver = await startHttpsReceiver()
 afterAll(() => receiver.close())
 const stage = await startStage({ env: { WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8', WEBHOOK_CA_FILE: receiver.caFile } })
@@ -19,10 +19,10 @@ await project.admin.post('/integrations', {
 afterEach(() => harness.setTime(null))
 
 const from = (ip: string) => ({ 'x-forwarded-for': ip })
-/** Calls at once, every other one to the second server. */
+/** Makes concurrent calls, every other one to the second server. */
 const atOnce = (count: number, one: (client: Client, index: number) => Promise<Answer>) =>
   Promise.all(Array.from({ length: count }, (_, index) => one(index % 2 ? second : app, index)))
-/** Exactly `most` of the answers passed; the rest say when to come back. */
+/** Exactly `most` of the responses succeeded; the rest have a Retry-After. */
 const expectExactly = (answers: readonly Answer[], most: number, window: number) => {
   const refused = answers.filter(({ status }) => status === 429)
   expect(answers.length - refused.length).toBe(most)
@@ -110,7 +110,7 @@ describe.each(kinds)('%s', (path, field, hourly) => {
     expectExactly(await atOnce(25, (client) => send(client, address(), ip)), 10, 60)
     harness.advance(60)
     expectExactly(await atOnce(12, (client) => send(client, address(), ip)), 10, 60)
-    // malformed ones cost nothing
+    // malformed requests do not count
     harness.advance(60)
     for (let times = 0; times < 12; times += 1)
       expectRefusal(await app.post(path, { [field]: 'x' }, from(ip)), 400, 'INVALID_INPUT')
@@ -210,7 +210,7 @@ test('newcomers: social, anonymous and sign-up together 30 a minute and 500 a da
   harness.advance(60)
   await project.sql(`update app.rate_limits set count = 490 where key = 'client signup ip ' || $1 || ' day'`, [ip])
   expectExactly(await atOnce(20, come), 10, 86_400)
-  // bad tokens are attempts too: nobody tries them by the thousand
+  // invalid tokens count as attempts, so that they cannot be guessed in bulk
   const other = freshIp()
   const bad = (client: Client) => client.post('/client/auth/social', { provider: 'google', id_token: 'x' }, from(other))
   expectExactly(await atOnce(40, bad), 30, 60)

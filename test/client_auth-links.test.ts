@@ -1,39 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { decodeJwt } from 'jose'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Answer } from '#test/support/harness.ts'
+import { startLinking } from '#test/support/linking.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
-import { anonymousId, type Device, newEmail, newPhone, password, startStage } from '#test/support/sign_in.ts'
+import { anonymousId, newEmail, newPhone, password } from '#test/support/sign_in.ts'
 
-const stage = await startStage()
-const { harness, project, app, device } = stage
-
-afterEach(async () => {
-  harness.setTime(null)
-  await project.sql(`delete from app.rate_limits where key like 'client login app%'`)
-})
-
-const link = (by: Device, body: object) => by.post('/client/auth/link', body)
-const unlink = (by: Device, body: object) => by.post('/client/auth/unlink', body)
-const linkEmail = async (by: Device, email: string, more: object = {}) =>
-  link(by, { provider: 'email', email, code: await stage.code(email, 'link', by), ...more })
-const linkSocial = async (by: Device, provider: 'apple' | 'google', claims: object = {}) =>
-  link(by, { provider, id_token: await stage.socialToken(provider, { ...claims }) })
-const setPassword = (by: Device, body: object) => by.post('/client/auth/password', body)
-/** A user with a phone, which messages would have proved. */
-const withPhone = async (by: Device) => {
-  const phone = newPhone()
-  await project.sql('update app.users set phone = $2, phone_verified = true where id = $1', [by.id, phone])
-  return phone
-}
-const linkedEvents = async (userId: string) =>
-  (
-    await project.sql(
-      `select properties ->> 'provider' as provider from app.engagement_events
-        where app_user_id = $1 and event_name = 'svc.user.identity_linked' order by id`,
-      [userId],
-    )
-  ).map(({ provider }) => provider)
+/** Linking and unlinking the ways to sign in of an account: addresses and identity providers. */
+const { stage, harness, project, app, link, unlink, linkEmail, linkSocial, withPhone, linkedEvents } =
+  await startLinking()
 
 describe('linking an email', () => {
   test('gives an anonymous user an account, and the anonymous id stops working', async () => {
@@ -62,7 +37,7 @@ describe('linking an email', () => {
     expect((await stage.login(email)).status).toBe(200)
     expectRefusal(await stage.login(old), 401, 'UNAUTHORIZED')
     await stage.signup(old)
-    // once more is no change and no event
+    // linking the same address again changes nothing and emits no event
     await linkEmail(me, email)
     expect(await linkedEvents(me.id)).toEqual(['email'])
   })
@@ -89,7 +64,7 @@ describe('linking an email', () => {
     const wrong = String((Number(code) + 1) % 1e6).padStart(6, '0')
     for (let times = 0; times < 5; times += 1)
       expectRefusal(await link(me, { provider: 'email', email, code: wrong }), 401, 'OTP_INVALID')
-    // locked
+    // the code is locked
     expectRefusal(await link(me, { provider: 'email', email, code }), 401, 'OTP_INVALID')
     expect((await linkEmail(me, email)).status).toBe(200)
   })
@@ -139,10 +114,10 @@ describe('linking a provider', () => {
       auth_providers: [{ provider: 'google', provider_id: claims.sub }],
     })
     expect((await stage.social('google', claims)).data.user.id).toBe(me.id)
-    // again is no mistake, and no second event
+    // linking again succeeds and emits no second event
     expect((await linkSocial(me, 'google', claims)).status).toBe(200)
     expect(await linkedEvents(me.id)).toEqual(['google'])
-    // an address that is another’s stays theirs, one that is unverified is nobody’s, one that is verified stays
+    // the provider's address is not taken over when it belongs to another user, when it is unverified, or when the user has a verified one
     const taken = newEmail()
     const owner = await stage.signup(taken)
     for (const [email, email_verified] of [
@@ -200,120 +175,6 @@ describe('link', () => {
   })
 })
 
-describe('passwords', () => {
-  test('linking one needs an email to sign in with, and 8 characters', async () => {
-    const guest = await stage.anonymous()
-    for (const answer of [
-      await link(guest, { provider: 'password', password }),
-      await setPassword(guest, { password }),
-    ]) {
-      expectRefusal(answer, 400, 'INVALID_INPUT')
-      expect(answer.error?.details.field).toBe('password')
-    }
-    const email = newEmail()
-    const me = device(await stage.verifyCode(email, await stage.code(email)))
-    for (const answer of [
-      await link(me, { provider: 'password', password: '1234567' }),
-      await setPassword(me, { password: '1234567' }),
-      await linkEmail(me, newEmail(), { password: 'short' }),
-    ])
-      expectRefusal(answer, 400, 'WEAK_PASSWORD')
-    expect((await link(me, { provider: 'password', password })).status).toBe(200)
-    expect((await stage.login(email)).data.user.id).toBe(me.id)
-    expect(await linkedEvents(me.id)).toEqual(['password'])
-  })
-
-  test('one that is too short is no attempt of the ten a minute', async () => {
-    const email = newEmail()
-    const me = device(await stage.verifyCode(email, await stage.code(email)))
-    for (let times = 0; times < 12; times += 1)
-      expectRefusal(await link(me, { provider: 'password', password: 'short' }), 400, 'WEAK_PASSWORD')
-    expect((await link(me, { provider: 'password', password })).status).toBe(200)
-  })
-
-  test('linking one where one is set needs the current one, however young the session', async () => {
-    const email = newEmail()
-    const me = await stage.signup(email)
-    const other = 'another passphrase'
-    for (const body of [
-      { provider: 'password', password: other },
-      { provider: 'email', email: newEmail(), code: '123456', password: other },
-    ]) {
-      const missing = await link(me, body)
-      expectRefusal(missing, 400, 'INVALID_INPUT')
-      expect(missing.error?.details.field).toBe('current_password')
-      expectRefusal(await link(me, { ...body, current_password: 'wrong' }), 401, 'UNAUTHORIZED')
-    }
-    expect((await link(me, { provider: 'password', password: other, current_password: password })).status).toBe(200)
-    expect((await stage.login(email, other)).status).toBe(200)
-    const next = newEmail()
-    expect((await linkEmail(me, next, { password, current_password: other })).status).toBe(200)
-    expect((await stage.login(next)).status).toBe(200)
-  })
-
-  test('changing one ends the other sessions, and keeps this one', async () => {
-    const email = newEmail()
-    const me = await stage.signup(email)
-    const elsewhere = device(await stage.login(email))
-    expect((await setPassword(me, { password: 'another passphrase', current_password: password })).data).toEqual({
-      success: true,
-    })
-    expect((await stage.me(me)).status).toBe(200)
-    expectRefusal(await stage.me(elsewhere), 401, 'UNAUTHORIZED')
-    expectRefusal(await app.post('/client/auth/refresh', { refresh_token: elsewhere.refresh }), 401, 'INVALID_TOKEN')
-    expectRefusal(await stage.login(email), 401, 'UNAUTHORIZED')
-    expect((await stage.login(email, 'another passphrase')).status).toBe(200)
-  })
-
-  test('a session younger than ten minutes may do without the current one; a refresh makes none younger', async () => {
-    harness.setTime('2026-11-22T10:00:00Z')
-    const email = newEmail()
-    const me = await stage.signup(email)
-    harness.setTime('2026-11-22T10:09:59Z')
-    expect((await setPassword(me, { password: 'second passphrase' })).status).toBe(200)
-    harness.setTime('2026-11-22T10:10:00Z')
-    const refreshed = await app.post('/client/auth/refresh', { refresh_token: me.refresh })
-    for (const token of [me.token, refreshed.data.session_token]) {
-      const answer = await app.post(
-        '/client/auth/password',
-        { password: 'third passphrase' },
-        { authorization: `Bearer ${token}` },
-      )
-      expectRefusal(answer, 400, 'INVALID_INPUT')
-      expect(answer.error?.details.field).toBe('current_password')
-    }
-    expectRefusal(
-      await setPassword(me, { password: 'third passphrase', current_password: 'wrong' }),
-      401,
-      'UNAUTHORIZED',
-    )
-    expect(
-      (await setPassword(me, { password: 'third passphrase', current_password: 'second passphrase' })).status,
-    ).toBe(200)
-    // a wrong one is wrong in a young session too
-    const young = device(await stage.login(email, 'third passphrase'))
-    expectRefusal(await setPassword(young, { password, current_password: 'wrong' }), 401, 'UNAUTHORIZED')
-    // the forgotten password: a code, then a new one, and no other way
-    const back = device(await stage.verifyCode(email, await stage.code(email)))
-    expect((await setPassword(back, { password: 'fourth passphrase' })).status).toBe(200)
-    expect((await stage.login(email, 'fourth passphrase')).data.user.id).toBe(me.id)
-  })
-
-  test('five at once with the same current one: one wins', async () => {
-    const email = newEmail()
-    const me = await stage.signup(email)
-    const answers = await Promise.all(
-      Array.from({ length: 5 }, (_, index) =>
-        setPassword(me, { password: `passphrase number ${index}`, current_password: password }),
-      ),
-    )
-    const won = answers.flatMap(({ status }, index) => (status === 200 ? [index] : []))
-    expect(won).toHaveLength(1)
-    for (const answer of answers.filter(({ status }) => status !== 200)) expectRefusal(answer, 401, 'UNAUTHORIZED')
-    expect((await stage.login(email, `passphrase number ${won[0]}`)).status).toBe(200)
-  })
-})
-
 describe('unlinking', () => {
   test('takes each way away, and what went with it', async () => {
     const email = newEmail()
@@ -329,7 +190,7 @@ describe('unlinking', () => {
     const gone = await unlink(me, { provider: 'google', provider_id: sub })
     expect([gone.status, gone.data.auth_providers]).toEqual([200, [{ provider: 'email', provider_id: email }]])
     expect((await stage.social('google', { sub })).data.user.id).not.toBe(me.id)
-    // with the address goes the password, which would sign in with it
+    // unlinking the address removes the password, which signs in with that address
     const without = await unlink(me, { provider: 'email' })
     expect(without.data).toMatchObject({ email: null, email_verified: false, auth_providers: [], phone })
     expectRefusal(await stage.login(email), 401, 'UNAUTHORIZED')
@@ -404,7 +265,7 @@ describe('unlinking', () => {
     const me = await stage.signup(email)
     await project.sql('update app.users set email = $2, email_verified = false where id = $1', [me.id, next])
     expect(await stage.identities(me.id)).toEqual([])
-    // and whoever proves the new one takes the account: it held an unproved password
+    // the first verification of the new address takes the account over, because its password was never verified
     const owner = await stage.verifyCode(next, await stage.code(next))
     expect(owner.data.user.id).toBe(me.id)
     expectRefusal(await stage.me(me), 401, 'UNAUTHORIZED')

@@ -56,13 +56,13 @@ describe('what is mailed', () => {
     expect(plain.headers['subject']).toBe('Sign in to Plain <b>&amp;')
     expect(plain.headers['reply-to']).toBe('help@example.org')
     expect(plain.raw).not.toContain('<b>&amp;</')
-    // without a redirect URL the token itself is there to be entered
+    // without a redirect URL the mail contains the token itself
     expect(plain.text).toMatch(/^[\w-]{43}$/m)
     const verified = await other.app.post('/client/auth/magic-link/verify', {
       token: /^([\w-]{43})$/m.exec(plain.text)?.[1],
     })
     expect(verified.status).toBe(201)
-    // a verified sending domain is another area's to check; here is what comes of the fields
+    // the verification of sending domains is tested elsewhere; this tests the fields of the mail
     await harness.control(
       `update app.projects set default_from_email = 'hello@orchard.example', default_from_name = 'The Orchard' where id = $1`,
       [other.id],
@@ -114,7 +114,7 @@ describe('what is mailed', () => {
     const [one, two] = mail.to(email)
     expect(two?.text).toBe(one?.text)
     expect(two?.headers['message-id']).toBe(one?.headers['message-id'])
-    // two requests before the worker comes: one mail, with the code that is good
+    // two requests before the worker runs: one mail, with the valid code
     const other = newEmail()
     await request(other)
     await request(other)
@@ -160,7 +160,7 @@ describe('what is mailed', () => {
     expect(log).toContain('/client/auth/magic-link/verify')
     for (const text of [waiting, sent, used, log]) {
       expect(text).not.toContain(token)
-      // a code as a word of its own: six digits stand in ids and times too
+      // the code as a separate word: ids and times may contain six digits too
       expect(text).not.toMatch(new RegExp(`(?<![0-9a-f.-])${code}(?![0-9a-f.-])`))
     }
     const [hash] = await project.sql(`select secret_hash from app.user_codes where address = $1 and kind = 'code'`, [

@@ -48,7 +48,7 @@ describe('merging an anonymous user', () => {
     ).toEqual([{ count: 3 }])
     const streaks = await survivor.get('/client/streaks')
     expect(streaks.data[0]).toMatchObject({ key: 'daily', current_count: 1 })
-    // an id that the guest used stays used
+    // an event id that the guest used is still deduplicated
     const again = await post(survivor, 'won', known)
     expect(again.status).toBe(200)
 

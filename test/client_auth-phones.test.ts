@@ -42,7 +42,7 @@ describe('phone codes', () => {
     expect((await requestPhone(newPhone())).status).toBe(200)
     await project.sql('update app.integrations set is_active = false')
     expectRefusal(await requestPhone(newPhone()), 400, 'PROVIDER_NOT_CONFIGURED')
-    // what was asked for before is not sent any more, and nothing fails
+    // a code that was requested before is not sent, and its task does not fail
     const before = receiver.requests.length
     await project.drain()
     expect(receiver.requests.length).toBe(before)
@@ -81,7 +81,7 @@ describe('phone codes', () => {
     await requestPhone(phone)
     const { status, data } = await verifyPhone(phone, await codeSent())
     expect([status, data.user.id, data.user.phone_verified]).toEqual([200, user.id, true])
-    // and nothing else has changed: the email is still a claim, its password still there
+    // nothing else has changed: the email is still unverified, and its password still works
     expect(data.user.email_verified).toBe(false)
     expect((await stage.login(user.user.email)).status).toBe(200)
   })
@@ -154,7 +154,7 @@ describe('phone codes', () => {
     expectRefusal(await verifyPhone(phone, code), 401, 'OTP_INVALID')
     const linked = await user.post('/client/auth/link', { provider: 'phone', phone, code })
     expect(linked.data).toMatchObject({ phone, phone_verified: true })
-    // to delete the account: its own number
+    // a deletion code is sent to the account's own number only
     expect((await requestPhone(phone, { purpose: 'delete' }, user)).status).toBe(200)
     const [row] = await project.sql(
       `select app_user_id, purpose from app.user_codes where address = $1 and used_at is null`,

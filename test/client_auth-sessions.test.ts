@@ -54,7 +54,7 @@ describe('sessions', () => {
     expect((await list(me, '?offset=2147483648')).body).toMatchObject({ data: [], total: 2 })
     for (const query of ['?limit=0', '?limit=x', '?offset=-1'])
       expectRefusal(await list(me, query), 400, 'INVALID_INPUT')
-    // what is odd is cut or left out, never an error
+    // odd header values are truncated or dropped, and are never an error
     const odd = { 'x-service-platform': 'x'.repeat(300), 'cf-ipcountry': 'XX', 'x-service-app-version': ' ' }
     const guest = device(await app.post('/client/auth/anonymous', {}, odd))
     expect((await list(guest)).data[0]).toMatchObject({ platform: 'x'.repeat(50), ip_country: null, app_version: null })
@@ -102,7 +102,7 @@ describe('sessions', () => {
     expectRefusal(await logout(me, { refresh_token: me.refresh, all: true }), 401, 'TOKEN_EXPIRED')
     harness.setTime(null)
     for (const one of [me, elsewhere]) expect((await stage.me(one)).status).toBe(200)
-    // a token that is dead already changes nothing about it
+    // an invalid refresh token makes no difference
     expect((await logout(me, { refresh_token: 'dead', all: true })).data).toEqual({ success: true })
     for (const one of [me, elsewhere]) {
       expectRefusal(await stage.me(one), 401, 'UNAUTHORIZED')

@@ -31,7 +31,7 @@ describe.each(['apple', 'google'] as const)('%s', (provider) => {
       auth_providers: [{ provider, provider_id: sub }],
     })
     expect((await stage.me(device(first))).status).toBe(200)
-    // known by who they are, whatever has become of address and name
+    // recognised by the provider's id, also with another address and name
     const again = await social(provider, { sub, email: newEmail(), email_verified: true, name: 'Other' })
     expect([again.status, again.data.is_new_user, again.data.user.id]).toEqual([200, false, first.data.user.id])
     expect(again.data.user).toMatchObject({ email, display_name: 'Ada Byron' })
@@ -108,7 +108,7 @@ describe('audiences', () => {
       expectRefusal(answer, 400, 'AUDIENCE_NOT_CONFIGURED')
       expect(answer.error?.details).toEqual({ field })
     }
-    // the audience that is set later counts at once
+    // an audience that is configured later takes effect at once
     await bare.developer.patch(`/admin/projects/${bare.id}`, { bundle_id: bundleId })
     const id_token = await stage.socialToken('apple', {})
     expect((await bare.app.post('/client/auth/social', { provider: 'apple', id_token })).status).toBe(201)
@@ -236,16 +236,16 @@ describe('bad tokens', () => {
           sign('HS256', Buffer.from(text)),
         ),
       )),
-      // a key of the attacker's own, also where the token brings it along, or says where it is
+      // a key of the attacker, also when the token contains it (jwk) or names its URL (jku)
       await sign('RS256', foreign.privateKey),
       await sign('RS256', foreign.privateKey, { jwk: { kty: 'RSA', n: 'x', e: 'AQAB' } }),
       await sign('RS256', foreign.privateKey, { jku: 'https://evil.example/keys', x5u: 'https://evil.example/cert' }),
       await sign('ES256', elliptic.privateKey),
       await sign('HS256', Buffer.from('secret'), { jwk }),
       ...(await Promise.all(['PS256', 'RS384', 'RS512', 'ES384', 'EdDSA'].map(other))),
-      // the right key under an algorithm that it was not published for
+      // the right key with an algorithm that it was not published for
       await new SignJWT(claims).setProtectedHeader({ alg: 'ES256', kid }).sign(elliptic.privateKey),
-      // no key id, or one that is no text
+      // no key id, or one that is not a string
       await sign('RS256', key.privateKey, { kid: undefined }),
       `${encode({ alg: 'RS256', kid: 7 })}.${body}.${signature}`,
       `${encode({ alg: 'RS256', kid: '../../dev/null' })}.${body}.${signature}`,

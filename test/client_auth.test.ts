@@ -194,7 +194,7 @@ describe('email sign-up', () => {
     const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => signup(spelled(index))))
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
     expect(answers.filter(({ error }) => error?.code === 'EMAIL_EXISTS')).toHaveLength(19)
-    // the losers left nothing behind
+    // the losing requests left no rows behind
     const [left] = await project.sql(
       `select (select count(*) from app.users where email = $1)::int as users,
               (select count(*) from app.user_identities where provider_id = $1)::int as identities`,
@@ -202,7 +202,7 @@ describe('email sign-up', () => {
     )
     expect(left).toEqual({ users: 1, identities: 1 })
     expectRefusal(await signup(email), 409, 'EMAIL_EXISTS')
-    // aliases are other addresses here, and so is another project
+    // an alias is a different address here, and each project is separate
     const [name, domain] = email.split('@')
     expect((await signup(`${name}+x@${domain}`)).status).toBe(201)
     expect((await (await harness.project()).app.post('/client/auth/email/signup', { email, password })).status).toBe(

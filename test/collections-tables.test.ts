@@ -1,21 +1,11 @@
-import { cp, mkdtemp, readFile, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, expect, inject, test } from 'vitest'
 import { connectAdmin } from '#server/database/cluster.ts'
-import { readProgram, root } from '#server/database/files.ts'
-import { loadBase, loadProgram } from '#server/database/load.ts'
 import { startCollections } from '#test/support/definitions.ts'
 import type { User } from '#test/support/harness.ts'
 
+/** The rules that every generated table enforces by itself, for any role: times, owners, numbers, indexes of policies. */
 const { project, define, tried, insert } = await startCollections()
 const user = await project.user()
-const policiesOf = (name: string) =>
-  project.sql(
-    `select polname as name, polcmd as command, pg_get_expr(polqual, polrelid) as shown, pg_get_expr(polwithcheck, polrelid) as kept
-       from pg_policy where polrelid = ('collections.' || $1)::regclass order by polname`,
-    [name],
-  )
 const privateGroup = async (of: User) =>
   (await of.post('/client/groups', { name: 'private', is_public: false })).data.id as string
 
@@ -45,118 +35,6 @@ describe('stamps', () => {
     )
     expect(deleted).toEqual([{ now: true }])
   })
-})
-
-describe('references', () => {
-  const family = async (on_delete: string, nullable = true) => {
-    const parent = await define()
-    const child = await define({
-      columns: [{ name: 'p', type: 'uuid', nullable, references: { collection: parent, on_delete } }],
-    })
-    const row = await insert(parent, {}, user)
-    const dependent = await insert(child, { p: row.id }, await project.user())
-    const drop = () =>
-      tried('app_user', user.id, `update collections.${parent} set deleted_at = now() where id = $1 returning id`, [
-        row.id,
-      ])
-    const now = async () =>
-      (
-        await project.sql(`select p, deleted_at is not null as deleted from collections.${child} where id = $1`, [
-          dependent.id,
-        ])
-      )[0]
-    return { parent, child, row, dependent, drop, now }
-  }
-
-  test('restrict holds a row that live rows refer to', async () => {
-    const { child, row, dependent, drop, now } = await family('restrict')
-    expect(await drop()).toBe('CONFLICT')
-    expect(await now()).toEqual({ p: row.id, deleted: false })
-    await project.sql(`update collections.${child} set deleted_at = now() where id = $1`, [dependent.id])
-    expect(await drop()).toHaveLength(1)
-  })
-  test('cascade deletes with it, set_null lets go', async () => {
-    const cascade = await family('cascade', false)
-    expect(await cascade.drop()).toHaveLength(1)
-    expect(await cascade.now()).toEqual({ p: cascade.row.id, deleted: true })
-    const letting = await family('set_null')
-    expect(await letting.drop()).toHaveLength(1)
-    expect(await letting.now()).toEqual({ p: null, deleted: false })
-  })
-  test.each([
-    ['restrict', true, { p: null, deleted: false }],
-    ['restrict', false, undefined],
-    ['set_null', true, { p: null, deleted: false }],
-    ['cascade', true, undefined],
-  ])('a deleted user is never held: %s, nullable %s', async (on_delete, nullable, after) => {
-    const parent = await define()
-    const child = await define({
-      columns: [{ name: 'p', type: 'uuid', nullable, references: { collection: parent, on_delete } }],
-    })
-    const [leaving, staying] = [await project.user(), await project.user()]
-    const row = await insert(parent, {}, leaving)
-    await insert(child, { p: row.id }, staying)
-    await project.sql('delete from app.users where id = $1', [leaving.id])
-    expect((await project.sql(`select p, deleted_at is not null as deleted from collections.${child}`))[0]).toEqual(
-      after,
-    )
-  })
-  test.each([
-    ['may no longer be null', true, undefined],
-    ['may be null now', false, { p: null }],
-  ])('nor by one that %s', async (_what, nullable, after) => {
-    const parent = await define()
-    const child = await define({
-      columns: [{ name: 'p', type: 'uuid', nullable, references: { collection: parent, on_delete: 'restrict' } }],
-    })
-    const changed = await project.admin.patch(`/collections/${child}/columns/p`, { name: 'q', nullable: !nullable })
-    expect(changed.status, changed.text).toBe(200)
-    await project.admin.patch(`/collections/${child}/columns/q`, { name: 'p' })
-    const [leaving, staying] = [await project.user(), await project.user()]
-    const row = await insert(parent, {}, leaving)
-    await insert(child, { p: row.id }, staying)
-    expect((await project.admin.delete(`/users/${leaving.id}`)).status).toBe(200)
-    expect((await project.sql(`select p from collections.${child}`))[0]).toEqual(after)
-  })
-  test('a circle of cascades ends', async () => {
-    const one = await define()
-    const two = await define({
-      columns: [{ name: 'p', type: 'uuid', references: { collection: one, on_delete: 'cascade' } }],
-    })
-    await project.admin.post(`/collections/${one}/columns`, {
-      name: 'p',
-      type: 'uuid',
-      references: { collection: two, on_delete: 'cascade' },
-    })
-    const a = await insert(one, {}, user)
-    const b = await insert(two, { p: a.id }, user)
-    await project.sql(`update collections.${one} set p = $1`, [b.id])
-    await project.sql(`update collections.${one} set deleted_at = now()`)
-    const [left] = await project.sql(
-      `select (select count(*) from collections.${one} where deleted_at is null)::int + (select count(*) from collections.${two} where deleted_at is null)::int as n`,
-    )
-    expect(left.n).toBe(0)
-  })
-  test('raced: a row that is being deleted gets no new live reference', async () => {
-    for (const on_delete of ['restrict', 'cascade', 'set_null']) {
-      for (let round = 0; round < 8; round += 1) {
-        const parent = await define()
-        const child = await define({
-          columns: [{ name: 'p', type: 'uuid', references: { collection: parent, on_delete } }],
-        })
-        const row = await insert(parent, {}, user)
-        await Promise.all([
-          ...Array.from({ length: 3 }, () => insert(child, { p: row.id }, user).catch(() => undefined)),
-          project.sql(`update collections.${parent} set deleted_at = now()`).catch(() => undefined),
-          ...Array.from({ length: 3 }, () => insert(child, { p: row.id }, user).catch(() => undefined)),
-        ])
-        const [wrong] = await project.sql(
-          `select count(*)::int as n from collections.${child} c join collections.${parent} p on p.id = c.p where c.deleted_at is null and p.deleted_at is not null`,
-        )
-        expect(wrong.n, on_delete).toBe(0)
-      }
-    }
-  }, 180_000)
 })
 
 describe('groups and their rows', () => {
@@ -282,164 +160,6 @@ describe('numbers and dates', () => {
   })
 })
 
-describe('a DBA at work', () => {
-  test('an extra column, index, policy, trigger and constraint stay through later alterations', async () => {
-    const name = await define({ columns: [{ name: 'a', type: 'text', max_length: 9 }] })
-    await project.sql(`
-      create schema dba;
-      alter table collections.${name} add column by_hand int default 3;
-      create index by_hand_idx_${name} on collections.${name} (by_hand);
-      create policy "auditors read all" on collections.${name} for select to app_dashboard using (true);
-      grant select on collections.${name} to app_dashboard;
-      alter table collections.${name} add constraint by_hand_positive check (by_hand > 0);
-      create function dba.on_${name}() returns trigger language plpgsql as 'begin new.by_hand := 5; return new; end';
-      create trigger by_hand before insert on collections.${name} for each row execute function dba.on_${name}()`)
-    const change = async (method: string, path: string, body?: unknown) =>
-      expect((await project.admin.request(method, `/collections/${name}${path}`, body)).status).toBeLessThan(300)
-    await change('PATCH', '', { read_policy: 'public', write_policy: 'authenticated' })
-    await change('POST', '/columns', { name: 'b', type: 'integer', unique: true })
-    await change('PATCH', '/columns/b', { name: 'c', type: 'bigint', min: 0 })
-    await change('POST', '/indexes', { columns: ['a'] })
-    await change('DELETE', '/columns/a?confirm=a')
-    await project.sql('update app.collections set generator = 0 where name = $1', [name])
-    await project.sql('select internal.collections_regenerate(internal.collection_generator())')
-    await insert(name, { c: 1 }, user)
-    expect(await tried('app_dashboard', undefined, `select by_hand from collections.${name}`)).toEqual([{ by_hand: 5 }])
-    expect((await policiesOf(name)).map((policy) => policy.name)).toContain('auditors read all')
-    const [kept] = await project.sql(`select to_regclass('collections.by_hand_idx_${name}') is not null as index,
-      exists (select from pg_constraint where conname = 'by_hand_positive' and conrelid = 'collections.${name}'::regclass) as rule`)
-    expect(kept).toEqual({ index: true, rule: true })
-    // a column that the definition does not know cannot be taken by it
-    expect(
-      (await project.admin.post(`/collections/${name}/columns`, { name: 'by_hand', type: 'text' })).error?.code,
-    ).toBe('CONFLICT')
-    // what is not granted, users do not write
-    expect(await tried('app_user', user.id, `update collections.${name} set by_hand = 1`)).toBe('42501')
-  })
-
-  test('a constraint of ours that a DBA dropped is not missed', async () => {
-    const name = await define({ columns: [{ name: 'a', type: 'text', max_length: 9 }] })
-    await project.sql(`alter table collections.${name} drop constraint ${name}_a_max_length`)
-    expect((await project.admin.patch(`/collections/${name}/columns/a`, { name: 'b', max_length: 8 })).status).toBe(200)
-    await expect(insert(name, { b: '123456789' }, user)).rejects.toThrow(/max_length/)
-  })
-})
-
-describe('files that are applied anew', () => {
-  const applied = async (change: (path: string) => Promise<void>) => {
-    const folder = await mkdtemp(join(tmpdir(), 'trellis-collections-'))
-    for (const part of ['sql', 'functions', 'policies', 'db'])
-      await cp(join(root, part), join(folder, part), { recursive: true })
-    await change(folder)
-    const program = await readProgram('tenant', folder)
-    const client = await connectAdmin(
-      { id: 'test', dsn: inject('dsn'), socketDirectory: inject('socketDirectory') },
-      project.database,
-    )
-    try {
-      await loadBase(client, program)
-      return await loadProgram(client, program)
-    } finally {
-      await client.end()
-    }
-  }
-  const edit = (folder: string, path: string, from: string | RegExp, to: string) =>
-    readFile(join(folder, path), 'utf8').then((text) => {
-      if (text.replace(from, to) === text) throw new Error(`${path} has no ${from}`)
-      return writeFile(join(folder, path), text.replace(from, to))
-    })
-
-  test('leave generated tables as they are, policies and grants too', async () => {
-    const name = await define({
-      owner_scope: 'group',
-      read_policy: 'member',
-      write_policy: 'member:admin',
-      columns: [{ name: 'a', type: 'text' }],
-    })
-    const before = await policiesOf(name)
-    const grants = () =>
-      project.sql(
-        `select coalesce(relacl::text, '') || coalesce((select string_agg(attname || attacl::text, ',' order by attnum) from pg_attribute where attrelid = c.oid and attacl is not null), '') as acl from pg_class c where oid = 'collections.${name}'::regclass`,
-      )
-    const granted = await grants()
-    await applied(async (folder) => {
-      for (const file of [
-        'policies/tenant/groups.sql',
-        'policies/tenant/collections/definitions.sql',
-        'functions/tenant/groups/membership.sql',
-        'functions/tenant/collections/policies.sql',
-        'functions/tenant/collections/row_triggers.sql',
-      ])
-        await writeFile(join(folder, file), `${await readFile(join(folder, file), 'utf8')}\n-- another version\n`)
-      // a helper that policies lean on gets another result type, so that it must go and come back
-      await edit(
-        folder,
-        'functions/tenant/groups/membership.sql',
-        "min_role text default 'viewer') returns setof uuid",
-        "min_role text default 'viewer', more int default null) returns setof uuid",
-      )
-    }).then((files) => expect(files.length).toBeGreaterThan(3))
-    const after = await policiesOf(name)
-    expect(after.map((policy) => [policy.name, policy.command])).toEqual(
-      before.map((policy) => [policy.name, policy.command]),
-    )
-    expect(await grants()).toEqual(granted)
-    const group = await privateGroup(user)
-    expect(
-      await tried('app_user', user.id, `insert into collections.${name} (group_id, a) values ($1, 'x') returning a`, [
-        group,
-      ]),
-    ).toEqual([{ a: 'x' }])
-    await applied(async () => undefined)
-    expect(await policiesOf(name)).toEqual(before)
-  }, 180_000)
-
-  test('a collection that is made while policies are applied keeps its grants', async () => {
-    const client = await connectAdmin(
-      { id: 'test', dsn: inject('dsn'), socketDirectory: inject('socketDirectory') },
-      project.database,
-    )
-    const names: string[] = []
-    try {
-      await Promise.all([
-        applied((folder) => edit(folder, 'policies/tenant/groups.sql', /$/, '\nselect pg_sleep(0.5);\n')),
-        (async () => {
-          for (let n = 0; n < 5; n += 1) names.push(await define({ columns: [{ name: 'a', type: 'text' }] }))
-        })(),
-      ])
-      await applied(async () => undefined)
-    } finally {
-      await client.end()
-    }
-    for (const name of names)
-      expect(await tried('app_user', user.id, `insert into collections.${name} (a) values ('x') returning a`)).toEqual([
-        { a: 'x' },
-      ])
-    expect(await project.sql(`select identity from ops.grants where identity like 'collections.%'`)).toEqual([])
-  }, 180_000)
-
-  test('a newer generator makes the policies of every collection anew', async () => {
-    const name = await define({ columns: [{ name: 'a', type: 'text' }] })
-    await applied(async (folder) => {
-      await edit(folder, 'functions/tenant/collections/policies.sql', /return 2;/, 'return 3;')
-      await edit(
-        folder,
-        'functions/tenant/collections/policies.sql',
-        'users add rows of their own',
-        'users add their rows',
-      )
-      await edit(folder, 'sql/seeds/tenant/collections.sql', 'regenerate(2)', 'regenerate(3)')
-    })
-    expect((await policiesOf(name)).map((policy) => policy.name)).toContain('users add their rows')
-    expect((await policiesOf(name)).map((policy) => policy.name)).not.toContain('users add rows of their own')
-    expect(await project.sql('select distinct generator from app.collections')).toEqual([{ generator: 3 }])
-    expect(await tried('app_user', user.id, `insert into collections.${name} (a) values ('x') returning a`)).toEqual([
-      { a: 'x' },
-    ])
-    await applied(async () => undefined)
-  }, 180_000)
-})
-
 describe('what reading costs', () => {
   test('each policy is served by an index of the table', async () => {
     const group = await privateGroup(user)
@@ -469,7 +189,7 @@ describe('what reading costs', () => {
     const shared = await define({ owner_scope: 'group', read_policy: 'member' })
     const text = await plan(shared, list(shared, `and group_id = '${group}'`))
     expect(text).toContain(`${shared}_of_group_idx`)
-    // the membership is asked once, not for each row
+    // membership is evaluated once, not for each row
     expect(text).toMatch(/"Subplan Name":"(hashed )?SubPlan/)
   })
 })

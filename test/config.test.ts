@@ -25,7 +25,7 @@ const segmentOf = async (...members: string[]): Promise<string> => {
   return id
 }
 
-/** G1's formula, written a second time: what an SDK would do. */
+/** An independent implementation of the formula of supplement G1, as an SDK would have it. */
 const fnv1a32 = (text: string) => {
   let value = 0x811c9dc5
   for (const byte of Buffer.from(text)) value = Math.imul(value ^ byte, 0x01000193) >>> 0
@@ -65,7 +65,7 @@ describe('keys', () => {
         version: 2,
       },
     })
-    // a whole write forgets what it leaves out
+    // PUT resets fields that it leaves out
     await put('alpha', 2, { description: 'Again', conditions })
     expect(await put('alpha', 2)).toMatchObject({ description: null, conditions: [], value_type: 'string', version: 2 })
     expect((await project.admin.delete('/config/alpha')).data).toEqual({ deleted: true })
@@ -107,14 +107,14 @@ describe('keys', () => {
     await expectNew()
     await project.admin.delete('/config/k')
     await expectNew()
-    // what changes nothing changes no hash
+    // a request that changes nothing does not change the hash
     await project.admin.delete('/config/k')
     await put('k', 1)
     const before = await hash()
     await project.admin.patch('/config/k', {})
     await project.admin.get('/config')
     expect(await hash()).toBe(before)
-    // by hand too
+    // a change by SQL changes it too
     await project.sql(`update app.config_keys set description = 'by hand'`)
     expect(await hash()).not.toBe(before)
   })
@@ -208,7 +208,7 @@ describe('values', () => {
   ])('of type %s: %j becomes %j', async (value_type, value, expected) => {
     expect((await put('k', value, { value_type })).value).toEqual(value)
     expect((await project.app.get('/client/config')).data).toEqual({ k: expected })
-    // what a condition supplies is coerced as well
+    // the value of a condition is coerced as well
     await put('k', 'other', { value_type, conditions: [{ value }] })
     const user = await project.user()
     expect((await user.get('/client/config')).data).toEqual({ k: expected })
@@ -237,7 +237,7 @@ describe('values', () => {
     expect((await (await project.user()).get('/client/config')).data.k).toBe('everybody')
     for (const nobody of [project.app, project.server])
       expect((await nobody.get('/client/config')).data).toEqual({ k: 'default', last: 'default' })
-    // a server key on behalf of the user is the user
+    // a server key on behalf of the user evaluates as the user
     expect((await project.onBehalfOf(member.id).get('/client/config')).data.k).toBe('members')
   })
 
@@ -352,7 +352,7 @@ describe('the answer', () => {
       status: 404,
       error: { code: 'USER_NOT_FOUND' },
     })
-    // with a client key the header says nothing
+    // with a client key the header is ignored
     const ignored = await project.app.get('/client/config', { 'x-on-behalf-of': randomUUID() })
     expect(ignored).toMatchObject({ status: 200, data: { k: '1' } })
     expect(ignored.headers.get('cache-control')).toBe('private, max-age=300')

@@ -8,7 +8,7 @@ const harness = await startHarness()
 const { project, currency, someone, balance, spend, ledger } = await createEconomy(harness)
 afterEach(() => harness.setTime(null))
 
-/** Whole seconds, so that a second-by-second reckoning can be held against what the database works out. */
+/** Whole seconds, so that a second-by-second simulation can be compared with the result of the database. */
 const begin = () => {
   harness.setTime(new Date(Math.floor(Date.now() / 1000) * 1000))
   return harness.now().getTime() / 1000
@@ -19,7 +19,7 @@ const credit = (who: Client, code: string, amount: number, expires_at?: string) 
 
 type Rules = { amount: number; every: number; cap: number; initial: number }
 
-/** The slow truth: one second after the other, the tick first, then what expires. */
+/** The oracle: simulates each second, first regeneration, then expiry. */
 const createOracle = (rules: Rules, from: number) => {
   let now = from
   let held = rules.initial
@@ -140,7 +140,7 @@ describe('regeneration', () => {
       [7, 'regen', 'regen'],
       [-4, 'spend', 'hint'],
     ])
-    // the clock began again at the spend
+    // the regeneration interval restarted at the spend
     expect(await balance(server, code)).toMatchObject({ next_regen_at: iso(from + 3120) })
   })
 

@@ -17,7 +17,7 @@ const administrator = () => openTransaction(project, 'app_admin', { 'app.caller'
 const asWorker = (statement: string, values: unknown[]) =>
   project.as('app_worker', { 'app.caller': 'worker' }, statement, values)
 
-/** What is deleted by this statement while something else is done to it, or to its user. */
+/** Runs `act`, which concerns a definition or its user, while a transaction that deletes the definition is open; then commits the deletion. */
 const meanwhile = async <T>(statement: string, id: string, act: () => Promise<T>): Promise<T> => {
   const deletion = await administrator()
   await deletion.query(`select api.${statement}`, [id])
@@ -166,7 +166,7 @@ describe('while it is deleted', () => {
     expect([answer.status, answer.error?.code], answer.text).toEqual([status, code])
   })
 
-  /** A reward is recorded with what of it could not be given, and fails nothing. */
+  /** The reward is recorded with the parts that could not be given, and does not fail the action. */
   test.each([
     [
       'a currency',
@@ -312,7 +312,7 @@ describe('a user who goes', () => {
   })
 })
 
-/** Events lock claimers first, then what they claimed: so does whoever deletes a code, and with it where claims came from. */
+/** Lock order: events lock claimers first, then the codes that they claimed. The deletion of a code must do the same. */
 test('no deadlock of the deletion of a code with events that its claims wait for', async () => {
   const defaults = await admin.patch('/referrals/defaults', { reward_referrer: { xp: 5 }, qualify_event: 'bought' })
   expect(defaults.status, defaults.text).toBe(200)

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { z } from 'zod'
-import type { OfDefinition, Route } from '#server/http/route.ts'
+import type { OfDefinition } from '#server/http/route.ts'
 import { invalidCode } from '#server/http/route.ts'
+import { edgesOf, isNullable, schemaOf, wrongOf } from '#test/support/field_bounds.ts'
 import { type Answer, startHarness } from '#test/support/harness.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
 import { openTransaction, untilBlocked } from '#test/support/transaction.ts'
 
-/** One contract for every entity that developers define: it reads the routes and the registry, so that a new entity is tested by being there. */
+/** One contract test for every entity that developers define: it reads the routes and the registry, so that a new entity is tested automatically. */
 const harness = await startHarness()
-// the dates of the examples are still to come
+// the dates of the examples are in the future at this time
 harness.setTime('2026-11-21T12:00:00Z')
 const project = await harness.project()
 const stranger = await harness.project()
@@ -38,7 +38,7 @@ const pathOf = (kind: string) =>
     .replace('/admin/projects/:projectId', '')
     .replace(/\/:[A-Za-z]+$/, '')
 
-/** Routes that an area declares itself, at the paths of the common ones. PUT of a single row creates and replaces it. */
+/** Routes that an area declares itself instead of the common ones. A PUT creates or replaces a row. */
 const methods = { create: ['POST'], list: ['GET'], get: ['GET'], update: ['PATCH', 'PUT'], delete: ['DELETE'] } as const
 const own = (kind: string, verb: Verb): Entry | undefined => {
   const many = `/admin/projects/:projectId${pathOf(kind)}`
@@ -52,67 +52,8 @@ const own = (kind: string, verb: Verb): Entry | undefined => {
 const entry = (kind: string, verb: Verb): Entry | undefined =>
   declared(kind, verb) ?? own(kind, verb) ?? (verb === 'create' ? own(kind, 'update') : undefined)
 
-type Schema = {
-  type?: string
-  anyOf?: Schema[]
-  properties?: Record<string, Schema>
-  required?: string[]
-  minimum?: number
-  maximum?: number
-  exclusiveMinimum?: number
-  minLength?: number
-  maxLength?: number
-  maxItems?: number
-  enum?: unknown[]
-  pattern?: string
-  format?: string
-}
-const schemaOf = (route: Route) =>
-  z.toJSONSchema(route.body ?? z.object({}), { io: 'input', unrepresentable: 'any' }) as Schema
-/** A schema without a type takes any JSON. */
-const isNullable = (schema: Schema) =>
-  schema.anyOf?.some(({ type }) => type === 'null') ?? Object.keys(schema).every((name) => name === 'description')
-const coreOf = (schema: Schema): Schema => schema.anyOf?.find(({ type }) => type !== 'null') ?? schema
-const beyond = 9_007_199_254_740_991
-
-/** Values that a field does not take, by its declared bounds. */
-const wrongOf = (declared: Schema): unknown[] => {
-  const { type, minimum, maximum, exclusiveMinimum, minLength, maxLength, maxItems, enum: known } = coreOf(declared)
-  if (type === 'boolean') return ['true', 1, {}]
-  if (type === 'array') return [{}, 'text', ...(maxItems && maxItems < 300 ? [Array(maxItems + 1).fill('a')] : [])]
-  if (type === 'object') return [[], 'text', 5]
-  if (type === 'integer' || type === 'number')
-    return [
-      ...['text', true, {}],
-      ...(type === 'integer' ? [1.5] : []),
-      ...(minimum !== undefined && minimum > -beyond ? [minimum - 1] : []),
-      ...(exclusiveMinimum !== undefined ? [exclusiveMinimum] : []),
-      ...(maximum !== undefined && maximum < beyond ? [maximum + 1] : []),
-    ]
-  if (type !== 'string') return []
-  return [
-    ...[5, true, {}],
-    ...(minLength ? ['x'.repeat(minLength - 1)] : []),
-    ...(maxLength ? ['x'.repeat(maxLength + 1)] : []),
-    ...(known ? ['no such value'] : []),
-    ...(coreOf(declared).pattern || coreOf(declared).format ? ['~ nothing of the kind ~'] : []),
-  ]
-}
-
-/** Values at the bounds of a field. */
-const edgesOf = (declared: Schema): unknown[] => {
-  const { type, minimum, maximum, maxLength, minLength, enum: known, pattern, format } = coreOf(declared)
-  if (type === 'boolean') return [true, false]
-  if (type === 'integer' || type === 'number') return [minimum, maximum].filter((edge) => edge !== undefined)
-  if (known) return known
-  if (type !== 'string' || pattern || format) return []
-  return [minLength, maxLength].filter((length) => length !== undefined).map((length) => 'x'.repeat(length))
-}
-
-const literal = (text: string) => `'${text.replaceAll("'", "''")}'`
-
 let made = 0
-/** A creation's body with a key that is not taken. */
+/** The body of a creation with a key that is not taken. */
 const bodyOf = (of: Registered): Record<string, any> => {
   made += 1
   const body: Record<string, unknown> = { ...(entry(of.kind, 'create')?.route.example as object) }
@@ -121,7 +62,7 @@ const bodyOf = (of: Registered): Record<string, any> => {
   return key ? { ...body, [key]: fresh } : body
 }
 
-/** What was sent as answers show it: times have milliseconds and are in UTC. */
+/** The fields that were sent, as responses show them: times have milliseconds and are in UTC. */
 const shown = (sent: object) =>
   Object.fromEntries(
     Object.entries(sent).map(([name, value]) => [
@@ -139,14 +80,14 @@ test('what is registered has routes, and what has routes is registered', () => {
   expect(kinds).toEqual(registered.map(({ kind }) => kind).sort())
 })
 
-/** What an entity with functions of its own answers beside the stored row. */
+/** Fields that an entity with functions of its own adds to the stored row in responses. */
 const beside: Readonly<Record<string, readonly string[]>> = {
   webhook: ['secret', 'stats'],
   config_key: ['version', 'default_value'],
 }
-/** Fields that answers show under another name, or as something else. */
+/** Fields that responses show under another name or in another form. */
 const creationOnly = ['prices', 'bundle_contents']
-/** Lists of all rows, where the list as it is asked for shows some of them. */
+/** Query parameters that make a list show all rows, where it shows only some of them by default. */
 const everyRow: Readonly<Record<string, string>> = { catalog_item: '&include_inactive=true' }
 /** A change that differs from the row of the example. */
 const changes: Readonly<Record<string, object>> = {
@@ -186,7 +127,7 @@ describe.each(registered.map((of) => [of.kind, of] as const))('%s', (kind, of) =
     return { row: stored(answer.data) as Record<string, any>, id: idOf(answer.data), body }
   }
   const list = async (where = project, paging?: string) => (await where.admin.get(everything(paging))).data as any[]
-  /** By the route that shows one, or from the list where there is none. */
+  /** Reads a row by its GET route, or from the list where there is none. */
   const read = async (id: string) =>
     stored(
       entry(kind, 'get')
@@ -243,7 +184,7 @@ describe.each(registered.map((of) => [of.kind, of] as const))('%s', (kind, of) =
         await project.admin.delete(`${at}/${one}`),
       ])
         expectRefusal(answer, 404, of.not_found_code)
-    // nothing that is no id finds a row by its id
+    // a key does not find a row where rows are found by id
     if (of.found_by === 'id' && keyed) {
       const answer = await patch(project, keyed, example)
       expect([400, 404], answer.text).toContain(answer.status)
@@ -254,7 +195,7 @@ describe.each(registered.map((of) => [of.kind, of] as const))('%s', (kind, of) =
 
   test('is listed in the declared order, page by page', async () => {
     for (let n = 0; n < 5; n += 1) {
-      // two of one moment, whose ids decide
+      // two rows with the same time, which are ordered by id
       if (n !== 3) harness.advance(1)
       await create()
     }
@@ -297,7 +238,7 @@ describe.each(registered.map((of) => [of.kind, of] as const))('%s', (kind, of) =
     for (const [field, declared] of Object.entries(changeable)) {
       for (const value of edgesOf(declared)) {
         const answer = await patch(project, id, { [field]: value })
-        // two fields may hold each other within narrower bounds
+        // a constraint between two fields may have narrower bounds
         if (answer.status === 200) expect(answer.data[field]).toEqual(value)
         else expect([400, 409], answer.text).toContain(answer.status)
         if (answer.status === 200) await patch(project, id, { [field]: row[field] })
@@ -330,7 +271,7 @@ describe.each(registered.map((of) => [of.kind, of] as const))('%s', (kind, of) =
     expect(more.status, more.text).toBe(201)
     expect(more.data.id).not.toBe(hostile.id)
     expect(more.data.created_at).not.toMatch(/^2020/)
-    // what the schemas of the routes take away, SQL does not take either
+    // SQL ignores the fields that the schemas of the routes strip
     const target = await targetOf(id)
     const state = await project.sql(`select to_jsonb(t) as row from ${of.table_name} t where id = $1`, [target])
     const fixed = [...of.fixed_columns, ...of.state_columns, 'id', 'created_at']
@@ -354,7 +295,7 @@ describe.each(registered.map((of) => [of.kind, of] as const))('%s', (kind, of) =
       const answers = await Promise.all(Array.from({ length: 4 }, () => post(project, twice)))
       expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409])
     } else {
-      // written whole, new or not
+      // a PUT creates or replaces
       expect([200, 201], answer.text).toContain(answer.status)
       const answers = await Promise.all(Array.from({ length: 4 }, () => post(project, twice)))
       for (const one of answers) expect([200, 201], one.text).toContain(one.status)
@@ -435,87 +376,5 @@ describe.each(registered.map((of) => [of.kind, of] as const))('%s', (kind, of) =
       await expect(
         project.as(role, { 'app.caller': 'developer' }, 'select api.definition_delete($1, $2)', [kind, id]),
       ).rejects.toThrow(/permission denied/)
-  })
-})
-
-describe('dynamic SQL', () => {
-  const asAdministrator = (text: string, values: unknown[]) =>
-    project.as('app_admin', { 'app.caller': 'developer' }, text, values)
-  const hostile = [
-    ...[
-      '',
-      ' ',
-      '"',
-      "'",
-      '""',
-      "''",
-      '$1',
-      '%I',
-      '%s',
-      '%',
-      '\\',
-      ';',
-      '--',
-      '/*',
-      'null',
-      'xp_rules',
-      'app.xp_rules',
-    ],
-    ...[
-      "x'; drop table app.xp_rules; --",
-      'x"; drop table app.xp_rules; --',
-      "xp_rule'",
-      'xp_rule"',
-      'XP_RULE',
-      'xp_rule ',
-    ],
-    ...['internal.xp_rule_check', '(select 1)', 'id) values (1); --', '\u202e', 'ключ', 'a'.repeat(10_000)],
-  ]
-  const state = () =>
-    project.sql(
-      'select count(*)::int as count, md5(string_agg(r::text, null order by r.id)) as hash from app.xp_rules r',
-    )
-
-  test('knows no kind but those that are declared', async () => {
-    for (const kind of hostile) {
-      for (const call of ['definition_list($1)', "definition_get($1, 'a')", "definition_create($1, '{}')"])
-        await expect(asAdministrator(`select api.${call}`, [kind])).rejects.toThrow('no definition is declared as')
-      for (const call of ["definition_update($1, 'a', '{}')", "definition_delete($1, 'a')"])
-        await expect(asAdministrator(`select api.${call}`, [kind])).rejects.toThrow('no definition is declared as')
-    }
-  })
-
-  test('takes what callers send as values only', async () => {
-    await project.admin.post('/xp/rules', { key: 'stays', name: 'Stays', event_name: 'stays', amount: 5 })
-    const before = await state()
-    for (const text of hostile) {
-      for (const call of ["definition_get('xp_rule', $1)", "definition_delete('xp_rule', $1)"])
-        await expect(asAdministrator(`select api.${call}`, [text]), text).rejects.toThrow('There is no such rule.')
-      await asAdministrator("select api.definition_update('xp_rule', 'stays', $1)", [JSON.stringify({ [text]: text })])
-      await asAdministrator("select api.definition_list('xp_rule', filter => $1)", [JSON.stringify({ [text]: text })])
-      const named = await project.admin.patch('/xp/rules/stays', { name: text.slice(0, 200) || 'x' })
-      expect(named.data?.name, named.text).toBe(text.slice(0, 200) || 'x')
-    }
-    expect((await project.admin.patch('/xp/rules/stays', { name: 'Stays' })).status).toBe(200)
-    expect((await state())[0].count).toBe(before[0].count)
-  })
-
-  test('quotes what the catalog holds, whatever its name and its default', async () => {
-    const column = 'Wéird "%I" \'$1\'; drop table app.xp_rules; --'
-    const [{ made, again }] = await project
-      .sql(
-        `do $do$ begin
-         execute format('alter table app.xp_boosts add column %I text default %L', ${literal(column)}, ${literal(column)});
-         perform internal.definition_declare('xp_boost');
-       end $do$`,
-      )
-      .then(() =>
-        project.sql(
-          `select r.row as made, (api.definition_update('xp_boost', 'Weird', jsonb_build_object($1::text, 'other'))).body -> 'data' as again
-           from (select (api.definition_create('xp_boost', '{"name": "Weird", "multiplier": 2}')).body -> 'data' as row) r`,
-          [column],
-        ),
-      )
-    expect([made[column], again[column]]).toEqual([column, 'other'])
   })
 })

@@ -28,7 +28,7 @@ const segmentOf = async (...members: string[]): Promise<string> => {
 }
 const hash = async (): Promise<string> => (await project.sql('select version_hash from app.flag_sets'))[0].version_hash
 
-/** G1's formula with G2's seed, written a second time: what an SDK would do. */
+/** An independent implementation of the formula of supplement G1 with the seed of G2, as an SDK would have it. */
 const fnv1a32 = (text: string) => {
   let value = 0x811c9dc5
   for (const byte of Buffer.from(text)) value = Math.imul(value ^ byte, 0x01000193) >>> 0
@@ -49,7 +49,7 @@ describe('a value', () => {
     expect(await value()).toEqual({ ...answer, value: 'everybody', reason: 'rollout', rule_index: 0, version: 3 })
     await project.admin.put(`${root}/flag/overrides`, { [user.id]: 'mine' })
     expect(await value()).toEqual({ ...answer, value: 'mine', reason: 'override', version: 3 })
-    // whose override it is not
+    // the override does not apply to other callers
     expect((await (await project.user()).get('/client/flags/flag')).data.value).toBe('everybody')
     expect((await project.app.get('/client/flags/flag')).data.value).toBe('everybody')
     await project.admin.post(`${root}/flag/toggle`, { is_enabled: false })
@@ -65,7 +65,7 @@ describe('a value', () => {
       another: { ...answer, value: { a: [1, null] }, reason: 'default', version: 1 },
       flag: await value(),
     })
-    // a server key on behalf of the user is the user; nothing tells of rules
+    // a server key on behalf of the user evaluates as the user; the response does not reveal rules
     expect((await project.onBehalfOf(user.id).get('/client/flags')).data).toEqual(all.data)
     expect(all.text).not.toContain(flag.id)
   })
@@ -101,7 +101,7 @@ describe('rules', () => {
     expect((await member.get('/client/flags/flag')).data).toMatchObject({ value: true, reason: 'rule' })
     for (const nobody of [other, project.app, project.server])
       expect((await nobody.get('/client/flags/flag')).data).toMatchObject({ value: false, reason: 'default' })
-    // segments by rules are asked at that moment
+    // dynamic segments are evaluated at request time
     const { data } = await project.admin.post('/segments', {
       ...{ key: 'pros', name: 'Pros', rules: { source: 'property', column: 'plan', op: 'eq', value: 'pro' } },
     })
@@ -151,7 +151,7 @@ describe('rules', () => {
       [{ column: 'created_at', op: 'gt', value: '2020-01-01' }, true],
     ] as const)
       expect(await evaluate(filter, attributes), JSON.stringify([filter, attributes])).toBe(expected)
-    // who is not signed in has what the app says, and cannot say who they are
+    // without a user only the attributes of the app count, and they cannot claim to be those of a user
     expect(await evaluate(eq('screen', 'large'), { screen: 'large' }, project.app)).toBe(true)
     expect(await evaluate(eq('email', 'ada@example.com'), { email: 'ada@example.com' }, project.app)).toBe(false)
     expect(await evaluate(eq('email', 'ada@example.com'), { custom: { email: 'ada@example.com' } }, project.app)).toBe(
@@ -218,7 +218,7 @@ describe('rules', () => {
       }
       expect(await at(share)).toMatchObject({ value: false, reason: 'default' })
       expect(await at(share + 0.01)).toMatchObject({ value: true, reason: 'rollout', rule_index: 0 })
-      // all are all; a share is of users
+      // 100 % includes callers without a user; a lower percentage is a share of users
       expect((await project.app.get('/client/flags')).data[key].value).toBe(false)
       await at(100)
       expect((await project.app.get('/client/flags')).data[key]).toMatchObject({ value: true, reason: 'rollout' })
@@ -316,7 +316,7 @@ describe('evaluate', () => {
     })
     await project.admin.post(`${root}/traced/toggle`, { is_enabled: false })
     expect(await evaluate(said)).toMatchObject({ value: 'none', reason: 'off', trace: [{}, {}, { holds: true }, {}] })
-    // what administrators ask is not counted
+    // evaluations by administrators are not counted
     expect((await project.admin.get(`${root}/traced`)).data.last_evaluated_at).toBeNull()
   })
 })
@@ -384,7 +384,7 @@ describe('the answer', () => {
     expect(await isNew()).toBe(true)
     await segmentOf(user.id)
     expect(await isNew()).toBe(true)
-    // also when what changed shows in no value
+    // also when the change does not affect a value
     await project.admin.patch(`${root}/stays`, { tags: ['x'] })
     expect(await isNew()).toBe(true)
     expect(await isNew()).toBe(false)

@@ -67,7 +67,7 @@ test('overrides wait for a change of another flag, which has the one hash, and a
   await changing.query('select api.flag_toggle($1, false)', [two.key])
   const putting = admin.put(`/flags/${one.key}/overrides`, { [user.id]: true })
   await untilBlocked(project)
-  // what has no hash in common waits for neither
+  // a write that does not concern this hash waits for neither
   expect((await admin.post('/config', { key: 'beside', value: 1 })).status).toBe(201)
   await changing.commit()
   expect((await putting).status).toBe(200)
@@ -84,7 +84,7 @@ test('no deadlock of counting with the deletion of a user who was answered', asy
     )
   await admin.post('/catalog', { key: 'hat', name: 'Hat', item_type: 'durable' })
   await admin.post('/inventory/grant', { app_user_id: user.id, catalog_item_key: 'hat', reason: 'gift' })
-  // what the deletion comes to after it has locked the user, and before it is at what is counted
+  // the deletion reaches this row after it has locked the user and before it reaches the counted evaluations
   const marking = await openTransaction(project, 'app_user', { 'app.caller': 'user', 'app.user_id': user.id })
   await marking.query(`select api.inventory_patch('hat', '{"user": {"worn": true}}')`)
   const deleting = admin.delete(`/users/${user.id}`)

@@ -6,7 +6,7 @@ import { startMailServer } from '#test/support/smtp.ts'
 const mail = await startMailServer()
 const harness = await startHarness({ env: { SMTP_URL: mail.url, MAIL_FROM: 'Trellis <no-reply@trellis.test>' } })
 const project = await harness.project()
-// a session would not live as long as these tests travel
+// a personal access token, because a session would expire when these tests move the clock
 const { token } = await personalToken(project.developer, { expires_in_days: null })
 const developer = withBearer(harness.anyone, token)
 const root = `/admin/projects/${project.id}/flags`
@@ -35,7 +35,7 @@ describe('a schedule', () => {
   test('changes the flag at its times, exactly, and each step is a version of its own, whether a worker runs or not', async () => {
     const flag = await flagOf({
       ...{ value_type: 'string', default_value: 'a' },
-      // in the order of their times, however they are sent
+      // steps are applied in the order of their times, not of the request
       schedule: [
         { at: hours(3), patch: { is_enabled: false, off_value: 'closed' } },
         { at: hours(1), patch: { default_value: 'b' } },
@@ -51,7 +51,7 @@ describe('a schedule', () => {
       [2, { value: 'closed', version: 4, reason: 'off' }],
     ] as const) {
       harness.setTime(hours(1 + at))
-      // nobody has written it down yet
+      // the step is evaluated although no worker has stored it yet
       expect(await value(), `${at}`).toMatchObject(expected)
     }
     const [{ version }] = await project.sql('select version from app.flags where id = $1', [flag.id])
@@ -69,7 +69,7 @@ describe('a schedule', () => {
       { version: 2, changed_at: hours(1), actor: { type: 'system' }, changes: { default_value: ['a', 'b'] } },
       { version: 1, actor: { type: 'pat' } },
     ])
-    // it was nobody's doing: the trail has what the developer did
+    // scheduled steps are not audited: the trail has only the developer's action
     const trail = await project.sql(`select action from app.audit_events where target_id = $1`, [flag.id])
     expect(trail).toEqual([{ action: 'flags.create' }])
   })
@@ -117,7 +117,7 @@ describe('a schedule', () => {
         ],
       }),
     ).toMatchObject({ status: 400, error: { details: { field: 'schedule.0.patch.rule_index' } } })
-    // new rules end what raises the old ones
+    // new rules end the schedule that raises the former ones
     const changed = await developer.patch(`${root}/flag`, { rules: [] })
     expect(changed.data).toMatchObject({ schedule: [], rules: [] })
   })
@@ -173,14 +173,14 @@ describe('a ramp', () => {
     expect((await ramp({ rule_index: 2 })).data).toMatchObject({
       rules: [{ value: 'b' }, { value: 'c', percentage: 10 }, { value: 'd', percentage: 10 }],
       ramp: { rule_index: 2 },
-      // the former ramp is over
+      // the former ramp has ended
       schedule: [{ patch: { rule_index: 2 } }, { patch: { rule_index: 2 } }],
     })
     await developer.patch(`${root}/flag`, { rules: [] })
     expect(await ramp()).toMatchObject({ status: 400, error: { details: { field: 'value' } } })
     expect((await ramp({ value: 'new' })).data.rules).toEqual([{ value: 'new', percentage: 10 }])
     expect((await ramp()).data.rules).toHaveLength(1)
-    // a schedule that is sent again keeps the ramp, an empty one ends it
+    // a PATCH with the same schedule keeps the ramp, one with an empty schedule ends it
     const { schedule } = await seen()
     const more = [...schedule, { at: hours(99), patch: { is_enabled: false } }]
     expect((await developer.patch(`${root}/flag`, { schedule: more })).data.ramp).toMatchObject({
@@ -232,7 +232,7 @@ describe('a ramp', () => {
     harness.advance(6)
     await project.drain()
   }
-  /** All of them got the value of the rule that is raised. */
+  /** Creates users who all get the value of the ramp's rule. */
   const exposed = async (count: number) => {
     const users = await Promise.all(Array.from({ length: count }, () => project.user()))
     for (const user of users) expect((await value(project.onBehalfOf(user.id) as never)).value).toBe(true)
@@ -248,7 +248,7 @@ describe('a ramp', () => {
     const [a, b, c, d] = await exposed(4)
     const stranger = await project.user()
     harness.advance(60)
-    // half may; who never got the value, and other events, do not count; nor does one user twice
+    // half of the users may fail; users who never got the value and other events do not count, and a user counts once
     await fail(stranger.id)
     await fail(a?.id ?? '')
     await fail(a?.id ?? '')
@@ -273,7 +273,7 @@ describe('a ramp', () => {
       [flag.id],
     )
     expect(trail).toEqual([{ type: 'system' }])
-    // once
+    // the owner is notified once
     await fail(c?.id ?? '')
     await look()
     expect(mail.to(project.developer.email)).toHaveLength(1)
@@ -292,7 +292,7 @@ describe('a ramp', () => {
     await project.sql(`update app.flags set rules = '[{"percentage": 100, "value": true}]'`)
     await fail(first?.id ?? '')
     await look()
-    // who got the value before is not of this ramp
+    // users who got the value before the ramp do not count
     expect((await seen()).ramp.status).toBe('running')
     const [second] = await exposed(1)
     harness.advance(1)

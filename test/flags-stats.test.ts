@@ -4,7 +4,7 @@ import { startHarness } from '#test/support/harness.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
-// a session would not live as long as these tests travel
+// a personal access token, because a session would expire when these tests move the clock
 const { token } = await personalToken(project.developer, { expires_in_days: null })
 const developer = withBearer(harness.anyone, token)
 const root = `/admin/projects/${project.id}/flags`
@@ -46,7 +46,7 @@ test('evaluations and users are counted per value and day, at once and after a w
     ...{ ...first, values },
     by_day: values.map((counts) => ({ day: '2030-03-01', ...counts })),
   })
-  // an app that has it already has it evaluated too
+  // a 304 counts as an evaluation too
   const tag = (await get(a)).headers.get('etag') ?? ''
   expect((await a.get('/client/flags', { 'if-none-match': tag })).status).toBe(304)
   expect((await stats()).evaluations).toBe(8)
@@ -115,7 +115,7 @@ test('after ten thousand of a day one request in a hundred is counted, a hundred
   expect((await stats()).is_sampled).toBe(false)
   await user.get('/client/flags')
   expect(await stats()).toMatchObject({ evaluations: 10_000, is_sampled: true })
-  // drawn in the database: two thousand draws of one in a hundred
+  // sampled in the database: two thousand samples with a probability of 1 in 100
   await project.sql(
     `select set_config('app.clock', $1, true), internal.flags_record_evaluations($2, jsonb_build_array(jsonb_build_array($3::uuid, false, null)))
        from generate_series(1, 2000)`,
@@ -157,7 +157,7 @@ test('stale is what nobody asked for in thirty days, or what gave everybody one 
   expect(await keys('stale=false')).toEqual(['varied'])
   expect((await developer.get(`${root}?stale=true&limit=1`)).body).toMatchObject({ total: 2, limit: 1 })
   expect(await keys('limit=9')).toEqual(['varied', 'constant', 'unused'])
-  // one other value, long ago, is no reason against it
+  // a single other value, long ago, does not prevent a flag from being stale
   harness.advance(40 * day)
   expect(await keys('stale=true')).toEqual(['varied', 'constant', 'unused'])
 })

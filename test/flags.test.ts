@@ -54,7 +54,7 @@ describe('flags', () => {
     })
     const off = await project.admin.post(`${root}/${made.id}/toggle`, { is_enabled: false })
     expect(off).toMatchObject({ status: 200, data: { is_enabled: false, version: 4 } })
-    // switched off twice is switched off once
+    // disabling a disabled flag changes nothing
     expect((await project.admin.post(`${root}/alpha/toggle`, { is_enabled: false })).data).toEqual(off.data)
     expect((await project.admin.delete(`${root}/alpha`)).data).toEqual({ deleted: true })
     const trail = await project.sql(`select action from app.audit_events where target_id = $1 order by position`, [
@@ -281,7 +281,7 @@ describe('versions', () => {
       status: 200,
       data: { name: 'First', default_value: false, rules: [{ percentage: 5, value: true }], tags: [], version: 4 },
     })
-    // back to what is so already is no change
+    // reverting to the current state changes nothing
     expect((await project.admin.post(`${root}/flag/revert`, { version: 1 })).data).toEqual(back.data)
   })
 
@@ -381,7 +381,7 @@ test('no other role reads or writes a flag', async () => {
         project.as(role, { 'app.caller': caller, 'app.user_id': randomUUID() }, sql),
         `${role}: ${sql}`,
       ).rejects.toMatchObject({ code: '42501' })
-  // nobody asks for another
+  // a user cannot evaluate as another user
   await expect(
     project.as(
       'app_user',

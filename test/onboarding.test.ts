@@ -36,7 +36,7 @@ describe('flows', () => {
     })
     expect(flow).toMatchObject({ name: 'Hello', is_active: true })
     const usual = { type: 'custom', title: null, description: null, config: {}, skippable: true, segment_id: null }
-    // an id that is taken is not made again, and fields that are not ours stay
+    // generated ids skip ids that are taken, and unknown fields are kept
     expect(flow.steps).toEqual([
       { ...usual, id: 'step_2', type: 'info', title: 'Welcome', colour: 'red' },
       { ...usual, id: 'step_1' },
@@ -200,7 +200,7 @@ describe('the way through a flow', () => {
     expect(taps.every(({ status, data }) => status === 200 && data.current_step === 's1')).toBe(true)
     const now = await user.post(`${flow.path}/advance`, { step_id: 's0', answers: 2 })
     expect(now.data).toMatchObject({ current_step: 's1', completed_steps: ['s0'], answers: { s0: 1 } })
-    // without a step_id each tap is a step
+    // without a step_id each request advances by one step
     await Promise.all(Array.from({ length: 10 }, () => user.post(`${flow.path}/advance`)))
     expect((await user.get('/client/onboarding')).data.progress).toMatchObject({ current_step: 's11' })
   })
@@ -259,7 +259,7 @@ describe('the way through a flow', () => {
           status: 200,
           data: { status, completed_at: time, completed_steps: ['welcome'] },
         })
-        // what is over stays so
+        // progress that has ended does not change
         expect((await me.post(`${flow.path}/advance`, { answers: 2 })).data).toEqual(answer.data)
       }
       await begin()
@@ -280,7 +280,7 @@ describe('the way through a flow', () => {
     for (const _ of steps) await user.post(`${flow.path}/advance`)
     expect(await eventsOf(user.id)).toEqual(['started', 'skipped', 'completed'])
     expect((await user.get('/client/xp')).data.total).toBe(100)
-    // of another flow they are told anew
+    // another flow emits these events again
     const other = await flowOf()
     for (const move of ['start', 'complete']) await user.post(`${other.path}/${move}`)
     expect(await eventsOf(user.id)).toEqual(['started', 'skipped', 'completed', 'started', 'completed'])
@@ -318,7 +318,7 @@ describe('the way through a flow', () => {
       current_step: 'new',
       completed_steps: ['welcome', 'goal'],
     })
-    // a flow that is switched off is not begun, and can be ended
+    // an inactive flow cannot be started, but can be completed
     const late = await project.user()
     expect(await late.post(`${flow.path}/start`)).toMatchObject({ status: 404, error: { code: 'NOT_FOUND' } })
     expect((await user.post(`${flow.path}/complete`)).data.status).toBe('completed')

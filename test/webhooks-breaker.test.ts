@@ -32,8 +32,8 @@ const minute = 60
 const hour = 3600
 const states = async () => (await all()).map(({ status, attempts }) => [status, attempts])
 
-describe('a subscription degrades', () => {
-  test('when five deliveries in a row end in dlq, and not at the fourth', async () => {
+describe('the circuit breaker of a subscription opens', () => {
+  test('when five consecutive deliveries end in the dead-letter queue, and not at the fourth', async () => {
     const hook = await watch()
     for (let times = 1; times <= 4; times += 1) {
       await giveUp(1)
@@ -48,7 +48,7 @@ describe('a subscription degrades', () => {
     })
   })
 
-  test('never while one is delivered in between', async () => {
+  test('not when a delivery in between succeeds', async () => {
     const hook = await watch()
     await giveUp(4)
     await deliver()
@@ -58,7 +58,7 @@ describe('a subscription degrades', () => {
     expect(await hookStatus(hook.id)).toBe('degraded')
   })
 
-  test('not by deliveries of another subscription, nor by what failed without being tried', async () => {
+  test('not because of deliveries of another subscription, or of ones that failed without an attempt', async () => {
     const hook = await watch()
     const other = await watch({ event_name: 'other' })
     await giveUp(4)
@@ -70,12 +70,12 @@ describe('a subscription degrades', () => {
     expect(await breaker(other.id)).toMatchObject({ dlq_in_row: 1, failed_in_row: 1 })
   })
 
-  test('when fifty attempts in a row failed over thirty minutes', async () => {
+  test('when fifty consecutive attempts have failed over thirty minutes', async () => {
     const hook = await watch()
     say(answering(500))
     await fire(60)
     await project.drain()
-    // sixty, but all at once
+    // sixty failures, but all at the same time
     expect(await breaker(hook.id)).toMatchObject({ failed_in_row: 60, dlq_in_row: 0, failing_since: harness.now() })
     await project.sql('delete from app.webhook_deliveries')
     harness.advance(30 * minute - 0.001)
@@ -90,7 +90,7 @@ describe('a subscription degrades', () => {
     expect(await breaker(hook.id)).toMatchObject({ failed_in_row: 62, degraded_at: harness.now() })
   })
 
-  test('not when it were forty-nine, however long, nor when one of them was delivered', async () => {
+  test('not after forty-nine failures, however long, nor when one of the attempts succeeded', async () => {
     const hook = await watch()
     say(answering(500))
     const failAt = async (times: number) => {
@@ -112,7 +112,7 @@ describe('a subscription degrades', () => {
     expect(await hookStatus(hook.id)).toBe('degraded')
   })
 
-  test('exactly: what is counted at once by many workers is counted each', { timeout: 180_000 }, async () => {
+  test('exactly once: concurrent failures in many workers are all counted', { timeout: 180_000 }, async () => {
     const { outbox: tasks } = await loadTasks()
     const drainBoth = () => Promise.all([project.drain(), drainTenant(other.running.services, tasks, project.id)])
     const hook = await watch()
@@ -127,7 +127,7 @@ describe('a subscription degrades', () => {
     expect(await breaker(hook.id)).toMatchObject({ failed_in_row: 44, dlq_in_row: 4 })
     expect(await hookStatus(hook.id)).toBe('active')
 
-    // twenty last failures at once: the first of them trips it, once; those under way end, the rest is held
+    // twenty concurrent last failures: the first one opens the breaker, once; attempts in progress end, the other deliveries are held
     await fire(20)
     await lastTry()
     await drainBoth()
@@ -141,7 +141,7 @@ describe('a subscription degrades', () => {
     expect(lost).toBeLessThanOrEqual(10)
   })
 
-  test('or does not, when a delivery and a fifth failure race, but never loses a count', async () => {
+  test('or stays closed when a success races a fifth failure, but never loses a count', async () => {
     const hook = await watch()
     for (let times = 0; times < 5; times += 1) {
       await project.sql('delete from app.webhook_breakers')
@@ -163,8 +163,8 @@ describe('a subscription degrades', () => {
   })
 })
 
-describe('while it is degraded', () => {
-  test('new deliveries are held, and one probe in fifteen minutes is sent with the oldest', async () => {
+describe('while a subscription is degraded', () => {
+  test('new deliveries are held, and a half-open probe sends the oldest one every fifteen minutes', async () => {
     const hook = await degraded()
     const [oldest] = await fire(1)
     harness.advance(1)
@@ -189,7 +189,7 @@ describe('while it is degraded', () => {
     expect(receiver.requests.map(({ headers }) => headers['x-service-event-id'])).toEqual([oldest])
     expect(await states()).toEqual([['pending', 1], ...Array(4).fill(['pending', 0])])
 
-    // it fails ever again, and is neither given up nor scheduled
+    // the probe fails repeatedly; its delivery is neither given up nor scheduled
     for (let times = 2; times <= 12; times += 1) {
       harness.advance(15 * minute)
       await project.drain()
@@ -207,7 +207,7 @@ describe('while it is degraded', () => {
       {},
     ])
 
-    // a probe that succeeds delivers, and does not close the breaker
+    // a successful probe delivers, but does not close the breaker
     say(answering(200))
     harness.advance(15 * minute)
     await project.drain()
@@ -221,7 +221,7 @@ describe('while it is degraded', () => {
     expect(receiver.requests).toHaveLength(14)
   })
 
-  test('a worker that dies over a probe costs that probe, and never makes two', async () => {
+  test('a worker that dies during a probe skips that probe and never causes a second', async () => {
     const hook = await degraded()
     await fire(1)
     harness.advance(15 * minute)
@@ -243,7 +243,7 @@ describe('while it is degraded', () => {
     expect(receiver.requests).toHaveLength(1)
   })
 
-  test('what was to be tried again is held as well', async () => {
+  test('a delivery that waits for a retry is held as well', async () => {
     await watch()
     say(answering(500))
     await fire(1)
@@ -262,7 +262,7 @@ describe('while it is degraded', () => {
     expect(await outbox()).toEqual([])
   })
 
-  test('a replay is held, too', async () => {
+  test('a replayed delivery is held, too', async () => {
     const hook = await watch()
     await giveUp(5)
     receiver.requests.splice(0)
@@ -280,13 +280,13 @@ describe('while it is degraded', () => {
     expect((await project.admin.get(`/webhooks/deliveries/${id}`)).data.status).toBe('delivered')
   })
 
-  test('what was held for 72 hours is given up, on time', async () => {
+  test('a delivery that was held for 72 hours goes to the dead-letter queue, on time', async () => {
     await degraded()
     await fire(1)
     harness.advance(7 * minute)
     await fire(1)
     say(answering(500))
-    // past the night without a worker
+    // the night passes without a worker
     harness.setTime('2026-12-04T09:59:59.999Z')
     await project.drain()
     expect((await all()).map(({ status }) => status)).toEqual(['pending', 'pending'])
@@ -306,7 +306,7 @@ describe('while it is degraded', () => {
     expect((await all())[1].status).toBe('dlq')
   })
 
-  test('a probe that finds the receiver gone switches it off; one that finds the address closed fails its delivery', async () => {
+  test('a probe that gets a 410 disables the subscription; one whose address is refused fails its delivery', async () => {
     const hook = await degraded()
     await fire(3)
     await project.sql(`update app.webhooks set target_url = 'https://10.0.0.1/'`)
@@ -328,7 +328,7 @@ describe('while it is degraded', () => {
     expect([await outbox('webhooks__probe'), receiver.requests.length]).toEqual([[], 1])
   })
 
-  test('a deletion takes what is held along', async () => {
+  test('the deletion of a subscription deletes its held deliveries', async () => {
     const hook = await degraded()
     await fire(3)
     await project.admin.delete(`/webhooks/${hook.id}`)

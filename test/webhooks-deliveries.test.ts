@@ -72,7 +72,7 @@ describe('the list of deliveries', () => {
       seen.push(...body.data.map(({ id }: { id: string }) => id))
       cursor = body.pagination.next_cursor
       pages += 1
-      // what is queued meanwhile does not move the rest
+      // deliveries that are queued between pages do not shift the following pages
       if (pages === 2) await fire(3)
     }
     const rows = await all()
@@ -123,7 +123,7 @@ describe('the list of deliveries', () => {
 })
 
 describe('one delivery', () => {
-  test('shows what was sent and what was answered', async () => {
+  test('shows the payload and the responses', async () => {
     const hook = await watch()
     await fire()
     say(answering(500, {}, 'é'.repeat(5000)))
@@ -146,7 +146,7 @@ describe('one delivery', () => {
         { n: 2, status_code: null, error: 'connection closed', response_excerpt: '' },
       ],
     })
-    // the payload is told as it was sent, not as a parser would write it
+    // the payload is shown byte for byte as it was sent, not parsed and serialised again
     expect(answer.text).toContain(row.payload)
     expect(answer.data.idempotency_key).toBe(receiver.requests[0]!.headers['x-service-idempotency-key'])
   })

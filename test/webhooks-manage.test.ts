@@ -12,7 +12,7 @@ const patch = (id: string, body: unknown) => project.admin.patch(`/webhooks/${id
 const stats = async (id: string) => (await project.admin.get(`/webhooks/${id}`)).data.stats
 
 describe('one subscription', () => {
-  test('is read with its figures, and without its secret', async () => {
+  test('is shown with its stats and without its secret', async () => {
     const hook = await watch({ description: 'd', filter: { column: 'a', op: 'eq', value: 1 }, include_user: false })
     const answer = await project.admin.get(`/webhooks/${hook.id}`)
     expect(answer.status).toBe(200)
@@ -22,7 +22,7 @@ describe('one subscription', () => {
     })
   })
 
-  test('counts what was settled within 24 hours, what is pending, and its own only', async () => {
+  test('counts its own deliveries only: those finished within 24 hours, and pending ones', async () => {
     const hook = await watch()
     const other = await watch({ event_name: 'other' })
     await fire(3)
@@ -60,7 +60,7 @@ describe('one subscription', () => {
       )
     await log(100, 0, 'i')
     expect((await stats(hook.id)).p95_ms).toBe(95)
-    // older ones are many, and slow; only as many of them count as there is room for
+    // many older, slow attempts; they count only up to the limit of a thousand
     await log(2000, 100, '9999')
     expect((await stats(hook.id)).p95_ms).toBe(9999)
     await project.sql('delete from app.webhook_attempts')
@@ -69,7 +69,7 @@ describe('one subscription', () => {
     expect((await stats(hook.id)).p95_ms).toBe(7)
   })
 
-  test('its figures and lists are read from indexes', async () => {
+  test('its stats and lists use indexes', async () => {
     const hook = await watch()
     await watch({ event_name: 'other' })
     await project.sql(
@@ -130,7 +130,7 @@ describe('one subscription', () => {
 })
 
 describe('changing a subscription', () => {
-  test('touches the fields that are present and nothing else', async () => {
+  test('changes only the fields that are present', async () => {
     const hook = await watch({ description: 'd', filter: { column: 'a', op: 'eq', value: 1 } })
     harness.advance(60)
     let expected = { ...shown(hook), updated_at: '2026-12-01T10:01:00.000Z' }
@@ -200,7 +200,7 @@ describe('changing a subscription', () => {
     expect((await project.admin.get('/webhooks')).data).toEqual([shown(hook)])
   })
 
-  test('holds for what is queued too: it goes to the new address', async () => {
+  test('applies to queued deliveries too: they go to the new address', async () => {
     const elsewhere = await startHttpsReceiver()
     const hook = await watch({ target_url: elsewhere.url })
     await fire()
@@ -265,7 +265,7 @@ describe('deleting a subscription', () => {
 })
 
 describe('rotating the secret', () => {
-  test('answers another one, once; what is queued keeps the old one', async () => {
+  test('shows the new secret once; queued deliveries keep the old one', async () => {
     const hook = await watch()
     await fire()
     const answer = await project.admin.post(`/webhooks/${hook.id}/rotate-secret`)
@@ -293,7 +293,7 @@ describe('rotating the secret', () => {
     expect(JSON.stringify((await project.admin.get('/webhooks')).body)).not.toContain(secret)
   })
 
-  test('an old secret is forgotten when nothing that was queued with it is left', async () => {
+  test('an old secret is deleted when no delivery that was queued with it is left', async () => {
     const hook = await watch()
     await project.admin.post(`/webhooks/${hook.id}/rotate-secret`)
     await project.admin.post(`/webhooks/${hook.id}/rotate-secret`)
@@ -304,7 +304,7 @@ describe('rotating the secret', () => {
     harness.advance(31 * 24 * 3600 - 1)
     expect(await forget()).toBe(3)
     harness.advance(2)
-    // the one in use stays
+    // the secret in use is kept
     expect(await forget()).toBe(1)
     expect(
       await project.sql('select from app.webhook_secrets s join app.webhooks w on w.secret_id = s.id'),

@@ -14,8 +14,8 @@ const minute = 60
 const hour = 3600
 const states = async () => (await all()).map(({ status, attempts }) => [status, attempts])
 
-describe('switched on again', () => {
-  test('it lets go what was held, counts anew, and probes no more', { timeout: 180_000 }, async () => {
+describe('a degraded subscription that is activated again', () => {
+  test('releases held deliveries, resets its counts and is no longer probed', { timeout: 180_000 }, async () => {
     const hook = await degraded()
     await fire(500)
     await fire(100)
@@ -38,7 +38,7 @@ describe('switched on again', () => {
     expect(await hookStatus(hook.id)).toBe('degraded')
   })
 
-  test('switched off instead, what was held failed, and can be replayed', async () => {
+  test('or is disabled instead: its held deliveries fail and can be replayed', async () => {
     const hook = await degraded()
     await fire(2)
     expect((await project.admin.patch(`/webhooks/${hook.id}`, { status: 'disabled' })).data.status).toBe('disabled')
@@ -54,7 +54,7 @@ describe('switched on again', () => {
     expect(await states()).toEqual(Array(2).fill(['delivered', 1]))
   })
 
-  test('waits for events under way, and leaves none behind', async () => {
+  test('waits for events in progress and misses none of their deliveries', async () => {
     const hook = await degraded()
     const claims = { 'app.caller': 'server_key', 'app.clock': harness.now().toISOString() }
     const [{ id: userId }] = await project.sql('select id from app.users limit 1')
@@ -84,14 +84,14 @@ describe('switched on again', () => {
     expect(await states()).toEqual([['delivered', 1]])
   })
 
-  test('in the midst of events, again and again: each is delivered once', { timeout: 180_000 }, async () => {
+  test('repeatedly during a stream of events: each event is delivered once', { timeout: 180_000 }, async () => {
     const hook = await watch()
     const ids = new Set<string>()
     const post = async () => {
       for (const id of await fire(2)) ids.add(id)
     }
     for (let times = 0; times < 5; times += 1) {
-      // by the tests' clock: by the real one a probe would be due at once, and send what is released meanwhile
+      // set by the tests' clock: with the real one a probe would be due at once and send a delivery that is being released
       await project.sql(
         `update app.webhooks set status = 'degraded' from (select set_config('app.clock', $1, true)) clock`,
         [harness.now().toISOString()],
@@ -111,7 +111,7 @@ describe('switched on again', () => {
   })
 })
 
-describe('the owner is told', () => {
+describe('the owner is notified', () => {
   const mailsToOwner = () => mail.to(project.developer.email)
 
   test('once for each time it degrades', async () => {
@@ -136,7 +136,7 @@ describe('the owner is told', () => {
     expect(mailsToOwner()[1]?.headers['message-id']).not.toBe(first?.headers['message-id'])
   })
 
-  test('also when attempts failed for long, and that is what it says', async () => {
+  test('also when attempts have failed for long, with that reason', async () => {
     mail.received.splice(0)
     await watch()
     say(answering(500))
@@ -153,7 +153,7 @@ describe('the owner is told', () => {
     )
   })
 
-  test('later when the mail server refuses, and nothing else waits for it', async () => {
+  test('later when the mail server refuses, without delaying anything else', async () => {
     mail.received.splice(0)
     const hook = await watch()
     await watch({ event_name: 'other' })
@@ -171,12 +171,12 @@ describe('the owner is told', () => {
     harness.advance(15 * minute)
     await project.drain()
     expect(mailsToOwner()).toHaveLength(1)
-    // the probe went out meanwhile
+    // the probe was sent in the meantime
     expect(receiver.requests).toHaveLength(2)
     expect(await hookStatus(hook.id)).toBe('degraded')
   })
 
-  test('and only workers ask for the address', async () => {
+  test('and only workers may read the address', async () => {
     const { database, control } = harness.running.services
     const ask = (role: 'control_worker' | 'control_developer', caller: string) =>
       database.call(control, role, { caller, developerId: project.developer.id }, 'webhook_owner', {

@@ -11,7 +11,7 @@ const detail = (id: string) => project.admin.get(`/webhooks/deliveries/${id}`)
 const replay = (id: string) => project.admin.post(`/webhooks/deliveries/${id}/replay`)
 
 describe('a replay', () => {
-  test('sends the same body under the same key, signed anew, and its attempts count on', async () => {
+  test('sends the same body with the same idempotency key and a new signature, and its attempt numbers continue', async () => {
     const hook = await watch()
     await giveUp(1)
     const { secret } = (await project.admin.post(`/webhooks/${hook.id}/rotate-secret`)).data
@@ -37,7 +37,7 @@ describe('a replay', () => {
     expect(receiver.requests.map(({ headers }) => headers['x-service-attempt'])).toEqual(['1', '2', '3'])
     expect(new Set(receiver.requests.map(({ body }) => body)).size).toBe(1)
     expect(new Set(receiver.requests.map(({ headers }) => headers['x-service-idempotency-key'])).size).toBe(1)
-    // whoever replays verifies with the secret of now
+    // a replay is signed with the current secret
     expect([isSigned(first!, hook.secret), isSigned(second!, secret), isSigned(third!, secret)]).toEqual([
       true,
       true,
@@ -48,7 +48,7 @@ describe('a replay', () => {
     expect(data.attempts.map(({ n }: { n: number }) => n)).toEqual([1, 2, 3])
   })
 
-  test('has a whole series of attempts before it', async () => {
+  test('starts a whole new series of attempts', async () => {
     await watch()
     await giveUp(1)
     const [{ id }] = await all()
@@ -77,7 +77,7 @@ describe('a replay', () => {
       ['failed', 'gone'],
     ])
     say(answering(200))
-    // still switched off: it is taken, and fails again for a reason of its own
+    // the subscription is still disabled: the replay is accepted, and fails with that reason
     expect((await replay(rows[1].id)).status).toBe(202)
     await project.drain()
     expect((await all())[1]).toMatchObject({ status: 'failed', failed_reason: 'subscription_disabled', attempts: 1 })
@@ -111,7 +111,7 @@ describe('a replay', () => {
     expect(receiver.requests).toHaveLength(1)
   })
 
-  test('while its last attempt is still being settled is not lost', async () => {
+  test('while its last attempt is still being recorded is not lost', async () => {
     await watch()
     await fire()
     await webhooks.lastTry()
@@ -204,7 +204,7 @@ describe('a replay of a range', () => {
     expect((await all()).filter(({ webhook_id }) => webhook_id === other.id)).toMatchObject([{ status: 'dlq' }])
   })
 
-  test('of many goes in steps, each counted; a worker that dies is followed by another', async () => {
+  test('of many deliveries runs in steps with progress; another worker continues when one dies', async () => {
     const hook = await watch()
     await project.sql(
       `insert into app.webhook_deliveries (id, webhook_id, secret_id, event_id, event_name, payload, status, attempts, created_at, settled_at)
@@ -242,7 +242,7 @@ describe('a replay of a range', () => {
     expect(await replayed()).toHaveLength(1200)
   })
 
-  test('does not take again what fails again while it runs', async () => {
+  test('does not queue again deliveries that fail again while it runs', async () => {
     const hook = await watch()
     await giveUp(3)
     const { operation_id } = (await start(hook.id)).data
@@ -257,7 +257,7 @@ describe('a replay of a range', () => {
     expect(await replayed()).toEqual([])
   })
 
-  test('of a subscription that is deleted meanwhile failed, and says why', async () => {
+  test('of a subscription that is deleted in the meantime fails with a reason', async () => {
     const hook = await watch()
     await giveUp(1)
     const { operation_id } = (await start(hook.id)).data
@@ -293,7 +293,7 @@ describe('a replay of a range', () => {
     expect(await harness.control('select count(*) from app.operations')).toEqual(before)
   })
 
-  test('refuses a body that is none', async () => {
+  test('refuses an invalid body', async () => {
     expectRefusal(await project.admin.post(`/webhooks/${(await watch()).id}/replay`, '['), 400, 'INVALID_BODY')
   })
 

@@ -37,7 +37,7 @@ const answering =
   (status: number, headers: Record<string, string> = {}, body = ''): Handler =>
   (response) =>
     response.writeHead(status, headers).end(body)
-/** The project's own owner: developer tokens live in real time, and these tests move the clock. */
+/** Creates a subscription as the project's `admin`: developer tokens expire in real time, and these tests move the clock. */
 const watch = async (target_url = receiver.url) => {
   const { status, data } = await project.admin.post('/webhooks', { event_name: 'paid', target_url })
   expect(status).toBe(201)
@@ -55,7 +55,7 @@ const outbox = () => project.sql('select * from app.outbox')
 const wait = async () => ((await delivery()).next_attempt_at.getTime() - harness.now().getTime()) / 1000
 
 describe('a delivery that is not acknowledged', () => {
-  test('is tried nine times on the schedule, the same to the byte and signed anew, and then given up', async () => {
+  test('is attempted nine times on the back-off schedule, byte for byte the same with a new signature, and then goes to the dead-letter queue', async () => {
     harness.setTime(start)
     const hook = await watch()
     await fire()
@@ -68,7 +68,7 @@ describe('a delivery that is not acknowledged', () => {
       expect(next).toBeGreaterThanOrEqual(seconds * 0.9)
       expect(next).toBeLessThanOrEqual(seconds * 1.1)
       expect(await delivery()).toMatchObject({ status: 'pending', attempts: index + 1 })
-      // not a moment too early
+      // not a millisecond too early
       harness.advance(next - 0.002)
       await project.drain()
       expect(receiver.requests).toHaveLength(index + 1)
@@ -111,7 +111,7 @@ describe('a delivery that is not acknowledged', () => {
     expect(log.every(({ duration_ms }) => Number.isInteger(duration_ms) && duration_ms >= 0)).toBe(true)
   })
 
-  test('is spread by the jitter: many do not come back at one moment', async () => {
+  test('is spread by jitter: many retries do not come at the same moment', async () => {
     const waits = await project.sql(
       `select internal.webhook_retry_seconds(n) as seconds from generate_series(1, 9) n order by n`,
     )
@@ -185,7 +185,7 @@ describe('a delivery that is not acknowledged', () => {
     expect((await delivery()).status).toBe('pending')
   })
 
-  test('no connection, no certificate, no answer: each is logged in plain words and tried again', async () => {
+  test('no connection, no certificate, no response: each is logged with a short text and retried', async () => {
     harness.setTime(start)
     const stranger = await startHttpsReceiver()
     const closed = await startHttpsReceiver()
@@ -209,7 +209,7 @@ describe('a delivery that is not acknowledged', () => {
     expect((await attempts())[0]).toMatchObject({ status_code: null, error: 'connection closed' })
   })
 
-  test('keeps the first KB of what was answered', async () => {
+  test('keeps the first KB of the response', async () => {
     harness.setTime(start)
     await watch()
     await fire()
@@ -230,7 +230,7 @@ describe('a delivery that is over at once', () => {
     await project.drain()
     const [{ status }] = await project.sql('select status from app.webhooks where id = $1', [hook.id])
     expect(status).toBe('disabled')
-    // one was told; the other was told too, or failed because of it
+    // one delivery got the 410; the other got it too, or failed because the subscription was disabled
     const rows = await project.sql('select status, settled_at, next_attempt_at from app.webhook_deliveries')
     expect(rows).toEqual(Array(2).fill({ status: 'failed', settled_at: harness.now(), next_attempt_at: null }))
     expect(await outbox()).toEqual([])
@@ -238,7 +238,7 @@ describe('a delivery that is over at once', () => {
     expect(await project.sql('select from app.webhook_deliveries')).toHaveLength(2)
   })
 
-  test('410 of an address that was changed meanwhile: tried again at the new one, which nobody counts it against', async () => {
+  test('410 of an address that has been changed since: retried at the new one, and not counted by the circuit breaker', async () => {
     harness.setTime(start)
     const hook = await watch(`${receiver.url}former`)
     await fire()
@@ -342,7 +342,7 @@ describe('many deliveries', () => {
     handle = (response) => new Promise<void>((done) => release.push(() => done(void response.end())))
     await server.post('/client/events', { events: Array(60).fill({ event_name: 'paid' }) })
     const draining = project.drain()
-    // the trusted one holds its ten; all of the other's fail at once
+    // the slow receiver occupies its ten places; all deliveries of the other one fail at once
     await expect
       .poll(async () => Number((await project.sql('select count(*) from app.webhook_attempts'))[0].count), {
         timeout: 10_000,
@@ -356,7 +356,7 @@ describe('many deliveries', () => {
     await slow.close()
   })
 
-  test('a worker that was killed between lease and settling: sent again under the same key when the lease ends', async () => {
+  test('a worker that was killed between lease and result: sent again with the same idempotency key when the lease expires', async () => {
     harness.setTime(start)
     await watch()
     await fire()
@@ -371,7 +371,7 @@ describe('many deliveries', () => {
     expect(await delivery()).toMatchObject({ status: 'delivered', attempts: 1 })
   })
 
-  test('a worker that ends while it waits for an answer counts nothing against the receiver', async () => {
+  test('a worker that stops while it waits for a response does not count a failure of the receiver', async () => {
     await watch()
     await fire()
     const allowedCidrs = parseAllowedCidrs('127.0.0.0/8')

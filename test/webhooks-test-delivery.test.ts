@@ -52,7 +52,7 @@ describe('a test delivery', () => {
     expect(isSigned({ ...request!, body: `${request!.body} ` }, hook.secret)).toBe(false)
   })
 
-  test('leaves no trace: no delivery, no figures, and the breaker neither trips nor begins anew', async () => {
+  test('leaves no trace: no delivery, no stats, and the circuit breaker neither opens nor resets its counts', async () => {
     const hook = await watch()
     await giveUp(4)
     const before = await project.sql('select * from app.webhook_breakers')

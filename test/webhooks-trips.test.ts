@@ -7,7 +7,7 @@ const webhooks = await startWebhooks()
 const { harness, project, receiver, watch, fire, say, all } = webhooks
 const { services } = harness.running
 
-/** Every message that waits for an answer of a database: its place, and the function of a call. */
+/** Every round trip to a database: the database, and the function that is called. */
 let trips: { readonly database: string; readonly what: string }[] = []
 const { query } = pg.Client.prototype
 
@@ -42,7 +42,7 @@ const drainedOnce = async () => {
 }
 
 describe('a lone delivery', () => {
-  test('is waked in one round trip and made in two; graphile-worker takes and ends its job in two more', async () => {
+  test('is woken in one round trip and made in two; graphile-worker starts and ends its job in two more', async () => {
     await drainedOnce()
     await fire()
     expect(await during(() => services.waker.flush())).toEqual({ tenant: [], control: ['add_job'] })
@@ -55,7 +55,7 @@ describe('a lone delivery', () => {
     expect(await project.sql('select from app.outbox')).toEqual([])
   })
 
-  test('that fails is scheduled in the same two, and tried again at that time', async () => {
+  test('that fails is rescheduled in the same two, and retried at that time', async () => {
     await drainedOnce()
     say(answering(500))
     await fire()
@@ -71,7 +71,7 @@ describe('a lone delivery', () => {
     expect(receiver.requests).toHaveLength(2)
   })
 
-  test('of many: the last one sees that nothing else is due, or what is', async () => {
+  test('of many: the result of the last one says when the next row is due, if any', async () => {
     await drainedOnce()
     await fire(5)
     const { tenant } = await during(() => project.drain())
@@ -81,7 +81,7 @@ describe('a lone delivery', () => {
     expect(tenant).not.toContain('outbox_finish')
   })
 
-  test('an event that comes while the last row is settled is delivered by the same drain, or by the wake that follows', async () => {
+  test('an event that comes while the last row is being finished is delivered by the same drain or by the following wake-up', async () => {
     await drainedOnce()
     say(async (response, request) => {
       if (receiver.requests.length === 1) await fire()
@@ -92,7 +92,7 @@ describe('a lone delivery', () => {
     expect(receiver.requests).toHaveLength(2)
   })
 
-  test('an event that comes while the record of the last row waits for a lock is delivered meanwhile', async () => {
+  test('an event that comes while the result of the last row waits for a lock is delivered in the meantime', async () => {
     await drainedOnce()
     let holder: Awaited<ReturnType<typeof openTransaction>> | undefined
     say(async (response, request) => {
@@ -113,8 +113,8 @@ describe('a lone delivery', () => {
   })
 })
 
-describe('the schedule is the outbox row, moved with the attempt', () => {
-  test('a worker that dies between recording and settling makes no retry early', async () => {
+describe('the outbox row holds the schedule and is updated with the attempt', () => {
+  test('a worker that dies between recording the attempt and finishing the row causes no early retry', async () => {
     await watch()
     await fire()
     const [{ id }] = await all()
@@ -130,7 +130,7 @@ describe('the schedule is the outbox row, moved with the attempt', () => {
     expect(receiver.requests).toHaveLength(1)
   })
 
-  test('an error that follows a result whose answer was lost changes nothing', async () => {
+  test('an error after a result whose response was lost changes nothing', async () => {
     await watch()
     await fire()
     const worker = (call: string, values: unknown[] = []) =>
@@ -144,7 +144,7 @@ describe('the schedule is the outbox row, moved with the attempt', () => {
     expect(await project.sql('select * from app.outbox')).toEqual(before)
   })
 
-  test('a row that names no delivery holds up no other', async () => {
+  test('a row whose delivery does not exist blocks no other', async () => {
     await watch()
     await fire()
     await project.sql(`insert into app.outbox (task, key, due_at) values ('webhooks__deliver', 'none', $1)`, [
@@ -155,7 +155,7 @@ describe('the schedule is the outbox row, moved with the attempt', () => {
   })
 })
 
-describe('where a project is', () => {
+describe('the place of a project', () => {
   test('is looked up once, and again after a change of the project', async () => {
     await project.drain()
     expect((await during(() => project.drain())).control).toEqual([])
@@ -163,7 +163,7 @@ describe('where a project is', () => {
     expect((await during(() => project.drain())).control).toEqual(['edge_project'])
   })
 
-  test('a deleted project is nowhere at once', async () => {
+  test('is unknown as soon as the project is deleted', async () => {
     const other = await harness.project()
     await other.drain()
     expect(await services.fleet.placeOf(other.id)).not.toBeNull()

@@ -93,7 +93,7 @@ describe('subscriptions', () => {
     expect(await project.sql('select from app.webhooks')).toEqual([])
   })
 
-  test('are at most 50, also when two are the fiftieth at once', async () => {
+  test('are at most 50, also when two concurrent requests create the fiftieth', async () => {
     await project.sql(
       `insert into app.webhooks (event_name, target_url, secret_id) select 'paid', $1, gen_random_uuid() from generate_series(1, 49)`,
       [receiver.url],
@@ -136,14 +136,14 @@ describe('subscriptions', () => {
     }
   })
 
-  test('a body that is none, a page that is none', async () => {
+  test('an invalid body or page is refused', async () => {
     expectRefusal(await project.admin.post('/webhooks', '['), 400, 'INVALID_BODY')
     expectRefusal(await project.admin.get('/webhooks?limit=0'), 400, 'INVALID_INPUT')
   })
 })
 
-describe('an event that a subscription watches', () => {
-  test('is sent once, signed, with exactly these headers, and a body that is stored', async () => {
+describe('fan-out: an event that a subscription matches', () => {
+  test('is sent once, signed, with exactly these headers and the stored body', async () => {
     harness.setTime('2026-11-21T10:00:00.250Z')
     const hook = await watch({ target_url: `${receiver.url}hooks?a=b` })
     const user = await project.user()
@@ -208,7 +208,7 @@ describe('an event that a subscription watches', () => {
     expect(receiver.requests).toHaveLength(1)
   })
 
-  test('carries its user, or null where the subscription wants none', async () => {
+  test('contains its user, or null with include_user false', async () => {
     await watch({ include_user: false })
     const [ada] = await project.sql(
       `insert into app.users (email, external_id, display_name, properties)
@@ -234,7 +234,7 @@ describe('an event that a subscription watches', () => {
     })
   })
 
-  test('goes to each subscription of its name, and to no other', async () => {
+  test('goes to each subscription to its name, and to no other', async () => {
     const [one, two] = [await watch(), await watch()]
     await watch({ event_name: 'paid.twice' })
     const user = await project.user()
@@ -253,7 +253,7 @@ describe('an event that a subscription watches', () => {
     expect(new Set(receiver.requests.map(({ headers }) => headers['x-service-idempotency-key'])).size).toBe(4)
   })
 
-  test('is filtered by its properties; what is not known does not match', async () => {
+  test('is filtered by its properties; an unknown truth value does not match', async () => {
     await watch({
       filter: {
         and: [
@@ -276,7 +276,7 @@ describe('an event that a subscription watches', () => {
     expect(receiver.requests.map(({ body }) => JSON.parse(body).data.event.properties.n)).toEqual([1])
   })
 
-  test('may be one of the platform', async () => {
+  test('may be a platform event', async () => {
     await watch({ event_name: 'svc.user.created' })
     const user = await project.user()
     await project.drain()
@@ -287,7 +287,7 @@ describe('an event that a subscription watches', () => {
     })
   })
 
-  test('is not sent when it is imported history, a duplicate, or watched by a disabled subscription', async () => {
+  test('is not sent when it is historical, a duplicate, or matched only by a disabled subscription', async () => {
     const hook = await watch()
     const server = project.onBehalfOf((await project.user()).id)
     await server.post('/client/events', { event_name: 'paid', occurred_at: '2020-01-01', historical: true })
@@ -303,7 +303,7 @@ describe('an event that a subscription watches', () => {
     expect(await deliveries()).toHaveLength(1)
   })
 
-  test('fails nothing when its subscription is deleted at the same moment', async () => {
+  test('does not fail when its subscription is deleted concurrently', async () => {
     const user = await project.user()
     for (let times = 0; times < 5; times += 1) {
       const hooks = await Promise.all([watch(), watch(), watch()])
@@ -318,7 +318,7 @@ describe('an event that a subscription watches', () => {
     expect(await project.sql('select from app.outbox')).toEqual([])
   })
 
-  test('waits for a deletion that is under way, and then makes no delivery', async () => {
+  test('waits for a concurrent deletion of the subscription, and then creates no delivery', async () => {
     const { id } = await watch()
     const user = await project.user()
     const claims = { 'app.caller': 'developer', 'app.developer_id': project.developer.id }
@@ -343,7 +343,7 @@ test('workers deliver within two seconds of the event', async () => {
   await working.stop()
 })
 
-test('nobody but workers reads secrets or what was sent, and workers change nothing else', async () => {
+test('only workers read secrets and payloads, and workers change nothing else', async () => {
   await watch()
   const tables = ['webhooks', 'webhook_secrets', 'webhook_deliveries', 'webhook_attempts', 'webhook_breakers', 'outbox']
   for (const role of ['app_user', 'app_server', 'app_anon', 'app_auth', 'app_dashboard'] as const)
@@ -355,7 +355,7 @@ test('nobody but workers reads secrets or what was sent, and workers change noth
   for (const change of [`target_url = 'https://evil.example'`, `event_name = 'other'`, `status = 'active'`])
     await denied('app_worker', `update app.webhooks set ${change}`)
   await denied('app_worker', `update app.webhook_deliveries set payload = ''`)
-  // administrators replay, and do nothing else to what was sent
+  // administrators may replay deliveries, but not change them otherwise
   await (await project.user()).post('/client/events', { event_name: 'paid' })
   for (const change of [`payload = ''`, 'attempts = 0', `status = 'delivered'`, 'held_until = null'])
     await denied('app_admin', `update app.webhook_deliveries set ${change}`)

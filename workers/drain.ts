@@ -14,25 +14,25 @@ import {
 } from '#workers/task.ts'
 import { createWakeSignal, type WakeSignal } from '#workers/wake_signal.ts'
 
-/** How long a lease lasts, how often one whose work still runs is renewed, and how long a drain begins new work. */
+/** How long a lease lasts, how often the lease of a running task is renewed, and for how long a drain starts new tasks (its turn). */
 export type DrainTiming = { readonly leaseSeconds: number; readonly renewMs: number; readonly turnMs: number }
 
-// a lease is short, because a killed worker's rows, and its places in a lane, wait until it ends; a turn is, because other
-// tenants wait for the worker's slot
+// a lease is short, because the rows of a killed worker, and its places in a lane, are blocked until the lease expires; a turn is
+// short, because other tenants wait for the worker's slot
 const usual: DrainTiming = { leaseSeconds: 15, renewMs: 5_000, turnMs: 10_000 }
-/** How many rows of each urgency a drain runs at once: a backlog of one kind leaves the others' places free. */
+/** How many rows of each urgency a drain runs at once, so that a backlog of one urgency does not occupy the places of another. */
 const places: Readonly<Record<Urgency, number>> = { prompt: 10, usual: 20, background: 3 }
-// what runs longer than this hangs, and another worker may try
+// a task that runs longer is considered hung: its lease is no longer renewed, so that another worker may take the row
 const longestRenewedMs = 30 * 60_000
 const laneLimit = 10
 const giveUpAfter = 20
 const nearMs = 1_000
-/** When to look again at what a transaction has locked. */
+/** The delay before another drain when the due rows are locked by a transaction. */
 const lockedMs = 2_000
 
 type Run = {
   readonly urgency: Urgency
-  /** Whether it began after the drain's turn. */
+  /** Whether it started after the end of the drain's turn. */
   readonly isLate: boolean
   readonly ended: Promise<void>
 }
@@ -42,17 +42,17 @@ type Drain = {
   readonly tasks: ReadonlyMap<string, OutboxTask>
   readonly timing: DrainTiming
   readonly signal: WakeSignal
-  /** What the tasks declare, as outbox_lease takes it; null while the tenant's functions are those of an older version. */
+  /** The tasks' declared urgency and concurrency, as outbox_lease takes them; null while the tenant has the functions of an older version. */
   rules: string | null
-  /** When the next row is due, as the last running row has seen it when it was settled; undefined when that must be asked. */
+  /** When the next row is due, as returned when the last running row was finished; undefined when it must be queried. */
   next: string | null | undefined
 }
 
 const draining = new WeakMap<Services, Map<string, WakeSignal>>()
 
 /**
- * Drains a tenant, unless this process does already: then that drain looks again. So one tenant that is woken all the time holds one
- * slot of a worker, and not all.
+ * Drains a tenant. If a drain of it already runs in this process, that drain is signalled to lease again instead, so that a tenant that is
+ * woken continuously occupies one slot of the worker and not all of them.
  */
 export const drainAlone = async (
   services: Services,
@@ -69,15 +69,15 @@ export const drainAlone = async (
     await drainTenant(services, tasks, projectId, {}, signal)
   } finally {
     signals.delete(projectId)
-    // it rang after the last look
+    // a signal came after the drain's last lease
     if (signal.wasSignalled) services.waker.wake(projectId, services.now().toISOString())
   }
 }
 
 /**
- * Runs what is due in one tenant's outbox and sets the timer for the rest. Rows are leased, run without a connection or a lock
- * held, and finished one by one; a row whose worker dies comes due again when its lease ends. When the server stops, rows are
- * handed back as soon as their tasks come to the end of a step.
+ * Runs the due rows of one tenant's outbox and schedules the next drain. Rows are leased, run without holding a connection or a lock,
+ * and finished one by one; a row whose worker dies is due again when its lease expires. When the server stops, the lease of a row is
+ * released as soon as its task has finished its current step.
  */
 export const drainTenant = async (
   services: Services,
@@ -107,22 +107,23 @@ export const drainTenant = async (
     const isIdle = await runDue(drain, until)
     const due_at = await nextDue(drain)
     if (!due_at) return
-    // work that is due in a moment is waited for: the queue would start a drain for it at once, and find nothing
+    // the drain waits for a row that is due within a second: the queue would start another drain at once, which would find nothing due
     const wait = Date.parse(due_at) - services.now().getTime()
     const isNear = wait > 0 && wait <= nearMs && due_at !== waitedFor
     if (!isNear || performance.now() > until || asked.aborted) {
-      // what is due and could not be leased is locked by a transaction, whose commit wakes again: another drain at once would find the same
+      // a row that is due but could not be leased is locked by a transaction, whose commit wakes the drain: starting one at once would find
+      // the row still locked
       const isLocked = isIdle && wait <= 0
       services.waker.wake(projectId, isLocked ? new Date(Date.now() + lockedMs).toISOString() : due_at)
       return
     }
     waitedFor = due_at
-    // a moment more: the row's time is cut to milliseconds, and a timer may ring one early
+    // 2 ms longer: due_at is truncated to milliseconds, and a timer may fire one millisecond early
     if (!signal.wasSignalled) await Promise.race([sleepUntil(wait + 2, asked), signal.listen()])
   }
 }
 
-/** What an operator of the database sees as the declared order: rank 0 goes first; what says nothing needs no rule. */
+/** The rules of the tasks as JSON for outbox_lease: rank 0 goes first; a task that declares neither urgency nor concurrency has no rule. */
 export const rulesOf = (tasks: ReadonlyMap<string, OutboxTask>): string =>
   JSON.stringify(
     [...tasks.values()]
@@ -138,8 +139,8 @@ const urgencyOf = (tasks: ReadonlyMap<string, OutboxTask>, { task }: OutboxRow):
   tasks.get(task)?.share.urgency ?? 'usual'
 
 /**
- * How many rows of each rank may begin now. At the end of its turn a drain begins only what a person waits for; and what follows from
- * requests while something that lasts keeps the drain, for no other drain of this process takes the tenant meanwhile.
+ * How many rows of each rank may start now. After the end of its turn a drain starts only `prompt` tasks. It also starts `usual` tasks
+ * while a long task keeps the drain alive, because no other drain of this process serves the tenant until then.
  */
 const freePlaces = (running: Running, isTurnOver: boolean): number[] => {
   const runs = [...running.values()]
@@ -151,7 +152,7 @@ const freePlaces = (running: Running, isTurnOver: boolean): number[] => {
   })
 }
 
-/** Leases as many rows as can be begun at once, until none is due (true), the turn is over or the server stops. */
+/** Leases as many rows as may start at once, until no row is due (true), or the turn is over or the server stops (false). */
 const runDue = async (drain: Drain, until: number): Promise<boolean> => {
   const { context, timing, signal } = drain
   const { asked } = context.services.stopping
@@ -176,16 +177,16 @@ const runDue = async (drain: Drain, until: number): Promise<boolean> => {
         })
       }
       const { rows } = leased
-      // one lease takes all that can be begun: the next waits for an end, a ring or the clock
+      // one lease takes every row that may start: the next lease waits for the end of a task, a signal or the timer
       for (const row of rows) begin(drain, running, row, isTurnOver)
       if (running.size === 0 && !sealing) {
-        // what ended while the lease was asked for has left its place to another row
+        // a task that ended during the call of outbox_lease has freed its place for another row
         if (wasRunning) continue
         return true
       }
-      // what ends makes room, in its lane too; what is new may be more urgent, and does not wait for the sealer
+      // the end of a task frees a place, in its lane too; a new row may be more urgent and does not wait for the sealer
       const changes = [...ends(running), signalled, ...(sealing ? [sealing] : [])]
-      // nothing rings for what comes due again meanwhile, nor for what tasks queue
+      // there is no signal for rows that become due again, nor for rows that tasks queue: hence the timer
       const timer = setTimeout(() => signal.notify(), nearMs)
       await orStopped(Promise.race(changes), asked).catch(() => undefined)
       clearTimeout(timer)
@@ -198,7 +199,7 @@ const runDue = async (drain: Drain, until: number): Promise<boolean> => {
   }
 }
 
-/** Whether the last row saw nothing due when it was settled, and nothing has rung since. */
+/** Whether no row was due when the last row was finished, and no signal has come since. */
 const isNothingDue = ({ next, signal, context }: Drain): boolean =>
   next !== undefined && !signal.wasSignalled && (next === null || Date.parse(next) > context.services.now().getTime())
 
@@ -223,7 +224,7 @@ const lease = async (drain: Drain, free: readonly number[]): Promise<Leased> => 
     return leasedOf(await context.call('outbox_lease', { ...args, rules, places: `{${free.join(',')}}` }))
   } catch (error) {
     if (!isMissing(error)) throw error
-    // a tenant that waits for its migration knows the first three arguments, and its work goes on as before
+    // the function of a tenant that is not migrated yet takes only the first three arguments: its tasks run without rules
     const leased = leasedOf(await context.call('outbox_lease', args))
     drain.rules = null
     return leased
@@ -232,7 +233,7 @@ const lease = async (drain: Drain, free: readonly number[]): Promise<Leased> => 
 
 const leasedOf = (reply: Reply): Leased => ({ rows: dataOf<OutboxRow[]>(reply), isUnsealed: isUnsealed(reply) })
 
-/** A function that the tenant does not have is a defect, unless a request has shown already that the tenant is behind. */
+/** A function that the tenant lacks causes a 500, or TENANT_MIGRATION_PENDING where a request has already found that the tenant is behind. */
 const isMissing = (error: unknown) =>
   error instanceof ApiError && (error.status === 500 || error.code === 'TENANT_MIGRATION_PENDING')
 
@@ -243,20 +244,20 @@ const begin = (drain: Drain, running: Running, row: OutboxRow, isLate: boolean):
   running.set(row, { urgency: urgencyOf(tasks, row), isLate, ended })
 }
 
-/** Settles a row by a function of its task; the last one that runs learns when the next is due. */
+/** Finishes a row by a function of its task; for the last running row the reply says when the next row is due. */
 const finishOf =
   (drain: Drain, running: Running, row: OutboxRow): Finish =>
   async (name, args) => {
     const { signal, context, rules } = drain
     const isLast = running.size === 1
-    // what was signalled before is visible to the call; a signal from here on makes the drain look again, also while the call waits for a lock
+    // the call sees the rows of every signal before it; a signal from here on makes the drain lease again, also while the call waits for a lock
     if (isLast) signal.forget()
     const reply = await context.call(name, { ...args, row_id: row.id, lease: row.lease, rules, is_last: isLast })
     if (isLast && running.size === 1) drain.next = dataOf<{ due_at: string | null }>(reply).due_at
     return finished
   }
 
-/** Waits for what runs; at the end of a stop no longer, and its leases go back as they are. */
+/** Waits for the running tasks; at the end of a stop it no longer waits and releases their leases. */
 const releaseLeases = async (context: TenantContext, running: Running): Promise<void> => {
   await orStopped(Promise.all(ends(running)), context.services.stopping.over).catch(async (error) => {
     if (!(error instanceof Stopped)) throw error
@@ -264,7 +265,7 @@ const releaseLeases = async (context: TenantContext, running: Running): Promise<
   })
 }
 
-/** Makes rows due again at once, with the attempt that they had. A release that fails leaves leases, which end by themselves. */
+/** Makes rows due again at once without counting the attempt. When the release fails, the leases expire. */
 const release = async ({ call, services, projectId }: TenantContext, rows: readonly OutboxRow[]): Promise<void> => {
   const held = rows.map((row) => ({ id: row.id, lease: row.lease }))
   await call('outbox_release', { held: JSON.stringify(held) }).catch((error: Error) =>
@@ -283,7 +284,7 @@ const renew = (context: TenantContext, running: Running, timing: DrainTiming): (
     })
     if (held.length === 0) return
     const leases = held.map(({ id, lease }) => ({ id, lease }))
-    // a lease that cannot be renewed ends, and the work is done twice: tasks are safe to run twice
+    // a lease that cannot be renewed expires, and the task runs twice: tasks are idempotent
     context
       .call('outbox_renew', { held: leases, seconds: timing.leaseSeconds })
       .catch((error: Error) => context.services.log.warn({ error: error.message }, 'leases were not renewed'))
@@ -307,7 +308,7 @@ const runRow = async (
     if (due === finished) return
     await close(due ? { due_at: due.toISOString() } : {})
   } catch (error) {
-    // whatever a stop interrupts did not fail
+    // a task that the stop of the server interrupts has not failed
     if (services.stopping.asked.aborted) return release(context, [row])
     const message = (error as Error).message.slice(0, 1000)
     services.log.warn(
@@ -316,7 +317,7 @@ const runRow = async (
     )
     const seconds = Math.min(6 * 3600, 2 ** row.attempts * (0.9 + 0.2 * Math.random()))
     const again = new Date(services.now().getTime() + seconds * 1000).toISOString()
-    // a call that fails leaves the lease, which ends by itself
+    // when this call fails, the lease expires
     await close(
       row.attempts >= giveUpAfter ? { error: message, gave_up: true } : { error: message, due_at: again },
     ).catch(() => undefined)

@@ -4,12 +4,12 @@ import { Stopped } from '#server/stopping.ts'
 import type { Again } from '#workers/task.ts'
 
 const batch = 100
-/** After this the queue runs what else waits, and comes back. */
+/** The length of a turn. After it the queue runs other waiting jobs first. */
 const turnMs = 20_000
 
 /**
- * Work in every project that is ready, one after the other. It is done in turns, each of which continues where the one before came
- * to, so that it never holds a worker for long and a stop loses nothing of it. A project that fails holds up no other.
+ * Runs a chore in every project that is ready, one project after the other. It runs in turns, each of which continues where the previous
+ * one ended, so that it does not occupy a worker for long and a stop loses no progress. A failure in one project does not stop the others.
  */
 export const forEachTenant = async (
   services: Services,

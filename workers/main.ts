@@ -1,4 +1,4 @@
-// npm run worker: background jobs without HTTP, beside servers that run with WORKER=off. Any number, on any machine.
+// npm run worker: runs background jobs without HTTP, beside servers that run with WORKER=off. Any number of processes, on any machine.
 import { readConfig } from '#server/config.ts'
 import { StartError } from '#server/errors.ts'
 import { announce, createLog } from '#server/log.ts'

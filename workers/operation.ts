@@ -8,34 +8,34 @@ type Operation = { project_id: string; input: Record<string, unknown>; done: num
 export type OperationContext = {
   readonly operationId: string
   readonly input: Record<string, unknown>
-  /** How far an earlier worker came, who died over it, and of how much. */
+  /** The progress that an earlier worker, which died, has recorded, and its total. */
   readonly done: number
   readonly total: number | null
-  /** An api function of the project's database: a step. Throws Stopped between two of them when the server stops. */
+  /** Calls an api function of the project's database: a step. Throws Stopped instead of starting a step when the server stops. */
   readonly call: <T>(name: string, args: Arguments) => Promise<T>
-  /** Says how far it has come; false when the operation runs no more. */
+  /** Records the progress; false when the operation is no longer running. */
   readonly progress: (done: number, total: number) => Promise<boolean>
 }
 
 type Work = (context: OperationContext) => Promise<unknown>
 
 export type OperationOptions = {
-  /** For an operation that works with the rights of the developer who asked for it: the claims of its steps, instead of the worker's. */
+  /** For an operation that runs with the rights of the developer who requested it: the claims of its steps, instead of the worker's. */
   readonly developer?: (input: Record<string, unknown>) => { readonly developerId: string; readonly actor: string }
-  /** Runs when the operation has ended in whatever way, or was ended from outside. */
+  /** Runs when the operation has ended in any way, also when it was cancelled from outside. */
   readonly afterwards?: (context: OperationContext) => Promise<unknown>
 }
 
-/** Thrown by the work: the operation has failed, for this reason, and is not tried again. */
+/** Thrown by the work: the operation has failed for this reason and is not retried. */
 export class OperationFailed extends Error {}
 
-/** A step may wait for locks and read much, but not for ever. */
+/** The limit for a step, which may wait for locks and read many rows. */
 const timeoutMs = 120_000
 
 /**
- * Runs an operation on a project's database: takes it, works, and ends it with a result, or with the reason of an OperationFailed or
- * a refusal. Any other throw leaves it running, and the job is tried again, by another worker at once when the server stops; an operation of
- * a project without a database fails.
+ * Runs an operation on a project's database: begins it, runs the work, and ends it with a result, or with the reason of an OperationFailed
+ * or a refusal (status below 500). Any other error leaves the operation running, and the job is retried; when the server stops, another
+ * worker continues it at once. An operation of a project without a database fails.
  */
 export const runOperation = async (
   services: Services,
@@ -65,13 +65,13 @@ export const runOperation = async (
     },
     progress: (done, total) => control('operation_progress', { done, total }),
   }
-  // what was ended from outside, meanwhile, is left as it is
+  // has no effect on an operation that was ended from outside during the work
   await control('operation_end', await endOf(work, context))
-  // nobody comes back to an operation that has ended: a stop does not hold this up
+  // no job continues an operation that has ended, so this runs even when the server stops
   await options.afterwards?.({ ...context, call: ask })
 }
 
-/** What the work came to: its result, or why it failed. */
+/** The outcome of the work: its result, or the reason of its failure. */
 const endOf = async (work: Work, context: OperationContext): Promise<Arguments> => {
   try {
     return { result: await work(context) }
@@ -82,7 +82,7 @@ const endOf = async (work: Work, context: OperationContext): Promise<Arguments> 
   }
 }
 
-/** Calls the project's database as a worker, or as the developer who asked; null when the project has none. */
+/** Calls the project's database as a worker, or as the developer who requested the operation; null when the project has none. */
 const callsOf = async (
   services: Services,
   { project_id: projectId, input }: Operation,

@@ -22,12 +22,12 @@ export type Workers = { stop(): Promise<void> }
 
 const beatMs = 5_000
 const silentSeconds = 20
-/** How long a step of background work may still run when the server is asked to stop. */
+/** How long a step of a background task may continue after the server was asked to stop. */
 const lastStepMs = 2_000
 
 /**
- * How many jobs run at once, by the least urgent kind that a slot takes. Some slots take only what a person waits for, some more
- * that or what follows from requests, and the rest any job: so no number of background jobs keeps a person waiting.
+ * How many jobs run at once, by the least urgent job that a slot takes. Some slots take only `prompt` jobs, some `prompt` and `usual` jobs,
+ * and the rest any job, so that background jobs never occupy all slots.
  */
 export const slotsOf = (concurrency: number): Readonly<Record<Urgency, number>> => {
   if (concurrency < 3) return { prompt: 0, usual: 0, background: concurrency }
@@ -63,7 +63,7 @@ export const startWorkers = async (
       concurrency: slots[urgency],
       pollInterval: 1000,
       noHandleSignals: true,
-      // one of them keeps the time
+      // only one runner schedules the crontab
       ...(urgency === 'background' ? { crontab } : { parsedCronItems: [] }),
       logger,
     }
@@ -84,7 +84,7 @@ export const startWorkers = async (
   }
 }
 
-/** Notes who works. A runner that ended keeps its jobs locked: its ids go silent, and the sweep of the dead frees them. */
+/** Starts a runner and collects the ids of its workers. After a runner has ended, its ids send no heartbeat, and their jobs are unlocked. */
 const startRunner = (options: RunnerOptions, ids: Set<string>): Promise<Runner> => {
   const events = new EventEmitter() as unknown as WorkerEvents
   ids.clear()
@@ -93,7 +93,7 @@ const startRunner = (options: RunnerOptions, ids: Set<string>): Promise<Runner> 
   return run({ ...options, events })
 }
 
-/** A job as graphile-worker runs it. One that the stop interrupts is queued again, unchanged, for another worker. */
+/** A job as a task of graphile-worker. A job that the stop of the server interrupts is queued again, unchanged, for another worker. */
 const taskOf =
   (services: Services, jobs: pg.Pool, task: Job): Task =>
   async (payload, helpers) => {
@@ -121,7 +121,7 @@ const taskOf =
     }
   }
 
-/** Steps of background work are transactions that are safe to run again: one that outlasts the request to stop is cancelled. */
+/** Cancels steps of background tasks that outlast a stop by 2 s: a step is a transaction that is safe to run again. */
 const cancelLastSteps = ({ database, log }: Services): (() => void) => {
   const began = performance.now()
   const timer = setInterval(() => {
@@ -134,9 +134,9 @@ const cancelLastSteps = ({ database, log }: Services): (() => void) => {
   return () => clearInterval(timer)
 }
 
-/** Leaves no job locked by workers that are no more, whatever kept them from unlocking it. */
+/** Unlocks all jobs that the workers of this process have left locked. */
 const unlockJobs = async (services: Services, jobs: pg.Pool, utils: WorkerUtils, ids: readonly string[]) => {
-  // graphile-worker does not wait for the query that removes a finished job, and none may be unlocked before it is removed
+  // graphile-worker does not wait for the query that removes a finished job, and a job must not be unlocked before it is removed
   const until = performance.now() + 1000
   while (jobs.idleCount < jobs.totalCount && performance.now() < until) await sleep(10)
   try {
@@ -148,7 +148,7 @@ const unlockJobs = async (services: Services, jobs: pg.Pool, utils: WorkerUtils,
   await utils.release()
 }
 
-/** A runner gives up when it loses the database for long: start again until the process is stopped. */
+/** Restarts a runner whenever it ends, until the process is stopped: a runner ends when it loses the database for long. */
 const keepRunning = async (services: Services, start: () => Promise<Runner>): Promise<Workers> => {
   const { asked } = services.stopping
   let current = await start()
@@ -174,7 +174,7 @@ const keepRunning = async (services: Services, start: () => Promise<Runner>): Pr
       stopping = true
       await current.stop().catch(() => undefined)
       await watching
-      // one that began at this very moment
+      // a runner that was started during the stop
       await current.stop().catch(() => undefined)
     },
   }
@@ -183,7 +183,7 @@ const keepRunning = async (services: Services, start: () => Promise<Runner>): Pr
 const call = (services: Services, name: string, args: Record<string, unknown>) =>
   services.database.call(services.control, 'control_worker', { caller: 'worker' }, name, args)
 
-/** graphile-worker leaves a dead worker's jobs locked for four hours: live workers unlock them after some seconds. */
+/** Sends heartbeats and unlocks the jobs of dead workers after some seconds; graphile-worker would leave them locked for four hours. */
 const keepAlive = (
   services: Services,
   ids: () => string[],

@@ -3,7 +3,7 @@ import type { Services } from '#server/services.ts'
 import { sleepUntil } from '#server/stopping.ts'
 import type { TenantContext } from '#workers/task.ts'
 
-// some 30 ms of work, so that a sealer that is stopped or killed loses little
+// a step of about 30 ms, so that a sealer that is stopped or killed loses little work
 const batch = 1000
 const busyMs = 50
 const longestMs = 60_000
@@ -12,15 +12,15 @@ const background = { background: true }
 type Step = { readonly sealed: number; readonly is_busy: boolean; readonly is_over: boolean }
 
 /**
- * Seals what waits in one database, step by step, while it is wanted; answers whether nothing waited at the end. While another sealer
- * works, its end is awaited: rows may have come after its last look.
+ * Seals the unsealed rows of one database, step by step, while isWanted; answers whether none were left at the end. While another sealer
+ * works, it polls until that one ends: rows may have been written after the other sealer's last step.
  */
 const sealTrail = async (
   step: (args: { batch: number }) => Promise<Reply>,
   asked: AbortSignal,
   isWanted: () => boolean,
 ): Promise<boolean> => {
-  // what is left when the server stops, the next drain or sweep finds
+  // rows that are left when the server stops are found by the next drain or sweep
   while (isWanted() && !asked.aborted) {
     const { is_busy, is_over } = dataOf<Step>(await step({ batch }))
     if (is_over) return true
@@ -33,7 +33,7 @@ const sealTrail = async (
 export const isUnsealed = (lease: Reply): boolean =>
   (JSON.parse(lease.body) as { is_unsealed?: boolean }).is_unsealed === true
 
-/** As sealTrail. What cannot be sealed now waits for the next drain: outbox_next has one come in some seconds. */
+/** As sealTrail, for a tenant. Rows that cannot be sealed now wait for the next drain, which outbox_next schedules within seconds. */
 export const sealTenant = ({ services, projectId, call }: TenantContext, isWanted: () => boolean): Promise<boolean> =>
   sealTrail((args) => call('audit_seal', args, background), services.stopping.asked, isWanted).catch((error: Error) => {
     if (!services.stopping.asked.aborted)

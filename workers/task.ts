@@ -3,13 +3,13 @@ import type { Arguments, Place, Reply } from '#server/database/database.ts'
 import type { Services } from '#server/services.ts'
 
 /**
- * Who waits for work. `prompt`: a person, and it is short; some places are kept for it. `usual`: what follows from requests.
- * `background`: statistics, maintenance, and everything that may take long; it never occupies all slots.
+ * The scheduling class of a task. `prompt`: a short task that a person waits for; some places are reserved for these. `usual`: tasks that
+ * follow from requests. `background`: statistics, maintenance, and every task that may take long; these never occupy all slots.
  */
 export type Urgency = 'prompt' | 'usual' | 'background'
 export const urgencies: readonly Urgency[] = ['prompt', 'usual', 'background']
 
-/** A job that is not over: the queue runs it again, after what waits, with this payload. */
+/** The result of a job that is not done: the queue runs it again with this payload, after the jobs that wait. */
 export type Again = { readonly again: Record<string, string> }
 
 /** A graphile-worker job of the control database. */
@@ -27,18 +27,18 @@ export type OutboxRow = {
   readonly key: string | null
   readonly payload: Record<string, unknown>
   readonly attempts: number
-  /** Which lease this is: only the newest may finish the row. */
+  /** The number of the lease: only the newest lease may finish the row. */
   readonly lease: number
-  /** What internal.outbox_begun has for this task; absent from a tenant that waits for its migration. */
+  /** The result of internal.outbox_begun for this task; absent in a tenant that is not migrated yet. */
   readonly begun?: unknown
 }
 
-/** The result of a task whose row a function of its own has settled. */
+/** The result of a task whose row a function of its own has finished. */
 export const finished = Symbol('finished')
 
 /**
- * Calls an api function that settles the task's row in its own transaction, which spares a round trip: it takes `row_id`, `lease`,
- * `rules` and `is_last` besides these arguments, and answers as api.webhook_attempt_finish does.
+ * Calls an api function that finishes the task's row in its own transaction, which spares a round trip. The function takes `row_id`,
+ * `lease`, `rules` and `is_last` in addition to these arguments, and answers as api.webhook_attempt_finish does.
  */
 export type Finish = (name: string, args: Arguments) => Promise<typeof finished>
 
@@ -46,9 +46,9 @@ export type TenantContext = {
   readonly services: Services
   readonly projectId: string
   readonly place: Place
-  /** An api function of the tenant, as app_worker. */
+  /** Calls an api function of the tenant, as app_worker. */
   readonly call: Call
-  /** The same between two of which a task may stop: throws Stopped when the server does, and the row is handed back. */
+  /** Like call, for a task that may stop between two steps: throws Stopped when the server stops, and the lease of the row is released. */
   readonly step: Call
 }
 
@@ -58,15 +58,18 @@ type Call = (
   settings?: { readonly timeoutMs?: number; readonly background?: boolean },
 ) => Promise<Reply>
 
-/** How the rows of a task share a project's workers with others. */
+/** How the rows of a task share a project's workers with other tasks. */
 export type Share = {
-  /** Without it `usual`. */
+  /** `usual` by default. */
   readonly urgency?: Urgency
-  /** How many rows of the task may run at once in a project: 1 where two gain nothing. */
+  /** How many rows of the task may run at once in a project: 1 where running two gains nothing. Unlimited by default. */
   readonly atOnce?: number
 }
 
-/** Work of a tenant's outbox: answers when it is due again, null when it is done, or that it is finished. A throw is retried with back-off. */
+/**
+ * A task of a tenant's outbox. Returns when it is due again, null when it is done, or `finished` when its row is finished already. A task that
+ * throws is retried with back-off and jitter.
+ */
 export type OutboxTask = {
   readonly kind: 'outbox'
   readonly name: string
@@ -94,7 +97,7 @@ export type Tasks = { readonly jobs: readonly Job[]; readonly outbox: ReadonlyMa
 
 let loaded: Promise<Tasks> | undefined
 
-/** Every task there is: whatever the files of workers/tasks export. */
+/** All tasks: the exports of the files in workers/tasks. */
 export const loadTasks = (): Promise<Tasks> => {
   loaded ??= readTasks()
   return loaded

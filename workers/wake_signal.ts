@@ -1,11 +1,11 @@
-/** Wakes one waiter; a signal while nobody waits is kept until the next `listen` or `forget`. */
+/** Wakes one waiter. A signal that comes while nobody waits is kept until the next `listen` or `forget`. */
 export type WakeSignal = {
   notify(): void
   /** Whether a signal came since the last `listen` or `forget`. */
   readonly wasSignalled: boolean
   /** Forgets earlier signals; resolves at the next. */
   listen(): Promise<void>
-  /** Forgets earlier signals, and leaves the one who listens listening. */
+  /** Forgets earlier signals; a waiter keeps waiting. */
   forget(): void
 }
 

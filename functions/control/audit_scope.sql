@@ -8,4 +8,5 @@ language sql stable as $$
     '00000000-0000-0000-0000-000000000000')
 $$;
 comment on function internal.audit_scope is
-  'The project that a row belongs to, else that of the call, else the developer''s own account. Each scope is a chain of its own, so that developers never wait for one another.';
+  'The scope of an audit row: the project that the changed row belongs to, else the project of the call, else the developer''s own account. Each
+   scope has its own hash chain, so that developers never wait for one another.';

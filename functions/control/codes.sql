@@ -1,5 +1,5 @@
--- Sign-in codes by mail. Against user enumeration, a request does the same for an address with an account and without one: the account is read by
--- the job that sends the mail, and by the sign-in itself.
+-- Sign-in codes by mail. To prevent user enumeration, a request does the same work for an address with an account as for one without: only the
+-- job that sends the mail and the sign-in itself read the account.
 create or replace function internal.code_start(mailbox text, id uuid, code_mac text) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -12,7 +12,7 @@ begin
      set id = excluded.id, code_mac = excluded.code_mac, wrong = 0, expires_at = excluded.expires_at, created_at = excluded.created_at;
   perform internal.add_job('codes__mail', json_build_object('code_id', code_start.id), 'code ' || code_start.id);
 end $$;
-comment on function internal.code_start is 'Stores a code of ten minutes in the place of the former one, and queues its mail, in this transaction.';
+comment on function internal.code_start is 'Stores a code that is valid for ten minutes, replacing the previous one, and queues its mail in this transaction.';
 
 create or replace function api.code_mailbox(email text) returns api.reply
 language plpgsql stable as $$
@@ -23,7 +23,7 @@ begin
   return internal.reply(200, json_build_object('mailbox', internal.email_mailbox(code_mailbox.email)));
 end $$;
 comment on function api.code_mailbox is
-  'The mailbox of an address: what limits count against and codes are bound to. Reads no account. Refuses 400 INVALID_INPUT.';
+  'The mailbox of an address (its normal form), which rate limits count and codes are bound to. Reads no account. Refuses 400 INVALID_INPUT.';
 
 create or replace function api.code_request(mailbox text, code_id uuid, code_mac text) returns api.reply
 language plpgsql volatile as $$
@@ -31,7 +31,7 @@ begin
   perform internal.code_start(code_request.mailbox, code_request.code_id, code_request.code_mac);
   return internal.reply(200, '{"ok": true}');
 end $$;
-comment on function api.code_request is 'Starts a sign-in by code. The answer, and the work, are the same whether or not there is an account.';
+comment on function api.code_request is 'Starts a sign-in by code. The response and the work are the same whether or not the account exists.';
 
 create or replace function api.code_mail(code_id uuid) returns api.reply
 language sql stable as $$
@@ -42,7 +42,7 @@ language sql stable as $$
      where c.id = code_mail.code_id and c.expires_at > internal.now()))
 $$;
 comment on function api.code_mail is
-  'For the job: where a code goes, always the address that the account was opened with. null when there is no account, or the code is used, replaced or expired.';
+  'For the job: the recipient of a code, always the address that the account was created with. Null when there is no account, or when the code is used, replaced or expired.';
 
 create or replace function internal.account_reclaim(developer_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -66,7 +66,7 @@ begin
   perform internal.changed('developer:' || account_reclaim.developer_id);
 end $$;
 comment on function internal.account_reclaim is
-  'Removes every way into an account that was there before its address was proved: password, providers, sign-ins, personal access tokens. The account''s row must be locked.';
+  'Removes every credential that an account had before its address was verified: password, providers, sessions, personal access tokens. The caller must hold the lock of the account''s row.';
 
 create or replace function api.code_verify(sid uuid, refresh_hash text, mailbox text, code_mac text, own_sid uuid default null,
                                            ip text default null, user_agent text default null)
@@ -81,7 +81,7 @@ begin
     return internal.refuse(401, 'OTP_INVALID', 'This code is wrong, expired, used or locked.');
   end if;
   if code.code_mac <> code_verify.code_mac then
-    -- returned, not raised: the attempt must count
+    -- returned, not raised: the failed attempt must be stored
     update app.developer_codes c set wrong = c.wrong + 1 where c.mailbox = code.mailbox;
     return internal.refuse(401, 'OTP_INVALID', 'This code is wrong, expired, used or locked.');
   end if;
@@ -91,8 +91,8 @@ begin
     return internal.refuse(401, 'OTP_INVALID', 'This code is wrong, expired, used or locked.');
   end if;
   if not them.email_verified then
-    -- anybody can sign up with anybody's address: unless the proof comes from the account's own sign-in, or right after it from the same
-    -- place, as of a console that signs up and verifies in one session, the person who signed up is somebody else
+    -- anybody can sign up with anybody's address. The person who signed up counts as the owner of the mailbox only if the verification comes from
+    -- the account's own session, or within an hour from the same ip, as with a console that signs up and verifies in one session
     if not exists (select from app.developer_sessions s
                     where s.developer_id = them.id and s.ended_at is null and s.expires_at > internal.now()
                       and (s.id = code_verify.own_sid or s.ip = code_verify.ip and s.created_at > internal.now() - interval '1 hour')) then
@@ -103,4 +103,6 @@ begin
   return internal.developer_session(them, 200, code_verify.sid, code_verify.refresh_hash, code_verify.ip, code_verify.user_agent);
 end $$;
 comment on function api.code_verify is
-  'Signs in by a code, once, and marks the address verified: 200 {developer}. The first proof of an address takes the account back, unless it comes with the account''s own sign-in, own_sid, or within an hour of one from the same ip. Refuses 401 OTP_INVALID, the same for every reason; the fifth wrong attempt locks the code. Locks the code, then the account.';
+  'Signs in by a code, which works once, and marks the address verified: 200 {developer}. The first verification of an address reclaims the account
+   (internal.account_reclaim), unless it comes with a session of the account, own_sid, or within an hour of the start of one from the same ip. Refuses
+   401 OTP_INVALID, the same for every reason; the fifth wrong attempt locks the code. Locks the code, then the account.';

@@ -1,4 +1,4 @@
--- Developer accounts. Passwords are hashed and tokens signed by the server; only hashes come here.
+-- Developer accounts. The server hashes passwords and signs tokens; the database receives only hashes.
 comment on index app.developers_mailbox_unique is '409 EMAIL_EXISTS email: An account with this mailbox exists.';
 comment on constraint developers_name_at_most_200 on app.developers is '400 INVALID_INPUT name: must have at most 200 characters.';
 
@@ -11,11 +11,11 @@ language sql stable as $$
     'can_provision', (developer_json.d).provisioning = 'on',
     'created_at', internal.iso((developer_json.d).created_at), 'updated_at', internal.iso((developer_json.d).updated_at))
 $$;
-comment on function internal.developer_json is 'A developer as answers show it: never the hash.';
+comment on function internal.developer_json is 'A developer as responses show it, without the password hash.';
 
 create or replace function internal.is_disposable(email text) returns boolean
 language sql stable as $$
-  -- the domain itself and every domain above it: x.mailinator.com is mailinator.com's
+  -- the domain itself and every parent domain: x.mailinator.com counts as mailinator.com
   with parts as (
     select string_to_array(split_part(internal.email_normal(is_disposable.email), '@', 2), '.') as labels
   )
@@ -24,7 +24,7 @@ language sql stable as $$
      cross join lateral generate_series(1, array_length(p.labels, 1) - 1) as first
       join app.disposable_domains d on d.domain = array_to_string(p.labels[first:], '.'))
 $$;
-comment on function internal.is_disposable is 'Whether an address is at a throw-away mail domain.';
+comment on function internal.is_disposable is 'Whether an address is at a disposable mail domain.';
 
 create or replace function internal.developer_session(developer app.developers, status int, sid uuid, refresh_hash text, ip text, user_agent text)
 returns api.reply
@@ -35,7 +35,7 @@ begin
           internal.now() + interval '30 days', developer_session.ip, left(developer_session.user_agent, 500));
   return internal.reply(developer_session.status, json_build_object('developer', internal.developer_json(developer_session.developer)));
 end $$;
-comment on function internal.developer_session is 'Starts a sign-in of 30 days.';
+comment on function internal.developer_session is 'Starts a session of 30 days.';
 
 create or replace function api.developer_signup(sid uuid, refresh_hash text, email text, password_hash text, signup_mode text,
                                                 request_access json, invite_hash text default null, name text default null,
@@ -74,8 +74,8 @@ begin
                                     developer_signup.user_agent);
 end $$;
 comment on function api.developer_signup is
-  'A new account, signed in: 201 {developer}. A code that was sent must be good in every mode (open, invite, closed), and stays unspent
-   when anything is refused. Refuses 400 INVALID_INPUT, DISPOSABLE_EMAIL, 403 SIGNUPS_CLOSED, INVITE_REQUIRED, INVITE_INVALID (with
+  'Creates an account and signs it in: 201 {developer}. An invite code in the request must be valid in every mode (open, invite, closed), and is
+   not used up when anything is refused. Refuses 400 INVALID_INPUT, DISPOSABLE_EMAIL, 403 SIGNUPS_CLOSED, INVITE_REQUIRED, INVITE_INVALID (with
    request_access as details), 409 EMAIL_EXISTS (an alias of the same mailbox counts). Locks the invite.';
 
 create or replace function api.developer_password(email text) returns api.reply
@@ -85,7 +85,7 @@ language sql stable as $$
     left join app.developers d on d.mailbox = m.mailbox
 $$;
 comment on function api.developer_password is
-  'For the server alone: whose password to check, nulls when there is none, and the mailbox, which failures count against. Only control_auth may ask.';
+  'For the server: the account and password hash to check, nulls when there is no account, and the mailbox, which failed attempts are counted by. Granted only to control_auth.';
 
 create or replace function api.developer_login(sid uuid, refresh_hash text, developer_id uuid, password_hash text, ip text default null,
                                                user_agent text default null)
@@ -105,7 +105,7 @@ begin
   return internal.developer_session(them, 200, developer_login.sid, developer_login.refresh_hash, developer_login.ip,
                                     developer_login.user_agent);
 end $$;
-comment on function api.developer_login is 'Signs in the developer whose checked hash is still the stored one: 200 {developer}. Refuses 401 INVALID_CREDENTIALS.';
+comment on function api.developer_login is 'Signs in a developer if the hash that the server checked is still the stored one: 200 {developer}. Refuses 401 INVALID_CREDENTIALS.';
 
 create or replace function api.developer_refresh(sid uuid, presented_hash text, next_hash text) returns api.reply
 language plpgsql volatile as $$
@@ -117,7 +117,7 @@ begin
     return internal.refuse(401, 'INVALID_TOKEN', 'The refresh token is not valid any more.');
   end if;
   if session.refresh_hash <> developer_refresh.presented_hash then
-    -- returned, not raised: the end of the session must stay
+    -- returned, not raised: the end of the session must be stored
     update app.developer_sessions s set ended_at = internal.now(), end_reason = 'reuse' where s.id = session.id;
     perform internal.changed('session:' || session.id);
     return internal.refuse(401, 'REFRESH_TOKEN_REUSED', 'This refresh token was replaced; its session has ended.');
@@ -128,7 +128,7 @@ begin
   return internal.reply(200, json_build_object('developer_id', session.developer_id));
 end $$;
 comment on function api.developer_refresh is
-  'Replaces the refresh token within its session. Refuses 401 INVALID_TOKEN; an older token of the session ends it: 401 REFRESH_TOKEN_REUSED. Locks the session.';
+  'Rotates the refresh token of a session. Refuses 401 INVALID_TOKEN; the reuse of an earlier token ends the session: 401 REFRESH_TOKEN_REUSED. Locks the session.';
 
 create or replace function api.developer_logout(sid uuid) returns api.reply
 language plpgsql volatile as $$
@@ -140,7 +140,7 @@ begin
   end if;
   return internal.reply(200, '{"success": true}');
 end $$;
-comment on function api.developer_logout is 'Ends one sign-in; the others stay. Ending what is ended, or unknown, is 200 too.';
+comment on function api.developer_logout is 'Ends one session; the others continue. Idempotent: a session that has ended or does not exist is 200 too.';
 
 create or replace function api.developer_session_check(sid uuid) returns api.reply
 language sql stable as $$
@@ -148,7 +148,7 @@ language sql stable as $$
     select from app.developer_sessions s
      where s.id = developer_session_check.sid and s.ended_at is null and s.expires_at > internal.now())))
 $$;
-comment on function api.developer_session_check is 'Whether the access tokens of a sign-in still work.';
+comment on function api.developer_session_check is 'Whether a session is live, so that its access tokens still work.';
 
 create or replace function api.developer_own_password(developer_id uuid) returns api.reply
 language sql stable as $$
@@ -157,11 +157,11 @@ language sql stable as $$
       from app.developers d where d.id = developer_own_password.developer_id))
 $$;
 comment on function api.developer_own_password is
-  'For the server alone: the stored hash that a current password is checked against, or null when the account was deleted. Only control_auth may ask.';
+  'For the server: the stored hash that a current password is checked against, or null when the account was deleted. Granted only to control_auth.';
 
 create or replace function internal.developer_own_json() returns json
 language sql stable security definer set search_path = '' as $$
-  -- definer: whether a password is set is shown to its owner, the hash to nobody but sign-in
+  -- security definer: the owner may see whether a password is set, but only sign-in may read the hash
   select internal.developer_json(d) from app.developers d where d.id = internal.developer_id()
 $$;
 comment on function internal.developer_own_json is 'The caller''s own account, or null.';
@@ -177,7 +177,7 @@ begin
   return internal.reply(200, internal.json_merge(me, json_build_object('organizations', '[]'::json, 'token', developer_me.token)));
 end $$;
 comment on function api.developer_me is
-  'The current developer with what token is held: {type, scopes, expires_at}. organizations is empty until organizations come. Refuses 401 INVALID_DEVELOPER_TOKEN.';
+  'The current developer and the token of the request: {type, scopes, expires_at}. organizations is always empty: organizations are not supported yet. Refuses 401 INVALID_DEVELOPER_TOKEN.';
 
 create or replace function internal.lock_own_account() returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -185,7 +185,7 @@ declare
   actor constant json := internal.actor();
 begin
   perform from app.developers d where d.id = internal.developer_id() for no key update;
-  -- behind the lock: a sign-in or a token that ended while this waited, or that a server still believes in, adds no way in
+  -- checked under the lock: a session or token that ended during the wait, or that a server still has in its cache, may not add a credential
   if not exists (
     select from app.developer_sessions s
      where s.id = internal.session_id() and s.developer_id = internal.developer_id()
@@ -199,7 +199,7 @@ begin
   end if;
 end $$;
 comment on function internal.lock_own_account is
-  'Asked by whatever gives another way in: a password, a token, a key. Locks the caller''s account, which a take-over locks as well, and refuses 401 INVALID_DEVELOPER_TOKEN when the credential of the call has ended.';
+  'Called by every function that adds a credential: a password, a token, a key. Locks the caller''s account, as internal.account_reclaim requires too, and refuses 401 INVALID_DEVELOPER_TOKEN when the credential of the call has ended.';
 
 create or replace function internal.change_own_password(checked_hash text, password_hash text) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -219,7 +219,7 @@ begin
   perform internal.changed('developer:' || internal.developer_id());
 end $$;
 comment on function internal.change_own_password is
-  'Sets the caller''s password when the hash that was checked (null: none was set) is still the stored one, and ends all other sign-ins. Refuses 401 INVALID_CREDENTIALS, INVALID_DEVELOPER_TOKEN. Locks the account, then its sessions.';
+  'Sets the caller''s password if the hash that the server checked (null: none was set) is still the stored one, and ends all other sessions. Refuses 401 INVALID_CREDENTIALS, INVALID_DEVELOPER_TOKEN. Locks the account, then its sessions.';
 
 create or replace function api.developer_patch(patch jsonb, token json, checked_hash text default null, password_hash text default null)
 returns api.reply
@@ -236,7 +236,7 @@ begin
   return api.developer_me(developer_patch.token);
 end $$;
 comment on function api.developer_patch is
-  'Changes the fields that are present, and the password when its hash is sent with the one that was checked: 200 as developer_me. Refuses 401 INVALID_CREDENTIALS, INVALID_DEVELOPER_TOKEN.';
+  'Changes the fields that are present, and the password if its new hash is sent with the checked one: 200 as developer_me. Refuses 401 INVALID_CREDENTIALS, INVALID_DEVELOPER_TOKEN.';
 
 create or replace function api.developer_session_list(page_limit int, page_offset bigint) returns api.reply
 language sql stable as $$
@@ -254,7 +254,7 @@ language sql stable as $$
               limit developer_session_list.page_limit offset developer_session_list.page_offset) p),
     (select count(*) from live), developer_session_list.page_offset, developer_session_list.page_limit)
 $$;
-comment on function api.developer_session_list is 'The caller''s live sign-ins, newest first; last_used_at is the sign-in or its last refresh. Supplement A1.';
+comment on function api.developer_session_list is 'The caller''s live sessions, newest first; last_used_at is the time of the sign-in or of the last refresh. Supplement A1.';
 
 create or replace function api.developer_session_end(session_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -266,12 +266,12 @@ begin
   perform internal.changed('session:' || developer_session_end.session_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.developer_session_end is 'Ends one live sign-in of the caller. Refuses 404 NOT_FOUND, also for another developer''s.';
+comment on function api.developer_session_end is 'Ends one live session of the caller. Refuses 404 NOT_FOUND, also for another developer''s session.';
 
 create or replace function internal.audit_developer(action text, developer_id uuid, changes json) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  -- a caller who signs in has no identity yet: the audit row names the account itself
+  -- a caller who is signing in has no identity yet: the audit row names the account itself as the actor
   if internal.caller() = 'sign_in' then
     perform set_config('app.actor', (coalesce(internal.actor()::jsonb, '{}')
                                      || jsonb_build_object('type', 'developer', 'id', audit_developer.developer_id))::text, true);
@@ -280,7 +280,7 @@ begin
                          scope => audit_developer.developer_id);
 end $$;
 comment on function internal.audit_developer is
-  'An audit row in the trail of an account, by its owner where that is who signs in. Granted to nobody.';
+  'Writes an audit row to the trail of an account; during a sign-in the actor is the account''s owner. Granted to nobody.';
 
 create or replace function internal.tg_developers__audit() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -299,7 +299,7 @@ begin
   end if;
   return null;
 end $$;
-comment on function internal.tg_developers__audit is 'developer.created and developer.updated, with what changed and never a hash. Supplement A1.';
+comment on function internal.tg_developers__audit is 'Audits developer.created and developer.updated with the changed fields, without hashes. Supplement A1.';
 create or replace trigger tg_developers__audit
   after insert or update on app.developers
   for each row execute function internal.tg_developers__audit();
@@ -310,7 +310,7 @@ begin
   perform internal.audit_developer('developer.login', new.developer_id, '{}');
   return null;
 end $$;
-comment on function internal.tg_developer_sessions__audit is 'developer.login for each sign-in. Supplement A1.';
+comment on function internal.tg_developer_sessions__audit is 'Audits developer.login for each sign-in. Supplement A1.';
 create or replace trigger tg_developer_sessions__audit
   after insert on app.developer_sessions
   for each row execute function internal.tg_developer_sessions__audit();
@@ -323,7 +323,7 @@ language sql stable as $$
               else 'sandbox' end
 $$;
 comment on function internal.account_state is
-  'paid with a paid project, else verified_free or sandbox by the address. A comped project pays nothing. Granted to nobody.';
+  'paid when the account has a paid project, else verified_free or sandbox, depending on whether the address is verified. A comped project does not count as paid. Granted to nobody.';
 
 create or replace function internal.tg_developers__account_state() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -331,7 +331,7 @@ begin
   new.account_state := internal.account_state(new);
   return new;
 end $$;
-comment on function internal.tg_developers__account_state is 'Keeps account_state true when an address is verified.';
+comment on function internal.tg_developers__account_state is 'Updates account_state when an address is verified.';
 create or replace trigger tg_developers__account_state
   before update of email_verified on app.developers
   for each row execute function internal.tg_developers__account_state();
@@ -341,14 +341,14 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   owner_id constant uuid := case when tg_op = 'DELETE' then old.developer_id else new.developer_id end;
 begin
-  -- two projects that change at once: the later one sees what the earlier did
+  -- two projects of an account that change concurrently: the later transaction sees the change of the earlier one
   perform from app.developers d where d.id = owner_id for no key update;
   update app.developers d
      set account_state = internal.account_state(d), updated_at = internal.now()
    where d.id = owner_id and d.account_state <> internal.account_state(d);
   return null;
 end $$;
-comment on function internal.tg_projects__account_state is 'Keeps account_state true when a project changes its tier, or goes. Locks the account.';
+comment on function internal.tg_projects__account_state is 'Updates account_state when a project changes its tier or is deleted. Locks the account.';
 create or replace trigger tg_projects__account_state
   after update of tier, deleted_at on app.projects
   for each row when (old.tier <> new.tier or old.deleted_at is distinct from new.deleted_at)
@@ -368,4 +368,4 @@ begin
   delete from app.developer_token_secrets s where s.ends_at < internal.now() - interval '1 day';
   delete from app.developer_tokens t where coalesce(t.revoked_at, t.expires_at) < internal.now() - interval '90 days';
 end $$;
-comment on function internal.purge_accounts is 'Daily: codes and token texts that have ended, and tokens that ended 90 days ago.';
+comment on function internal.purge_accounts is 'Daily: deletes expired codes and token texts, and tokens that ended 90 days ago.';

@@ -1,4 +1,4 @@
--- Domains of projects: the functions that other areas use.
+-- Domains of projects: the functions that other areas call.
 comment on index app.domains_verified_once is '409 DOMAIN_TAKEN domain: Another project has proved that it owns this domain.';
 
 create or replace function internal.domain_put(project_id uuid, domain text, kind text, status text default 'pending') returns uuid
@@ -11,7 +11,7 @@ language sql volatile as $$
   returning d.id
 $$;
 comment on function internal.domain_put is
-  'Attaches a domain to a project, or notes what a check of it found. Refuses 409 DOMAIN_TAKEN. Granted to nobody.';
+  'Attaches a domain to a project, or records the result of its verification. Refuses 409 DOMAIN_TAKEN. Granted to nobody.';
 
 create or replace function internal.domain_sends(project_id uuid, email text) returns boolean
 language sql stable as $$
@@ -20,10 +20,10 @@ language sql stable as $$
      where d.project_id = domain_sends.project_id and d.kind = 'email' and d.status = 'verified'
        and d.domain = lower(split_part(domain_sends.email, '@', 2)))
 $$;
-comment on function internal.domain_sends is 'Whether an address is on a verified sending domain of the project, that very domain.';
+comment on function internal.domain_sends is 'Whether an address is on a verified sending domain of the project; subdomains do not count.';
 
 create or replace function internal.has_function_domains(project_id uuid) returns boolean
 language sql stable as $$
   select exists (select from app.domains d where d.project_id = has_function_domains.project_id and d.kind = 'function')
 $$;
-comment on function internal.has_function_domains is 'Whether functions of the project answer under a domain: it must be taken off before the project goes.';
+comment on function internal.has_function_domains is 'Whether functions of the project are served under a domain, which must be detached before the project can be deleted.';

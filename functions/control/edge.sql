@@ -1,5 +1,5 @@
--- Look-ups that fill the server's project cache: whose API key it is, where the project's database is, how its tokens are
--- signed. The server keeps the answers for at most 30 seconds.
+-- Look-ups that fill the server's project cache: the project of an API key, the place of the project's database, the keys that sign its tokens.
+-- The server caches the results for at most 30 seconds.
 create or replace function internal.edge_json(project_id uuid) returns json
 language sql stable as $$
   select json_build_object(
@@ -32,7 +32,7 @@ begin
                                 from (select internal.edge_json(key.project_id) as project) e
                                where e.project is not null));
 end $$;
-comment on function api.edge_key is 'The active key with this hash and its project, or null. Notes when the key was used, at most once a minute.';
+comment on function api.edge_key is 'The active key with this hash and its project, or null. Records the time of the key''s use, at most once a minute.';
 
 create or replace function api.edge_project(project_id uuid) returns api.reply
 language sql stable as $$

@@ -18,7 +18,7 @@ comment on function api.tenant_get is 'A project''s tenant: its cluster, databas
 create or replace function internal.database_is_gone(t app.tenants) returns boolean
 language sql immutable
 return (database_is_gone.t).status = 'failed' and (database_is_gone.t).error ->> 'code' = 'DATABASE_GONE';
-comment on function internal.database_is_gone is 'Whether the database of a tenant was ready and is not there any more.';
+comment on function internal.database_is_gone is 'Whether the database of a tenant was ready and has been found missing.';
 
 create or replace function api.fleet_moved(cluster_id uuid, databases json) returns api.reply
 language sql stable as $$
@@ -30,7 +30,8 @@ language sql stable as $$
      and case when d.name is null then t.status = 'ready' else internal.database_is_gone(t) end
 $$;
 comment on function api.fleet_moved is
-  'Projects of a cluster that control records as ready but whose database is not in this list, and those recorded as lost whose database is.';
+  'Compares a cluster''s list of databases with the records of control: projects that are recorded as ready but whose database is not in the list,
+   and projects that are recorded as lost but whose database is.';
 
 create or replace function api.tenant_seen(project_id uuid, attempt int, is_there boolean) returns api.reply
 language plpgsql volatile as $$
@@ -43,29 +44,29 @@ begin
                    'The database of this project is gone. Restore it from a backup, or POST reprovision for a new, empty one.') end,
          completed_at = case when tenant_seen.is_there then internal.now() end,
          moved_at = internal.now(),
-         -- a backup may be older than the program
+         -- a backup may have the functions of an older version
          content_hash = case when tenant_seen.is_there then '' else t.content_hash end,
          steps = (select jsonb_agg(s.value || jsonb_build_object('status', case when tenant_seen.is_there then 'succeeded'
                                                                                 when s.value ->> 'name' = 'create_database' then 'failed'
                                                                                 else 'pending' end) order by s.n)
                     from jsonb_array_elements(t.steps) with ordinality as s (value, n))
    where t.project_id = tenant_seen.project_id
-     -- a database that was created again since then is a different one
+     -- another attempt means that the database was created again since: it is a different one
      and t.attempt = tenant_seen.attempt
      and case when tenant_seen.is_there then internal.database_is_gone(t) else t.status = 'ready' end
-     -- a deleted project's database goes by itself
+     -- the database of a deleted project is dropped by its removal
      and exists (select from app.projects p where p.id = t.project_id and p.deleted_at is null);
   has_changed := found;
   if has_changed then
     perform internal.changed('project:' || tenant_seen.project_id);
-    -- what servers remember of its rows
+    -- evicts what servers have cached of its rows
     perform internal.changed('tenant:' || tenant_seen.project_id);
   end if;
   return internal.reply(200, to_json(has_changed));
 end $$;
 comment on function api.tenant_seen is
-  'Its own cluster says whether the database of this attempt is there: a ready tenant without one becomes failed with DATABASE_GONE, one that was
-   restored becomes ready again. true when that was news. Locks the tenant.';
+  'Records whether the database of this attempt exists on its cluster: a ready tenant whose database is missing becomes failed with DATABASE_GONE; a
+   tenant whose database was restored becomes ready again. true when the status changed. Locks the tenant.';
 
 create or replace function api.tenants_restored(cluster_id uuid, databases json) returns api.reply
 language plpgsql volatile as $$
@@ -84,8 +85,8 @@ begin
   return internal.reply(200, 'true');
 end $$;
 comment on function api.tenants_restored is
-  'These databases were restored by hand, perhaps from a backup of an older program: db:migrate and the next start bring them to this one. Not at
-   once, as the restore may still run. Locks the tenants.';
+  'Records that these databases were restored by hand, possibly from a backup of an older version: db:migrate and the next start of a server migrate
+   them to this one. They are not migrated at once, because the restore may still be running. Locks the tenants.';
 
 create or replace function api.health() returns api.reply
 language sql stable as $$
@@ -100,7 +101,7 @@ language sql stable as $$
     'gone', (select count(*) from gone),
     'projects', (select coalesce(json_agg(f.project_id), '[]') from (select g.project_id from gone g order by g.project_id limit 20) f)))
 $$;
-comment on function api.health is 'Whether a template is there, how many projects have lost their database, and the first twenty of these.';
+comment on function api.health is 'Whether a template exists, how many projects have lost their database, and the first twenty of these.';
 
 create or replace function internal.is_attempt(t app.tenants, attempt int) returns boolean
 language sql immutable
@@ -126,7 +127,7 @@ begin
   return internal.reply(200, to_json(found));
 end $$;
 comment on function api.provision_step is
-  'Notes that a step of an attempt runs, succeeded or failed: true; false when the attempt is over, and nothing is noted.';
+  'Records that a step of this attempt is running, has succeeded or has failed: true; false when the attempt is over, and nothing is written.';
 
 create or replace function api.provision_end(project_id uuid, schema_version text default null, content_hash text default null,
                                              error_code text default null, error_message text default null, attempt int default null)
@@ -150,7 +151,8 @@ begin
   return internal.reply(200, 'true');
 end $$;
 comment on function api.provision_end is
-  'The database is ready, or its making failed with an error that the developer may read: true; false when the attempt is over, and nothing is written.';
+  'Records that the database is ready, or that its creation failed, with an error that the developer may read: true; false when the attempt is over, and
+   nothing is written.';
 
 create or replace function api.cluster_list() returns api.reply
 language sql stable as $$
@@ -160,7 +162,7 @@ language sql stable as $$
                           from app.templates t where t.cluster_id = c.id)) order by c.created_at, c.id), '[]'))
     from app.clusters c
 $$;
-comment on function api.cluster_list is 'Every cluster with what its template holds.';
+comment on function api.cluster_list is 'Every cluster with the version of its template.';
 
 create or replace function api.cluster_ensure(name text) returns api.reply
 language plpgsql volatile as $$
@@ -171,7 +173,7 @@ begin
   select c.id into cluster_id from app.clusters c where c.name = cluster_ensure.name;
   return internal.reply(200, json_build_object('id', cluster_id));
 end $$;
-comment on function api.cluster_ensure is 'The cluster of this name, made when it is not there.';
+comment on function api.cluster_ensure is 'The cluster of this name, which is registered if it does not exist.';
 
 create or replace function api.template_built(cluster_id uuid, schema_version text, content_hash text) returns api.reply
 language sql volatile as $$
@@ -181,7 +183,7 @@ language sql volatile as $$
      set schema_version = excluded.schema_version, content_hash = excluded.content_hash, built_at = internal.now();
   select internal.reply(200, 'true');
 $$;
-comment on function api.template_built is 'Notes what a cluster''s new template holds.';
+comment on function api.template_built is 'Records the version of a cluster''s new template.';
 
 create or replace function api.key_check(expected text) returns api.reply
 language plpgsql volatile as $$
@@ -192,7 +194,7 @@ begin
   select i.key_check into stored from app.installation i;
   return internal.reply(200, json_build_object('matches', stored = key_check.expected));
 end $$;
-comment on function api.key_check is 'Whether this SECRETS_KEY is the one that the installation was made with; the first one is.';
+comment on function api.key_check is 'Whether this SECRETS_KEY is the one that the installation was set up with. The first call records the key.';
 
 create or replace function api.fleet_behind(content_hash text, batch int default 1000) returns api.reply
 language sql stable as $$
@@ -204,7 +206,7 @@ language sql stable as $$
            order by t.last_written_at desc
            limit fleet_behind.batch) f
 $$;
-comment on function api.fleet_behind is 'Tenants that do not run this program yet, the busiest first.';
+comment on function api.fleet_behind is 'Tenants that are not at this version yet, the busiest first.';
 
 create or replace function api.fleet_migrated(project_id uuid, schema_version text default null, content_hash text default null,
                                               error text default null)
@@ -213,7 +215,7 @@ language plpgsql volatile as $$
 begin
   update app.tenants t
      set schema_version = coalesce(fleet_migrated.schema_version, t.schema_version),
-         -- files are applied one by one: after a failure it holds parts of two programs, and any version has to bring it to its own
+         -- files are applied one by one: after a failure the tenant has parts of two versions, and every version must migrate it
          content_hash = case when fleet_migrated.error is null then coalesce(fleet_migrated.content_hash, t.content_hash) else '' end,
          migration_status = case when fleet_migrated.error is null then 'current' else 'failed' end,
          migration_error = fleet_migrated.error
@@ -221,7 +223,7 @@ begin
   perform internal.changed('project:' || fleet_migrated.project_id);
   return internal.reply(200, 'true');
 end $$;
-comment on function api.fleet_migrated is 'A tenant runs the new program, or why it does not: then it counts as behind for every version.';
+comment on function api.fleet_migrated is 'Records that a tenant is at the new version, or the error; after an error the tenant counts as behind for every version.';
 
 create or replace function api.fleet_status(content_hash text) returns api.reply
 language sql stable as $$
@@ -249,7 +251,7 @@ language sql stable as $$
    where t.status = 'ready'
      and (fleet_to_sweep.all_tenants or t.last_written_at > internal.now() - interval '15 minutes')
 $$;
-comment on function api.fleet_to_sweep is 'Tenants that are ready: those written to lately, or all.';
+comment on function api.fleet_to_sweep is 'Tenants that are ready: those that were written to recently, or all.';
 
 create or replace function api.sweep_take(all_tenants boolean, batch int default null) returns api.reply
 language plpgsql volatile as $$
@@ -264,7 +266,7 @@ begin
                 else t.last_written_at > internal.now() - interval '15 minutes'
                      and coalesce(t.swept_at < internal.now() - interval '50 seconds', true) end
      order by t.swept_at nulls first, t.project_id
-     -- a call each minute comes to all tenants within 45 minutes, and once more before the hour is over if some were missed
+     -- one call a minute covers all tenants in 45 minutes, which leaves time to check missed ones again within the hour
      limit coalesce(sweep_take.batch, (select ceil(count(*) / 45.0) from app.tenants n where n.status = 'ready'))
        for update skip locked
   ), noted as (
@@ -275,8 +277,8 @@ begin
   return internal.reply(200, coalesce(taken, '[]'));
 end $$;
 comment on function api.sweep_take is
-  'The tenants whose outbox to check next, the longest unchecked first, and records that they are checked: of those written to lately, or
-   of all a share such that a call each minute comes to every tenant within the hour. Passes over rows that others lock.';
+  'The tenants whose outbox to check next, longest unchecked first, and records that they were checked: either tenants that were written to
+   recently, or a share of all tenants such that one call a minute reaches each within the hour. Skips locked rows.';
 
 create or replace function api.fleet_page(after uuid, batch int) returns api.reply
 language sql stable as $$
@@ -287,7 +289,7 @@ language sql stable as $$
            order by t.project_id
            limit fleet_page.batch) f
 $$;
-comment on function api.fleet_page is 'Tenants that are ready, in the order of their ids, after one: for a daily task that visits all of them.';
+comment on function api.fleet_page is 'A page of ready tenants, ordered by id, after the given one: for jobs that visit all tenants.';
 
 create or replace function api.tenants_written(project_ids json) returns api.reply
 language plpgsql volatile as $$
@@ -304,24 +306,24 @@ language sql stable as $$
     from app.tenants t
    where t.status = 'provisioning' and t.moved_at < internal.now() - interval '1 minute'
 $$;
-comment on function api.provision_stalled is 'Tenants whose making stopped, for the sweep to queue again.';
+comment on function api.provision_stalled is 'Tenants whose provisioning has stalled, for the sweep to queue again.';
 
 create or replace function api.workers_beat(ids json) returns api.reply
 language sql volatile as $$
-  -- real time, whatever the clock that was passed: this is about processes, not about the product
+  -- real time, not internal.now(), which tests set: a heartbeat concerns processes
   insert into app.workers as w (id, started_at, heartbeat_at)
   select i, clock_timestamp(), clock_timestamp() from json_array_elements_text(workers_beat.ids) i order by i
   on conflict (id) do update set heartbeat_at = clock_timestamp();
   select internal.reply(200, 'true');
 $$;
-comment on function api.workers_beat is 'These workers are alive.';
+comment on function api.workers_beat is 'Records a heartbeat of these workers.';
 
 create or replace function api.workers_stopped(ids json) returns api.reply
 language sql volatile as $$
   delete from app.workers w where w.id in (select i from json_array_elements_text(workers_stopped.ids) i);
   select internal.reply(200, 'true');
 $$;
-comment on function api.workers_stopped is 'These workers ended in order; nothing of theirs is locked.';
+comment on function api.workers_stopped is 'Records that these workers ended in order and hold no locked jobs.';
 
 create or replace function api.control_maintain() returns api.reply
 language plpgsql volatile as $$
@@ -332,7 +334,7 @@ begin
   perform internal.purge_accounts();
   return internal.reply(200, 'true');
 end $$;
-comment on function api.control_maintain is 'Daily: windows, operations, sessions, codes and tokens that have outlived their use.';
+comment on function api.control_maintain is 'Daily: deletes expired rate-limit windows, operations, sessions, codes and tokens.';
 
 create or replace function api.workers_gone(silent_seconds int) returns api.reply
 language plpgsql volatile as $$
@@ -347,4 +349,4 @@ begin
   select coalesce(json_agg(r.id), '[]') into gone from removed r;
   return internal.reply(200, gone);
 end $$;
-comment on function api.workers_gone is 'Workers that have been silent too long, forgotten here; their jobs must be unlocked.';
+comment on function api.workers_gone is 'Workers without a heartbeat for too long, whose rows this deletes; the caller must unlock their jobs.';

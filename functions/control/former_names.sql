@@ -3,4 +3,4 @@ create or replace function api.provision_begin(project_id uuid) returns api.repl
 language sql volatile as $$
   select api.tenant_get(provision_begin.project_id)
 $$;
-comment on function api.provision_begin is 'As api.tenant_get, for workers of the former version, whose every job begins with it.';
+comment on function api.provision_begin is 'As api.tenant_get, under the name with which workers of the former version begin each job.';

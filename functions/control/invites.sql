@@ -4,7 +4,7 @@ language plpgsql volatile as $$
 declare
   invite_id uuid;
 begin
-  -- a transaction that waited here for another sign-up then sees that the code is used
+  -- a transaction that waits here for a concurrent sign-up sees afterwards that the code is used
   select i.id into invite_id
     from app.invites i
    where i.code_hash = invite_lock.code_hash
@@ -16,7 +16,7 @@ begin
   return invite_id;
 end $$;
 comment on function internal.invite_lock is
-  'The invite of a code that is still good, locked until the transaction ends. Refuses 403 INVITE_INVALID.';
+  'The invite of a valid code, locked until the transaction ends. Refuses 403 INVITE_INVALID.';
 
 create or replace function internal.invite_redeem(code_hash text, details json) returns boolean
 language plpgsql volatile security definer set search_path = '' as $$
@@ -40,7 +40,7 @@ begin
   return true;
 end $$;
 comment on function internal.invite_redeem is
-  'Spends a code on the caller''s account; false, and the code unspent, when the account may create projects already. Refuses 401, 403. Locks the account, then the invite.';
+  'Redeems a code for the caller''s account; false, and the code stays usable, when the account may create projects already. Refuses 401, 403. Locks the account, then the invite.';
 
 create or replace function api.invite_redeem(code_hash text, details json) returns api.reply
 language sql volatile as $$
@@ -48,7 +48,7 @@ language sql volatile as $$
     'can_provision', true, 'redeemed', internal.invite_redeem(invite_redeem.code_hash, invite_redeem.details)))
 $$;
 comment on function api.invite_redeem is
-  'Lets the caller create projects: {can_provision, redeemed}. Refuses 403 PROVISIONING_REVOKED, INVITE_INVALID, 401 INVALID_DEVELOPER_TOKEN.';
+  'Allows the caller to create projects: {can_provision, redeemed}. Refuses 403 PROVISIONING_REVOKED, INVITE_INVALID, 401 INVALID_DEVELOPER_TOKEN.';
 
 create or replace function api.waitlist_join(email text, note text default null) returns api.reply
 language plpgsql volatile as $$
@@ -56,7 +56,7 @@ begin
   if not internal.is_email(btrim(waitlist_join.email)) then
     perform internal.invalid('email', 'must be a mail address', 'INVALID_INPUT');
   end if;
-  -- one at a time, so that the list never passes its limit; full is full for those who stand on it too, or it would tell who does
+  -- serialised, so that the list never exceeds its limit; a full list refuses addresses that are on it too, or the response would reveal them
   perform internal.advisory_lock('waitlist');
   if (select count(*) from app.waitlist_entries) >= 10000 then
     perform internal.fail(429, 'WAITLIST_FULL', 'The waitlist is full.', null, '{"Retry-After": "86400"}');
@@ -67,4 +67,4 @@ begin
   return internal.reply(200, '{"ok": true}');
 end $$;
 comment on function api.waitlist_join is
-  'Puts an address on the waitlist; one that is on it already keeps its first note. Answers the same for everybody. Refuses 400 INVALID_INPUT, 429 WAITLIST_FULL at 10,000.';
+  'Adds an address to the waitlist; an address that is on it already keeps its first note. The response is the same in both cases. Refuses 400 INVALID_INPUT, 429 WAITLIST_FULL at 10,000.';

@@ -14,7 +14,7 @@ language sql stable as $$
         'result', (operation_json.o).result, 'failed_reason', (operation_json.o).failed_reason,
         'created_at', internal.iso((operation_json.o).created_at), 'updated_at', internal.iso((operation_json.o).updated_at))))
 $$;
-comment on function internal.operation_json is 'An operation as its polling shows it. Supplement A6.';
+comment on function internal.operation_json is 'An operation as responses show it to a polling client. Supplement A6.';
 
 create or replace function internal.operation_start(project_id uuid, type text, task text, input jsonb default '{}') returns uuid
 language plpgsql volatile security definer set search_path = '' as $$
@@ -32,7 +32,7 @@ begin
   return operation_id;
 end $$;
 comment on function internal.operation_start is
-  'Makes an operation and queues its job {operation_id}, in this transaction. Granted to nobody: areas call it from their own functions.';
+  'Creates an operation and queues its job {operation_id}, in this transaction. Granted to nobody: areas call it from their own functions.';
 
 create or replace function api.operation_get(project_id uuid, operation_id uuid) returns api.reply
 language plpgsql stable as $$
@@ -44,7 +44,7 @@ begin
   perform internal.check_found(operation.id is not null, 'operation');
   return internal.reply(200, internal.operation_json(operation));
 end $$;
-comment on function api.operation_get is 'The state of an operation. Refuses 404 NOT_FOUND, also for another project''s.';
+comment on function api.operation_get is 'The state of an operation. Refuses 404 NOT_FOUND, also for an operation of another project.';
 
 select internal.list_declare('operations_page', null::app.operations, 'operation_json', '{created_at,id}', required => '{project_id}',
                              filters => '{type,status}');
@@ -82,14 +82,14 @@ begin
   return operation;
 end $$;
 comment on function internal.operation_cancel is
-  'Takes back an operation that has not begun. Refuses 404 NOT_FOUND, 409 OPERATION_NOT_CANCELLABLE. Locks it, as the worker that begins it does.';
+  'Cancels an operation that has not begun. Refuses 404 NOT_FOUND, 409 OPERATION_NOT_CANCELLABLE. Locks the operation, as the worker that begins it does.';
 
 create or replace function api.operation_cancel(operation_id uuid) returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.operation_json(internal.operation_cancel(operation_cancel.operation_id)))
 $$;
 comment on function api.operation_cancel is
-  'Cancels an operation that is queued or waits. Refuses 404 NOT_FOUND, also for another project''s, 409 OPERATION_NOT_CANCELLABLE.';
+  'Cancels an operation that is queued or waits. Refuses 404 NOT_FOUND, also for an operation of another project, 409 OPERATION_NOT_CANCELLABLE.';
 
 create or replace function api.operation_begin(operation_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -105,7 +105,7 @@ begin
     'operation_id', operation.id, 'project_id', operation.project_id, 'type', operation.type, 'input', operation.input,
     'done', operation.done, 'total', operation.total) end);
 end $$;
-comment on function api.operation_begin is 'For the job: takes a queued operation, or one whose worker died; null when it is cancelled or over, or its project deleted.';
+comment on function api.operation_begin is 'For the job: begins a queued operation, or continues one whose worker died; null when it is cancelled or has ended, or its project was deleted.';
 
 create or replace function api.operation_progress(operation_id uuid, done bigint, total bigint default null) returns api.reply
 language plpgsql volatile as $$
@@ -115,7 +115,7 @@ begin
    where o.id = operation_progress.operation_id and o.status = 'running';
   return internal.reply(200, to_json(found));
 end $$;
-comment on function api.operation_progress is 'For the job: how far it has come. false when the operation runs no more, so that the job can stop.';
+comment on function api.operation_progress is 'For the job: records its progress. false when the operation is no longer running, so that the job can stop.';
 
 create or replace function api.operation_end(operation_id uuid, result json default null, failed_reason text default null) returns api.reply
 language plpgsql volatile as $$
@@ -127,10 +127,10 @@ begin
    where o.id = operation_end.operation_id and o.status = 'running';
   return internal.reply(200, to_json(found));
 end $$;
-comment on function api.operation_end is 'For the job: it succeeded with a result, or failed for a reason that the developer may read.';
+comment on function api.operation_end is 'For the job: ends the operation with a result, or as failed with a reason that the developer may read.';
 
 create or replace function internal.operation_input_changes(input jsonb) returns json
 language sql immutable as $$
   select json_object_agg(i.key, json_build_array(null, i.value) order by i.key) from jsonb_each(jsonb_strip_nulls(operation_input_changes.input)) as i
 $$;
-comment on function internal.operation_input_changes is 'What an operation was asked for, in the form in which the audit trail has changes: {field: [null, value]}.';
+comment on function internal.operation_input_changes is 'The input of an operation in the form of changes in the audit trail: {field: [null, value]}.';

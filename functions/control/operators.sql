@@ -1,5 +1,5 @@
--- Operators' commands, for scripts/admin.ts: run as the owner of the database, granted to nobody. Their changes are in the audit trail as the
--- system's; triggers write it for accounts.
+-- Operators' commands, for scripts/admin.ts: run as the owner of the database, granted to nobody. The audit trail records their changes with the
+-- system as the actor; for accounts, triggers write it.
 create or replace function internal.operator_invites_create(codes json, days int, note text default null) returns json
 language plpgsql volatile as $$
 declare
@@ -18,7 +18,7 @@ begin
      from json_array_elements(made) i;
   return made;
 end $$;
-comment on function internal.operator_invites_create is 'Stores the hashes of new invite codes, good for so many days: [{id, code_hash, expires_at}].';
+comment on function internal.operator_invites_create is 'Stores the hashes of new invite codes that are valid for the given number of days: [{id, code_hash, expires_at}].';
 
 create or replace function internal.invite_status(i app.invites) returns text
 language sql stable as $$
@@ -29,7 +29,7 @@ language sql stable as $$
     else 'open'
   end
 $$;
-comment on function internal.invite_status is 'open, used, revoked or expired.';
+comment on function internal.invite_status is 'The status of an invite: open, used, revoked or expired.';
 
 create or replace function internal.operator_invites_list(whole boolean) returns json
 language sql stable as $$
@@ -62,7 +62,7 @@ begin
   return json_build_object('id', invite.id, 'hint', invite.code_hint);
 end $$;
 comment on function internal.operator_invite_revoke is
-  'Takes an invite back, by its id or its code''s hash; twice is no mistake. Refuses 404 NOT_FOUND, 409 CONFLICT for a used one. Locks the invite.';
+  'Revokes an invite, by its id or by the hash of its code; idempotent. Refuses 404 NOT_FOUND, 409 CONFLICT for a used one. Locks the invite.';
 
 create or replace function internal.operator_waitlist() returns json
 language sql stable as $$
@@ -70,7 +70,7 @@ language sql stable as $$
                            order by w.created_at, w.id), '[]')
     from app.waitlist_entries w
 $$;
-comment on function internal.operator_waitlist is 'Who asked for access, in the order of asking.';
+comment on function internal.operator_waitlist is 'The addresses on the waitlist, oldest first.';
 
 create or replace function internal.operator_waitlist_delete(email text) returns json
 language plpgsql volatile as $$
@@ -84,7 +84,7 @@ begin
   perform internal.audit('waitlist.delete', 'waitlist', entry.id::text);
   return json_build_object('email', entry.email);
 end $$;
-comment on function internal.operator_waitlist_delete is 'Takes an address from the waitlist. Refuses 404 NOT_FOUND.';
+comment on function internal.operator_waitlist_delete is 'Removes an address from the waitlist. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.operator_project(project_id uuid) returns app.projects
 language plpgsql volatile as $$
@@ -97,7 +97,7 @@ begin
   end if;
   return project;
 end $$;
-comment on function internal.operator_project is 'A project of anybody, locked. Refuses 404 NOT_FOUND.';
+comment on function internal.operator_project is 'A project of any developer, locked. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.operator_project_set(project_id uuid, tier text default null, comped boolean default null) returns json
 language plpgsql volatile as $$
@@ -145,4 +145,4 @@ begin
   return json_build_object('email', them.email, 'provisioning', them.provisioning, 'account_state', them.account_state);
 end $$;
 comment on function internal.operator_developer_set is
-  'Marks a developer''s address verified, or says whether the account may create projects (on; off: not before a code is redeemed; revoked). Refuses 404 NOT_FOUND. Locks the account.';
+  'Marks a developer''s address verified, or sets whether the account may create projects (on; off: not before a code is redeemed; revoked). Refuses 404 NOT_FOUND. Locks the account.';

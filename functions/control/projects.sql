@@ -9,16 +9,16 @@ comment on constraint projects_google_oauth_client_id_at_most_255 on app.project
 create or replace function internal.add_job(task text, payload json, job_key text) returns void
 language sql volatile security definer set search_path = '' as $$
   select graphile_worker.add_job(add_job.task, payload := add_job.payload, job_key := add_job.job_key, max_attempts := 25,
-                                  -- somebody waits: before migrations and drains, which have 0, and drains that a sweep woke
+                                  -- a person waits for this job: ahead of migrations and drains, which have priority 0, and drains that a sweep woke
                                   priority := -5)
 $$;
 comment on function internal.add_job is
-  'A graphile-worker job in this transaction: it exists exactly when its cause does. For control only; tenants have their outbox. Granted to nobody.';
+  'Queues a graphile-worker job in this transaction, so that the job exists exactly if its cause is committed. For the control database only; tenants have their outbox. Granted to nobody.';
 
 create or replace function internal.effective_tier(tier text, comped boolean) returns text
 language sql immutable parallel safe
 return case when effective_tier.comped then 'enterprise' else effective_tier.tier end;
-comment on function internal.effective_tier is 'The tier that quotas go by: a comped project reads enterprise while its stored tier stays.';
+comment on function internal.effective_tier is 'The tier that determines quotas: enterprise for a comped project, whose stored tier does not change.';
 
 create or replace function internal.project_json(p app.projects) returns json
 language sql stable as $$
@@ -49,7 +49,7 @@ comment on function internal.own_project is 'A project of the caller. Refuses 40
 create or replace function internal.own_project_lock(project_id uuid) returns app.projects
 language plpgsql volatile as $$
 begin
-  -- a deletion that is under way is over when this has the row
+  -- a concurrent deletion has committed or rolled back when this holds the row lock
   perform from app.projects p where p.id = own_project_lock.project_id and p.deleted_at is null for key share;
   return internal.own_project(own_project_lock.project_id);
 end $$;
@@ -70,7 +70,7 @@ language sql immutable as $$
   select jsonb_agg(jsonb_build_object('name', s.name, 'status', 'pending', 'started_at', null, 'finished_at', null) order by s.n)
     from unnest(array['create_database', 'run_migrations', 'create_roles', 'seed_defaults', 'verify']) with ordinality as s (name, n)
 $$;
-comment on function internal.provisioning_steps is 'The steps of making a tenant, none begun.';
+comment on function internal.provisioning_steps is 'The steps of provisioning a tenant, all pending.';
 
 create or replace function internal.provisioning_start(project_id uuid, database_name text) returns text
 language plpgsql volatile security definer set search_path = '' as $$
@@ -90,7 +90,7 @@ begin
                            'provision ' || provisioning_start.project_id);
   return 'provisioning';
 end $$;
-comment on function internal.provisioning_start is 'Places a new project on a cluster and queues the making of its database, in this transaction. failed: no cluster is open.';
+comment on function internal.provisioning_start is 'Places a new project on a cluster and queues the creation of its database, in this transaction. failed: no cluster is open.';
 
 create or replace function api.project_create(
   id uuid, name text, keys json, signing json, database_name text, bundle_id text default null,
@@ -117,7 +117,7 @@ begin
   return internal.reply(201, json_build_object('project', internal.project_json(made), 'provisioning_status', provisioning));
 end $$;
 comment on function api.project_create is
-  'A new project with its keys'' hashes: 201 {project, provisioning_status}; the server adds the keys'' texts, once. Refuses 403 INVITE_REQUIRED.';
+  'Creates a project with its API keys, as hashes: 201 {project, provisioning_status}; the server adds the texts of the keys to this response only. Refuses 403 INVITE_REQUIRED.';
 
 create or replace function api.project_list() returns api.reply
 language sql stable as $$
@@ -136,7 +136,7 @@ language sql stable as $$
     'environment', (api_key_json.k).environment, 'is_active', (api_key_json.k).is_active,
     'created_at', internal.iso((api_key_json.k).created_at), 'last_used_at', internal.iso((api_key_json.k).last_used_at))
 $$;
-comment on function internal.api_key_json is 'An API key as reads show it: prefix only, no text and no hash.';
+comment on function internal.api_key_json is 'An API key as responses show it: its prefix, without text and hash.';
 
 create or replace function api.project_get(project_id uuid) returns api.reply
 language plpgsql stable as $$
@@ -150,7 +150,7 @@ begin
         from app.api_keys k
        where k.project_id = project.id), '[]'))));
 end $$;
-comment on function api.project_get is 'A project with its API keys; the server adds the integrations, which live in the project''s own database. Refuses 404 NOT_FOUND.';
+comment on function api.project_get is 'A project with its API keys; the server adds the integrations, which are stored in the project''s own database. Refuses 404 NOT_FOUND.';
 
 create or replace function api.project_patch(project_id uuid, patch jsonb) returns api.reply
 language plpgsql volatile as $$
@@ -183,7 +183,7 @@ begin
   return internal.reply(200, json_build_object('id', project.id, 'name', project.name, 'updated_at', internal.iso(project.updated_at)));
 end $$;
 comment on function api.project_patch is
-  'Changes the fields that are present; null clears a nullable one; an empty patch answers the row as it is. Refuses 404 NOT_FOUND, 400 INVALID_INPUT, INVALID_SENDER.';
+  'Changes the fields that are present; null clears a nullable field; an empty patch changes nothing. Refuses 404 NOT_FOUND, 400 INVALID_INPUT, INVALID_SENDER.';
 
 create or replace function api.api_key_create(project_id uuid, key_prefix text, key_hash text, key_type text, environment text)
 returns api.reply
@@ -197,7 +197,7 @@ begin
   return internal.reply(201, json_build_object('prefix', api_key_create.key_prefix, 'type', api_key_create.key_type,
                                                'environment', api_key_create.environment));
 end $$;
-comment on function api.api_key_create is 'Another key of a project; the server adds its text, once. Refuses 404 NOT_FOUND, 401 INVALID_DEVELOPER_TOKEN. Locks the project, then the account.';
+comment on function api.api_key_create is 'Creates another API key of a project; the server adds its text to this response only. Refuses 404 NOT_FOUND, 401 INVALID_DEVELOPER_TOKEN. Locks the project, then the account.';
 
 create or replace function api.api_key_deactivate(project_id uuid, key_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -212,7 +212,7 @@ begin
   perform internal.changed('key:' || key.key_hash);
   return internal.reply(200, internal.api_key_json(key));
 end $$;
-comment on function api.api_key_deactivate is 'Switches a key off; doing so twice is 200. The server drops its cached copy before it answers. Refuses 404 NOT_FOUND.';
+comment on function api.api_key_deactivate is 'Deactivates a key; idempotent. The server evicts its cached copy before it responds. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.provisioning_json(t app.tenants) returns json
 language sql stable as $$
@@ -237,7 +237,7 @@ declare
 begin
   select t.* into tenant from app.tenants t where t.project_id = project.id;
   if tenant.project_id is null then
-    -- no cluster was open when the project was made: nothing was started
+    -- no cluster was open when the project was created: provisioning has not started
     return internal.reply(200, json_build_object(
       'status', 'failed', 'workflow_id', null, 'current_step', null, 'steps', internal.provisioning_steps(), 'attempt', 0,
       'is_stalled', false, 'started_at', null, 'completed_at', null,
@@ -245,7 +245,7 @@ begin
   end if;
   return internal.reply(200, internal.provisioning_json(tenant));
 end $$;
-comment on function api.provisioning_status is 'Supplement A6. Refuses 404 NOT_FOUND.';
+comment on function api.provisioning_status is 'The progress of a project''s provisioning. Refuses 404 NOT_FOUND. Supplement A6.';
 
 create or replace function internal.provisioning_restart(project_id uuid, database_name text, workflow_id text default null) returns app.tenants
 language plpgsql volatile security definer set search_path = '' as $$
@@ -253,7 +253,7 @@ declare
   tenant app.tenants;
   was_gone boolean;
 begin
-  -- the project's row, so that two restarts of one that was never placed meet, and so do a restart and a deletion
+  -- locks the project's row, which serialises two restarts of a project that was never placed, and a restart and a deletion
   perform from app.projects p
     where p.id = provisioning_restart.project_id and p.developer_id = internal.developer_id() and p.deleted_at is null
       for update;
@@ -282,7 +282,7 @@ begin
          data_lost_at = case when was_gone then internal.now() else t.data_lost_at end,
          workflow_id = coalesce(provisioning_restart.workflow_id, t.workflow_id), started_at = internal.now(), moved_at = internal.now(),
          completed_at = null,
-         -- what succeeded stays so; the rest is to be done again
+         -- steps that succeeded stay so; the others are done again
          steps = (select jsonb_agg(case when s.value ->> 'status' = 'succeeded' then s.value
                                         else s.value || '{"status": "pending", "started_at": null, "finished_at": null}' end order by s.n)
                     from jsonb_array_elements(t.steps) with ordinality as s (value, n))

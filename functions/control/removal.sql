@@ -12,7 +12,7 @@ begin
     perform internal.fail(409, 'FUNCTION_DOMAINS_ATTACHED', 'Functions of this project answer under a domain: take it off first.');
   end if;
 end $$;
-comment on function internal.removal_refusal is 'Refuses 409 PROVISIONING_IN_PROGRESS (while it runs and is not stalled), FUNCTION_DOMAINS_ATTACHED.';
+comment on function internal.removal_refusal is 'Refuses 409 PROVISIONING_IN_PROGRESS (while provisioning runs and is not stalled), FUNCTION_DOMAINS_ATTACHED.';
 
 create or replace function api.project_removable(project_id uuid) returns api.reply
 language plpgsql stable as $$
@@ -23,7 +23,7 @@ begin
   return internal.reply(200, json_build_object('id', project.id, 'tier', project.tier));
 end $$;
 comment on function api.project_removable is
-  'Asked before anything is cancelled elsewhere. Refuses 404 NOT_FOUND, 409 PROVISIONING_IN_PROGRESS, FUNCTION_DOMAINS_ATTACHED.';
+  'Checks whether a project may be deleted, before the server cancels its subscription. Refuses 404 NOT_FOUND, 409 PROVISIONING_IN_PROGRESS, FUNCTION_DOMAINS_ATTACHED.';
 
 create or replace function internal.project_remove(project_id uuid, locations json default '[]') returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -31,7 +31,7 @@ declare
   key_hash text;
   purge_id uuid;
 begin
-  -- a concurrent transaction that attaches something to it, a domain or a database, has committed or waits for this lock
+  -- a concurrent transaction that attaches a domain or a database to the project has committed, or waits for this lock
   perform from app.projects p
     where p.id = project_remove.project_id and p.developer_id = internal.developer_id() and p.deleted_at is null
       for update;
@@ -57,8 +57,8 @@ begin
                            'remove ' || project_remove.project_id);
 end $$;
 comment on function internal.project_remove is
-  'Takes a project of the caller out of reach, its keys at once, and queues the removal of its database and of its files, in this transaction.
-   Refuses 404 NOT_FOUND, and what internal.removal_refusal refuses. Locks the project.';
+  'Marks a project of the caller as deleted, deactivates its keys, and queues the removal of its database and its files, in this transaction.
+   Refuses 404 NOT_FOUND, and as internal.removal_refusal does. Locks the project.';
 
 create or replace function api.project_delete(project_id uuid, locations json) returns api.reply
 language plpgsql volatile as $$
@@ -68,7 +68,7 @@ begin
     'deleted', true, 'file_purge', json_build_object('locations', json_array_length(project_delete.locations))));
 end $$;
 comment on function api.project_delete is
-  'Deletes a project whose locations of files are these; the server adds the subscription. Refuses 404 NOT_FOUND,
+  'Deletes a project; locations are where its files are stored. The server adds the end of the subscription to the response. Refuses 404 NOT_FOUND,
    409 PROVISIONING_IN_PROGRESS, FUNCTION_DOMAINS_ATTACHED.';
 
 create or replace function api.removal_begin(project_id uuid) returns api.reply
@@ -79,19 +79,19 @@ language sql stable as $$
       left join app.tenants t on t.project_id = p.id
      where p.id = removal_begin.project_id and p.deleted_at is not null))
 $$;
-comment on function api.removal_begin is 'What is left of a deleted project, or null when it is removed completely, or was never deleted.';
+comment on function api.removal_begin is 'What remains of a deleted project, or null when it is removed completely or was never deleted.';
 
 create or replace function api.removal_end(project_id uuid) returns api.reply
 language plpgsql volatile as $$
 begin
-  -- the tenant first: while its row is there, the database may be
+  -- the row of the tenant is deleted first: as long as it exists, the database may exist
   delete from app.tenants t
    where t.project_id = removal_end.project_id
      and t.project_id in (select p.id from app.projects p where p.deleted_at is not null);
   delete from app.projects p where p.id = removal_end.project_id and p.deleted_at is not null;
   return internal.reply(200, to_json(found));
 end $$;
-comment on function api.removal_end is 'Deletes the rows of a deleted project whose database is dropped, with its keys. false when there was nothing to delete.';
+comment on function api.removal_end is 'Deletes the rows of a deleted project whose database has been dropped, with its keys. false when there was nothing to delete.';
 
 create or replace function api.removals_left() returns api.reply
 language sql stable as $$
@@ -99,7 +99,7 @@ language sql stable as $$
     from app.projects p
    where p.deleted_at < internal.now() - interval '1 minute'
 $$;
-comment on function api.removals_left is 'Deleted projects that are not removed completely yet, for the sweep to queue again.';
+comment on function api.removals_left is 'Deleted projects whose removal is not complete, for the sweep to queue again.';
 
 create or replace function api.file_purge_begin(purge_id uuid) returns api.reply
 language sql stable as $$
@@ -109,7 +109,7 @@ language sql stable as $$
      where f.id = file_purge_begin.purge_id and f.due_at <= internal.now()
        and not exists (select from app.projects p where p.id = f.project_id and p.deleted_at is null)))
 $$;
-comment on function api.file_purge_begin is 'What to delete, or null when that is not due, or over; never of a project that lives.';
+comment on function api.file_purge_begin is 'The location to purge, or null when the purge is not due or is complete. Never a location of a project that is not deleted.';
 
 create or replace function api.file_purge_end(purge_id uuid, error text default null) returns api.reply
 language plpgsql volatile as $$
@@ -117,7 +117,7 @@ declare
   purge app.file_purges;
 begin
   select f.* into purge from app.file_purges f where f.id = file_purge_end.purge_id for update;
-  -- two workers had it, and the other was first: the look that is to come must not be taken for done
+  -- another worker has purged the location concurrently and finished first: its scheduled second check must not be taken for done
   if purge.id is null or purge.due_at > internal.now() then
     return internal.reply(200, to_json(internal.iso(purge.due_at)));
   end if;
@@ -129,7 +129,7 @@ begin
      set attempts = case when file_purge_end.error is null then 0 else f.attempts + 1 end,
          purged_at = case when file_purge_end.error is null then internal.now() else f.purged_at end,
          error = file_purge_end.error,
-         -- back-off: one, two, four minutes and so on, at most six hours; a purged location is checked once more, for an upload may have been under way
+         -- back-off: one, two, four minutes and so on, at most six hours; a purged location is checked once more, because an upload may have been in progress
          due_at = internal.now() + case when file_purge_end.error is null then interval '6 hours'
                                         else least(interval '6 hours', interval '1 minute' * 2 ^ least(f.attempts, 20)) end
    where f.id = purge.id
@@ -137,11 +137,11 @@ begin
   return internal.reply(200, to_json(internal.iso(purge.due_at)));
 end $$;
 comment on function api.file_purge_end is
-  'A location was purged, or why not: when it is due again, null after the look six hours later. Locks the row.';
+  'Records that a location was purged, or the error. Answers when it is due again; null after the second check, six hours later. Locks the row.';
 
 create or replace function api.file_purges_due() returns api.reply
 language sql stable as $$
   select internal.reply(200, coalesce(json_agg(f.id order by f.due_at), '[]'))
     from (select d.id, d.due_at from app.file_purges d where d.due_at <= internal.now() order by d.due_at limit 1000) f
 $$;
-comment on function api.file_purges_due is 'Locations that are due, for the sweep to queue: jobs carry no time of their own.';
+comment on function api.file_purges_due is 'Locations that are due, for the sweep to queue: their due time is stored in the row, not in a job.';

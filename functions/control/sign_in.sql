@@ -10,4 +10,4 @@ language sql stable as $$
      where p.id = sign_in_settings.project_id and p.deleted_at is null))
 $$;
 comment on function api.sign_in_settings is
-  'What sign-in of a project''s end users needs of the project: audiences of identity tokens, where links lead, in whose name mail is sent. Null when the project was deleted.';
+  'The settings of a project that the sign-in of its end users needs: audiences of identity tokens, the target of links, the sender of mail. Null when the project was deleted.';

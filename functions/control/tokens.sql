@@ -16,12 +16,12 @@ language sql stable as $$
     'expires_at', internal.iso((developer_token_json.t).expires_at), 'last_used_at', internal.iso((developer_token_json.t).last_used_at),
     'created_at', internal.iso((developer_token_json.t).created_at), 'revoked_at', internal.iso((developer_token_json.t).revoked_at))
 $$;
-comment on function internal.developer_token_json is 'A personal access token as reads show it: its first characters, no text and no hash. Supplement A2.';
+comment on function internal.developer_token_json is 'A personal access token as responses show it: its first characters, without text and hash. Supplement A2.';
 
 create or replace function internal.token_limit_check() returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  -- so two of one developer's requests never count the same room
+  -- the lock serialises a developer's requests, so that two never pass the limit together
   perform internal.lock_own_account();
   perform internal.check_limit((select count(*) from app.developer_tokens t
                                  where t.developer_id = internal.developer_id() and t.revoked_at is null
@@ -39,7 +39,7 @@ declare
                                  then array(select distinct p::uuid from json_array_elements_text(token_create.project_ids) p order by 1) end;
   made app.developer_tokens;
 begin
-  -- row-level security leaves only the caller's own
+  -- row-level security leaves only the caller's own projects
   if (select count(*) from app.projects p where p.id = any (wanted) and p.deleted_at is null) < cardinality(wanted) then
     perform internal.invalid('project_ids', 'must name projects of yours');
   end if;
@@ -53,7 +53,7 @@ begin
   return internal.reply(201, internal.developer_token_json(made));
 end $$;
 comment on function api.token_create is
-  'A new token of the caller: 201; the server adds its text, once. expires_in_days null: never. Refuses 400 VALIDATION_ERROR, 401 INVALID_DEVELOPER_TOKEN, 409 TOKEN_LIMIT_REACHED.';
+  'Creates a token of the caller: 201; the server adds its text to this response only. expires_in_days null: the token never expires. Refuses 400 VALIDATION_ERROR, 401 INVALID_DEVELOPER_TOKEN, 409 TOKEN_LIMIT_REACHED.';
 
 select internal.list_declare('developer_tokens_page', null::app.developer_tokens, 'developer_token_json', '{created_at,id}',
                              required => '{developer_id}');
@@ -62,7 +62,7 @@ create or replace function api.token_list(page_limit int, page_offset bigint) re
 language sql stable as $$
   select internal.developer_tokens_page(internal.developer_id(), token_list.page_offset, token_list.page_limit)
 $$;
-comment on function api.token_list is 'The caller''s tokens, newest first; revoked and expired ones too, until they are forgotten after 90 days.';
+comment on function api.token_list is 'The caller''s tokens, newest first, with revoked and expired ones, which are deleted after 90 days.';
 
 create or replace function api.token_revoke(token_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -73,7 +73,7 @@ begin
   perform internal.changed('token:' || token_revoke.token_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.token_revoke is 'Ends a token, with every text that still opens it. Refuses 404 NOT_FOUND, also for one that is revoked.';
+comment on function api.token_revoke is 'Revokes a token, with every text that is still valid for it. Refuses 404 NOT_FOUND, also for a revoked token.';
 
 create or replace function api.token_rotate(token_id uuid, token_prefix text, token_hash text) returns api.reply
 language plpgsql volatile as $$
@@ -88,7 +88,7 @@ begin
   if token.expires_at <= internal.now() then
     perform internal.token_limit_check();
   end if;
-  -- the old text lives an hour more, and never longer than it would have
+  -- the old text stays valid for another hour, but not beyond its original expiry
   update app.developer_token_secrets s
      set ends_at = least(internal.now() + interval '1 hour', token.expires_at)
    where s.token_id = token.id and s.ends_at is null;
@@ -102,7 +102,7 @@ begin
   return internal.reply(200, internal.developer_token_json(token));
 end $$;
 comment on function api.token_rotate is
-  'Another text for a token, good for its whole lifetime again; the server adds it, once. Refuses 401 INVALID_DEVELOPER_TOKEN, 404 NOT_FOUND, 409 TOKEN_LIMIT_REACHED where an expired one comes back. Locks the account, then the token.';
+  'Rotates a token: a new text, valid for the token''s whole lifetime; the server adds it to this response only. Refuses 401 INVALID_DEVELOPER_TOKEN, 404 NOT_FOUND, 409 TOKEN_LIMIT_REACHED where an expired token becomes live again. Locks the account, then the token.';
 
 create or replace function api.token_check(token_hash text) returns api.reply
 language plpgsql volatile as $$
@@ -126,7 +126,7 @@ begin
     'project_ids', to_json(held.project_ids), 'expires_at', extract(epoch from held.ends_at)));
 end $$;
 comment on function api.token_check is
-  'For the server alone: the live token that a text of this hash opens, or null. expires_at in Unix seconds. Notes its use, at most once a minute.';
+  'For the server: the live token whose text has this hash, or null. expires_at in Unix seconds. Records its use, at most once a minute.';
 
 create or replace trigger tg_developer_tokens__audit
   after insert or update or delete on app.developer_tokens

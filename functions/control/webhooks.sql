@@ -1,8 +1,8 @@
--- Control's part of a project's webhooks: replays of a range are operations, and the owner is notified by mail.
+-- The control database's part of webhooks: the replay of a range is an operation, and the project's owner is notified by mail.
 create or replace function internal.webhook_replay_operation(project_id uuid, input jsonb) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  -- refuses projects of others
+  -- refuses projects of other developers
   started constant uuid := internal.operation_start(webhook_replay_operation.project_id, 'webhooks.replay', 'webhooks__replay',
                                                     webhook_replay_operation.input);
 begin
@@ -10,7 +10,7 @@ begin
                          internal.operation_input_changes(webhook_replay_operation.input), 202, webhook_replay_operation.project_id);
   return (select internal.operation_json(o) from app.operations o where o.id = started);
 end $$;
-comment on function internal.webhook_replay_operation is 'Starts the operation of a replay, with its job, in this transaction, and answers it.';
+comment on function internal.webhook_replay_operation is 'Starts the operation of a replay, with its job, in this transaction, and returns it.';
 
 create or replace function api.webhook_replay_start(project_id uuid, input jsonb) returns api.reply
 language plpgsql volatile as $$
@@ -20,7 +20,7 @@ begin
   return internal.reply(202, internal.webhook_replay_operation(project.id, webhook_replay_start.input));
 end $$;
 comment on function api.webhook_replay_start is
-  'A replay of a range, 202 with its operation. input is {webhook_id, since, until, statuses, as_of}. Refuses 404 NOT_FOUND.';
+  'Starts the replay of a range: 202 with its operation. input is {webhook_id, since, until, statuses, as_of}. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.webhook_owner_json(project_id uuid) returns json
 language plpgsql stable security definer set search_path = '' as $$
@@ -40,4 +40,4 @@ create or replace function api.webhook_owner(project_id uuid) returns api.reply
 language sql stable as $$
   select internal.reply(200, internal.webhook_owner_json(webhook_owner.project_id))
 $$;
-comment on function api.webhook_owner is 'Whom to notify that a webhook degraded: {email, project_name}, or null.';
+comment on function api.webhook_owner is 'The recipient of the mail about a degraded webhook: {email, project_name}, or null.';

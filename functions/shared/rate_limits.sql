@@ -7,14 +7,14 @@ language sql stable as $$
    where r.count >= l.max and r.started_at + make_interval(secs => l.seconds) > internal.now()
   having count(*) > 0
 $$;
-comment on function internal.limits_wait is 'The seconds until none of [{key, max, seconds}] is full, or null when none is.';
+comment on function internal.limits_wait is 'The seconds until none of [{key, max, seconds}] is exhausted, or null when none is.';
 
 create or replace function internal.take_limits(limits json) returns int
 language plpgsql volatile as $$
 declare
   wait int := internal.limits_wait(take_limits.limits);
 begin
-  -- a refused attempt writes nothing: in a flood of requests, invented addresses begin no windows
+  -- a refused attempt writes nothing, so that a flood of requests with invented addresses creates no rows
   if wait is not null then
     return wait;
   end if;
@@ -24,7 +24,7 @@ begin
    order by l.key
   on conflict (key) do nothing;
 
-  -- a fixed order: two callers that share two limits never wait for each other
+  -- a fixed lock order: two callers that share two limits cannot deadlock
   perform from app.rate_limits r
     where r.key in (select l.key from json_to_recordset(take_limits.limits) as l (key text))
     order by r.key
@@ -44,7 +44,7 @@ begin
   return null;
 end $$;
 comment on function internal.take_limits is
-  'Counts one attempt against each of [{key, max, seconds}], or against none and answers the seconds to wait when one is full.
+  'Counts one attempt against each of [{key, max, seconds}]; if one is exhausted, counts none and returns the seconds to wait.
    A window begins at its first counted attempt; a refused attempt is not counted. Locks the rows in key order.';
 
 create or replace function api.rate_limit_take(limits json) returns api.reply
@@ -62,4 +62,4 @@ begin
    where r.key in (select k from json_array_elements_text(rate_limit_give_back.keys) as k);
   return internal.reply(200, 'true');
 end $$;
-comment on function api.rate_limit_give_back is 'Gives back one attempt of each key: a budget of failures that was taken before the check succeeded.';
+comment on function api.rate_limit_give_back is 'Returns one attempt of each key: for limits on failures, which count an attempt before its check succeeds.';

@@ -6,4 +6,4 @@ language sql volatile as $$
   select api.outbox_finish(outbox_settle.id, outbox_settle.lease, outbox_settle.due_at, outbox_settle.error, outbox_settle.gave_up)
 $$;
 comment on function api.outbox_settle is
-  'As api.outbox_finish, for workers of the former version: without it a task that they have run would be run again.';
+  'As api.outbox_finish, for workers of the former version: without it a task that they have run would run again.';

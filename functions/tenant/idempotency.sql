@@ -1,10 +1,11 @@
--- The Idempotency-Key header: the first answer is kept and given again. For 24 hours by internal.idempotency_begin and _end; for ever by
--- internal.ledger_stored_reply and ledger_store_reply, where value moves. The ledger of XP and rows of collections hold their keys themselves.
+-- Idempotency: the header Idempotency-Key. The response to the first request is stored and returned to repeated requests: for 24 hours by
+-- internal.idempotency_begin and _end; for ever by internal.ledger_stored_reply and ledger_store_reply, for requests that move value. The ledger of
+-- XP and the rows of collections store their keys themselves.
 create or replace function internal.idempotency_caller() returns text
 language sql stable as $$
   select coalesce('user ' || internal.user_id(), internal.caller())
 $$;
-comment on function internal.idempotency_caller is 'Whose keys these are: each user''s own, or those of server keys and administrators.';
+comment on function internal.idempotency_caller is 'The namespace of the caller''s keys: the user, else the kind of caller, which server keys or administrators share.';
 
 create or replace function internal.idempotency_replayed(is_same boolean, body json) returns api.reply
 language plpgsql volatile as $$
@@ -15,7 +16,7 @@ begin
   return row(200, idempotency_replayed.body, '{"Idempotency-Replayed": "true"}')::api.reply;
 end $$;
 comment on function internal.idempotency_replayed is
-  'The answer to a request that was made before under its key: the same envelope with 200. Refuses 409 IDEMPOTENCY_CONFLICT when it was another request.';
+  'The response to a repeated request: the stored body with 200. Refuses 409 IDEMPOTENCY_CONFLICT when the stored request had another body.';
 
 create or replace function internal.idempotency_begin(route text, key text, body_hash text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -41,7 +42,7 @@ begin
   return internal.idempotency_replayed(stored.body_hash is not distinct from idempotency_begin.body_hash, stored.body);
 end $$;
 comment on function internal.idempotency_begin is
-  'Null when this is the first request under the key (or there is none); else the stored answer with 200. Refuses 409 IDEMPOTENCY_CONFLICT. Holds the key''s row until the end.';
+  'Null for the first request with the key, or without a key; else the stored response with 200. Refuses 409 IDEMPOTENCY_CONFLICT. Locks the key''s row until the transaction ends.';
 
 create or replace function internal.idempotency_end(route text, key text, answer api.reply) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -58,7 +59,7 @@ begin
      set status = (idempotency_end.answer).status, body = (idempotency_end.answer).body
    where (k.caller, k.route, k.key) = (internal.idempotency_caller(), idempotency_end.route, idempotency_end.key);
 end $$;
-comment on function internal.idempotency_end is 'Keeps the answer under the key. A refusal does not use the key up.';
+comment on function internal.idempotency_end is 'Stores the response under the key. A refusal releases the key.';
 
 create or replace function internal.ledger_stored_reply(app_user_id uuid, route text, key text, body_hash text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -77,8 +78,8 @@ begin
   return internal.idempotency_replayed(stored.body_hash = ledger_stored_reply.body_hash, stored.answer);
 end $$;
 comment on function internal.ledger_stored_reply is
-  'What a request that moved value answered under this key of this user and route, with 200, or null. Kept for ever. Refuses 409
-   IDEMPOTENCY_CONFLICT. The user must be locked, so that a second request waits for the first. Granted to nobody.';
+  'The stored response to a request that moved value, by user, route and key, with 200; or null. Kept for ever. Refuses 409
+   IDEMPOTENCY_CONFLICT. The caller must hold the user''s lock, so that a repeated request waits for the first. Granted to nobody.';
 
 create or replace function internal.ledger_store_reply(app_user_id uuid, route text, key text, body_hash text, answer api.reply) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -89,4 +90,4 @@ begin
   end if;
   return ledger_store_reply.answer;
 end $$;
-comment on function internal.ledger_store_reply is 'Keeps an answer under its key, and hands it on. A refusal never comes here, so it uses no key up. Granted to nobody.';
+comment on function internal.ledger_store_reply is 'Stores a response under its key and returns it. Refusals are raised before this call, so they do not use the key. Granted to nobody.';

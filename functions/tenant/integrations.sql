@@ -3,13 +3,13 @@ language sql stable as $$
   select json_build_object(
     'id', (integration_json.i).id, 'provider', (integration_json.i).provider, 'is_active', (integration_json.i).is_active,
     'has_credentials', true,
-    -- two providers call us; the others are only called
+    -- two providers send webhooks to this server; the others are only called
     'webhook_url', case when (integration_json.i).provider in ('revenuecat', 'superwall')
                         then integration_json.root_url || '/webhooks/' || (integration_json.i).provider
                              || '?project_id=' || internal.project_id() end,
     'created_at', internal.iso((integration_json.i).created_at), 'updated_at', internal.iso((integration_json.i).updated_at))
 $$;
-comment on function internal.integration_json is 'An integration as answers show it: never its config.';
+comment on function internal.integration_json is 'An integration as responses show it, without its config.';
 
 create or replace function api.integration_put(provider text, config_sealed text, key_id text, root_url text) returns api.reply
 language plpgsql volatile as $$
@@ -26,7 +26,7 @@ begin
   select i.* into stored from app.integrations i where i.id = integration_id;
   return internal.reply(case when is_new then 201 else 200 end, internal.integration_json(stored, integration_put.root_url));
 end $$;
-comment on function api.integration_put is 'Connects a provider, 201, or replaces its whole config, 200.';
+comment on function api.integration_put is 'Connects a provider: 201, or 200 when it replaces the whole config.';
 
 create or replace trigger tg_integrations__audit
   after insert or update or delete on app.integrations
@@ -37,4 +37,4 @@ language sql stable as $$
   select internal.reply(200, coalesce(json_agg(internal.integration_json(i, integration_list.root_url) order by i.provider), '[]'))
     from app.integrations i
 $$;
-comment on function api.integration_list is 'Connected providers, without their configs; webhook_url for those that call us.';
+comment on function api.integration_list is 'Connected providers, without their configs; webhook_url for those that send webhooks.';

@@ -1,4 +1,5 @@
--- The transactional outbox: rows of background work that triggers write, and that the drain leases, runs and finishes.
+-- The transactional outbox: triggers write background tasks as rows in the transaction that causes them; a drain (workers/drain.ts) leases the
+-- rows, runs their tasks and finishes them.
 create or replace function internal.wake(due_at timestamptz) returns void
 language sql volatile as $$
   select internal.return_setting('app.due_at', internal.iso(least(nullif(current_setting('app.due_at', true), '')::timestamptz, wake.due_at)))
@@ -16,7 +17,8 @@ begin
   values (enqueue.task, enqueue.key, enqueue.lane, enqueue.payload, due)
   on conflict on constraint outbox_one_per_task_and_key do update
      set payload = excluded.payload,
-         -- while it runs, due_at belongs to that run, and wished_at holds the newer due time; the holder of an expired lease may only be late
+         -- while the row is leased, due_at belongs to the current run and wished_at holds the newly requested due time, also when the lease has
+         -- expired: its holder may merely be late
          wished_at = case when queued.locked_until is not null then least(queued.wished_at, excluded.due_at) else queued.wished_at end,
          due_at = case when queued.locked_until is not null then queued.due_at
                        when queued.failed_at is not null then excluded.due_at
@@ -26,8 +28,8 @@ begin
   perform internal.wake(due);
 end $$;
 comment on function internal.enqueue is
-  'Queues a task in this transaction. The same task and key again: one row, the earlier due_at, the newer payload; what was given up gets new
-   attempts, and what runs at this moment runs once more. Granted to nobody.';
+  'Queues a task in this transaction, with deduplication by task and key: one row with the earlier due_at and the newer payload. A row that had failed
+   gets new attempts; a row whose task is running runs once more afterwards. Granted to nobody.';
 
 create or replace function internal.outbox_groups(lane_limit int, rules json)
 returns table (task text, lane text, rank int, task_places int, lane_places int, is_attended boolean)
@@ -62,8 +64,9 @@ language sql stable as $$
     from counted c
 $$;
 comment on function internal.outbox_groups is
-  'Each task and lane of the outbox with its rank and its free places: null where any number may run. rules is [{task, rank, at_once}], what the tasks
-   declare; rank 0 goes first, and a task without a rule has 1. is_attended: work that uses a limited place runs, and its drain takes what comes next.';
+  'Each task and lane in the outbox with its rank and its free places: null where concurrency is unlimited. rules is [{task, rank, at_once}], as the
+   tasks declare it; rank 0 goes first, and a task without a rule has rank 1. is_attended: a task that occupies a limited place is running, and the
+   drain that runs it leases the next row of that task or lane.';
 
 create or replace function internal.outbox_begun(task text, key text) returns json
 language plpgsql stable as $$
@@ -73,8 +76,8 @@ begin
          end;
 end $$;
 comment on function internal.outbox_begun is
-  'What a task needs to begin, handed out with the lease to spare a round trip: null where the task asks for it itself. Reads only, so that a lease
-   waits for no lock.';
+  'The data that a task begins with, returned with the lease to spare a round trip; null where the task fetches it itself. Only reads, so that
+   leasing waits for no lock.';
 
 create or replace function api.outbox_lease(batch int, seconds int, lane_limit int, rules json default null, places int[] default null)
 returns api.reply
@@ -82,7 +85,7 @@ language plpgsql volatile as $$
 declare
   leased json;
 begin
-  -- one lease at a time, or two drains would count the same free places and both take them
+  -- leases are serialised: otherwise two drains could count the same free places and both take them
   perform internal.advisory_lock('outbox lease');
   with candidates as (
     select c.id, c.due_at, g.rank, g.task_places, g.lane_places,
@@ -101,7 +104,7 @@ begin
       from candidates c
      where (c.task_places is null or c.in_task <= c.task_places) and (c.lane_places is null or c.in_lane <= c.lane_places)
   ), picked as (
-    -- locked one by one until the batch is full; what a transaction that queues it again has locked is left for the next lease
+    -- rows are locked one by one until the batch is full; a row that is locked by a transaction which queues it again is skipped until the next lease
     select o.id, f.rank
       from fitting f
       join app.outbox o on o.id = f.id
@@ -115,13 +118,13 @@ begin
        set locked_until = internal.now() + make_interval(secs => outbox_lease.seconds),
            lease = o.lease + 1,
            attempts = o.attempts + 1,
-           -- this run does what was requested for until now
+           -- this run covers everything that was requested up to now
            wished_at = case when o.wished_at > internal.now() then o.wished_at end
       from picked p
      where o.id = p.id
     returning o.id, o.task, o.key, o.payload, o.attempts, o.due_at, o.lease, p.rank
   ), repeated as (
-    -- a task without a key is queued by each who needs it, without waiting for another; one run does for all that is due
+    -- each transaction inserts a row of its own for a task without a key, so that none waits for another; one run serves all rows that are due
     delete from app.outbox o
      where o.id in (
        select d.id
@@ -141,14 +144,14 @@ begin
                   order by t.rank, t.due_at)
     into leased
     from taken t;
-  -- beside the rows, so that a drain seals the audit trail without asking whether there is something to seal
+  -- is_unsealed comes with the rows, so that a drain learns without another round trip that the audit trail needs sealing
   return row(200, json_build_object('data', coalesce(leased, '[]'), 'is_unsealed', internal.audit_waiting()), null)::api.reply;
 end $$;
 comment on function api.outbox_lease is
-  'Takes due rows for some seconds: their ids, tasks, keys, payloads and what they need to begin, those of the lowest rank first, then the longest due. At most lane_limit of one lane
-   run at once, and of a task as many as its rule says, however many lease; places are how many of each rank this caller takes. Rows of a task
-   without a key are one: the lease of one removes the others that are due. A row whose worker died is due again when its lease ends. is_unsealed
-   beside data: rows of the audit trail wait for their seal. Serialises its callers.';
+  'Leases due rows for the given number of seconds: their ids, tasks, keys, payloads and the data to begin with, lowest rank first, then longest
+   due. At most lane_limit rows of a lane run at once, and of a task as many as its rule allows, counted over all drains; places limits how many
+   rows of each rank this caller takes. Rows of a task without a key are deduplicated: leasing one deletes the others that are due. A row whose
+   worker died is due again when its lease expires. is_unsealed beside data: rows of the audit trail wait for their seal. Serialises its callers.';
 
 create or replace function api.outbox_renew(held json, seconds int) returns api.reply
 language sql volatile as $$
@@ -162,7 +165,7 @@ language sql volatile as $$
   select internal.reply(200, to_json((select count(*) from renewed)))
 $$;
 comment on function api.outbox_renew is
-  'Prolongs leases, [{id, lease}], whose work still runs; answers how many. One that has ended is not taken back: somebody else may hold it.';
+  'Renews the leases [{id, lease}] of running tasks; answers how many were renewed. An expired lease is not renewed: another worker may hold the row.';
 
 create or replace function internal.outbox_finish(id uuid, lease int, due_at timestamptz default null, error text default null,
                                                   gave_up boolean default false)
@@ -175,7 +178,7 @@ begin
       return;
     end if;
   end if;
-  -- of a task without a key only the earliest row stays: the task computes the next due time when it runs
+  -- for a task without a key only the earliest row is kept: the task computes its next due time when it runs
   if outbox_finish.due_at is not null and outbox_finish.error is null then
     delete from app.outbox o
      using app.outbox other
@@ -191,7 +194,8 @@ begin
        and other.task = o.task and other.key is null and other.id <> o.id and other.failed_at is null and other.locked_until is null
        and other.due_at > outbox_finish.due_at;
   end if;
-  -- an expired lease that another worker took over finishes nothing; a row that was queued again meanwhile stays, with new attempts
+  -- the comparison of lease ignores a worker whose lease expired and was taken over; a row that was queued again during the run stays, with new
+  -- attempts
   update app.outbox o
      set due_at = coalesce(least(outbox_finish.due_at, o.wished_at), o.due_at),
          wished_at = null,
@@ -200,12 +204,12 @@ begin
          attempts = case when outbox_finish.error is null or o.wished_at is not null then 0 else o.attempts end,
          failed_at = case when outbox_finish.gave_up and o.wished_at is null then internal.now() end
    where o.id = outbox_finish.id and o.lease = outbox_finish.lease
-     -- an error after a result that arrived, though its answer was lost, changes nothing
+     -- an error changes nothing when the row is finished already: the result was stored although its response was lost
      and (outbox_finish.error is null or o.locked_until is not null);
 end $$;
 comment on function internal.outbox_finish is
-  'After a task ran: without due_at the row goes; with it, it comes due again; gave_up leaves it for a person to see. lease is the number that
-   outbox_lease gave. What was queued while it ran is kept. Locks the row.';
+  'Finishes a row after its task ran: without due_at the row is deleted; with due_at it is due again at that time; with gave_up it stays as failed,
+   for inspection. lease is the number from outbox_lease. A request that was queued during the run is kept. Locks the row.';
 
 create or replace function api.outbox_finish(id uuid, lease int, due_at timestamptz default null, error text default null,
                                              gave_up boolean default false)
@@ -215,7 +219,7 @@ begin
   perform internal.outbox_finish(outbox_finish.id, outbox_finish.lease, outbox_finish.due_at, outbox_finish.error, outbox_finish.gave_up);
   return internal.reply(200, 'true');
 end $$;
-comment on function api.outbox_finish is 'internal.outbox_finish for a task whose own functions do not settle its row.';
+comment on function api.outbox_finish is 'internal.outbox_finish for a task whose own functions do not finish its row.';
 
 create or replace function api.outbox_release(held json) returns api.reply
 language sql volatile as $$
@@ -232,7 +236,8 @@ language sql volatile as $$
   select internal.reply(200, to_json((select count(*) from released)))
 $$;
 comment on function api.outbox_release is
-  'Hands leases back, [{id, lease}], whose work a stop interrupted: the rows are due at once, and the attempt does not count. Answers how many.';
+  'Releases the leases [{id, lease}] of tasks that a stop of the server interrupted: the rows are due at once, and the attempt is not counted.
+   Answers how many were released.';
 
 create or replace function internal.outbox_next(rules json) returns timestamptz
 language sql stable as $$
@@ -249,15 +254,15 @@ language sql stable as $$
          order by o.due_at
          limit 1) c
       where not g.is_attended),
-    -- a sealer at work, or one that failed, left them: not at once, for it may go on failing
+    -- rows that a sealer at work, or one that failed, has left; delayed, because sealing may keep failing
     case when internal.audit_waiting() then internal.now() + interval '5 seconds' end)
 $$;
 comment on function internal.outbox_next is
-  'When to look again: the earliest row that is due, or the end of a lease, for its holder may have died; null when there is neither. What waits for a
-   limited place counts only when nothing runs there: rules as for outbox_lease. Rows of the audit trail without a seal count as due in some seconds.';
+  'When to lease again: the earliest due_at, or the earliest expiry of a lease, whose holder may have died; null when there is neither. Rows that wait
+   for a limited place count only when no task occupies it; rules as for outbox_lease. Unsealed rows of the audit trail count as due in 5 seconds.';
 
 create or replace function api.outbox_next(rules json default null) returns api.reply
 language sql stable as $$
   select internal.reply(200, json_build_object('due_at', internal.iso(internal.outbox_next(outbox_next.rules))))
 $$;
-comment on function api.outbox_next is '{due_at} of internal.outbox_next, for the end of a drain and for the sweep.';
+comment on function api.outbox_next is '{due_at} as of internal.outbox_next, for the end of a drain and for the sweep.';

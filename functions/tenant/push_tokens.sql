@@ -34,12 +34,12 @@ begin
     values (me, push_token_claim.token, push_token_claim.platform)
     on conflict on constraint push_tokens_token_unique do nothing
     returning * into registered;
-    -- another registered it in between: once more
+    -- a concurrent request registered the token: try again
     exit when found;
   end loop;
   return registered;
 end $$;
-comment on function internal.push_token_claim is 'Makes a token the caller''s own, new, again or from another user. Refuses 404 NOT_FOUND. Locks the token''s row.';
+comment on function internal.push_token_claim is 'Assigns a token to the caller, whether it is new, the caller''s already or another user''s. Refuses 404 NOT_FOUND. Locks the token''s row.';
 
 create or replace function api.push_token_register(token text, platform text) returns api.reply
 language plpgsql volatile as $$
@@ -64,7 +64,7 @@ begin
      set is_active = false, updated_at = internal.now()
    where p.token = push_token_deactivate.token and p.app_user_id = internal.user_id() and p.is_active;
 end $$;
-comment on function internal.push_token_deactivate is 'Switches a token off when it is the caller''s.';
+comment on function internal.push_token_deactivate is 'Deactivates a token of the caller.';
 
 create or replace function api.push_token_unregister(token text) returns api.reply
 language plpgsql volatile as $$
@@ -72,7 +72,7 @@ begin
   perform internal.push_token_deactivate(push_token_unregister.token);
   return internal.reply(200, '{"unregistered": true}');
 end $$;
-comment on function api.push_token_unregister is 'Switches a device off. Always 200: whether the token was the caller''s stays untold.';
+comment on function api.push_token_unregister is 'Deactivates a device. Always 200, so that the response does not reveal whether the token was the caller''s.';
 
 create or replace function internal.account_reclaim__push_tokens(app_user_id uuid) returns void
 language sql volatile security definer set search_path = '' as $$
@@ -81,4 +81,4 @@ language sql volatile security definer set search_path = '' as $$
    where p.app_user_id = account_reclaim__push_tokens.app_user_id and p.is_active
 $$;
 comment on function internal.account_reclaim__push_tokens is
-  'Switches off the devices of an account that its rightful owner takes back. Called by sign-in; granted to nobody.';
+  'Deactivates the devices of an account that is reclaimed by the owner of its address. Called by sign-in; granted to nobody.';

@@ -7,19 +7,19 @@ export type Cidr = readonly [ipaddr.IPv4 | ipaddr.IPv6, number]
 
 const network = (text: string): [ipaddr.IPv6, number] => ipaddr.IPv6.parseCIDR(text)
 
-// The only block from which global unicast addresses are given out (RFC 4291, IANA). What lies outside it (loopback,
-// unique-local, link-local, site-local, multicast, discard, NAT64 for local use, IPv4-compatible) needs no list.
+// The only block from which global unicast addresses are allocated (RFC 4291, IANA). Ranges outside it (loopback,
+// unique-local, link-local, site-local, multicast, discard, NAT64 for local use, IPv4-compatible) need no list.
 const globalUnicast = network('2000::/3')
-// Every address of these two prefixes embeds an IPv4 address in its last 32 bits: mapped, and NAT64 with the public prefix.
+// Addresses with these prefixes embed an IPv4 address in their last 32 bits: IPv4-mapped, and NAT64 with the public prefix.
 const standsForIPv4 = [network('::ffff:0:0/96'), network('64:ff9b::/96')]
 const reservedIPv6 = [
   network('2001::/23'), // protocol assignments: Teredo, ORCHID, benchmarking, AMT, drone identifiers
   network('2001:db8::/32'), // documentation
-  network('2002::/16'), // 6to4, withdrawn by RFC 7526: whatever IPv4 address it embeds, nothing public answers there
+  network('2002::/16'), // 6to4, withdrawn by RFC 7526: not public, whatever IPv4 address it embeds
   network('2620:4f:8000::/48'), // AS112 sink
   network('3fff::/20'), // documentation
 ]
-// Azure's WireServer hands out credentials at an address that looks public; all other clouds use reserved ones.
+// Azure's WireServer hands out credentials at an address in a public range; all other clouds use reserved addresses.
 const cloudMetadata = ['168.63.129.16']
 
 const isPublicIPv4 = (address: ipaddr.IPv4) =>
@@ -40,18 +40,18 @@ const isPublicIPv6 = (address: ipaddr.IPv6) => {
 }
 
 /**
- * Whether an IPv4 or IPv6 address is one that anybody on the internet may be asked at. False for every reserved range,
- * for cloud metadata, for an address that embeds a private one, for one with a zone id, and for what is no address.
+ * The SSRF filter: whether an IPv4 or IPv6 address is public. False for every reserved range, for cloud metadata, for an address that
+ * embeds a private one, for one with a zone id, and for a text that is not an address.
  * Source: the contract's "Outbound webhooks", the IANA special-purpose registries.
  */
 export const isPublicAddress = (address: string): boolean => {
-  // a zone id names a link of this machine: only addresses that are not global have one
+  // a zone id names a network interface of this machine: only addresses that are not global have one
   if (isIP(address) === 0 || address.includes('%')) return false
   const parsed = ipaddr.parse(address)
   return parsed instanceof ipaddr.IPv4 ? isPublicIPv4(parsed) : isPublicIPv6(parsed)
 }
 
-/** Whether the address lies in one of the networks; a mapped IPv4 address counts as the IPv4 address. */
+/** Whether the address is in one of the networks; an IPv4-mapped address counts as the IPv4 address. */
 export const isExempt = (address: string, allowed: readonly Cidr[]): boolean => {
   if (isIP(address) === 0 || address.includes('%')) return false
   const parsed = ipaddr.process(address)
@@ -70,8 +70,8 @@ const parseCidr = (entry: string): Cidr => {
 }
 
 /**
- * Reads a comma-separated list of networks (`10.0.0.0/8, ::1`), where a single address is a network of one.
- * Throws a StartError that names the entry which is none.
+ * Parses a comma-separated list of networks (`10.0.0.0/8, ::1`); a single address is a network of one address.
+ * Throws a StartError that names the invalid entry.
  */
 export const parseAllowedCidrs = (text: string | undefined): readonly Cidr[] =>
   (text ?? '')

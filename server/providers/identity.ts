@@ -7,23 +7,23 @@ import { type Algorithm, createKeyset, type Keyset } from '#server/providers/key
 export const socialProviders = ['apple', 'google'] as const
 export type SocialProvider = (typeof socialProviders)[number]
 
-/** Who a provider says somebody is. */
+/** A person's identity as the provider asserts it. */
 export type Identity = {
   readonly providerId: string
-  /** Only an address that the provider has verified: any other proves nothing. */
+  /** Only an address that the provider has verified; null otherwise. */
   readonly email: string | null
   readonly name: string | null
 }
 
 export type Presented = {
   readonly token: string
-  /** Whom the token must be made out to: the project's bundle_id or google_oauth_client_id. */
+  /** The required audience of the token: the project's bundle_id or google_oauth_client_id. */
   readonly audience: string
   readonly nonce: string | null
 }
 
 export type IdentityProviders = {
-  /** Null when the token is not good, whatever is wrong with it. Throws 503 when the provider's keys cannot be had. */
+  /** Null when the token is invalid for any reason. Throws 503 when the provider's keys are unavailable. */
   verify(provider: SocialProvider, presented: Presented): Promise<Identity | null>
 }
 
@@ -34,11 +34,11 @@ export type IdentityOptions = {
   readonly log: Pick<Logger, 'warn'>
 }
 
-/** Providers' tokens have some 1,000 characters. */
+/** Providers' tokens have about 1,000 characters. */
 const longestToken = 16_384
 
 const algorithms: Algorithm[] = ['RS256', 'ES256']
-/** How far ahead of ours a provider's clock may be. Nothing is added to a token's life. */
+/** How far a provider's clock may be ahead of ours. The expiry of a token has no such tolerance. */
 const skewSeconds = 60
 
 /** Identity tokens of Apple and Google (OpenID Connect Core 1.0, 3.1.3.7). Contract "Client auth", supplement B1. */
@@ -56,7 +56,7 @@ export const createIdentityProviders = ({ apple, google, now, log }: IdentityOpt
   }
 }
 
-/** Google signs as https://accounts.google.com and as accounts.google.com. */
+/** Google's issuer is https://accounts.google.com or accounts.google.com. */
 const spellings = (issuer: string): string[] => [...new Set([issuer, issuer.replace(/^https:\/\//, '')])]
 
 const payloadOf = async (presented: Presented, keys: Keyset, issuers: string[], now: Date) => {
@@ -92,16 +92,16 @@ const payloadOf = async (presented: Presented, keys: Keyset, issuers: string[], 
   }
 }
 
-/** What the signature's library leaves to us. */
+/** The claims that the library which verifies the signature does not check. */
 const isFor = (payload: JWTPayload, { audience, nonce }: Presented, now: Date): boolean => {
   const seconds = now.getTime() / 1000
-  // for several audiences at once: made out to somebody else as well
+  // a token with several audiences is issued to another party as well
   const isOurs = payload.aud === audience || (Array.isArray(payload.aud) && payload.aud.length === 1)
   const isAlive = (payload.exp ?? 0) > seconds && (payload.iat ?? Number.POSITIVE_INFINITY) <= seconds + skewSeconds
   return isOurs && isAlive && isNonce(payload['nonce'], nonce)
 }
 
-/** As it was sent, or as its SHA-256 in hex. A token that was asked for with a nonce is no good without it. */
+/** Compares the nonce as it was sent, or its SHA-256 in hex. A token that contains a nonce is invalid without it. */
 const isNonce = (claimed: unknown, sent: string | null): boolean => {
   if (sent === null) return claimed === undefined
   if (typeof claimed !== 'string') return false
@@ -113,18 +113,18 @@ const isSame = (a: string, b: string): boolean => {
   return left.length === right.length && timingSafeEqual(left, right)
 }
 
-// control characters, and halves of surrogate pairs, that Postgres or a screen could not take
+// control characters and lone surrogates, which Postgres cannot store or a screen cannot show
 const odd = /[\p{Cc}\p{Cs}]/u
 const everyOdd = new RegExp(odd, 'gu')
 
 const identityOf = (payload: JWTPayload): Identity | null => {
   const { sub, email, email_verified: verified, name } = payload
   if (typeof sub !== 'string' || sub === '' || sub.length > 255 || odd.test(sub)) return null
-  // Apple writes it as a text
+  // Apple sends this boolean as a string
   const isVerified = verified === true || verified === 'true'
   return {
     providerId: sub,
-    // an address that cannot be stored unchanged is not converted into another, which might belong to somebody
+    // an address that cannot be stored unchanged is dropped: a converted one might belong to another person
     email: isVerified && typeof email === 'string' && email.length <= 254 && !odd.test(email) ? email : null,
     name: typeof name === 'string' ? displayNameOf(name) : null,
   }

@@ -11,7 +11,7 @@ const kinds = { RS256: 'RSA', ES256: 'EC' } as const
 export type Algorithm = keyof typeof kinds
 
 export type Keyset = {
-  /** The public key of an id, for one algorithm; null when the set has none. Throws when no set can be had. */
+  /** The public key with this id, for one algorithm; null when the set has none. Throws when no set is available. */
   key(keyId: string, algorithm: Algorithm): Promise<CryptoKey | null>
 }
 
@@ -24,9 +24,9 @@ export type KeysetOptions = {
 type Held = { readonly jwks: readonly JWK[]; readonly imported: Map<string, CryptoKey>; readonly at: number }
 
 /**
- * A provider's public keys, fetched and kept for an hour. An id that the set lacks has it fetched again, for keys rotate, but at
- * most every 30 seconds, so that nobody makes us hammer the provider with invented ids. While the provider is away the
- * set that we have goes on working, for a day.
+ * A provider's public keys, cached for an hour. A key id that is not in the set causes another fetch, because keys rotate, but at most
+ * one every 30 seconds, so that requests with invented ids do not flood the provider. While the provider is unreachable, the cached set
+ * stays in use for up to a day.
  */
 export const createKeyset = ({ url, now, log }: KeysetOptions): Keyset => {
   let held: Held | null = null
@@ -34,7 +34,7 @@ export const createKeyset = ({ url, now, log }: KeysetOptions): Keyset => {
   let fetching: Promise<void> | undefined
   const time = () => now().getTime()
   const age = () => (held ? time() - held.at : Number.POSITIVE_INFINITY)
-  // a clock that was set back must not hold us off
+  // a clock that was set back must not prevent a fetch
   const mayTry = () => time() - tried >= pauseMs || time() < tried
 
   const refetch = (): Promise<void> => {
@@ -68,13 +68,13 @@ const importKey = async (held: Held, keyId: string, algorithm: Algorithm): Promi
   const name = `${algorithm} ${keyId}`
   const known = held.imported.get(name)
   if (known) return known
-  // a key serves the algorithm that it was published for, and no other
+  // a key is used only with the algorithm that it was published for
   const jwk = held.jwks.find(
     ({ kid, kty, alg, use }) =>
       kid === keyId && kty === kinds[algorithm] && (alg ?? algorithm) === algorithm && (use ?? 'sig') === 'sig',
   )
   const key = jwk && (await importJWK(jwk, algorithm).catch(() => null))
-  // only public halves: a secret that somebody publishes by mistake verifies nothing
+  // only public keys: a symmetric secret that was published by mistake must not verify tokens
   if (!key || key instanceof Uint8Array || key.type !== 'public') return null
   held.imported.set(name, key)
   return key

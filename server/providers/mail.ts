@@ -12,15 +12,15 @@ export type Message = {
   readonly text: string
   readonly html?: string
   readonly from?: { readonly name?: string | null; readonly address: string } | null
-  /** The name beside the installation's own address, where `from` is absent. */
+  /** The display name for the installation's own address, used when `from` is absent. */
   readonly fromName?: string | null
   readonly replyTo?: string | null
-  /** Derives the Message-ID, so that a mail that is sent again after a crash can be recognised as a duplicate. */
+  /** The Message-ID is derived from this, so that receivers can deduplicate a mail that is sent again after a crash. */
   readonly id?: string
 }
 
 export type Mail = {
-  /** Resolves when the server has taken the message; throws what it answered otherwise. Codes and links are never logged. */
+  /** Resolves when the server has accepted the message; otherwise throws the server's response. Codes and links are never logged. */
   send(message: Message): Promise<void>
   close(): void
 }
@@ -28,7 +28,7 @@ export type Mail = {
 export type MailOptions = {
   readonly smtpUrl: string | undefined
   readonly from: string
-  /** Where mail goes without SMTP: one .eml file each. */
+  /** Where messages are written without SMTP, each as an .eml file. */
   readonly folder: string
   readonly now: () => Date
   readonly log: Logger
@@ -57,7 +57,7 @@ export const createMail = ({ smtpUrl, from, folder, now, log }: MailOptions): Ma
       text: message.text,
       date: now(),
       messageId: `<${message.id ?? randomBytes(16).toString('hex')}@${address.split('@')[1]}>`,
-      // no autoresponder should answer a code
+      // tells autoresponders not to reply
       headers: { 'Auto-Submitted': 'auto-generated' },
       ...(message.html ? { html: message.html } : {}),
       ...(message.replyTo ? { replyTo: message.replyTo } : {}),
@@ -77,7 +77,7 @@ export const createMail = ({ smtpUrl, from, folder, now, log }: MailOptions): Ma
       const name = `${now().toISOString().replaceAll(':', '-')}-${message.to.replace(/[^A-Za-z0-9.@+_-]/g, '_').slice(0, 100)}`
       await mkdir(folder, { recursive: true, mode: 0o700 })
       const file = await freeName(folder, name)
-      // readers of the folder never see half a file
+      // written under another name first, so that readers of the folder never see a partial file
       await writeFile(`${file}.part`, raw, { mode: 0o600 })
       await rename(`${file}.part`, file)
       log.info({ subject: message.subject, file }, 'mail written: SMTP_URL is not set')
@@ -88,7 +88,7 @@ export const createMail = ({ smtpUrl, from, folder, now, log }: MailOptions): Ma
   }
 }
 
-/** Two mails of one millisecond to one person are two files. */
+/** A free file name, also for two mails to one address within a millisecond. */
 const freeName = async (folder: string, name: string): Promise<string> => {
   for (let n = 0; ; n += 1) {
     const file = join(folder, n === 0 ? `${name}.eml` : `${name}-${n}.eml`)
@@ -103,7 +103,7 @@ const freeName = async (folder: string, name: string): Promise<string> => {
   }
 }
 
-/** `Name <address>` or an address alone, as MAIL_FROM has it. */
+/** Parses `Name <address>` or an address alone, the two forms of MAIL_FROM. */
 const addressOf = (text: string): { name: string; address: string } => {
   const [, name = '', inside] = /^(.*?)\s*<([^<>]+)>$/.exec(text.trim()) ?? []
   const address = inside ?? text.trim()
@@ -128,7 +128,7 @@ const smtpOptions = (text: string) => {
     host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
     port: Number(url.port || (secure ? 465 : 587)),
     secure,
-    // a password is never sent in the clear: STARTTLS is asked for whenever there is one
+    // a password is never sent in the clear: with a user, STARTTLS is required
     requireTLS: !secure && user !== '' && url.searchParams.get('tls') !== 'off',
     ignoreTLS: url.searchParams.get('tls') === 'off',
     ...(user ? { auth: { user, pass: decodeURIComponent(url.password) } } : {}),

@@ -18,26 +18,26 @@ const maxUrlLength = 2048
 const maxBodyBytes = 64 * 1024
 const maxHeaderBytes = 16 * 1024
 const maxExcerptBytes = 1024
-// long enough for a far host; a host that answers on one of its families only still leaves time for the other
+// long enough for a distant host, and short enough that a host which answers on one address family only leaves time to try the other
 const msPerAddress = 1000
 
 type Code = 'TARGET_URL_NOT_ALLOWED' | 'TARGET_URL_NOT_HTTPS'
 
-/** Why a target URL is refused, ready to be answered with status 400. */
+/** Why a target URL is refused, in the form of a response with status 400. */
 export type UrlProblem = { readonly code: Code; readonly message: string }
 
-/** What became of one POST. A delivery is acknowledged when the status is 2xx and `error` is null. */
+/** The outcome of one POST. A delivery is acknowledged when the status is 2xx and `error` is null. */
 export type Outcome = {
-  /** Null when no status line arrived. */
+  /** Null when no status line was received. */
   readonly statusCode: number | null
-  /** Short and plain, or null: any complete answer that is no redirect has none, also a 500. */
+  /** A short text, or null for every complete response that is not a redirect, also for a 500. */
   readonly error: string | null
   readonly durationMs: number
-  /** The start of the answer's body: at most 1 KB of valid UTF-8 without NUL, so that Postgres can store it. */
+  /** The start of the response body: at most 1 KB of valid UTF-8 without NUL, so that Postgres can store it. */
   readonly responseExcerpt: string
-  /** Seconds that a 429 or 503 asks to wait; not capped. */
+  /** Retry-After of a 429 or 503 in seconds; not capped. */
   readonly retryAfter: number | null
-  /** The target is one that may not be called: trying again later is of no use. */
+  /** The SSRF filter refuses the target, so a retry is useless. */
   readonly refused: boolean
 }
 
@@ -51,21 +51,21 @@ export type Address = { readonly address: string; readonly family: number }
 export type Resolve = (hostname: string) => Promise<readonly Address[]>
 
 export type OutboundOptions = {
-  /** Networks exempt from the refusal of private addresses, and of ports other than 443. */
+  /** Networks that are exempt from the SSRF filter: their private addresses and ports other than 443 are allowed. */
   readonly allowedCidrs: readonly Cidr[]
   /** PEM file of certificate authorities to trust besides the default ones. */
   readonly caFile?: string | undefined
   readonly resolve?: Resolve | undefined
-  /** Name, connection and whole answer together. */
+  /** The limit for the DNS look-up, the connection and the whole response together. */
   readonly timeoutMs?: number | undefined
 }
 
 export type Outbound = {
-  /** Null when the URL may be called now. It may not be called later: `post` checks again. */
+  /** Null when the URL may be called now. This does not hold later: `post` checks again. */
   checkUrl(url: string): Promise<UrlProblem | null>
-  /** One POST over a connection of its own. Never rejects. */
+  /** Makes one POST over a new connection. Never rejects. */
   post(request: OutboundRequest): Promise<Outcome>
-  /** Ends what is under way with the error `closed`. */
+  /** Aborts requests in progress with the error `closed`. */
   close(): Promise<void>
 }
 
@@ -82,21 +82,21 @@ const isCode = (plain: string): plain is Code => Object.hasOwn(refusals, plain)
 
 type Target = { readonly url: URL; readonly hostname: string; readonly port: number }
 
-// Decides on the host as the WHATWG parser normalised it, so that 0x7f000001, 127.1 and 127.0.0.1 in fullwidth digits
-// are the same address here and in the connection.
+// Checks the host as normalised by the WHATWG URL parser, so that 0x7f000001, 127.1 and 127.0.0.1 in fullwidth digits
+// are the same address in the check and in the connection.
 const parseTarget = (text: string): Target => {
   const url = text.length <= maxUrlLength ? URL.parse(text) : null
   if (url?.protocol === 'http:') throw failure('TARGET_URL_NOT_HTTPS')
   if (url?.protocol !== 'https:' || url.username || url.password) throw failure('TARGET_URL_NOT_ALLOWED')
-  // the final dot of a full name would fail in the certificate's comparison
+  // the final dot of an absolute name would fail the comparison with the certificate
   const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
   if (hostname.split('.').includes('')) throw failure('TARGET_URL_NOT_ALLOWED')
   return { url, hostname, port: Number(url.port || 443) }
 }
 
 /**
- * Asks name servers only (those of the machine unless given), each family at once. Not the system's own look-up: that
- * blocks one of few threads for as long as a slow name server likes, and one tenant could hold up all others.
+ * Queries name servers directly (those of the machine by default), both address families concurrently. The system's own look-up is not
+ * used, because it blocks one of few threads for as long as a name server is slow, so that one tenant could block all others.
  */
 export const resolveByDns = (servers?: readonly string[]): Resolve => {
   const resolver = new dns.Resolver({ timeout: 3000, tries: 2 })
@@ -109,11 +109,11 @@ export const resolveByDns = (servers?: readonly string[]): Resolve => {
   }
 }
 
-// An installation that permits private networks also permits names of the machine's hosts file, such as localhost.
+// An installation that allows private networks also allows names from the machine's hosts file, such as localhost.
 const resolveBySystem: Resolve = (hostname) => dns.lookup(hostname, { all: true })
 
 const resolved = async (hostname: string, resolve: Resolve): Promise<readonly Address[]> => {
-  // Node resolves no literal, so a literal is used unchanged and checked like any other address
+  // an IP literal needs no resolution; it is checked like any other address
   const addresses = isIP(hostname) ? [{ address: hostname }] : await resolve(hostname).catch(() => [])
   if (addresses.length === 0) throw failure('host name does not resolve')
   return addresses.map(({ address }) => ({ address, family: isIP(address) }))
@@ -128,7 +128,7 @@ const within = <T>(signal: AbortSignal, work: Promise<T>): Promise<T> =>
 
 type Check = (target: Target, signal: AbortSignal) => Promise<readonly Address[]>
 
-// One public address among private ones is what a rebinding name server answers: all must be allowed, not some.
+// A name server that rebinds may return one public address among private ones, so every address must be allowed.
 const createCheck =
   (allowed: readonly Cidr[], resolve: Resolve): Check =>
   async (target, signal) => {
@@ -139,7 +139,7 @@ const createCheck =
     return addresses
   }
 
-// The addresses were checked; giving them as the look-up's answer leaves the name in place for SNI and the certificate.
+// Returns the checked addresses as the result of the socket's look-up; the host name stays in use for SNI and the certificate.
 const lookupAnswering =
   (addresses: readonly Address[]): LookupFunction =>
   (_hostname, options, done) => {
@@ -156,7 +156,7 @@ const openSocket = (target: Target, addresses: readonly Address[], secureContext
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: msPerAddress,
     secureContext,
-    // said outright, so that NODE_TLS_REJECT_UNAUTHORIZED cannot switch verification off
+    // set explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED cannot disable verification
     rejectUnauthorized: true,
     ALPNProtocols: ['http/1.1'],
   }
@@ -173,14 +173,14 @@ const dial = (socket: TLSSocket, signal: AbortSignal, opened: Opened) => {
     isSettled = true
     opened(error, open)
   }
-  // these listeners stay: an error that comes when nobody else listens any more must not end the process
+  // this listener is never removed: an error after all other listeners are gone must not crash the process
   socket.on('error', (error) => settle(error, null))
   socket.on('close', () => settle(failure('connection closed'), null))
   socket.once('secureConnect', () => settle(null, socket))
   socket.setNoDelay(true)
 }
 
-// The check sits here, in what makes the socket, so that nothing can connect without it.
+// The SSRF check is in the connector, which creates every socket, so that no connection can bypass it.
 const createConnector =
   (target: Target, signal: AbortSignal, check: Check, secureContext: SecureContext): buildConnector.connector =>
   (_options, done) => {
@@ -198,7 +198,7 @@ type Received = { statusCode: number | null; retryAfter: number | null; start: B
 const readBody = async (body: AsyncIterable<Buffer>, received: Received) => {
   let bytes = 0
   for await (const chunk of body) {
-    // only the start is kept; the rest is read so that a receiver that answers at length is not cut off while it writes
+    // only the start of the body is kept; the rest is read and dropped, so that a receiver with a long response is not cut off while it writes
     if (bytes < 2 * maxExcerptBytes) received.start.push(chunk)
     bytes += chunk.length
     if (bytes >= maxBodyBytes) return
@@ -211,7 +211,7 @@ const lowerCased = (headers: Readonly<Record<string, string>>) =>
 type Wait = { readonly signal: AbortSignal; readonly received: Received }
 
 const exchange = async (target: Target, request: OutboundRequest, connector: buildConnector.connector, wait: Wait) => {
-  // bodyTimeout and headersTimeout are off because the signal bounds the whole
+  // bodyTimeout and headersTimeout are off because the signal limits the whole request
   const limits = { maxHeaderSize: maxHeaderBytes, headersTimeout: 0, bodyTimeout: 0, allowH2: false }
   const client = new Client(target.url.origin, { connect: connector, ...limits })
   try {
@@ -246,7 +246,7 @@ const retryAfterSeconds = (status: number, header: string | string[] | undefined
   return Number.isNaN(at) ? null : Math.max(0, Math.ceil((at - Date.now()) / 1000))
 }
 
-// `stream` leaves out a character that was cut in the middle, instead of marking it as broken
+// `stream` drops a character that is cut in the middle instead of decoding it as U+FFFD
 const decodeStart = (bytes: Uint8Array) => new TextDecoder().decode(bytes, { stream: true })
 
 const excerpt = (start: readonly Buffer[]): string => {
@@ -254,7 +254,7 @@ const excerpt = (start: readonly Buffer[]): string => {
   return decodeStart(Buffer.from(text).subarray(0, maxExcerptBytes))
 }
 
-// by code, else by name: undici's parser errors have none
+// matched by error code, else by name: undici's parser errors have no code
 const plainByCode: readonly (readonly [RegExp, string])[] = [
   [/^ECONNREFUSED$/, 'connection refused'],
   [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET|UND_ERR_CLOSED|UND_ERR_DESTROYED)$/, 'connection closed'],
@@ -292,7 +292,7 @@ const trusting = (caFile: string | undefined): SecureContext => {
   if (!caFile) return createSecureContext()
   try {
     const pem = readFileSync(caFile, 'utf8')
-    // OpenSSL takes a file without any certificate in silence; this does not
+    // throws when the file contains no certificate, which OpenSSL would ignore silently
     new X509Certificate(pem)
     return createSecureContext({ ca: [...getCACertificates('default'), pem] })
   } catch (error) {
@@ -300,7 +300,7 @@ const trusting = (caFile: string | undefined): SecureContext => {
   }
 }
 
-// Runs pieces of work that each end after `timeoutMs` at the latest, or when all are aborted.
+// Runs requests, each of which is aborted after `timeoutMs` or when all are aborted.
 const createBounds = (timeoutMs: number) => {
   const running = new Map<AbortController, Promise<unknown>>()
   let isClosed = false
@@ -328,8 +328,8 @@ const createBounds = (timeoutMs: number) => {
 }
 
 /**
- * The one way out for requests to URLs that a tenant chose. Checks every address of the host in the connector that the
- * socket itself uses, so that a name which changes its answer cannot lead inside. No redirects, cookies, proxies or
+ * The client for all outbound requests to URLs that a tenant configures. Its SSRF filter checks every address of the host in the connector
+ * that creates the socket, so that DNS rebinding cannot reach a private network. No redirects, cookies, proxies or
  * reused connections. Throws a StartError when `caFile` cannot be used. Contract "Outbound webhooks", supplement F4.
  */
 export const createOutbound = (options: OutboundOptions): Outbound => {
@@ -365,12 +365,12 @@ const hmac = (secret: string, text: string) => createHmac('sha256', secret).upda
 
 /**
  * The value of `X-Service-Signature`: `t=<unix seconds>,v1=<hex HMAC-SHA-256 of "<t>.<body>">`. The key is the secret's
- * 64 characters as text, not the bytes that they spell.
+ * 64 characters as text, not the 32 bytes that they encode.
  */
 export const signature = (secret: string, timestampSeconds: number, body: string): string =>
   `t=${timestampSeconds},v1=${hmac(secret, `${timestampSeconds}.${body}`)}`
 
-/** What a receiver does: false when the signature is malformed, wrong, or further from now than the tolerance. */
+/** Verifies a signature as a receiver does: false when it is malformed or wrong, or when its time is further from now than the tolerance. */
 export const verifySignature = (
   header: string,
   secret: string,

@@ -2,14 +2,14 @@ import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { uuidPattern } from '#server/http/schemas.ts'
 
-/** One place that holds files of a project: its media, what its functions wrote, its sites. Kept as JSON until it is empty. */
+/** A location of files of a project: its media, the files of its functions, its sites. Stored as JSON until it is purged. */
 export type FileLocation = { readonly kind: 'media' | 'functions' | 'sites'; readonly path: string }
 
-/** Where files of projects are, as far as the deletion of a project must know. */
+/** The files of projects, as far as the deletion of a project is concerned. */
 export type ProjectFiles = {
-  /** The places that hold something of the project now; none when nothing was ever stored. */
+  /** The locations that contain files of the project now; empty when nothing was ever stored. */
   locations(projectId: string): Promise<readonly FileLocation[]>
-  /** Deletes all that is at a place. Done when nothing is left; safe to do twice, and again when it was broken off. */
+  /** Deletes all files of a location. Resolves when none are left. Idempotent, also after an interrupted run. */
   purge(projectId: string, location: FileLocation): Promise<void>
 }
 
@@ -23,7 +23,7 @@ export const createProjectFiles = (folder: string): ProjectFiles => ({
     return found.length > 0 ? [{ kind: 'media', path: projectId }] : []
   },
   async purge(projectId, { path }) {
-    // a path comes out of the database: whatever it says, only this project's folder is ever deleted
+    // the path is read from the database: whatever its value, only the folder of this project may be deleted
     if (path !== projectId || !uuidPattern.test(path)) throw new Error('not the folder of this project')
     await rm(join(folder, path), { recursive: true, force: true })
   },

@@ -1,6 +1,6 @@
 import type { Message } from '#server/providers/mail.ts'
 
-/** In whose name sign-in mail goes out, and where its links lead: what control knows of the project. */
+/** The sender of a project's sign-in mail and the target of its links, from the control database. */
 export type Sender = {
   readonly brand: string
   readonly magic_link_redirect_url: string | null
@@ -19,8 +19,8 @@ export type SignInMessage = {
 }
 
 /**
- * The app's URL with `token` added to its query: after what is there, and before a fragment. Written as text, so that the
- * app gets back exactly what its developer configured, custom schemes too.
+ * The app's URL with `token` appended to its query, before a fragment. Composed as text, so that the
+ * rest of the URL stays exactly as the developer configured it, also with a custom scheme.
  */
 export const magicLinkUrl = (url: string, token: string): string => {
   const [, before = '', fragment = ''] = /^([^#]*)(#.*)?$/s.exec(url) ?? []
@@ -36,7 +36,7 @@ const codeWords = {
 
 const ignore = 'If you did not ask for this, you can ignore it: nothing happens without it. Give it to nobody.'
 
-/** The mail of a code or link. Its subject holds no secret: subjects are logged. */
+/** The mail with a code or link. Its subject contains no secret, because subjects are logged. */
 export const signInMail = (message: SignInMessage, sender: Sender): Message => {
   const { brand } = sender
   const words = codeWords[message.purpose]
@@ -62,7 +62,7 @@ export const signInMail = (message: SignInMessage, sender: Sender): Message => {
   }
 }
 
-/** The text message of a code. */
+/** The text message with a code. */
 export const signInText = (message: SignInMessage, brand: string): string =>
   `${message.secret} is your ${brand} code. It is valid for 10 minutes. Give it to nobody.`
 
@@ -73,7 +73,7 @@ const linkWords = (brand: string, url: string): { subject: string; lines: Line[]
   lines: [`Open this link to sign in to ${brand}:`, { link: url, label: `Sign in to ${brand}` }, validity],
 })
 
-/** Without a redirect URL there is no link: the bare token is for developers who try the app out. */
+/** Without a redirect URL there is no link: the mail contains the token itself, for developers who test their app. */
 const tokenWords = (brand: string, token: string): { subject: string; lines: Line[] } => ({
   subject: `Sign in to ${brand}`,
   lines: [`Enter this token to sign in to ${brand}:`, { strong: token }, validity],

@@ -1,17 +1,17 @@
 import type { Outbound } from '#server/providers/outbound.ts'
 
-/** The `sms` integration: any provider that takes one HTTPS POST for each message. Supplement A11. */
+/** The `sms` integration: any provider that accepts one HTTPS POST per message. Supplement A11. */
 export type SmsConfig = {
   readonly url: string
-  /** By default the body is JSON; `content-type` says otherwise. */
+  /** The body is JSON unless `content-type` sets another type. */
   readonly headers?: Readonly<Record<string, unknown>>
-  /** `{{to}}` and `{{text}}` are put in, escaped as the content type asks: `{"to": "{{to}}", "body": "{{text}}"}`. */
+  /** `{{to}}` and `{{text}}` are replaced, escaped for the content type: `{"to": "{{to}}", "body": "{{text}}"}`. */
   readonly body_template: string
 }
 
 export type TextMessage = { readonly to: string; readonly text: string; readonly id: string }
 
-/** Throws when the provider has not taken the message; the texts of its answers stay here, for they may repeat ours. */
+/** Throws when the provider has not accepted the message. The error does not contain the provider's response, which may repeat the message. */
 export const sendSms = async (outbound: Outbound, config: SmsConfig, message: TextMessage): Promise<void> => {
   const headers = Object.fromEntries(
     Object.entries(config.headers ?? {}).map(([name, value]) => [name.toLowerCase(), String(value)]),
@@ -20,7 +20,7 @@ export const sendSms = async (outbound: Outbound, config: SmsConfig, message: Te
   const body = fill(config.body_template, message, escapeFor(type))
   const { statusCode, error } = await outbound.post({
     url: config.url,
-    // providers that know the header send a message that comes twice once
+    // providers that support the header deduplicate a message that is sent twice
     headers: { 'user-agent': 'Trellis', 'idempotency-key': message.id, ...headers, 'content-type': type },
     body,
   })

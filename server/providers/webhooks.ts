@@ -1,7 +1,7 @@
 import { type Outbound, type Outcome, signature } from '#server/providers/outbound.ts'
 import type { Secrets } from '#server/secrets.ts'
 
-/** One attempt as SQL hands it out: `payload` is the body, and `sent_at` the Unix time that is signed. */
+/** One attempt as SQL returns it: `payload` is the body, and `sent_at` the Unix time that is signed. */
 export type Sendable = {
   readonly id: string
   readonly event_id: string
@@ -16,10 +16,10 @@ export type Sendable = {
 
 const purpose = 'webhook secret'
 
-/** How signing secrets are stored. */
+/** Encrypts a signing secret for storage. */
 export const sealSecret = (secrets: Secrets, secret: string): string => secrets.encrypt(purpose, secret)
 
-/** Signs and posts one delivery. Throws only when this process ends before there is an outcome. Contract "Outbound webhooks". */
+/** Signs and posts one delivery. Throws only when this process stops before there is an outcome. Contract "Outbound webhooks". */
 export const sendDelivery = async (
   { outbound, secrets }: { readonly outbound: Outbound; readonly secrets: Secrets },
   delivery: Sendable,
@@ -36,7 +36,7 @@ export const sendDelivery = async (
       'x-service-attempt': String(delivery.attempt),
     },
   })
-  // we hung up, not the receiver: nothing that may be counted against it
+  // this process closed the connection: the circuit breaker must not count it as a failure of the receiver
   if (outcome.error === 'closed') throw new Error('this process ends')
   return outcome
 }
@@ -52,7 +52,7 @@ export const recordArguments = ({ id, target_url }: Sendable, outcome: Outcome, 
   error: outcome.error,
   duration_ms: Math.round(outcome.durationMs),
   response_excerpt: outcome.responseExcerpt,
-  // more than an hour is an hour there
+  // SQL honours at most one hour
   retry_after: outcome.retryAfter === null ? null : Math.min(Math.round(outcome.retryAfter), 86_400),
   is_refused: outcome.refused,
   is_probe: isProbe,

@@ -4,7 +4,7 @@ import { job } from '#workers/task.ts'
 type Step = { done: number; unlocked: number; is_over: boolean }
 const batch = 1000
 
-/** Unlocks an achievement for who qualifies already. Each step notes in its own transaction how far it came. */
+/** Unlocks an achievement for users who qualify already. Each step records its progress in its own transaction. */
 export const achievementsBackfill = job('achievements__backfill', (services, { operation_id = '' }) =>
   runOperation(services, operation_id, async ({ operationId, input, call, progress }) => {
     const total = await call<number>('achievements_users_total', {})

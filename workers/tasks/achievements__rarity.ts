@@ -1,7 +1,7 @@
 import { dataOf } from '#server/database/database.ts'
 import { outboxTask } from '#workers/task.ts'
 
-/** Counts how rare achievements are, every hour while there are any. */
+/** Computes the rarity of achievements, every hour while there are any. */
 export const achievementsRarity = outboxTask(
   'achievements__rarity',
   async ({ services, step }) =>

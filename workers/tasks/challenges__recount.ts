@@ -2,7 +2,7 @@ import { dataOf } from '#server/database/database.ts'
 import { outboxTask } from '#workers/task.ts'
 
 const batch = 1000
-/** Well within the lease, so that nobody else begins the same look. */
+/** The length of a turn: after it the row is due again at once, behind rows that have waited longer. */
 const longestMs = 15_000
 
 /** Counts earlier events within the window of a new or changed challenge. It is history, so no events are sent. */

@@ -2,10 +2,10 @@ import { dataOf } from '#server/database/database.ts'
 import { outboxTask } from '#workers/task.ts'
 
 const batch = 200
-/** Well within the lease, so that nobody else begins the same look. */
+/** The length of a turn: after it the row is due again at once, behind rows that have waited longer. */
 const longestMs = 15_000
 
-/** Completes and rewards the members of a team that has come to the goal of a challenge. */
+/** Completes a challenge for the members of a team that has reached its goal, and rewards them. */
 export const challengesTeam = outboxTask('challenges__team', async ({ services, step }, { payload }) => {
   const until = performance.now() + longestMs
   for (;;) {

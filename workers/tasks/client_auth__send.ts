@@ -8,8 +8,8 @@ type Sealed = Omit<SignInMessage, 'secret'> & { sealed: string; provider_sealed:
 type Carry = (message: SignInMessage, sender: Sender, sealed: Sealed) => Promise<void>
 
 /**
- * Sends what a row of app.user_codes holds, unless it was used, replaced or is too old by now. Twice is the same code under the
- * same message id. What the transport refuses is tried again for as long as the code is good.
+ * Sends the code of a row of app.user_codes, unless the code is used, replaced or expired. A second run sends the same code with the same
+ * message id. A message that the transport refuses is retried for as long as the code is valid.
  */
 const send = async ({ services, projectId, call }: TenantContext, row: OutboxRow, carry: Carry): Promise<null> => {
   const sealed = dataOf<Sealed | null>(await call('auth_message_begin', { code_id: row.key }))
@@ -31,14 +31,14 @@ const send = async ({ services, projectId, call }: TenantContext, row: OutboxRow
   return null
 }
 
-/** A code or a link by mail. */
+/** Sends a sign-in code or link by mail. */
 export const clientAuthMail = outboxTask(
   'client_auth__mail',
   (context, row) => send(context, row, (message, sender) => context.services.mail.send(signInMail(message, sender))),
   { urgency: 'prompt' },
 )
 
-/** A code as a text message, by the project's own provider; once that is disconnected, nothing. */
+/** Sends a sign-in code as a text message through the project's own provider; sends nothing once the provider is disconnected. */
 export const clientAuthSms = outboxTask(
   'client_auth__sms',
   (context, row) =>

@@ -19,8 +19,8 @@ type Operation = {
 type Begun = { id: string; index_name: string; sql: string[] }
 
 /**
- * Builds an index of a large collection without a lock: CREATE INDEX CONCURRENTLY, as the owner, outside a transaction.
- * Whatever happens, no invalid index stays when the operation is over. Safe to run again at any step.
+ * Builds an index of a large collection without blocking writes: CREATE INDEX CONCURRENTLY, as the owner, outside a transaction.
+ * No invalid index is left when the operation ends, in whatever way. Safe to run again at any step.
  */
 export const collectionsIndex = job('collections__index', async (services, { operation_id }) => {
   const control = <T>(name: string, args: Record<string, unknown>) =>
@@ -74,8 +74,8 @@ const begin = async (
 }
 
 /**
- * Why it could not be built, or null. What a job that died left half-built goes first. A stop cancels the building, and leaves what is
- * half-built to the job that begins again: dropping it would wait for every transaction that runs.
+ * Builds the index and returns why it could not be built, or null. First drops the invalid index of a job that died. A stop cancels the
+ * build and leaves its invalid index to the next run of the job: dropping it would wait for every running transaction.
  */
 const build = async (place: Place, { index_name, sql }: Begun, asked: AbortSignal): Promise<string | null> => {
   const owner = await connectAdmin(place.cluster, place.database)

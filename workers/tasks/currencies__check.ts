@@ -6,7 +6,7 @@ import { job } from '#workers/task.ts'
 
 type Step = { id: string; is_over: boolean; mismatched: number }
 
-/** Proves one project's balances, some users at a time. */
+/** Verifies one project's balances against its ledger, a batch of users at a time. */
 export const checkCurrencies = async (services: Services, place: Place, projectId: string, batch = 1000) => {
   let step: Step | undefined
   do {
@@ -25,7 +25,7 @@ export const checkCurrencies = async (services: Services, place: Place, projectI
     services.log.error({ project: projectId, mismatched: step.mismatched }, 'balances differ from their ledgers')
 }
 
-/** Every night, over all projects. */
+/** Verifies the balances of all projects, every night. */
 export const currenciesCheck = job('currencies__check', (services, { after }) => {
   const chore = (place: Place, id: string) => checkCurrencies(services, place, id)
   return forEachTenant(services, after, chore, 'the proof of balances failed')

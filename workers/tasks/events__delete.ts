@@ -3,7 +3,7 @@ import { job } from '#workers/task.ts'
 
 const batch = 5000
 
-/** Deletes events in steps. One that is taken over goes on: what is deleted already is not found again. */
+/** Deletes events in steps. A worker that takes the operation over continues it: deleted events are not found again. */
 export const eventsDelete = job('events__delete', (services, { operation_id = '' }) =>
   runOperation(services, operation_id, async ({ input, call, progress, ...begun }) => {
     const left = await call<number>('events_count', input)

@@ -3,7 +3,7 @@ import { job } from '#workers/task.ts'
 
 const batch = 200
 
-/** Replays events target by target, some users at a time. Each step notes in its own transaction how far it came. */
+/** Replays events target by target, a batch of users at a time. Each step records its progress in its own transaction. */
 export const eventsReplay = job('events__replay', (services, { operation_id = '' }) =>
   runOperation(services, operation_id, async ({ operationId, input, call, progress }) => {
     const total = await call<number>('events_replay_total', { input })

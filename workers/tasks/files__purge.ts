@@ -3,8 +3,8 @@ import type { FileLocation } from '#server/providers/project_files.ts'
 import { job } from '#workers/task.ts'
 
 /**
- * Deletes what a deleted project stored at one place. What fails is due again later, by the row and not by the queue, so that it is
- * tried for as long as it takes; the sweep queues what is due.
+ * Deletes the files of a deleted project at one location. A failure is retried from the row of the location and not by the queue, so that
+ * the number of attempts is not limited; the sweep queues due rows.
  */
 export const filesPurge = job('files__purge', async ({ database, control, files, log }, { purge_id = '' }) => {
   const call = (name: string, args: Record<string, string>) =>

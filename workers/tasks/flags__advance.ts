@@ -1,7 +1,7 @@
 import { dataOf } from '#server/database/database.ts'
 import { outboxTask } from '#workers/task.ts'
 
-/** Applies the due steps of flags' schedules, and is due again for the next. */
+/** Applies the due steps of flags' schedules, and is due again at the next step. */
 export const flagsAdvance = outboxTask(
   'flags__advance',
   async ({ call }) => {

@@ -3,7 +3,7 @@ import { outboxTask } from '#workers/task.ts'
 
 const batch = 1000
 
-/** Counts the evaluations that requests noted; the next request that notes one queues it again. */
+/** Aggregates the evaluations that requests recorded; the next request that records one queues this task again. */
 export const flagsCount = outboxTask(
   'flags__count',
   async ({ step }) => {

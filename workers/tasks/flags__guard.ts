@@ -1,6 +1,6 @@
 import { outboxTask } from '#workers/task.ts'
 
-/** Looks whether the event that guards a ramp comes too often, and stops the ramp if so. */
+/** Checks a ramp's guardrail: stops the ramp when the guardrail's event occurs too often. */
 export const flagsGuard = outboxTask('flags__guard', async ({ call }, row) => {
   await call('flag_guard', { flag_id: row.key })
   return null

@@ -1,7 +1,7 @@
 import { dataOf } from '#server/database/database.ts'
 import { outboxTask } from '#workers/task.ts'
 
-/** What was known when a guardrail stopped a ramp. */
+/** The payload: the state when a guardrail stopped a ramp. */
 type Stopped = {
   readonly flag_id: string
   readonly key: string
@@ -14,7 +14,7 @@ type Stopped = {
   }
 }
 
-/** Notifies the project's owner, once and by mail, that a guardrail switched a rule of a flag off. */
+/** Notifies the project's owner, once, by mail, that a guardrail has disabled a rule of a flag. */
 export const flagsTell = outboxTask('flags__tell', async ({ services, projectId }, row) => {
   const { flag_id, key, ramp } = row.payload as unknown as Stopped
   const claims = { caller: 'worker' }

@@ -7,7 +7,7 @@ import { job, loadTasks } from '#workers/task.ts'
 const ask = async <T>(services: Services, name: string, args: Record<string, unknown> = {}) =>
   dataOf<T>(await services.database.call(services.control, 'control_worker', { caller: 'worker' }, name, args))
 
-/** Asks a tenant what is due, and wakes it only then: a drain of a tenant that has nothing to do would hold a worker's slot. */
+/** Reads when a tenant's next row is due, and wakes the tenant only if there is one: a drain without work would occupy a worker's slot. */
 const look = async (services: Services, projectId: string, rules: string): Promise<void> => {
   const place = await services.fleet.placeOf(projectId)
   if (!place) return
@@ -17,11 +17,11 @@ const look = async (services: Services, projectId: string, rules: string): Promi
   )
   if (!due_at) return
   if (Date.parse(due_at) <= services.now().getTime()) services.waker.wakeSwept(projectId)
-  // the timer was lost too
+  // the tenant's timer may have been lost in the same crash
   else services.waker.wake(projectId, due_at)
 }
 
-/** Looks into tenants one after the other; whom it does not come to, the next sweep begins with. */
+/** Checks tenants one after the other; the next sweep begins with those that this one does not reach. */
 const lookInto = async (services: Services, ids: readonly string[]): Promise<void> => {
   const rules = rulesOf((await loadTasks()).outbox)
   for (const id of ids) {
@@ -35,7 +35,10 @@ const lookInto = async (services: Services, ids: readonly string[]): Promise<voi
 const turnMs = 30_000
 const batch = 50
 
-/** Every minute: finds what a crash between commit and wake-up lost in tenants written to lately, and work on control that stopped. */
+/**
+ * Every minute: checks the outboxes of tenants that were written to recently, for rows whose wake-up was lost in a crash after the commit, and
+ * queues stalled work of the control database again.
+ */
 export const fleetSweep = job('fleet__sweep', async (services) => {
   for (const id of await ask<string[]>(services, 'provision_stalled')) await services.fleet.queueAgain('provision', id)
   for (const id of await ask<string[]>(services, 'removals_left')) await services.fleet.queueAgain('remove', id)
@@ -49,14 +52,14 @@ export const fleetSweep = job('fleet__sweep', async (services) => {
   }
 })
 
-/** Every minute a share of all tenants, so that each is checked within the hour: work that a DBA's own SQL made due is found. */
+/** Every minute: checks a share of all tenants, so that each is checked within an hour. This finds rows that a DBA's own SQL has queued. */
 export const fleetSweepAll = job('fleet__sweep_all', async (services) =>
   lookInto(services, await ask<string[]>(services, 'sweep_take', { all_tenants: true })),
 )
 
 const purgeMs = 600_000
 
-/** One tenant's maintenance. Partitions are made in a moment or not at all, so that no request waits for long: hence the attempts. */
+/** The maintenance of one tenant. Creating partitions gives up quickly when it must wait for a lock, so that no request waits behind it: hence the attempts. */
 const maintain = async (services: Services, place: Place, projectId: string) => {
   const call = (name: string, timeoutMs?: number) =>
     services.database.call(
@@ -74,7 +77,7 @@ const maintain = async (services: Services, place: Place, projectId: string) => 
   await call('tenant_purge', purgeMs)
 }
 
-/** Every day: partitions ahead of time, and what has outlived its use. */
+/** Every day: creates partitions ahead of time and deletes expired rows. */
 export const fleetMaintain = job('fleet__maintain', async (services, { after }) => {
   const chore = (place: Place, id: string) => maintain(services, place, id)
   const again = await forEachTenant(services, after, chore, 'maintenance failed')

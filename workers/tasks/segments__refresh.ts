@@ -3,10 +3,10 @@ import { outboxTask } from '#workers/task.ts'
 
 const batch = 1000
 const everyMs = 5 * 60_000
-/** Evaluating all users of a large project takes longer than a request may. */
+/** The limit for a step: evaluating all users of a large project takes longer than the limit for a request. */
 const timeoutMs = 60_000
 
-/** Evaluates a project's dynamic segments for all users, one after the other, and comes back in five minutes while there are any. */
+/** Evaluates a project's dynamic segments for all users, one segment after the other, and is due again in five minutes while there are any. */
 export const segmentsRefresh = outboxTask(
   'segments__refresh',
   async ({ services, step }) => {

@@ -4,7 +4,7 @@ import { outboxTask } from '#workers/task.ts'
 type Tick = { streaks: number; is_over: boolean; next_at: string | null }
 
 const batch = 500
-/** Well within the lease, so that nobody else begins the same look. */
+/** The length of a turn: after it the row is due again at once, behind rows that have waited longer. */
 const longestMs = 15_000
 
 /** Emits time-based events of a project's streaks, a batch of users at a time, and is due again at the next deadline. */

@@ -1,7 +1,7 @@
 import { drainAlone } from '#workers/drain.ts'
 import { job, loadTasks } from '#workers/task.ts'
 
-/** Runs a tenant's due outbox. */
+/** Runs the due rows of a tenant's outbox. */
 export const tenantDrain = job(
   'tenant__drain',
   async (services, { project_id = '' }) => {

@@ -1,6 +1,6 @@
 import { job } from '#workers/task.ts'
 
-/** Makes a project's database. */
+/** Creates a project's database. */
 export const tenantProvision = job(
   'tenant__provision',
   (services, { project_id }) => services.fleet.provision(project_id ?? ''),

@@ -4,13 +4,13 @@ import { outboxTask } from '#workers/task.ts'
 
 type Begun = { readonly delivery?: Sendable | null } | null
 
-/** One attempt of a delivery: SQL says what to send, with the lease, and decides what the outcome means. */
+/** Makes one attempt of a delivery. The request comes with the lease of the row; SQL evaluates the outcome and schedules the retry. */
 export const webhooksDeliver = outboxTask('webhooks__deliver', async ({ services, call }, row, finish) => {
   if (row.begun) {
     const delivery = row.begun as Sendable
     return finish('webhook_attempt_finish', recordArguments(delivery, await sendDelivery(services, delivery)))
   }
-  // a subscription that is not active, or a tenant that waits for its migration
+  // the subscription is not active, or the tenant is not migrated yet
   const begun = dataOf<Begun>(await call('webhook_delivery_begin', { delivery_id: row.key }))
   if (!begun?.delivery) return null
   const outcome = await sendDelivery(services, begun.delivery)

@@ -4,7 +4,7 @@ import { outboxTask } from '#workers/task.ts'
 
 type Begun = { readonly delivery: Sendable | null; readonly due_at: string } | null
 
-/** Tries a degraded subscription with its oldest delivery, now and then, until it is degraded no more. */
+/** Half-open probe of the circuit breaker: sends the oldest delivery of a degraded subscription, every 15 minutes until the status changes. */
 export const webhooksProbe = outboxTask('webhooks__probe', async ({ services, call }, row) => {
   const begun = dataOf<Begun>(await call('webhook_probe_begin', { webhook_id: row.key }))
   if (!begun) return null

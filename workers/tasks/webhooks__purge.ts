@@ -1,7 +1,7 @@
 import { dataOf } from '#server/database/database.ts'
 import { outboxTask } from '#workers/task.ts'
 
-/** Removes what a deleted subscription left behind, step by step, so that no lock is held for long. */
+/** Deletes the deliveries of a deleted subscription, step by step, so that no lock is held for long. */
 export const webhooksPurge = outboxTask(
   'webhooks__purge',
   async ({ services, step }, row) => {

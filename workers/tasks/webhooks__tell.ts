@@ -1,7 +1,7 @@
 import { dataOf } from '#server/database/database.ts'
 import { outboxTask } from '#workers/task.ts'
 
-/** What was known when a subscription degraded; `target_url` without its query, which may hold a secret. */
+/** The payload: the state when the subscription became degraded; `target_url` without its query, which may contain a secret. */
 type Degraded = {
   readonly webhook_id: string
   readonly event_name: string
@@ -18,7 +18,7 @@ const reasonOf = ({ dlq_in_row, failed_in_row, failing_since }: Degraded): strin
   return 'It was marked as degraded.'
 }
 
-/** Notifies the project's owner that a subscription degraded: once, by mail, independently of deliveries. */
+/** Notifies the project's owner, once, by mail, that a subscription has become degraded; runs independently of deliveries. */
 export const webhooksTell = outboxTask('webhooks__tell', async ({ services, projectId }, row) => {
   const degraded = row.payload as unknown as Degraded
   const reply = await services.database.call(

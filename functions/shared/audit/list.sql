@@ -1,4 +1,4 @@
--- The list of changes: one database's part of it, which the server merges with the other database's.
+-- The list of the audit trail: one database's part, which the server merges with that of the other database.
 create or replace function internal.audit_json(e app.audit_events) returns json
 language sql stable as $$
   select json_build_object(
@@ -8,14 +8,14 @@ language sql stable as $$
     'changes', (audit_json.e).changes, 'ip', (audit_json.e).ip, 'user_agent', (audit_json.e).user_agent,
     'request_id', (audit_json.e).request_id, 'status', (audit_json.e).status)
 $$;
-comment on function internal.audit_json is 'A change as answers show it. Supplement A5.';
+comment on function internal.audit_json is 'An audit row as responses show it. Supplement A5.';
 
 create or replace function internal.audit_key(e app.audit_events) returns text
 language sql stable as $$
   select to_char((audit_key.e).occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || ' '
          || lpad((audit_key.e).position::text, 19, '0') || ' ' || (audit_key.e).id
 $$;
-comment on function internal.audit_key is 'The place of a change in its list, as text that sorts the same in control and in the project''s own database.';
+comment on function internal.audit_key is 'The sort key of an audit row in the list, as text that sorts the same in control and in the project''s own database.';
 
 create or replace function api.audit_rows(
   page_limit int, after text default null, since timestamptz default null, until timestamptz default null, actor_id text default null,
@@ -48,7 +48,7 @@ begin
      order by l.occurred_at desc, l.position desc, l.id desc
      limit audit_rows.page_limit
   loop
-    -- one row at a time: a page of large changes is never made whole
+    -- one row at a time, so that a page of large changes is never built completely
     line := internal.audit_json(e)::text;
     bytes := bytes + octet_length(line);
     is_cut := bytes > internal.page_bytes() and cardinality(keys) > 0;
@@ -61,12 +61,12 @@ begin
       from unnest(keys, lines) with ordinality as r (key, event, n)));
 end $$;
 comment on function api.audit_rows is
-  'One database''s part of a project''s trail, newest first, as texts: the server puts it together with the other''s. Of rows of more than 8 MB the first that
-   fit, and is_cut on the last of them. Supplement A5.';
+  'One database''s part of a project''s trail, newest first, as texts, which the server merges with that of the other database. Of more than 8 MB it returns
+   the first rows that fit, with is_cut on the last of them. Supplement A5.';
 
 create or replace function api.audit_row(event_id uuid) returns api.reply
 language sql stable as $$
   select internal.reply(200, (
     select internal.audit_json(e) from app.audit_events e where e.id = audit_row.event_id and e.scope = internal.audit_scope()))
 $$;
-comment on function api.audit_row is 'One change, or null when it is not in this database''s part of the trail.';
+comment on function api.audit_row is 'One audit row, or null when it is not in this database''s part of the trail.';

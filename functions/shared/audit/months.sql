@@ -1,9 +1,9 @@
--- Months: partitions are made ahead of time, and dropped when no day of theirs is among the last 400.
+-- Monthly partitions: created ahead of time, and dropped when all their days are older than 400 days.
 create or replace function internal.audit_oldest_month() returns date
 language sql stable as $$
   select date_trunc('month', (internal.now() - interval '400 days') at time zone 'UTC')::date
 $$;
-comment on function internal.audit_oldest_month is 'The oldest month that still has a day of the last 400: older ones are dropped.';
+comment on function internal.audit_oldest_month is 'The oldest month with a day within the last 400; older months are dropped.';
 
 create or replace function internal.audit_oldest_time() returns timestamptz
 language sql stable as $$
@@ -22,11 +22,11 @@ begin
   if to_regclass('app.' || partition) is not null then
     return;
   end if;
-  -- given up before Postgres looks for deadlocks (after a second), so that no request is ever the one that is broken off
+  -- gives up before Postgres checks for deadlocks (after a second), so that no request is cancelled as the victim of a deadlock
   perform set_config('lock_timeout', '500ms', true);
   execute format('lock table app.%I in share update exclusive mode', make_audit_month.parent);
   execute format('lock table app.%I in access exclusive mode', rest);
-  -- another may have made it while this one waited
+  -- a concurrent transaction may have created it during the wait
   if to_regclass('app.' || partition) is not null then
     return;
   end if;
@@ -37,7 +37,7 @@ begin
   execute format('alter table app.%I attach partition app.%I for values from (%L) to (%L)', make_audit_month.parent, partition, first, next);
 end $$;
 comment on function internal.make_audit_month is
-  'Makes the partition of a month in one table, and moves into it what came before it was made. Locks the table against writers for a moment. Granted to nobody.';
+  'Creates the partition of a month in one table, and moves rows of that month that were written earlier into it. Locks the table against writers for a moment. Granted to nobody.';
 
 create or replace function internal.make_audit_partition(month date) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -45,7 +45,7 @@ begin
   perform internal.make_audit_month('audit_events', 'occurred_at', make_audit_partition.month);
   perform internal.make_audit_month('audit_seals', 'sealed_at', make_audit_partition.month);
 end $$;
-comment on function internal.make_audit_partition is 'Makes the partitions of a month: of the rows, and of their seals.';
+comment on function internal.make_audit_partition is 'Creates the partitions of a month: of the audit rows, and of their seals.';
 
 create or replace function internal.purge_audit() returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -65,10 +65,10 @@ begin
     execute format('drop table app.%I', partition);
   end loop;
   delete from app.audit_events_default e where e.occurred_at < internal.audit_oldest_time();
-  -- a seal is never older than its row, so that no row is left without one
+  -- a seal is never older than its row, so that no row is left without its seal
   delete from app.audit_seals_default s where s.sealed_at < internal.audit_oldest_time();
   delete from app.audit_digests d where d.occurred_at < internal.audit_oldest_time();
-  -- the newest of each trail stays, however old: the next seal leans on it
+  -- the newest seal of each chain is kept, however old: the next seal contains its hash
   delete from app.audit_heads h
    where h.month < oldest
      and exists (select from app.audit_heads later where later.scope = h.scope and later.month > h.month);
@@ -76,7 +76,7 @@ begin
    where m.month < oldest
      and exists (select from app.audit_chains later where later.scope = m.scope and later.month > m.month);
 end $$;
-comment on function internal.purge_audit is 'Drops the months that have no day of the last 400.';
+comment on function internal.purge_audit is 'Drops the months whose days are all older than 400 days.';
 
 create or replace function api.audit_maintain() returns api.reply
 language plpgsql volatile as $$
@@ -88,4 +88,4 @@ begin
   return internal.reply(200, 'true');
 end $$;
 comment on function api.audit_maintain is
-  'Daily, and when a project is made: partitions for this month and the next two; those older than 400 days are dropped.';
+  'Daily, and when a project is created: creates the partitions of this month and the next two; drops those that are older than 400 days.';

@@ -1,20 +1,20 @@
 -- The audit trail: a trigger on each table that administrators change writes the row, so no route can omit it. Writers do not wait for the hash chain: see seal.sql.
 create or replace function internal.audit_canonical(event app.audit_events) returns text
 language sql stable as $$
-  -- a list as JSON, so that no text can pass from one field into the next unseen
+  -- a JSON array, so that moving text from one field into the next changes the result
   select json_build_array(
     (audit_canonical.event).id, (audit_canonical.event).scope, (audit_canonical.event).position,
     to_char((audit_canonical.event).occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), (audit_canonical.event).actor,
     (audit_canonical.event).action, (audit_canonical.event).target_type, (audit_canonical.event).target_id, (audit_canonical.event).changes,
     (audit_canonical.event).ip, (audit_canonical.event).user_agent, (audit_canonical.event).request_id, (audit_canonical.event).status)::text
 $$;
-comment on function internal.audit_canonical is 'A row of the trail as the one text that is hashed.';
+comment on function internal.audit_canonical is 'The canonical text of an audit row, which is hashed.';
 
 create or replace function internal.audit_digest(event app.audit_events) returns bytea
 language sql stable as $$
   select sha256(convert_to(internal.audit_canonical(audit_digest.event), 'UTF8'))
 $$;
-comment on function internal.audit_digest is 'The SHA-256 of a row as it was written; its seal holds it.';
+comment on function internal.audit_digest is 'The SHA-256 of an audit row as it was written, which its seal contains.';
 
 create or replace function internal.audit_many(actions text[], target_type text, target_ids text[], changes json[], statuses int[], scopes uuid[])
 returns void
@@ -41,7 +41,7 @@ begin
   end if;
 end $$;
 comment on function internal.audit_many is
-  'Writes audit rows, in the order of the arrays, each with its digest, which waits to be sealed. Who acted comes from the call''s claims. Locks nothing. Granted to nobody.';
+  'Writes audit rows, in the order of the arrays, each with its digest, which the sealer picks up. The actor comes from the call''s claims. Locks nothing. Granted to nobody.';
 
 create or replace function internal.audit(action text, target_type text, target_id text, changes json default '{}',
                                           status int default 200, scope uuid default null)
@@ -51,7 +51,7 @@ language sql volatile security definer set search_path = '' as $$
                              array[coalesce(audit.scope, internal.audit_scope())])
 $$;
 comment on function internal.audit is
-  'Writes one audit row; status is 201 where something was made, 202 where work was begun, else 200. Locks nothing. Granted to nobody.';
+  'Writes one audit row; status is 201 for a creation, 202 for work that was started, else 200. Locks nothing. Granted to nobody.';
 
 create or replace function internal.audit_act(action text, target_type text, target_id text, changes json, status int) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -76,7 +76,7 @@ language sql stable as $$
          case when audit_change.old_row = '{}' then 201 else 200 end,
          internal.audit_scope(audit_change.area, audit_change.old_row || audit_change.new_row)
     from (
-      -- beside what is named: whatever calls itself a secret, so that a column that is added later is not forgotten
+      -- in addition to the declared columns: every column with the name of a secret, so that a column that is added later is redacted too
       select (select json_object_agg(c.key, case when c.key = any (audit_change.secret) or c.key ~ '(secret|password|token|private|sealed|_hash$)'
                                                  then '["[redacted]", "[redacted]"]'::json
                                                  else json_build_array(audit_change.old_row -> c.key, audit_change.new_row -> c.key) end order by c.key)
@@ -88,7 +88,7 @@ language sql stable as $$
    where d.changes is not null or audit_change.old_row = '{}' or audit_change.new_row = '{}'
 $$;
 comment on function internal.audit_change is
-  'What the trail has of a changed row: no row when nothing changed. old_row is {} of a new one, new_row of a deleted one. Values of columns in secret are not shown.';
+  'The action, target and changes of an audit row for a changed row; no row when nothing changed. old_row is {} for an insert, new_row is {} for a delete. Values of the columns in secret are redacted.';
 
 create or replace function internal.tg_audit() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -96,7 +96,7 @@ begin
   if internal.caller() <> 'developer' then
     return null;
   end if;
-  -- trigger arguments: the area, then columns whose values are never written out
+  -- trigger arguments: the area, then columns whose values are redacted
   perform internal.audit(a.action, tg_argv[0], a.target_id, a.changes, a.status, a.scope)
      from internal.audit_change(tg_argv[0], tg_argv[1:], case when tg_op <> 'INSERT' then to_jsonb(old) else '{}' end,
                                 case when tg_op <> 'DELETE' then to_jsonb(new) else '{}' end) a;
@@ -139,5 +139,5 @@ begin
   return null;
 end $$;
 comment on function internal.tg_statement__audit is
-  'As tg_audit, for tables of which one statement changes many rows: an after-statement trigger each for insert, update and delete, with transition tables
-   old_rows and new_rows. The table has a column id that never changes.';
+  'As tg_audit, for tables where one statement changes many rows: an after-statement trigger for each of insert, update and delete, with the transition tables
+   old_rows and new_rows. The table must have a column id that never changes.';

@@ -6,11 +6,11 @@ language sql stable as $$
     to_char((audit_seal_hash.seal).occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), encode((audit_seal_hash.seal).digest, 'hex'),
     to_char((audit_seal_hash.seal).sealed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))::text, 'UTF8'))
 $$;
-comment on function internal.audit_seal_hash is 'sha256(hash of the seal before || the seal): what the seal''s own hash must be.';
+comment on function internal.audit_seal_hash is 'The hash of a seal: sha256(hash of the previous seal || the seal).';
 
 create or replace function internal.audit_waiting() returns boolean
 language sql stable security definer set search_path = '' as $$
-  -- by the index, which skips dead rows; a scan of the table would read them until the next vacuum
+  -- uses the index, which skips dead rows; a table scan would read them until the next vacuum
   select exists (select from app.audit_digests d order by d.position limit 1)
 $$;
 comment on function internal.audit_waiting is 'Whether a row of the trail waits for its seal.';
@@ -22,13 +22,13 @@ begin
   on conflict on constraint audit_heads_pkey do update
      set last_hash = excluded.last_hash, last_position = excluded.last_position, last_at = excluded.last_at
    where h.last_position = audit_head_keep.former_position;
-  -- the lock of the sealer makes this impossible; were it lost, the second sealer is undone
+  -- the sealer's lock makes this impossible; if the lock were lost, the second sealer would be rolled back
   if not found then
     raise exception 'the trail % was sealed by another at the same time', (audit_head_keep.head).scope;
   end if;
 end $$;
 comment on function internal.audit_head_keep is
-  'Stores where a month of a chain ends now. Fails when it does not end where the caller began. Granted to nobody.';
+  'Stores the current end of a month of a chain. Raises an exception when the stored end is not where the caller began. Granted to nobody.';
 
 create or replace function internal.audit_seal(batch int) returns int
 language plpgsql volatile security definer set search_path = '' as $$
@@ -40,12 +40,12 @@ declare
   former_position bigint;
   sealed int := 0;
 begin
-  -- tried, never waited for: whoever holds it seals this work as well
+  -- does not wait for the lock: its holder seals these rows as well
   if not internal.try_advisory_lock('audit seal') then
     return null;
   end if;
   for waiting in
-    -- a row that is taken here is deleted when this commits: it cannot be sealed twice
+    -- a digest is deleted by the transaction that seals it, so it cannot be sealed twice
     with taken as (
       delete from app.audit_digests d
        where d.position in (select w.position from app.audit_digests w order by w.position limit audit_seal.batch)
@@ -63,7 +63,7 @@ begin
       end if;
       former_position := head.last_position;
     end if;
-    -- never backwards, so that a month of seals is one piece of the chain, and outlives the rows that it seals
+    -- the time never goes back, so that a month of seals is one contiguous piece of the chain and is kept longer than its rows
     seal.sealed_at := greatest(internal.now(), head.last_at, waiting.occurred_at);
     month := date_trunc('month', seal.sealed_at at time zone 'UTC')::date;
     if month is distinct from head.month then
@@ -93,8 +93,8 @@ begin
   return sealed;
 end $$;
 comment on function internal.audit_seal is
-  'Seals at most batch rows that have committed, each scope in a chain of its own, in the order of their positions; answers how many, or null when another
-   sealer is at work. A row that commits later than others which were written after it is sealed after them. One at a time in a database.';
+  'Seals at most batch committed rows, each scope in its own chain, in the order of their positions; returns their number, or null when another
+   sealer is at work. A row that commits after rows with later positions is sealed after them. One sealer works at a time in a database.';
 
 create or replace function api.audit_seal(batch int) returns api.reply
 language plpgsql volatile as $$
@@ -104,4 +104,4 @@ begin
   return internal.reply(200, json_build_object('sealed', coalesce(sealed, 0), 'is_busy', sealed is null, 'is_over', not internal.audit_waiting()));
 end $$;
 comment on function api.audit_seal is
-  'For the worker: one step of the sealer, {sealed, is_busy, is_over}. is_busy: another is at work; is_over: nothing waits any more.';
+  'For the worker: one step of the sealer, {sealed, is_busy, is_over}. is_busy: another sealer is at work; is_over: no row waits for its seal.';

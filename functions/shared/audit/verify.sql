@@ -4,14 +4,14 @@ create or replace function internal.audit_hash(previous text, event app.audit_ev
 language sql stable as $$
   select encode(sha256(convert_to(coalesce(audit_hash.previous, '') || internal.audit_canonical(audit_hash.event), 'UTF8')), 'hex')
 $$;
-comment on function internal.audit_hash is 'sha256(hash of the row before || the row), in hex: what the hash of a row of the former chain must be.';
+comment on function internal.audit_hash is 'The hash of a row of the former chain: sha256(hash of the previous row || the row), in hex.';
 
 create or replace function internal.audit_key_of(occurred_at timestamptz, place bigint, event_id uuid) returns text
 language sql stable as $$
   select to_char(audit_key_of.occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || ' '
          || lpad(audit_key_of.place::text, 19, '0') || ' ' || audit_key_of.event_id
 $$;
-comment on function internal.audit_key_of is 'The place in the list of a row of which only these are known.';
+comment on function internal.audit_key_of is 'The sort key in the list of a row of which only these values are known.';
 
 create or replace function internal.audit_verify_former(scope uuid, since timestamptz, until timestamptz, after_position bigint, page_limit int,
                                                         out seen bigint, out counted bigint, out last_position bigint, out broken json)
@@ -34,14 +34,14 @@ begin
            case when n.position_before = n.at - 1 then n.hash_before
                 else (select p.hash from app.audit_events p where p.scope = audit_verify_former.scope and p.position = n.at - 1) end as hash_before
       from neighbours n
-      -- the first of a month leans on what the month before ended with, and that is kept when the month is not
+      -- the first seal of a month contains the last hash of the previous month, which is kept after that month is dropped
       left join app.audit_chains m on m.scope = audit_verify_former.scope and m.opening_position = n.at - 1
   ), judged as (
     select x.event, x.at,
            coalesce(x.hash_before, x.opening_hash) is not null
            and (x.hash_before is null or x.opening_hash is null or x.hash_before = x.opening_hash)
            and (x.event).hash = internal.audit_hash(coalesce(x.opening_hash, x.hash_before), x.event)
-           -- nothing follows the recorded end
+           -- no seal may follow the recorded end
            and x.at <= (select max(m.last_position) from app.audit_chains m where m.scope = audit_verify_former.scope) as is_whole
       from expected x
   )
@@ -50,7 +50,7 @@ begin
     into seen, counted, last_position, broken
     from judged j;
 end $$;
-comment on function internal.audit_verify_former is 'Rows of the former chain: each follows from the one before.';
+comment on function internal.audit_verify_former is 'Verifies rows of the former chain: the hash of each follows from the previous one.';
 
 create or replace function internal.audit_verify_seals(scope uuid, since timestamptz, until timestamptz, after_position bigint, page_limit int,
                                                        out seen bigint, out counted bigint, out last_position bigint, out broken json)
@@ -73,7 +73,7 @@ begin
            case when n.position_before = n.at - 1 then n.hash_before
                 else (select p.hash from app.audit_seals p where p.scope = audit_verify_seals.scope and p.position = n.at - 1) end as hash_before,
            (select e from app.audit_events e where e.id = (n.seal).event_id and e.occurred_at = (n.seal).occurred_at) as event,
-           -- a row that committed after its month had ended goes with its month, and its seal with the next
+           -- a row that committed after the end of its month is dropped with its month, and its seal with the next month
            (n.seal).occurred_at < internal.audit_oldest_time() as is_dropped
       from neighbours n
       left join app.audit_heads opened on opened.scope = audit_verify_seals.scope and opened.opening_position = n.at - 1
@@ -94,7 +94,7 @@ begin
     into seen, counted, last_position, broken
     from judged j;
 end $$;
-comment on function internal.audit_verify_seals is 'Seals: each follows from the one before, within the recorded months, and its row is as it was written.';
+comment on function internal.audit_verify_seals is 'Verifies seals: the hash of each follows from the previous one, within the recorded months, and its row is as it was written.';
 
 create or replace function internal.audit_verify_rows(scope uuid, since timestamptz, until timestamptz, after_position bigint, page_limit int,
                                                       out seen bigint, out counted bigint, out last_position bigint, out broken json)
@@ -120,7 +120,7 @@ begin
     into seen, counted, last_position, broken
     from chosen c;
 end $$;
-comment on function internal.audit_verify_rows is 'Rows: each has its seal, or a digest that waits. Whether these are right is asked of them.';
+comment on function internal.audit_verify_rows is 'Verifies that each row has a seal or a waiting digest. Their contents are verified by the other passes.';
 
 create or replace function internal.audit_verify_digests(scope uuid, since timestamptz, until timestamptz, after_position bigint, page_limit int,
                                                          out seen bigint, out counted bigint, out last_position bigint, out broken json)
@@ -144,7 +144,7 @@ begin
     into seen, counted, last_position, broken
     from chosen c;
 end $$;
-comment on function internal.audit_verify_digests is 'Digests that wait to be sealed: each has its row, as it was written.';
+comment on function internal.audit_verify_digests is 'Verifies digests that wait to be sealed: each has its row, as it was written.';
 
 create or replace function internal.audit_is_cut(scope uuid, since timestamptz, until timestamptz) returns boolean
 language sql stable as $$
@@ -167,7 +167,7 @@ language sql stable as $$
                         where s.scope = audit_is_cut.scope and s.position = h.last_position and s.sealed_at = h.last_at
                           and s.hash = h.last_hash))
 $$;
-comment on function internal.audit_is_cut is 'Whether a month ends elsewhere than was recorded: what is cut off the end leaves nothing behind that could be broken.';
+comment on function internal.audit_is_cut is 'Whether a month ends elsewhere than recorded. This detects the removal of rows from the end, which breaks no hash.';
 
 create or replace function internal.audit_sealed(scope uuid, before text default null) returns json
 language sql stable as $$
@@ -189,19 +189,19 @@ language sql stable as $$
     from waiting w, bound b
 $$;
 comment on function internal.audit_sealed is
-  'How many rows wait for their seal, the key of the oldest of them, and through which row all are sealed: the newest before it, and before the key "before".';
+  'How many rows wait for their seal, the key of the oldest of them, and the row through which all are sealed: the newest row before that one and before the key "before".';
 
 create or replace function api.audit_sealed(before text) returns api.reply
 language sql stable as $$
   select internal.reply(200, internal.audit_sealed(internal.audit_scope(), audit_sealed.before))
 $$;
-comment on function api.audit_sealed is 'Through which row, older than a key, one database''s part of a trail is sealed: {unsealed, first_unsealed, through {id, key}}.';
+comment on function api.audit_sealed is 'The row, older than a key, through which one database''s part of a trail is sealed: {unsealed, first_unsealed, through {id, key}}.';
 
 create or replace function internal.audit_verify_limit(walk text, scope uuid, since timestamptz, until timestamptz, after_position bigint, page_limit int)
 returns int
 language plpgsql stable as $$
 declare
-  -- as stored: pglz makes a hundredth of it at best
+  -- the stored size: pglz compresses to a hundredth at best
   most constant bigint := 1048576;
   sizes bigint[];
   bytes bigint := 0;
@@ -245,7 +245,7 @@ begin
   return audit_verify_limit.page_limit;
 end $$;
 comment on function internal.audit_verify_limit is
-  'How many rows of a walk one step may verify: page_limit, or fewer, and at least one, where their changes have more than 1 MB as stored. Reads sizes only.';
+  'How many rows of a pass one step may verify: page_limit, or fewer, but at least one, if their stored changes exceed 1 MB. Reads only sizes.';
 
 create or replace function api.audit_verify(since timestamptz default null, until timestamptz default null, after_position bigint default 0,
                                             page_limit int default 2000)
@@ -254,7 +254,7 @@ language plpgsql stable as $$
 declare
   own_scope constant uuid := internal.audit_scope();
   walks constant text[] := array['former', 'seals', 'rows', 'digests'];
-  -- after_position names a walk and how far it went, in one number that fits a double
+  -- after_position encodes the pass and its progress in one number that fits a double
   walk_size constant bigint := 1000000000000000;
   walk int := audit_verify.after_position / walk_size;
   after bigint := audit_verify.after_position % walk_size;
@@ -265,7 +265,7 @@ declare
   is_over boolean;
 begin
   loop
-    -- from the very first: what was put in may have any position
+    -- from the very first position: an inserted row may have any position
     from_position := case when after = 0 then -9223372036854775808 else after end;
     most := internal.audit_verify_limit(walks[walk + 1], own_scope, audit_verify.since, audit_verify.until, from_position, audit_verify.page_limit);
     execute format('select * from internal.%I($1, $2, $3, $4, $5)', 'audit_verify_' || walks[walk + 1])
@@ -285,5 +285,5 @@ begin
     'sealed', case when is_over or step.broken is not null then internal.audit_sealed(own_scope) end));
 end $$;
 comment on function api.audit_verify is
-  'Verifies one database''s part of a trail, some rows at a time, from last_position of the step before: what was changed, removed, put in or cut off shows,
-   sealed or not. The last step has internal.audit_sealed as sealed. Supplement A5.';
+  'Verifies one database''s part of a trail, a batch of rows at a time, from last_position of the previous step: detects rows that were changed, removed,
+   inserted or cut off, sealed or not. The last step has internal.audit_sealed as sealed. Supplement A5.';

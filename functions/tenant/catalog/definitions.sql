@@ -7,10 +7,10 @@ comment on constraint catalog_item_prices_currency_code_fkey on app.catalog_item
 
 create or replace function internal.catalog_lock() returns void
 language sql volatile as $$
-  -- one writer of the catalog at a time: two changes that are fine alone could make a circle, or pass the limit, together
+  -- one writer of the catalog at a time: two changes that are each valid could together form a cycle or pass the limit
   select internal.advisory_lock('catalog')
 $$;
-comment on function internal.catalog_lock is 'Lets one administrator write the catalog at a time.';
+comment on function internal.catalog_lock is 'Locks the catalog until the transaction ends, so that one administrator writes it at a time.';
 
 create or replace function internal.catalog_currencies_hold(prices jsonb) returns void
 language sql volatile as $$
@@ -20,7 +20,7 @@ language sql volatile as $$
      for key share
 $$;
 comment on function internal.catalog_currencies_hold is
-  'Locks the currencies that prices name against deletion, in the order of their codes.';
+  'Locks the currencies of prices against deletion, in the order of their codes.';
 
 create or replace function internal.catalog_item_before_write(sent jsonb) returns void
 language plpgsql volatile as $$
@@ -28,7 +28,7 @@ begin
   perform internal.catalog_lock();
   perform internal.catalog_currencies_hold(coalesce(catalog_item_before_write.sent -> 'prices', '[]'));
 end $$;
-comment on function internal.catalog_item_before_write is 'Locks the catalog, and the currencies that the prices of a new item name.';
+comment on function internal.catalog_item_before_write is 'Locks the catalog and the currencies of a new item''s prices.';
 
 create or replace function internal.catalog_item_check(requested app.catalog_items, was app.catalog_items, sent jsonb) returns app.catalog_items
 language plpgsql stable as $$
@@ -40,7 +40,7 @@ begin
   end if;
   return item;
 end $$;
-comment on function internal.catalog_item_check is 'A new durable is owned once, unless max_owned is sent.';
+comment on function internal.catalog_item_check is 'Sets max_owned of a new durable to 1, unless the request has max_owned.';
 
 create or replace function internal.catalog_item_after_write(stored app.catalog_items, was app.catalog_items, sent jsonb) returns void
 language plpgsql volatile as $$
@@ -50,7 +50,7 @@ begin
     perform internal.catalog_contents_set(catalog_item_after_write.stored, coalesce(catalog_item_after_write.sent -> 'bundle_contents', '[]'));
   end if;
 end $$;
-comment on function internal.catalog_item_after_write is 'The prices and the contents of a new item. Refuses 400 VALIDATION_ERROR, BUNDLE_CYCLE.';
+comment on function internal.catalog_item_after_write is 'Stores the prices and the contents of a new item. Refuses 400 VALIDATION_ERROR, BUNDLE_CYCLE.';
 
 create or replace function internal.catalog_prices_set(item app.catalog_items, prices jsonb) returns void
 language plpgsql volatile as $$
@@ -77,7 +77,7 @@ begin
     from jsonb_array_elements(catalog_prices_set.prices) w
   on conflict on constraint catalog_item_prices_pkey do update set price = excluded.price where p.price <> excluded.price;
 end $$;
-comment on function internal.catalog_prices_set is 'An item''s prices become this list. Refuses 400 VALIDATION_ERROR for an unknown currency, or one named twice.';
+comment on function internal.catalog_prices_set is 'Replaces an item''s prices. Refuses 400 VALIDATION_ERROR for an unknown or duplicate currency.';
 
 create or replace function internal.catalog_contents_set(item app.catalog_items, contents jsonb) returns void
 language plpgsql volatile as $$
@@ -112,7 +112,7 @@ begin
   on conflict on constraint bundle_contents_pkey do update set quantity = excluded.quantity, position = excluded.position
    where (b.quantity, b.position) <> (excluded.quantity, excluded.position);
 
-  -- bundles above this one and below it, this one counted once; a circle never ends by itself
+  -- the depth of the bundles above and below this one, which is counted once; the limit also ends the recursion of a cycle
   with recursive above as (
     select (catalog_contents_set.item).id as id, 1 as depth
     union
@@ -133,7 +133,7 @@ begin
   end if;
 end $$;
 comment on function internal.catalog_contents_set is
-  'What is in a bundle becomes this list, in its order. Refuses 400 VALIDATION_ERROR, BUNDLE_CYCLE. The catalog must be locked.';
+  'Replaces the contents of a bundle, in the order of the list. Refuses 400 VALIDATION_ERROR, BUNDLE_CYCLE. The caller must hold the catalog''s lock.';
 
 create or replace function internal.catalog_item_touch(item app.catalog_items) returns app.catalog_items
 language plpgsql volatile as $$
@@ -143,7 +143,7 @@ begin
   update app.catalog_items i set updated_at = internal.now() where i.id = (catalog_item_touch.item).id returning i.* into touched;
   return touched;
 end $$;
-comment on function internal.catalog_item_touch is 'Notes that something about an item changed.';
+comment on function internal.catalog_item_touch is 'Sets updated_at of an item whose prices or contents have changed.';
 
 create or replace function api.catalog_prices_put(id_or_key text, prices jsonb) returns api.reply
 language plpgsql volatile as $$
@@ -167,7 +167,7 @@ begin
   perform internal.catalog_contents_set(item, catalog_contents_put.bundle_contents);
   return internal.reply(200, internal.catalog_item_json(internal.catalog_item_touch(item)));
 end $$;
-comment on function api.catalog_contents_put is 'Replaces what is in a bundle. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, BUNDLE_CYCLE.';
+comment on function api.catalog_contents_put is 'Replaces the contents of a bundle. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, BUNDLE_CYCLE.';
 
 create or replace function internal.catalog_import_part(part text, item jsonb) returns text
 language plpgsql volatile as $$
@@ -196,7 +196,7 @@ begin
   after := internal.catalog_item_json(found_item)::jsonb - 'updated_at';
   return case when before is null then 'created' when before <> after then 'updated' else 'unchanged' end;
 end $$;
-comment on function internal.catalog_import_part is 'One item of an import, or its contents: created, updated or unchanged. The catalog must be locked.';
+comment on function internal.catalog_import_part is 'Imports one item, or its contents: created, updated or unchanged. The caller must hold the catalog''s lock.';
 
 create or replace function api.catalog_import(items jsonb, problems jsonb default '{}', dry_run boolean default true) returns api.reply
 language plpgsql volatile as $$
@@ -207,13 +207,13 @@ declare
   violated text;
   violated_table text;
   outcomes jsonb := '{}';
-  -- what the HTTP layer found wrong, by index
+  -- the errors that the HTTP layer has found, by index
   errors jsonb := catalog_import.problems;
 begin
   perform internal.catalog_lock();
   perform internal.catalog_currencies_hold(jsonb_path_query_array(catalog_import.items, '$[*].item.prices[*]'));
   begin
-    -- items first, then what is in bundles, which may be items of the same file
+    -- items first, then the contents of bundles, which may be items of the same file
     for step in
       select i.value ->> 'index' as index, i.value -> 'item' as item, p.part
         from jsonb_array_elements(catalog_import.items) with ordinality as i (value, n), (values (1, 'item'), (2, 'contents')) as p (round, part)
@@ -231,7 +231,7 @@ begin
         errors := errors || jsonb_build_object(step.index, jsonb_build_object('index', step.index::int, 'key', step.item ->> 'key', 'message', refusal));
       end;
     end loop;
-    -- every item's error is reported, and then nothing is written
+    -- the errors of all items are reported, and nothing is written
     if catalog_import.dry_run or errors <> '{}' then
       raise exception 'undone' using errcode = 'TR003';
     end if;
@@ -245,7 +245,7 @@ begin
     'errors', coalesce((select json_agg(e.value order by e.key::int) from jsonb_each(errors) e), '[]')));
 end $$;
 comment on function api.catalog_import is
-  'Makes or changes items by key, all or none: {created, updated, unchanged, errors}. With dry_run, or with an error, nothing is written. Supplement E2.';
+  'Creates or updates items by key, all or none: {created, updated, unchanged, errors}. With dry_run, or with an error, nothing is written. Supplement E2.';
 
 create or replace trigger tg_catalog_items__audit
   after insert or update or delete on app.catalog_items

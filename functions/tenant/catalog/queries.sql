@@ -19,7 +19,7 @@ language sql stable as $$
        where b.bundle_id = (catalog_item_json.i).id), '[]'),
     'created_at', internal.iso((catalog_item_json.i).created_at), 'updated_at', internal.iso((catalog_item_json.i).updated_at))
 $$;
-comment on function internal.catalog_item_json is 'An item with its prices and, of a bundle, what is in it.';
+comment on function internal.catalog_item_json is 'An item with its prices and, for a bundle, its contents.';
 
 create or replace function internal.catalog_find(id_or_key text) returns app.catalog_items
 language sql stable as $$
@@ -27,7 +27,7 @@ language sql stable as $$
    where case when internal.as_uuid(catalog_find.id_or_key) is not null then i.id = internal.as_uuid(catalog_find.id_or_key)
               else i.key = catalog_find.id_or_key end
 $$;
-comment on function internal.catalog_find is 'The item under an id or a key, or nothing.';
+comment on function internal.catalog_find is 'The item with this id or key, or no row.';
 
 create or replace function internal.catalog_page(category text, tag text, item_type text, search text, include_inactive boolean, page_offset int,
                                                  page_limit int)
@@ -82,5 +82,5 @@ language sql stable as $$
   select internal.catalog_page(catalog_item_list.category, catalog_item_list.tag, catalog_item_list.item_type, catalog_item_list.search,
                                catalog_item_list.include_inactive, catalog_item_list.page_offset, catalog_item_list.page_limit)
 $$;
-comment on function api.catalog_item_list is 'Items, newest first; search finds a part of key or name, whatever the case.';
+comment on function api.catalog_item_list is 'Items, newest first; search matches a part of key or name, case-insensitively.';
 

@@ -1,27 +1,42 @@
 -- Triggers on the generated tables: rules for the rows of every collection, whichever role writes them.
 
+create or replace function internal.collection_references(collection text) returns table (col text, on_delete text, target text)
+language sql stable as $$
+  select k.name, k.on_delete, target.name
+    from app.collection_columns k
+    join app.collections c on c.id = k.collection_id and c.name = collection_references.collection
+    join app.collections target on target.id = k.references_collection_id
+   order by k.position
+$$;
+comment on function internal.collection_references is
+  'The columns of a collection that refer to a collection, which is target, in the order of the columns. Granted to nobody.';
+
+create or replace function internal.collection_row_is_live(collection text, row_id uuid) returns boolean
+language plpgsql volatile as $$
+declare
+  is_live boolean;
+begin
+  -- the lock waits for a transaction that deletes the row, and sees its outcome
+  execute format('select exists (select from (select t.deleted_at from collections.%I t where t.id = $1 for key share) as kept
+                                  where kept.deleted_at is null)', collection_row_is_live.collection)
+    into is_live using collection_row_is_live.row_id;
+  return is_live;
+end $$;
+comment on function internal.collection_row_is_live is
+  'Whether a row exists and is not deleted. Locks it against deletion until the transaction ends. Granted to nobody.';
+
 create or replace function internal.tg_collection_rows__stamp() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   held record;
-  is_kept boolean;
 begin
   -- later than it was, also within one instant: two versions of a row never look the same, in the milliseconds that callers see and compare
   new.updated_at := greatest(internal.now(), old.updated_at + interval '1 millisecond');
   if old.deleted_at is not null and new.deleted_at is null then
-    -- rows deleted while this row was deleted did not check it; the lock waits for a transaction that deletes one now
-    for held in
-      select k.name as col, k.on_delete, target.name as target
-        from app.collection_columns k
-        join app.collections c on c.id = k.collection_id and c.name = tg_table_name
-        join app.collections target on target.id = k.references_collection_id
-       order by k.position
-    loop
+    -- rows that were deleted while this row was deleted did not check its references
+    for held in select r.col, r.on_delete, r.target from internal.collection_references(tg_table_name) r loop
       continue when to_jsonb(new) ->> held.col is null or to_jsonb(new) ->> held.col = new.id::text;
-      execute format('select exists (select from (select t.deleted_at from collections.%I t where t.id = $1 for key share) as kept
-                                      where kept.deleted_at is null)', held.target)
-        into is_kept using (to_jsonb(new) ->> held.col)::uuid;
-      continue when is_kept;
+      continue when internal.collection_row_is_live(held.target, (to_jsonb(new) ->> held.col)::uuid);
       if held.on_delete <> 'set_null' then
         perform internal.fail(409, 'CONFLICT', 'The row of ' || held.target || ' that it refers to is deleted: restore that first.',
                               json_build_object('column', held.col, 'collection', held.target));
@@ -152,13 +167,7 @@ declare
   r record;
   is_broken boolean;
 begin
-  for r in
-    select k.name as col, target.name as target
-      from app.collection_columns k
-      join app.collections c on c.id = k.collection_id and c.name = tg_table_name
-      join app.collections target on target.id = k.references_collection_id
-     order by k.position
-  loop
+  for r in select f.col, f.target from internal.collection_references(tg_table_name) f loop
     -- the lock waits for a transaction that deletes the row, and sees its outcome
     execute format('select exists (select from inserted i where i.%1$I is not null
                       and not exists (select from (select t.deleted_at from collections.%2$I t where t.id = i.%1$I for key share) as kept
@@ -179,20 +188,10 @@ declare
   r record;
   before constant jsonb := to_jsonb(old);
   after constant jsonb := to_jsonb(new);
-  is_kept boolean;
 begin
-  for r in
-    select k.name as col, target.name as target
-      from app.collection_columns k
-      join app.collections c on c.id = k.collection_id and c.name = tg_table_name
-      join app.collections target on target.id = k.references_collection_id
-     order by k.position
-  loop
+  for r in select f.col, f.target from internal.collection_references(tg_table_name) f loop
     continue when after ->> r.col is null or after ->> r.col = before ->> r.col;
-    execute format('select exists (select from (select t.deleted_at from collections.%I t where t.id = $1 for key share) as kept
-                                    where kept.deleted_at is null)', r.target)
-      into is_kept using (after ->> r.col)::uuid;
-    if not is_kept then
+    if not internal.collection_row_is_live(r.target, (after ->> r.col)::uuid) then
       perform internal.collection_reference_refusal(r.col, r.target);
     end if;
   end loop;

@@ -31,7 +31,7 @@ begin
   end loop;
   return sent;
 end $$;
-comment on function internal.config_conditions is 'Conditions as they are stored. Refuses 400 INVALID_INPUT. Holds the segments that they name.';
+comment on function internal.config_conditions is 'Validates conditions and returns them as they are stored. Refuses 400 INVALID_INPUT. Locks the referenced segments against deletion.';
 
 create or replace function internal.config_key_json(k app.config_keys) returns json
 language sql stable as $$
@@ -41,7 +41,7 @@ language sql stable as $$
     'conditions', (config_key_json.k).conditions, 'version', (config_key_json.k).version,
     'created_at', internal.iso((config_key_json.k).created_at), 'updated_at', internal.iso((config_key_json.k).updated_at))
 $$;
-comment on function internal.config_key_json is 'A key as every answer shows it. default_value follows value.';
+comment on function internal.config_key_json is 'A key as every response shows it. default_value equals value.';
 
 create or replace function internal.config_storable(value json) returns jsonb
 language plpgsql volatile as $$
@@ -53,7 +53,7 @@ begin
   end if;
   return config_storable.value::jsonb;
 end $$;
-comment on function internal.config_storable is 'A value as it is stored. Refuses 400 INVALID_INPUT.';
+comment on function internal.config_storable is 'Validates a value and returns it as it is stored. Refuses 400 INVALID_INPUT.';
 
 create or replace function internal.config_size_check() returns void
 language plpgsql volatile as $$
@@ -63,7 +63,7 @@ begin
   end if;
 end $$;
 comment on function internal.config_size_check is
-  'Refuses 400 INVALID_INPUT when values and conditions of all keys have more than 4 MB: apps read the configuration whole, in one answer.';
+  'Refuses 400 INVALID_INPUT when values and conditions of all keys have more than 4 MB: apps read the whole configuration in one response.';
 
 create or replace function api.config_key_put(key text, value json, value_type text default 'string', description text default null,
                                               conditions json default '[]')
@@ -83,7 +83,7 @@ begin
   return internal.reply(201, internal.config_key_json(stored));
 end $$;
 comment on function api.config_key_put is
-  'Writes a key whole: 201, new or not; version counts changes of value. Refuses 400 INVALID_INPUT. Contract, remote config.';
+  'Creates or replaces a key: 201 in both cases; version counts changes of value. Refuses 400 INVALID_INPUT. Contract, remote config.';
 
 create or replace function api.config_key_list() returns api.reply
 language sql stable as $$
@@ -96,7 +96,7 @@ language plpgsql volatile as $$
 declare
   stored app.config_keys;
 begin
-  -- a value of null is a value, so presence is asked for
+  -- null is a value, so the check is for presence
   update app.config_keys k
      set value = case when config_key_update.patch -> 'value' is null then k.value
                       else internal.config_storable(config_key_update.patch -> 'value') end,
@@ -121,7 +121,7 @@ begin
   return internal.reply(200, internal.config_key_json(stored));
 end $$;
 comment on function api.config_key_update is
-  'Changes value, description, conditions, those that are there. Refuses 404 NOT_FOUND, 400 INVALID_INPUT. Locks the key.';
+  'Changes those of value, description and conditions that are present. Refuses 404 NOT_FOUND, 400 INVALID_INPUT. Locks the key.';
 
 create or replace function internal.tg_config_keys__hash() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -133,7 +133,7 @@ begin
   return null;
 end $$;
 comment on function internal.tg_config_keys__hash is
-  'A new hash for every statement that touches a key, also when it restores what was there before. Changes so come one after the other.';
+  'Sets a new hash after every statement that writes a key, also when the statement restores a former state. This serialises changes.';
 
 create or replace trigger tg_config_keys__hash_of_insert
   after insert on app.config_keys referencing new table as changed
@@ -157,4 +157,4 @@ language sql stable security definer set search_path = '' as $$
                                where internal.as_uuid(c.value ->> 'segment_id') = segment_used__config.segment_id)
                 order by k.key)
 $$;
-comment on function internal.segment_used__config is 'The keys whose conditions name a segment.';
+comment on function internal.segment_used__config is 'The keys whose conditions refer to a segment.';

@@ -17,7 +17,7 @@ begin
     when config_coerced.value_type = 'json' and kind = 'string' then
       begin
         return bare::json;
-      -- what nests more deeply than the stack is none either
+      -- JSON that is nested more deeply than the stack allows counts as invalid too
       exception when invalid_text_representation or statement_too_complex then
         return config_coerced.value::json;
       end;
@@ -25,7 +25,7 @@ begin
       return config_coerced.value::json;
   end case;
 end $$;
-comment on function internal.config_coerced is 'A value in its declared type; as it is, where it cannot be that.';
+comment on function internal.config_coerced is 'A value converted to its declared type; unchanged where it cannot be converted.';
 
 create or replace function internal.config_value(k app.config_keys, app_user_id uuid, segment_ids uuid[]) returns jsonb
 language sql stable as $$
@@ -39,11 +39,11 @@ language sql stable as $$
       limit 1),
     (config_value.k).value)
 $$;
-comment on function internal.config_value is 'The value of a key''s first condition that this user meets, else the default.';
+comment on function internal.config_value is 'The value of the first condition of a key that matches this user, else the default.';
 
 create or replace function internal.etag_matches(if_none_match text, etag text) returns boolean
 language sql immutable as $$
-  -- a tag of ours may have commas in it, so the list is not taken apart
+  -- our tags may contain commas, so the list cannot be split at commas
   select coalesce(btrim(etag_matches.if_none_match) in ('*', etag_matches.etag)
                   or strpos(etag_matches.if_none_match, '"' || etag_matches.etag || '"') > 0, false)
 $$;
@@ -63,7 +63,7 @@ declare
   segments uuid[];
   headers json;
 begin
-  -- nobody may ask for segments before they sign in
+  -- segments are evaluated only for a signed-in user
   if me is not null then
     segments := internal.segment_ids_of(me);
     tag := concat_ws(':', tag, me, array_to_string(segments, ','));
@@ -80,4 +80,4 @@ begin
       from app.config_keys k), headers);
 end $$;
 comment on function api.config_values is
-  'Every key with its value for the caller; 304 when the caller has just that. For whom a condition cannot hold, everybody without a user, the default.';
+  'Every key with its value for the caller; 304 when the caller''s ETag is current. Callers without a user get the defaults.';

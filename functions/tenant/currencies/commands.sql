@@ -1,5 +1,5 @@
--- What callers may do to balances. app_user and app_admin have no insert or update on any of these tables: they come through functions that ask who
--- is calling, and whose balance it is.
+-- Commands of callers on balances. app_user and app_admin cannot insert into or update these tables: they call functions that check the caller and the
+-- owner of the balance.
 create or replace function internal.ledger_lock_user(app_user_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -7,7 +7,7 @@ begin
     perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
   end if;
 end $$;
-comment on function internal.ledger_lock_user is 'Locks the user whose value is about to move. Refuses 404 NOT_FOUND. Granted to nobody.';
+comment on function internal.ledger_lock_user is 'Locks the user whose balances or items are about to change. Refuses 404 NOT_FOUND. Granted to nobody.';
 
 create or replace function internal.currency_transact(code text, amount bigint, reason text, metadata jsonb, expires_at timestamptz,
                                                       idempotency_key text, body_hash text)
@@ -29,7 +29,7 @@ begin
   end if;
   perform internal.currency_amount(abs(currency_transact.amount));
   perform internal.ledger_lock_user(me);
-  -- before all that time and administrators change: a repeated request is answered as the first was
+  -- checked before everything that depends on the time or on administrators: a repeated request gets the response to the first
   answer := internal.ledger_stored_reply(me, route, currency_transact.idempotency_key, currency_transact.body_hash);
   if answer is not null then
     return answer;
@@ -69,7 +69,7 @@ begin
   return at;
 end $$;
 comment on function internal.currency_expires is
-  'When a credit of the request expires. Refuses 400 VALIDATION_ERROR for what is no time; internal.ledger_expiry_check refuses one that has passed.';
+  'The expiry of a credit in the request. Refuses 400 VALIDATION_ERROR for an invalid time; internal.ledger_expiry_check refuses a time in the past.';
 
 create or replace function internal.ledger_expiry_check(expires_at timestamptz) returns void
 language plpgsql stable as $$
@@ -79,7 +79,7 @@ begin
   end if;
 end $$;
 comment on function internal.ledger_expiry_check is
-  'Refuses 400 VALIDATION_ERROR for an expiry that has passed; after internal.ledger_stored_reply, because a request may be repeated after it. Granted to nobody.';
+  'Refuses 400 VALIDATION_ERROR for an expiry in the past. Called after internal.ledger_stored_reply, because a request may be repeated after the expiry. Granted to nobody.';
 
 create or replace function api.currency_spend(code text, amount bigint, reason text, metadata jsonb default '{}', idempotency_key text default null,
                                               body_hash text default null)
@@ -134,7 +134,7 @@ begin
     'adjustments', json_build_array(null, currency_adjust.adjustments), 'reason', json_build_array(null, currency_adjust.reason)), 201);
   return internal.ledger_store_reply(currency_adjust.app_user_id, route, currency_adjust.idempotency_key, currency_adjust.body_hash, internal.reply(201, moved));
 end $$;
-comment on function internal.currency_adjust is 'An administrator''s adjustments, all or none, audited as currencies.adjust. Locks the user.';
+comment on function internal.currency_adjust is 'Makes an administrator''s adjustments, all or none, audited as currencies.adjust. Locks the user.';
 
 create or replace function api.currencies_adjust(app_user_id uuid, adjustments jsonb, reason text, metadata jsonb default '{}', expires_at text default null,
                                                  idempotency_key text default null, body_hash text default null)
@@ -185,7 +185,7 @@ begin
   written := internal.currency_apply(undone.app_user_id, c, -undone.amount, 'reversal', 'refund', undone.id::text,
                                      jsonb_build_object('reversed_reason', undone.reason), idempotency_key => currency_reverse.idempotency_key,
                                      first_of => undone.id);
-  -- what expires comes back with the life that it had left
+  -- a credit that expires is restored with the lifetime that it had left
   for lot in
     select (l.value ->> 'expires_at')::timestamptz + (internal.now() - undone.created_at) as expires_at, (l.value ->> 'amount')::bigint as amount
       from jsonb_array_elements(coalesce(undone.spent_lots, '[]')) l
@@ -200,7 +200,7 @@ begin
     json_build_object('transaction', internal.currency_transaction_json(written), 'balance', written.balance_after)));
 end $$;
 comment on function internal.currency_reverse is
-  'Undoes one row of the ledger by another, once; audited as currencies.reverse. Refuses 404 NOT_FOUND, 409 ALREADY_REVERSED, CONFLICT,
+  'Reverses a row of the ledger by another row, once; audited as currencies.reverse. Refuses 404 NOT_FOUND, 409 ALREADY_REVERSED, CONFLICT,
    INSUFFICIENT_FUNDS, BALANCE_LIMIT_EXCEEDED. Locks the user.';
 
 create or replace function api.currency_transaction_reverse(transaction_id uuid, idempotency_key text default null, body_hash text default null) returns api.reply

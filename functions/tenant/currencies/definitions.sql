@@ -1,4 +1,4 @@
--- Currencies, as administrators define them.
+-- Definitions of currencies, by administrators.
 comment on constraint currencies_code_unique on app.currencies is '409 CONFLICT code: A currency with this code exists.';
 comment on constraint currencies_code_form on app.currencies is '400 VALIDATION_ERROR code: must match ^[A-Z][A-Z0-9_]{1,15}$.';
 comment on constraint currencies_name_1_to_200 on app.currencies is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
@@ -62,7 +62,7 @@ begin
   new.regen_since := case when new.regen_amount is not null then coalesce(new.regen_since, internal.now()) end;
   return new;
 end $$;
-comment on function internal.tg_currencies__regen is 'Notes since when a currency regenerates.';
+comment on function internal.tg_currencies__regen is 'Sets the time since which a currency regenerates.';
 
 create or replace trigger tg_currencies__regen
   before insert or update of regen_amount on app.currencies

@@ -15,7 +15,7 @@ begin
   returning t.* into written;
   return written;
 end $$;
-comment on function internal.currency_write is 'One row of the ledger. Granted to nobody.';
+comment on function internal.currency_write is 'Writes one row of the ledger. Granted to nobody.';
 
 create or replace function internal.currency_balance_locked(app_user_id uuid, c app.currencies) returns app.currency_balances
 language plpgsql volatile security definer set search_path = '' as $$
@@ -26,7 +26,7 @@ declare
 begin
   state := internal.currency_current(currency_balance_locked.c, currency_balance_locked.app_user_id);
   if state.is_new then
-    -- one that is deleted meanwhile is not there any more
+    -- the currency has been deleted concurrently
     perform from app.currencies k where k.id = (currency_balance_locked.c).id for key share;
     if not found then
       perform internal.fail(404, 'NOT_FOUND', 'There is no such currency.');
@@ -91,7 +91,7 @@ begin
   return nullif(taken, '[]');
 end $$;
 comment on function internal.currency_debit_lots is
-  'Takes an amount from credits that expire, soonest first; what they do not hold comes from the rest. Answers what it took, or null. Granted to nobody.';
+  'Takes an amount from credits that expire (lots), soonest expiry first, and the remainder from the rest of the balance. Returns what it took from which lot, or null. Granted to nobody.';
 
 create or replace function internal.currency_apply(app_user_id uuid, c app.currencies, amount bigint, reason text, source_type text, source_id text,
                                                    metadata jsonb default '{}', expires_at timestamptz default null,
@@ -147,11 +147,11 @@ comment on function internal.currency_apply is
 
 create or replace function internal.currency_expiry(c app.currencies, source_type text, expires_at timestamptz) returns timestamptz
 language sql stable as $$
-  -- what was paid for never expires: the stores ask for it
+  -- purchased currency never expires: the app stores require it
   select case when currency_expiry.source_type <> 'purchase'
               then coalesce(currency_expiry.expires_at, internal.now() + make_interval(days => (currency_expiry.c).expiry_days)) end
 $$;
-comment on function internal.currency_expiry is 'When a new credit expires: as it says itself, else after the currency''s expiry_days, else never.';
+comment on function internal.currency_expiry is 'When a new credit expires: at its own expiry, else after the currency''s expiry_days, else never.';
 
 create or replace function internal.currency_transact_many(app_user_id uuid, adjustments jsonb, reason text, source_type text, source_id text,
                                                            metadata jsonb default '{}', expires_at timestamptz default null, idempotency_key text default null)
@@ -188,8 +188,8 @@ begin
   return json_build_object('transactions', array_to_json(transactions), 'balances', balances);
 end $$;
 comment on function internal.currency_transact_many is
-  'Changes several balances of a user, [{currency_code, amount}], all or none, in the order of their codes: {transactions, balances}. What areas that
-   give or take currency call. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, 409 INSUFFICIENT_FUNDS, BALANCE_LIMIT_EXCEEDED. Locks the user. Granted to nobody.';
+  'Changes several balances of a user, [{currency_code, amount}], all or none, in the order of their codes: {transactions, balances}. Areas that
+   give or take currency call this. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, 409 INSUFFICIENT_FUNDS, BALANCE_LIMIT_EXCEEDED. Locks the user. Granted to nobody.';
 
 create or replace function internal.currency_transaction_json(t app.currency_transactions) returns json
 language sql stable as $$
@@ -197,21 +197,21 @@ language sql stable as $$
     'id', (currency_transaction_json.t).id, 'app_user_id', (currency_transaction_json.t).app_user_id,
     'currency_code', (currency_transaction_json.t).currency_code, 'amount', (currency_transaction_json.t).amount,
     'balance_after', (currency_transaction_json.t).balance_after,
-    -- a generated column is empty in a trigger or a row variable that was not read back
+    -- a generated column is null in a trigger, and in a row variable that was not read back
     'kind', case when (currency_transaction_json.t).amount > 0 then 'credit' else 'debit' end,
     'reason', (currency_transaction_json.t).reason, 'source_type', (currency_transaction_json.t).source_type,
     'source_id', (currency_transaction_json.t).source_id, 'idempotency_key', (currency_transaction_json.t).idempotency_key,
     'expires_at', internal.iso((currency_transaction_json.t).expires_at), 'metadata', (currency_transaction_json.t).metadata,
     'created_at', internal.iso((currency_transaction_json.t).created_at))
 $$;
-comment on function internal.currency_transaction_json is 'A row of the ledger as every answer shows it.';
+comment on function internal.currency_transaction_json is 'A row of the ledger as every response shows it.';
 
 create or replace function internal.tg_currency_transactions__frozen() returns trigger
 language plpgsql volatile as $$
 begin
   raise exception 'the ledger of currencies is only ever added to';
 end $$;
-comment on function internal.tg_currency_transactions__frozen is 'Makes the ledger append-only: rows keep what was written, for every role.';
+comment on function internal.tg_currency_transactions__frozen is 'Makes the ledger append-only for every role: refuses updates of its rows.';
 
 create or replace trigger tg_currency_transactions__frozen
   before update on app.currency_transactions
@@ -236,7 +236,7 @@ begin
         raise exception 'the amount must be a whole number of 1 to 2000000000';
       end if;
       place := reward__currencies.source_type || ':' || reward__currencies.source_id || case when item.nth > 1 then ':' || item.nth else '' end;
-      -- reward_grants decide what is given once: a reset user earns again, and the ledger row of the first time stays
+      -- reward_grants enforces that a reward is given once: after a reset the user earns it again, and the earlier ledger row stays
       if exists (select from app.currency_transactions t
                   where (t.app_user_id, t.source_type, t.source_id, t.currency_code) = (reward__currencies.app_user_id, 'reward', place, item.code)) then
         place := place || ' again ' || internal.new_id();
@@ -255,7 +255,7 @@ begin
   return jsonb_build_object('given', jsonb_path_exists(outcome, '$[*] ? (@.given > 0)'), 'currencies', outcome);
 end $$;
 comment on function internal.reward__currencies is
-  'The currencies of a reward, [{currency_code, amount}], each by itself: one that is unknown or would pass max_balance is recorded with its reason.
+  'Gives the currencies of a reward, [{currency_code, amount}], independently of each other: one that is unknown or would pass max_balance is recorded with its reason.
    Granted to nobody.';
 
 create or replace function internal.merge__currency_balances(survivor uuid, other uuid) returns int
@@ -280,24 +280,24 @@ begin
   loop
     theirs := internal.currency_balance_locked(merge__currency_balances.other, c);
     mine := internal.currency_balance_locked(merge__currency_balances.survivor, c);
-    -- what every account gets by itself is not earned: it is there once
+    -- the initial grant and regenerated amounts are not earned: the merged account has them once
     select coalesce(sum(t.amount), 0) into start_amount
       from app.currency_transactions t
      where t.app_user_id = merge__currency_balances.other and t.currency_code = c.code
        and (t.source_type = 'regen' or (t.source_type, t.source_id) = ('reward', 'initial_grant'));
-    -- and what both were rewarded with by one source, unless it has expired
+    -- rewards that both accounts have from one source count once, unless they have expired
     select coalesce(sum((part.value ->> 'given')::bigint), 0) into twice
       from internal.rewards_in_both(merge__currency_balances.survivor, merge__currency_balances.other) g
      cross join jsonb_array_elements(g.outcome #> '{currencies,currencies}') as part (value)
      where part.value ->> 'currency_code' = c.code
        and (c.expiry_days is null or g.granted_at + make_interval(days => c.expiry_days) > internal.now());
-    -- also in the form of items that were used up since
+    -- this includes rewards in the form of items that have been used up since
     twice := twice + coalesce((
       select sum((part.value -> 'amount')::bigint * e.times)
         from internal.effects_in_both(merge__currency_balances.survivor, merge__currency_balances.other) e
        cross join jsonb_array_elements(case when jsonb_typeof(e.effect -> 'currencies') = 'array' then e.effect -> 'currencies' else '[]' end) as part (value)
        where part.value ->> 'currency_code' = c.code and jsonb_typeof(part.value -> 'amount') = 'number'), 0);
-    -- but for what an administrator has taken back already
+    -- but not amounts that an administrator has reversed already
     twice := greatest(0, twice + coalesce((
       select sum(r.amount)
         from app.currency_transactions r
@@ -329,5 +329,6 @@ begin
   return moved;
 end $$;
 comment on function internal.merge__currency_balances is
-  'Adds what one user earned to another''s balances, as rows of source merge: the balance without the initial grant, what regenerated, and rewards that both
-   hold, which are there once. Of these what was spent is owed, up to what the survivor has. What expires goes on expiring. Granted to nobody.';
+  'Adds the earned balances of one user to another''s, as ledger rows of source merge: the balance without the initial grant, regenerated amounts, and rewards
+   that both users have, which count once. The spent part of these is deducted from the survivor, up to their balance. Expiring credits keep their expiry.
+   Granted to nobody.';

@@ -23,7 +23,7 @@ begin
   return shown;
 end $$;
 comment on function internal.currency_balance_json is
-  'What a user has of a currency now, when the next regeneration comes where one is under way, and what expires soonest where something does.';
+  'A user''s current balance of a currency, the time of the next regeneration, if any, and the next expiry, if any.';
 
 create or replace function api.currencies_list() returns api.reply
 language sql stable as $$

@@ -13,7 +13,7 @@ begin
   end if;
   ticks := greatest(floor(extract(epoch from currency_regenerate.until - grown.regen_at) / (currency_regenerate.c).regen_every_seconds), 0);
   if ticks > 0 then
-    -- no more ticks than fill it, so that no product overflows
+    -- at most the ticks that reach the cap, so that the product cannot overflow
     gained := least(least(ticks, (currency_regenerate.c).regen_cap) * (currency_regenerate.c).regen_amount, (currency_regenerate.c).regen_cap - grown.balance);
     grown.balance := grown.balance + gained;
     grown.regenerated := grown.regenerated + gained;
@@ -23,7 +23,7 @@ begin
   return grown;
 end $$;
 comment on function internal.currency_regenerate is
-  'Lets a balance below the cap regenerate until a moment: whole ticks since regen_at, never over the cap. At the cap nothing is under way.';
+  'Regenerates a balance below the cap up to a given time: whole ticks since regen_at, never above the cap. At the cap regeneration stops.';
 
 create or replace function internal.currency_accrue(c app.currencies, balance bigint, balance_at timestamptz, regen_at timestamptz,
                                                     expiries timestamptz[], remainders bigint[], until timestamptz)
@@ -32,7 +32,7 @@ language plpgsql immutable as $$
 declare
   state internal.currency_state := row(currency_accrue.balance, 0, 0, null, false);
 begin
-  -- what was written before regeneration was switched on counts from then
+  -- for a balance that was written before regeneration was enabled, it counts from the enabling
   if (currency_accrue.c).regen_amount is not null and state.balance < (currency_accrue.c).regen_cap then
     state.regen_at := greatest(coalesce(currency_accrue.regen_at, currency_accrue.balance_at), (currency_accrue.c).regen_since);
   end if;
@@ -41,7 +41,7 @@ begin
     state := internal.currency_regenerate(currency_accrue.c, state, currency_accrue.expiries[i]);
     state.balance := state.balance - currency_accrue.remainders[i];
     state.expired := state.expired + currency_accrue.remainders[i];
-    -- an expiry that takes it below the cap starts the next regeneration
+    -- an expiry that brings the balance below the cap starts the next regeneration
     if state.regen_at is null and (currency_accrue.c).regen_amount is not null and state.balance < (currency_accrue.c).regen_cap then
       state.regen_at := greatest(currency_accrue.expiries[i], (currency_accrue.c).regen_since);
     end if;
@@ -49,8 +49,8 @@ begin
   return internal.currency_regenerate(currency_accrue.c, state, currency_accrue.until);
 end $$;
 comment on function internal.currency_accrue is
-  'What time makes of a balance, in the order in which it happened: regeneration up to each expiry, the expiry, regeneration after it. The lists of
-   credits that expire go together, soonest first.';
+  'Applies time-based changes to a balance in their order: regeneration up to each expiry, the expiry, regeneration after it. The parallel lists of
+   expiring credits are ordered by expiry, soonest first.';
 
 create or replace function internal.currency_current(c app.currencies, app_user_id uuid) returns internal.currency_state
 language plpgsql stable as $$
@@ -64,7 +64,7 @@ begin
     from app.currency_balances b
    where b.app_user_id = currency_current.app_user_id and b.currency_code = (currency_current.c).code;
   if not found then
-    -- never touched: the initial grant, and what grew on it since user and currency are there
+    -- never written: the initial grant, and its regeneration since both user and currency exist
     select greatest(u.created_at, (currency_current.c).created_at) into held.balance_at from app.users u where u.id = currency_current.app_user_id;
     state := internal.currency_accrue(currency_current.c, (currency_current.c).initial_grant, held.balance_at, null, null, null, internal.now());
     state.is_new := true;
@@ -76,4 +76,4 @@ begin
    where l.app_user_id = currency_current.app_user_id and l.currency_code = (currency_current.c).code and l.expires_at <= internal.now();
   return internal.currency_accrue(currency_current.c, held.balance, held.balance_at, held.regen_at, expiries, remainders, internal.now());
 end $$;
-comment on function internal.currency_current is 'What a user has of a currency at this moment, nothing written. A balance that was never touched is the initial grant.';
+comment on function internal.currency_current is 'A user''s balance of a currency at the current time; writes nothing. A balance that was never written starts with the initial grant.';

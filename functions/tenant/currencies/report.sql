@@ -30,8 +30,8 @@ begin
                                            order by r.minted + r.burned desc, r.reason) from (select * from reasons l order by l.minted + l.burned desc, l.reason limit 100) r), '[]'))));
 end $$;
 comment on function api.currency_stats is
-  'Minted, burned, circulating, the ten largest holders, and sums by reason (the hundred largest), as the ledger has them: what the clock did since a
-   user''s last write is not in it yet. Refuses 404 NOT_FOUND.';
+  'Minted, burned, circulating, the ten largest holders, and sums by reason (the hundred largest), from the ledger: time-based changes since a
+   user''s last write are not in it yet. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.currency_check_json(k app.currency_checks) returns json
 language sql stable as $$
@@ -40,7 +40,7 @@ language sql stable as $$
     'ok', (currency_check_json.k).mismatched = 0, 'balances', (currency_check_json.k).balances, 'mismatched', (currency_check_json.k).mismatched,
     'mismatches', (currency_check_json.k).mismatches)
 $$;
-comment on function internal.currency_check_json is 'A proof as it is answered.';
+comment on function internal.currency_check_json is 'The result of a check as responses show it.';
 
 create or replace function api.currencies_integrity() returns api.reply
 language sql stable as $$
@@ -50,7 +50,7 @@ language sql stable as $$
                                order by k.checked_at desc, k.id desc
                                limit 1))
 $$;
-comment on function api.currencies_integrity is 'The newest finished proof that every balance is the sum of its ledger, or null before the first night.';
+comment on function api.currencies_integrity is 'The newest finished check that every balance is the sum of its ledger, or null before the first night.';
 
 create or replace function internal.currencies_check(check_id uuid, batch int) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -62,13 +62,13 @@ begin
     raise exception 'balances are proved by workers, not by %', internal.caller();
   end if;
   if currencies_check.check_id is null then
-    -- a month of nights
+    -- the results of a month are kept
     delete from app.currency_checks k where k.checked_at < internal.now() - interval '30 days';
     insert into app.currency_checks default values returning * into proof;
   else
     select k.* into proof from app.currency_checks k where k.id = currencies_check.check_id for no key update;
   end if;
-  -- one statement sees balances and ledger at one moment
+  -- one statement reads balances and ledger in one snapshot
   with users as (
     select distinct b.app_user_id from app.currency_balances b
      where b.app_user_id > coalesce(proof.reached, '00000000-0000-0000-0000-000000000000')
@@ -99,10 +99,10 @@ begin
   returning k.* into proof;
   return json_build_object('id', proof.id, 'is_over', proof.finished_at is not null, 'mismatched', proof.mismatched);
 end $$;
-comment on function internal.currencies_check is 'One step of a proof: some users, balances against ledgers. Begins a new one for null. For workers alone.';
+comment on function internal.currencies_check is 'One step of a check: compares the balances of a batch of users with their ledgers. A null id begins a new check. Only for workers.';
 
 create or replace function api.currencies_check(check_id uuid default null, batch int default 1000) returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.currencies_check(currencies_check.check_id, currencies_check.batch))
 $$;
-comment on function api.currencies_check is 'A step of the nightly proof: {id, is_over, mismatched}.';
+comment on function api.currencies_check is 'A step of the nightly check: {id, is_over, mismatched}.';

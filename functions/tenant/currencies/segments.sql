@@ -9,4 +9,4 @@ begin
            format('to_jsonb(coalesce((select (internal.currency_current(c, u.id)).balance from app.currencies c where c.code = %s ->> ''key''), 0))',
                   segment_source__currency.parameter)) c;
 end $$;
-comment on function internal.segment_source__currency is 'Leaves on a balance as it is now, regeneration, expiry and the initial grant with it.';
+comment on function internal.segment_source__currency is 'Leaves on the current balance, including regeneration, expiry and the initial grant.';

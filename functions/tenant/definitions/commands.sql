@@ -1,5 +1,6 @@
--- Definitions as administrators write them: one way for every entity. The caller's own rights hold: policies, column grants, constraints whose
--- comments are the refusals, and triggers, which write the audit trail. What an entity adds is a hook, internal.<kind>_<hook>.
+-- Commands on definitions, the same for every entity: create, change, delete. They run with the rights of the caller, so policies, column grants,
+-- constraints (whose comments are the refusals) and triggers (which write the audit trail) apply. An entity adds behaviour of its own in a hook,
+-- internal.<kind>_<hook>.
 create or replace function internal.definition_patched(was anyelement, sent jsonb, names text[]) returns anyelement
 language plpgsql stable as $$
 begin
@@ -9,8 +10,8 @@ exception when data_exception then
   perform internal.invalid('body', 'has a value of the wrong type', (internal.definition_of(definition_patched.was)).invalid_code);
 end $$;
 comment on function internal.definition_patched is
-  'A row with those of the fields sent that are among names; others are ignored. Absent leaves a field as it is, null clears it. Refuses 400 with the
-   invalid_code of the kind.';
+  'The row was, changed by the fields of sent that are in names; others are ignored. An absent field stays as it is, null clears it. Refuses 400 with
+   the invalid_code of the kind.';
 
 create or replace function internal.definition_limit_check(shape anyelement) returns void
 language plpgsql volatile as $$
@@ -21,7 +22,7 @@ begin
   if d.max_count is null then
     return;
   end if;
-  -- taken before the count, so that two at once cannot pass the limit together
+  -- locked before the count, so that two concurrent creations cannot pass the limit together
   perform pg_advisory_xact_lock(73054420, hashtext(d.kind));
   execute format('select count(*) from %s', d.table_name::regclass) into taken;
   if taken >= d.max_count then
@@ -29,7 +30,7 @@ begin
   end if;
 end $$;
 comment on function internal.definition_limit_check is
-  'Refuses 409 LIMIT_REACHED when there are as many rows of a kind as may be. Creations of one kind come one after the other from here on.';
+  'Refuses 409 LIMIT_REACHED when a kind has its maximum number of rows. Locks the kind until the transaction ends, so that creations are serialised.';
 
 create or replace function api.definition_create(kind text, patch jsonb) returns api.reply
 language plpgsql volatile as $$
@@ -43,7 +44,7 @@ begin
   return internal.reply(201, made);
 end $$;
 comment on function api.definition_create is
-  'A new definition of a kind, 201. Refuses 400 VALIDATION_ERROR or the invalid_code of the kind, 409 CONFLICT (the key is taken), LIMIT_REACHED.';
+  'Creates a definition of a kind, 201. Refuses 400 VALIDATION_ERROR or the invalid_code of the kind, 409 CONFLICT (the key is taken), LIMIT_REACHED.';
 
 create or replace function api.definition_update(kind text, id_or_key text, patch jsonb) returns api.reply
 language plpgsql volatile as $$
@@ -57,7 +58,7 @@ begin
   return internal.reply(200, made);
 end $$;
 comment on function api.definition_update is
-  'Changes a definition. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, or the codes that its kind declares instead. Locks it.';
+  'Changes a definition. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, or the codes that its kind declares instead. Locks the definition.';
 
 create or replace function api.definition_delete(kind text, id_or_key text) returns api.reply
 language plpgsql volatile as $$
@@ -66,4 +67,4 @@ begin
     using definition_delete.id_or_key;
   return internal.reply(200, '{"deleted": true}');
 end $$;
-comment on function api.definition_delete is 'Deletes a definition. Refuses 404 NOT_FOUND, or the not_found_code of the kind, and what else refuses.';
+comment on function api.definition_delete is 'Deletes a definition. Refuses 404 NOT_FOUND, or the not_found_code of the kind, and as its hook before_delete and foreign keys do.';

@@ -12,7 +12,7 @@ begin
   end if;
   return declared;
 end $$;
-comment on function internal.definition_of(text) is 'The declaration of a kind. Raises where there is none.';
+comment on function internal.definition_of(text) is 'The declaration of a kind. Raises an exception when there is none.';
 
 create or replace function internal.definition_of(shape anyelement) returns internal.definitions
 language plpgsql stable set search_path = '' as $$
@@ -26,7 +26,7 @@ begin
   end if;
   return declared;
 end $$;
-comment on function internal.definition_of(anyelement) is 'The declaration of the entity whose rows have this type. Raises where there is none.';
+comment on function internal.definition_of(anyelement) is 'The declaration of the entity whose rows have this type. Raises an exception when there is none.';
 
 create or replace function internal.definition_columns(d internal.definitions)
 returns table (name text, "position" int, is_field boolean, is_settable boolean, is_required boolean, is_shown boolean, is_written boolean, is_jsonb boolean,
@@ -69,13 +69,13 @@ language sql stable as $$
                    end, 'row', (definition_hook.d).table_name))) is not null
 $$;
 comment on function internal.definition_hook is
-  'The function internal.<kind>_<hook> that an entity has of its own, under the signature of this hook, or null. docs/definitions.md lists the hooks.';
+  'The function internal.<kind>_<hook> of an entity with the signature of this hook, or null. docs/definitions.md lists the hooks.';
 
 create or replace function internal.definition_compiled(d internal.definitions, part text) returns text
 language sql immutable
 return format('internal.%I', (definition_compiled.d).kind || '__' || definition_compiled.part);
 comment on function internal.definition_compiled is
-  'The name of a function that internal.definition_compile made: part is new, json, find, page, insert, update or delete.';
+  'The name of a function that internal.definition_compile creates: part is new, json, find, page, insert, update or delete.';
 
 create or replace function internal.definition_function(d internal.definitions, part text, arguments text, returned text, volatility text, declared text,
                                                         body text, described text) returns void
@@ -83,7 +83,7 @@ language plpgsql volatile as $$
 declare
   name constant text := internal.definition_compiled(definition_function.d, definition_function.part);
 begin
-  -- plpgsql, because a session keeps the plans of its statements
+  -- plpgsql, because it caches the plans of its statements in the session
   execute format('create or replace function %s(%s) returns %s language plpgsql %s as %L', name, definition_function.arguments,
                  definition_function.returned, definition_function.volatility,
                  concat_ws(E'\n', E'declare\n' || definition_function.declared, 'begin', definition_function.body, 'end'));
@@ -98,7 +98,7 @@ language sql stable as $$
     from internal.definition_hook(definition_call.d, definition_call.hook) h (name)
    where h.name is not null
 $$;
-comment on function internal.definition_call is 'A line of a compiled function that calls a hook, where %s in call is its name; null where the entity has none.';
+comment on function internal.definition_call is 'The line of a compiled function that calls a hook; %s in call stands for the hook''s name. Null when the entity does not have the hook.';
 
 create or replace function internal.definition_wish(d internal.definitions, base text, sent text, was text, kept text[]) returns text
 language sql stable as $$
@@ -127,8 +127,8 @@ language sql stable as $$
    having count(*) > 0))
 $$;
 comment on function internal.definition_wish is
-  'The lines that compute the row requested from the request: the fields sent over the row base, without the columns kept; then the required fields and
-   the hook check. base, sent and was are SQL: a row, the request, the stored row.';
+  'The lines of a compiled function that compute the requested row: the fields of sent applied to the row base, except for the columns in kept; then
+   the checks of required fields and the hook check. base, sent and was are SQL expressions: a row, the request, the stored row.';
 
 create or replace function internal.definition_compile_writes(d internal.definitions) returns void
 language plpgsql volatile as $$
@@ -188,7 +188,7 @@ begin
     'Deletes a definition. Refuses 404, and what foreign keys and the hook before_delete refuse.');
 end $$;
 comment on function internal.definition_compile_writes is
-  'Compiles internal.<kind>__insert(sent), __update(id_or_key, sent) and __delete(id_or_key), with the hooks that the entity has now. Granted to nobody.';
+  'Compiles internal.<kind>__insert(sent), __update(id_or_key, sent) and __delete(id_or_key), with the hooks that the entity has at this time. Granted to nobody.';
 
 create or replace function internal.definition_compile_reads(d internal.definitions) returns void
 language plpgsql volatile as $$
@@ -212,11 +212,11 @@ begin
     into pairs, defaults
     from internal.definition_columns(d) c;
 
-  -- assigned one by one: a column that a migration adds leaves the function valid until the entity is compiled again
+  -- columns are assigned one by one, so that the function stays valid when a migration adds a column, until the entity is compiled again
   perform internal.definition_function(d, 'new', '', row_type, 'volatile', format('  made %s;', row_type),
     concat_ws(E'\n', defaults, '  return made;'), format('A row of %s with its defaults.', row_type));
 
-  -- a volatile function sees what the insert in its argument wrote to other tables, which the hook may read
+  -- volatile, so that it sees rows which the insert in its argument has written to other tables and which the hook may read
   perform internal.definition_function(d, 'json', format('r %s', row_type), 'json', case when own_json is null then 'stable' else 'volatile' end, null,
     format('  return %s;', coalesce(own_json || '(r)', format('json_build_object(%s)', pairs))),
     format('A row of %s as responses show it.', row_type));
@@ -279,8 +279,9 @@ begin
   perform internal.definition_compile(d.kind);
 end $$;
 comment on function internal.definition_declare is
-  'For policy files, behind the row in internal.definitions: lets administrators read, create and delete rows of a kind and change its fields, and
-   compiles its functions. The loader applies a policy file again when its area gains or loses a function, so hooks are found. Granted to nobody.';
+  'For policy files, after the row in internal.definitions: grants administrators the right to read, create and delete rows of a kind and to change its
+   fields, and compiles its functions. The loader reapplies a policy file when its area gains or loses a function, so that new hooks are found. Granted
+   to nobody.';
 
--- entities that are declared already are compiled again whenever this file changes
+-- whenever this file changes, all declared entities are compiled again
 select internal.definition_compile(d.kind) from internal.definitions d;

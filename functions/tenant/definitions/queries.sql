@@ -1,4 +1,4 @@
--- Definitions as administrators read them: one by its id or key, and pages.
+-- Queries of definitions, for administrators: one definition by its id or key, and pages.
 create or replace function internal.definition_find(shape anyelement, id_or_key text) returns anyelement
 language plpgsql stable as $$
 declare
@@ -10,7 +10,7 @@ begin
   return found_one;
 end $$;
 comment on function internal.definition_find is
-  'A definition by its id, when the value looks like a uuid, else by its key, as its declaration says; or as internal.<kind>_find finds it.
+  'A definition by its id if the value is a uuid, else by its key, as far as its declaration allows; or by the hook internal.<kind>_find.
    Refuses 404 with the not_found_code of its declaration.';
 
 create or replace function api.definition_list(kind text, page_offset bigint default 0, page_limit bigint default 50, filter jsonb default '{}')

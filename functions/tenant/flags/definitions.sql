@@ -11,7 +11,7 @@ language sql stable as $$
     from (select) nothing
     left join app.flag_states s on s.flag_id = (flag_json.f).id
 $$;
-comment on function internal.flag_json is 'A flag as every answer shows it; when it was evaluated as it was last counted.';
+comment on function internal.flag_json is 'A flag as every response shows it; last_evaluated_at is as of the last count of evaluations.';
 
 create or replace function internal.flag_find(id_or_key text) returns app.flags
 language plpgsql volatile as $$
@@ -26,7 +26,7 @@ begin
   perform internal.check_found(found, 'flag');
   return flag;
 end $$;
-comment on function internal.flag_find is 'A flag by its id or key, with every step of its schedule that is due. Refuses 404 NOT_FOUND.';
+comment on function internal.flag_find is 'A flag by its id or key, with the due steps of its schedule applied. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.flag_locked(id_or_key text) returns app.flags
 language plpgsql volatile as $$
@@ -37,7 +37,7 @@ begin
   perform internal.check_found(found, 'flag');
   return flag;
 end $$;
-comment on function internal.flag_locked is 'flag_find, to be changed: locks the flag. Refuses 404 NOT_FOUND.';
+comment on function internal.flag_locked is 'As flag_find, for a change: locks the flag. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.flag_stored(flag app.flags) returns app.flags
 language plpgsql volatile as $$
@@ -51,19 +51,19 @@ begin
          ramp = (flag_stored.flag).ramp, updated_at = internal.now()
    where f.id = (flag_stored.flag).id
      and (internal.flag_snapshot(f), f.ramp) is distinct from (internal.flag_snapshot(flag_stored.flag), (flag_stored.flag).ramp);
-  -- a step may be due at once
+  -- a step of the new schedule may be due already
   perform internal.flags_apply_schedule();
   select f.* into stored from app.flags f where f.id = (flag_stored.flag).id;
   return stored;
 end $$;
-comment on function internal.flag_stored is 'Writes a flag that is locked, and takes the steps that are due then.';
+comment on function internal.flag_stored is 'Writes a flag and applies the steps that are due then. The caller must hold the flag''s lock.';
 
 create or replace function api.flag_create(patch json) returns api.reply
 language plpgsql volatile as $$
 declare
   flag app.flags;
 begin
-  -- one at a time, so that two at once cannot pass the limit together
+  -- serialised, so that two concurrent creations cannot pass the limit together
   perform internal.advisory_lock('flags');
   perform internal.definition_limit_check(null::app.flags);
   flag.key := flag_create.patch ->> 'key';
@@ -86,7 +86,7 @@ begin
   return internal.reply(201, internal.flag_json(internal.flag_find(flag.id::text)));
 end $$;
 comment on function api.flag_create is
-  'A new flag, 201. Refuses 400 VALIDATION_ERROR, 409 CONFLICT (the key is taken), LIMIT_REACHED (500). Supplement G2.';
+  'Creates a flag, 201. Refuses 400 VALIDATION_ERROR, 409 CONFLICT (the key is taken), LIMIT_REACHED (500). Supplement G2.';
 
 create or replace function api.flags_list(page_offset int default 0, page_limit int default 50, stale boolean default null) returns api.reply
 language plpgsql volatile as $$
@@ -104,7 +104,7 @@ begin
          from (select l.* from chosen l order by l.created_at desc, l.id desc limit flags_list.page_limit offset flags_list.page_offset) c),
       (select count(*) from chosen), flags_list.page_offset, flags_list.page_limit));
 end $$;
-comment on function api.flags_list is 'Flags, newest first; stale or not, where that is asked.';
+comment on function api.flags_list is 'Flags, newest first, optionally only those that are stale or not.';
 
 create or replace function api.flag_get(id_or_key text) returns api.reply
 language plpgsql volatile as $$
@@ -122,7 +122,7 @@ begin
   return internal.reply(200, internal.flag_json(internal.flag_stored(internal.flag_changed(flag, flag_update.patch))));
 end $$;
 comment on function api.flag_update is
-  'Changes a flag, all but key and value_type. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR. Locks the flag.';
+  'Changes the fields of a flag except key and value_type. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR. Locks the flag.';
 
 create or replace function api.flag_toggle(id_or_key text, is_enabled boolean) returns api.reply
 language plpgsql volatile as $$
@@ -164,14 +164,14 @@ begin
   if changes is null then
     return;
   end if;
-  -- the new ones are counted too: the last of them is the one too many
+  -- the count includes the new overrides: minus one, the last of them is the one beyond the limit
   perform internal.check_limit((select count(*) - 1 from app.flag_overrides o where o.flag_id = flag_overrides_put.flag_id), 1000,
                                'A flag has at most 1000 overrides.');
   perform internal.audit('flags.overrides', 'flags', flag_overrides_put.flag_id::text, changes);
   perform internal.flags_rehash();
 end $$;
 comment on function internal.flag_overrides_put is
-  'Sets overrides, and removes those that are null, for an administrator; the flag is locked. Refuses 409 LIMIT_REACHED (1000). Writes the trail.';
+  'Sets overrides and removes those that are null, for an administrator. The caller must hold the flag''s lock. Refuses 409 LIMIT_REACHED (1000). Writes the audit trail.';
 
 create or replace function internal.flag_users_lock(app_user_ids uuid[]) returns uuid[]
 language plpgsql volatile security definer set search_path = '' as $$
@@ -181,7 +181,7 @@ begin
   end if;
   return internal.lock_users(flag_users_lock.app_user_ids);
 end $$;
-comment on function internal.flag_users_lock is 'Locks those of these users that there are, for an administrator, and answers them, or null.';
+comment on function internal.flag_users_lock is 'Locks those of these users that exist, for an administrator, and returns them, or null.';
 
 create or replace function api.flag_overrides_put(id_or_key text, patch json) returns api.reply
 language plpgsql volatile as $$
@@ -195,7 +195,7 @@ begin
     perform internal.invalid('overrides', 'hold a character or a number that cannot be stored, or nest too deeply');
   end if;
   select coalesce(jsonb_object_agg(lower(e.key), e.value), '{}') into sent from jsonb_each(flag_overrides_put.patch::jsonb) e;
-  -- users first, as everywhere
+  -- lock order: users first, as everywhere
   known := internal.flag_users_lock(array(select internal.as_uuid(e.key) from jsonb_each(sent) e));
   flag := internal.flag_locked(flag.id::text);
   for override in
@@ -215,7 +215,7 @@ begin
     select coalesce(json_object_agg(o.app_user_id, o.value order by o.app_user_id), '{}') from app.flag_overrides o where o.flag_id = flag.id));
 end $$;
 comment on function api.flag_overrides_put is
-  'Sets what single users get, by their ids; null removes one. Answers all that there are. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, 409 LIMIT_REACHED (1000). Locks the users, then the flag.';
+  'Sets the overrides of users, by their ids; null removes one. Answers all overrides. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, 409 LIMIT_REACHED (1000). Locks the users, then the flag.';
 
 create or replace function internal.flag_snapshot(f app.flags) returns jsonb
 language sql stable as $$
@@ -224,7 +224,7 @@ language sql stable as $$
     'off_value', (flag_snapshot.f).off_value, 'default_value', (flag_snapshot.f).default_value, 'rules', (flag_snapshot.f).rules,
     'schedule', (flag_snapshot.f).schedule, 'tags', (flag_snapshot.f).tags, 'owner', (flag_snapshot.f).owner)
 $$;
-comment on function internal.flag_snapshot is 'What a version of a flag holds, as its history shows it.';
+comment on function internal.flag_snapshot is 'The content of a version of a flag, as its history shows it.';
 
 create or replace function internal.flag_version_json(v app.flag_versions) returns json
 language sql stable as $$
@@ -236,7 +236,7 @@ language sql stable as $$
         left join app.flag_versions b on b.flag_id = (flag_version_json.v).flag_id and b.version = (flag_version_json.v).version - 1
        where b.snapshot -> n.key is distinct from n.value))
 $$;
-comment on function internal.flag_version_json is 'A version of a flag: who changed what, each field before and after.';
+comment on function internal.flag_version_json is 'A version of a flag: its author, and each changed field before and after.';
 
 select internal.list_declare('flag_versions_page', null::app.flag_versions, 'flag_version_json', '{version}', required => '{flag_id}');
 
@@ -245,7 +245,7 @@ language sql volatile as $$
   select internal.flag_versions_page((internal.flag_find(flag_history.id_or_key)).id, flag_history.page_offset, flag_history.page_limit)
 $$;
 comment on function api.flag_history is
-  'The versions of a flag, newest first: who changed what, each field before and after. Refuses 404 NOT_FOUND.';
+  'The versions of a flag, newest first: the author, and each changed field before and after. Refuses 404 NOT_FOUND.';
 
 create or replace function api.flag_revert(id_or_key text, version int) returns api.reply
 language plpgsql volatile as $$
@@ -257,18 +257,18 @@ begin
   if not found then
     perform internal.invalid('version', 'must be a version of this flag');
   end if;
-  -- a schedule of the past is over: what waits now goes on, but for the steps of a ramp on rules that are others again
+  -- the schedule of the former version is not restored: pending steps stay, except steps of a ramp when the rules change
   former := former - 'schedule' - case when former -> 'rules' = flag.rules then 'rules' else '' end;
   return internal.reply(200, internal.flag_json(internal.flag_stored(internal.flag_changed(flag, former::json))));
 end $$;
 comment on function api.flag_revert is
-  'Makes a flag what it was, as a new version; its schedule stays. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR: no such version, or a segment that it named was deleted. Locks the flag.';
+  'Restores a former version of a flag as a new version; its schedule stays. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR (no such version, or it refers to a segment that was deleted). Locks the flag.';
 
 create or replace function internal.flags_rehash() returns void
 language sql volatile security definer set search_path = '' as $$
   update app.flag_sets s set version_hash = encode(sha256(convert_to(s.version_hash || gen_random_uuid(), 'UTF8')), 'hex'), changed_at = internal.now()
 $$;
-comment on function internal.flags_rehash is 'A new hash of the project''s flags. Changes so come one after the other. Granted to nobody.';
+comment on function internal.flags_rehash is 'Sets a new hash of the project''s flags, which serialises changes. Granted to nobody.';
 
 create or replace function internal.tg_flags__hash() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -278,7 +278,7 @@ begin
   end if;
   return null;
 end $$;
-comment on function internal.tg_flags__hash is 'A new hash for every statement that touches a flag.';
+comment on function internal.tg_flags__hash is 'Sets a new hash after every statement that writes a flag.';
 
 create or replace trigger tg_flags__hash_of_insert
   after insert on app.flags referencing new table as changed
@@ -304,7 +304,7 @@ begin
   end if;
   return new;
 end $$;
-comment on function internal.tg_flags__number is 'Counts a flag''s versions, one for each change, and notes when its schedule is due.';
+comment on function internal.tg_flags__number is 'Increments a flag''s version at each change, and sets the time when its schedule is due.';
 
 create or replace trigger tg_flags__number before insert or update on app.flags
   for each row execute function internal.tg_flags__number();
@@ -324,7 +324,7 @@ begin
   end if;
   return null;
 end $$;
-comment on function internal.tg_flags__remember is 'Keeps each version of a flag, and queues the next step of its schedule.';
+comment on function internal.tg_flags__remember is 'Stores each version of a flag, and queues the next step of its schedule.';
 
 create or replace trigger tg_flags__remember after insert or update on app.flags
   for each row execute function internal.tg_flags__remember();
@@ -343,4 +343,4 @@ language sql stable security definer set search_path = '' as $$
                                where internal.as_uuid(s.id #>> '{}') = segment_used__flags.segment_id)
                 order by f.key)
 $$;
-comment on function internal.segment_used__flags is 'The flags whose rules, now or by their schedule, name a segment.';
+comment on function internal.segment_used__flags is 'The flags whose rules, now or by their schedule, refer to a segment.';

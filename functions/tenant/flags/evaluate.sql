@@ -1,7 +1,7 @@
 -- Evaluation of a flag for a user: the off value, the user's override, the first matching rule, or the default.
 create or replace function internal.flag_context(app_user_id uuid, attributes jsonb, app_version text, platform text) returns jsonb
 language sql stable security definer set search_path = '' as $$
-  -- attributes from the app yield to stored columns, and cannot change the user's identity
+  -- stored columns take precedence over attributes from the app, which cannot change the user's identity
   select (coalesce(case when jsonb_typeof(flag_context.attributes -> 'custom') = 'object' then flag_context.attributes -> 'custom' end, '{}')
           || coalesce(flag_context.attributes, '{}'))
            - array['email', 'email_verified', 'external_id', 'is_anonymous', 'timezone', 'first_seen_at', 'last_seen_at', 'created_at', 'properties']
@@ -27,8 +27,8 @@ language sql stable security definer set search_path = '' as $$
        where u.id is not null) c on true
 $$;
 comment on function internal.flag_context is
-  'The values that filters of rules are evaluated on: the user''s columns; their properties, by their own names and under properties; the version and platform of the app, as its attributes,
-   its headers, or the session used last have them; and what else the attributes hold, where no property has that name. Granted to nobody.';
+  'The values that filters of rules are evaluated on: the user''s columns; the user''s properties, by their own names and under properties; the version and
+   platform of the app, from its attributes, its headers, or the last used session; and other attributes, where no property has that name. Granted to nobody.';
 
 create or replace function internal.flag_rule_truth(
   rule jsonb, key text, app_user_id uuid, context jsonb, segment_ids uuid[],
@@ -53,7 +53,7 @@ begin
     platforms := coalesce(lower(flag_rule_truth.context ->> 'platform') in (select lower(p) from jsonb_array_elements_text(r -> 'platforms') p), false);
   end if;
   if r ? 'percentage' then
-    -- everybody is everybody; a share is of users, and who is not signed in has no place in it
+    -- 100 % matches every caller; a lower percentage is a share of users, and a caller without a user has no bucket
     percentage := case
       when (r ->> 'percentage')::numeric = 100 then true
       when flag_rule_truth.app_user_id is null then false
@@ -62,7 +62,7 @@ begin
   holds := coalesce(in_time, true) and coalesce(segment, true) and coalesce(filter, true) and coalesce(min_app_version, true)
            and coalesce(platforms, true) and coalesce(percentage, true);
 end $$;
-comment on function internal.flag_rule_truth is 'Each condition of a rule for somebody, null where the rule has none, and whether all hold.';
+comment on function internal.flag_rule_truth is 'The truth of each condition of a rule for a caller, null where the rule does not have the condition, and whether all are true.';
 
 create or replace function internal.flag_rule_that_holds(f app.flags, app_user_id uuid, context jsonb, segment_ids uuid[]) returns int
 language plpgsql stable as $$
@@ -75,7 +75,7 @@ begin
   end loop;
   return null;
 end $$;
-comment on function internal.flag_rule_that_holds is 'The place of the first rule that holds for somebody, or null.';
+comment on function internal.flag_rule_that_holds is 'The index of the first rule that matches a caller, or null.';
 
 create or replace function internal.flag_answer(f app.flags, override jsonb, rule_index int) returns json
 language sql immutable as $$
@@ -93,7 +93,7 @@ language sql immutable as $$
     'rule_index', case when (flag_answer.f).is_enabled and flag_answer.override is null then flag_answer.rule_index end,
     'version', (flag_answer.f).version)
 $$;
-comment on function internal.flag_answer is 'A flag''s value with the reason for it. Supplement G2.';
+comment on function internal.flag_answer is 'A flag''s value with its reason. Supplement G2.';
 
 create or replace function internal.flags_evaluated(
   app_user_id uuid, keys text[] default null, attributes jsonb default null, app_version text default null, platform text default null,
@@ -122,7 +122,7 @@ begin
     select o.value into override from app.flag_overrides o where o.flag_id = flag.id and o.app_user_id = flags_evaluated.app_user_id;
     place := null;
     if flag.is_enabled and override is null and flag.rules <> '[]' then
-      -- looked up once, and only for rules that ask
+      -- evaluated once, and only if a rule needs it
       if context is null and flag.rules @? '$[*] ? (exists(@.filter) || exists(@.min_app_version) || exists(@.platforms))' then
         context := internal.flag_context(flags_evaluated.app_user_id, flags_evaluated.attributes, flags_evaluated.app_version, flags_evaluated.platform);
       end if;
@@ -141,7 +141,7 @@ begin
   return ('{' || array_to_string(parts, ', ') || '}')::json;
 end $$;
 comment on function internal.flags_evaluated is
-  'Every flag, or those with these keys, by its key, for the user of this call or for nobody; noted, to be counted. Rules themselves never leave the server.';
+  'The values of all flags, or of those with these keys, by key, for the user of the call, if any. Records the evaluations for the statistics. Rules never leave the server.';
 
 create or replace function internal.flags_tag() returns text
 language sql stable security definer set search_path = '' as $$
@@ -158,7 +158,7 @@ declare
   tag text;
   headers json;
 begin
-  -- nobody may ask for segments before they sign in
+  -- segments are evaluated only for a signed-in user
   if me is not null then
     segments := internal.segment_ids_of(me);
   end if;
@@ -176,20 +176,20 @@ begin
   end if;
   return internal.reply(200, case when flags_reply.key is null then answers else answers -> flags_reply.key end, headers);
 end $$;
-comment on function internal.flags_reply is 'Flags as an app gets them, all or the one with key, with its headers; 304 when the app has just that.';
+comment on function internal.flags_reply is 'The response to an app: all flags or the one with key, with headers; 304 when the app''s ETag is current.';
 
 create or replace function api.flags_values(if_none_match text default null, app_version text default null, platform text default null) returns api.reply
 language sql volatile as $$
   select internal.flags_reply(flags_values.if_none_match, null, null, flags_values.app_version, flags_values.platform)
 $$;
-comment on function api.flags_values is 'Every flag for the caller; 304 when the caller has just that. Supplement G2.';
+comment on function api.flags_values is 'Every flag for the caller; 304 when the caller''s ETag is current. Supplement G2.';
 
 create or replace function api.flag_value(key text, if_none_match text default null, app_version text default null, platform text default null)
 returns api.reply
 language sql volatile as $$
   select internal.flags_reply(flag_value.if_none_match, array[flag_value.key], flag_value.key, flag_value.app_version, flag_value.platform)
 $$;
-comment on function api.flag_value is 'One flag for the caller; 304 when the caller has just that. Refuses 404 NOT_FOUND.';
+comment on function api.flag_value is 'One flag for the caller; 304 when the caller''s ETag is current. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.flag_attributes(attributes json) returns jsonb
 language plpgsql volatile as $$
@@ -201,7 +201,7 @@ begin
   end if;
   return flag_attributes.attributes::jsonb;
 end $$;
-comment on function internal.flag_attributes is 'Attributes that an app sends about itself, for filters. Refuses 400 VALIDATION_ERROR.';
+comment on function internal.flag_attributes is 'Validates the attributes that an app sends about itself for filters. Refuses 400 VALIDATION_ERROR.';
 
 create or replace function api.flags_evaluate(attributes json default null, keys json default null, app_version text default null, platform text default null)
 returns api.reply
@@ -211,7 +211,7 @@ language sql volatile as $$
     internal.flag_attributes(flags_evaluate.attributes), flags_evaluate.app_version, flags_evaluate.platform))
 $$;
 comment on function api.flags_evaluate is
-  'Every flag for the caller, or those with these keys, with what the app says of itself. Refuses 400 VALIDATION_ERROR.';
+  'Every flag for the caller, or those with these keys, evaluated with the attributes of the app. Refuses 400 VALIDATION_ERROR.';
 
 create or replace function internal.flag_explain(flag_id uuid, app_user_id uuid, attributes jsonb) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -242,7 +242,7 @@ begin
         from jsonb_array_elements(flag.rules) with ordinality r (rule, n)
        cross join lateral internal.flag_rule_truth(r.rule, flag.key, flag_explain.app_user_id, context, segments) t)));
 end $$;
-comment on function internal.flag_explain is 'A flag for a user, with each condition of each rule, for administrators. Not counted.';
+comment on function internal.flag_explain is 'The value of a flag for a user, with the truth of each condition of each rule, for administrators. Not counted.';
 
 create or replace function api.flag_evaluate(id_or_key text, user_id uuid, attributes json default null) returns api.reply
 language plpgsql volatile as $$
@@ -255,4 +255,4 @@ begin
   return internal.reply(200, internal.flag_explain(flag.id, flag_evaluate.user_id, internal.flag_attributes(flag_evaluate.attributes)));
 end $$;
 comment on function api.flag_evaluate is
-  'What a user gets, and why: the override, the place in percentages, and every rule with its conditions. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR.';
+  'The value that a user gets and its reason: the override, the bucket, and every rule with its conditions. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR.';

@@ -7,7 +7,7 @@ declare
   is_drawn constant boolean := random() < 0.01;
   kept jsonb;
 begin
-  -- a flag that was evaluated 10,000 times today is counted in one request of a hundred, a hundredfold
+  -- sampling: a flag with 10,000 evaluations today is counted in one of a hundred requests, a hundredfold
   select jsonb_agg(n.note || to_jsonb(case when s.sampled_on = today then 100 else 1 end))
     into kept
     from jsonb_array_elements(flags_record_evaluations.notes) n (note)
@@ -16,9 +16,9 @@ begin
   if kept is null then
     return;
   end if;
-  -- a crash may lose some of a second's counts: no answer waits for the disk
+  -- asynchronous commit: a crash may lose a fraction of a second of counts, and no response waits for the disk
   perform set_config('synchronous_commit', 'off', true);
-  -- nobody waits here for the deletion of a user, who is not counted any more
+  -- does not wait for the deletion of a user, who is then not counted
   perform from app.users u where u.id = flags_record_evaluations.app_user_id for key share skip locked;
   if flags_record_evaluations.app_user_id is not null and not found then
     return;
@@ -28,7 +28,7 @@ begin
     perform internal.enqueue('flags__count', due_at => internal.now() + interval '5 minutes');
   end if;
 end $$;
-comment on function internal.flags_record_evaluations is 'Notes what an app was answered, [[flag id, value, rule index], ...], to be counted later. Granted to nobody.';
+comment on function internal.flags_record_evaluations is 'Records the evaluations of a request, [[flag id, value, rule index], ...], which are counted later. Granted to nobody.';
 
 create or replace function internal.flags_count(batch int) returns int
 language plpgsql volatile security definer set search_path = '' as $$
@@ -41,14 +41,14 @@ begin
   if internal.caller() not in ('developer', 'worker') then
     raise exception 'evaluations are counted by workers and administrators, not by %', internal.caller();
   end if;
-  -- one at a time, and a day at a time: the last day of a user goes forward
+  -- serialised, and one day at a time: the last day of a user never goes back
   perform internal.advisory_lock('flag evaluations');
   select (e.evaluated_at at time zone 'UTC')::date into today from app.flag_evaluations e order by e.id limit 1;
   if not found then
     return 0;
   end if;
   noted_ids := array(select l.id from app.flag_evaluations l order by l.id limit flags_count.batch);
-  -- users before their rows: the lock order of a user's deletion
+  -- lock order: users before their rows, as a user's deletion locks them
   live_ids := array(
     select u.id
       from app.users u
@@ -102,13 +102,13 @@ begin
   return how_many;
 end $$;
 comment on function internal.flags_count is
-  'Counts at most batch noted requests, all of one day; answers how many they were. A flag that has 10,000 evaluations on a day is sampled from then on, for that day.
+  'Counts at most batch recorded requests, all of one day; returns their number. A flag with 10,000 evaluations on a day is sampled for the rest of that day.
    Serialises its callers.';
 
 create or replace function internal.flags_flush_counts() returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  -- what waits is that of five minutes; where no worker runs it may be more, and an answer does not wait for all of it
+  -- usually the evaluations of five minutes wait; without a worker there may be more, and a response does not wait for all of them
   for i in 1 .. 20 loop
     exit when internal.flags_count(1000) = 0;
   end loop;
@@ -119,7 +119,7 @@ create or replace function api.flags_count(batch int) returns api.reply
 language sql volatile as $$
   select internal.reply(200, to_json(internal.flags_count(flags_count.batch)))
 $$;
-comment on function api.flags_count is 'For the worker: counts at most batch noted requests; 0 when there were none.';
+comment on function api.flags_count is 'For the worker: counts at most batch recorded requests; 0 when there were none.';
 
 create or replace function internal.flag_is_stale(f app.flags) returns boolean
 language sql stable as $$
@@ -129,7 +129,7 @@ language sql stable as $$
      and 1 = (select count(distinct c.value_key) from app.flag_counts c
                where c.flag_id = (flag_is_stale.f).id and c.day > (internal.now() at time zone 'UTC')::date - 60)
 $$;
-comment on function internal.flag_is_stale is 'Whether nobody asked for a flag in 30 days, or everybody got one value for 60.';
+comment on function internal.flag_is_stale is 'Whether a flag was not evaluated for 30 days, or gave all users one value for 60.';
 
 create or replace function api.flag_stats(id_or_key text, days int default 30) returns api.reply
 language plpgsql volatile as $$
@@ -161,11 +161,11 @@ begin
        where c.flag_id = flag.id and c.day >= since)));
 end $$;
 comment on function api.flag_stats is
-  'Evaluations and users per value over the last UTC days, today with them, and by day. Refuses 404 NOT_FOUND.';
+  'Evaluations and users per value over the last UTC days, including today, and by day. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.purge__flags() returns void
 language sql volatile as $$
   delete from app.flag_users u where u.last_day <= (internal.now() at time zone 'UTC')::date - 90;
   delete from app.flag_counts c where c.day <= (internal.now() at time zone 'UTC')::date - 90;
 $$;
-comment on function internal.purge__flags is 'Daily: what is older than the 90 days that stats show.';
+comment on function internal.purge__flags is 'Daily: deletes counts that are older than the 90 days of the statistics.';

@@ -1,4 +1,4 @@
--- Flags that change by the clock: schedules, ramps, and the guard that ends a ramp. A step that is due holds at once, whether a worker runs or not:
+-- Time-based changes of flags: schedules, ramps, and the guardrail that stops a ramp. A due step applies at once, whether a worker runs or not:
 -- evaluation takes due steps into account (flag_current); administrators' changes and the worker store them (flags_apply_schedule).
 create or replace function internal.flag_current(f app.flags) returns app.flags
 language plpgsql stable as $$
@@ -13,7 +13,7 @@ begin
   end loop;
   return f;
 end $$;
-comment on function internal.flag_current is 'A flag with each step of its schedule that is due.';
+comment on function internal.flag_current is 'A flag with the due steps of its schedule applied.';
 
 create or replace function internal.flags_apply_schedule() returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -27,9 +27,9 @@ begin
   if internal.caller() not in ('developer', 'worker') then
     raise exception 'schedules are kept by workers and administrators, not by %', internal.caller();
   end if;
-  -- nobody did this: it is not a change of the administrator who happens to look
+  -- the actor is the system, not the administrator whose read applies the step
   perform set_config('app.caller', 'worker', true);
-  -- all of them before the first is changed: each change takes the one hash, too, and nobody who holds that may wait for a flag
+  -- locks all flags before the first change: each change also locks the hash, and a transaction that holds the hash must not wait for a flag
   perform from app.flags f where f.next_at <= internal.now() order by f.id for no key update;
   for flag in select f.* from app.flags f where f.next_at <= internal.now() order by f.id loop
     while flag.next_at <= internal.now() loop
@@ -52,7 +52,7 @@ begin
   perform internal.flags_apply_schedule();
   return internal.reply(200, to_json((select internal.iso(min(f.next_at)) from app.flags f)));
 end $$;
-comment on function api.flags_advance is 'For the worker: takes the steps that are due, and answers when the next one is, or null.';
+comment on function api.flags_advance is 'For the worker: applies the due steps, and answers when the next one is due, or null.';
 
 create or replace function internal.flag_ramp_json(ramp jsonb) returns json
 language sql stable as $$
@@ -61,7 +61,7 @@ language sql stable as $$
          when (flag_ramp_json.ramp ->> 'ends_at')::timestamptz <= internal.now() then 'done'
          else 'running' end))::json end
 $$;
-comment on function internal.flag_ramp_json is 'A ramp as answers show it: running, done, or stopped by its guard.';
+comment on function internal.flag_ramp_json is 'A ramp as responses show it: running, done, or stopped by its guardrail.';
 
 create or replace function internal.flag_guardrail(guardrail jsonb) returns jsonb
 language plpgsql volatile as $$
@@ -85,7 +85,7 @@ begin
   end if;
   return '{"min_users": 1}' || flag_guardrail.guardrail;
 end $$;
-comment on function internal.flag_guardrail is 'A guardrail as it is stored. Refuses 400 VALIDATION_ERROR.';
+comment on function internal.flag_guardrail is 'Validates a guardrail and returns it as it is stored. Refuses 400 VALIDATION_ERROR.';
 
 create or replace function internal.flag_ramped_rule(f app.flags, rule_index int, value json, out rules jsonb, out place int)
 language plpgsql volatile as $$
@@ -113,13 +113,13 @@ begin
   end if;
 end $$;
 comment on function internal.flag_ramped_rule is
-  'The rule that a ramp raises: the one that is named, else the first with a percentage, else a new one at the end with this value. Refuses 400 VALIDATION_ERROR.';
+  'The rule of a ramp: the one at rule_index, else the first with a percentage, else a new one at the end with this value. Refuses 400 VALIDATION_ERROR.';
 
 create or replace function internal.flag_reset_exposures(flag_id uuid) returns void
 language sql volatile security definer set search_path = '' as $$
   delete from app.flag_exposures e where e.flag_id = flag_reset_exposures.flag_id
 $$;
-comment on function internal.flag_reset_exposures is 'Forgets who got the value of a former ramp.';
+comment on function internal.flag_reset_exposures is 'Deletes the record of the users who got the value of a former ramp.';
 
 create or replace function api.flag_ramp(id_or_key text, "from" numeric, "to" numeric, step numeric, every_hours numeric, guardrail json default null,
                                          rule_index int default null, value json default null)
@@ -150,25 +150,25 @@ begin
   flag.ramp := jsonb_strip_nulls(jsonb_build_object(
     'rule_index', ramped.place, 'from', flag_ramp."from", 'to', flag_ramp."to", 'step', flag_ramp.step, 'every_hours', flag_ramp.every_hours,
     'guardrail', internal.flag_guardrail(flag_ramp.guardrail::jsonb), 'started_at', internal.iso(began),
-    -- the guard watches the last step as long as each before it
+    -- the guardrail is checked after the last step for as long as after each step before it
     'ends_at', internal.iso(began + (steps + 1) * every)));
   perform internal.flag_reset_exposures(flag.id);
   return internal.reply(200, internal.flag_json(internal.flag_stored(flag)));
 end $$;
 comment on function api.flag_ramp is
-  'Raises the percentage of a rule from now on, step by step, as steps of the schedule; takes the place of a former ramp. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR. Locks the flag.';
+  'Raises the percentage of a rule from now on, in steps of the schedule; replaces a former ramp. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR. Locks the flag.';
 
 create or replace function internal.flag_guarded(f app.flags) returns boolean
 language sql stable as $$
   select (flag_guarded.f).ramp -> 'guardrail' is not null and (flag_guarded.f).ramp ->> 'stopped_at' is null
      and ((flag_guarded.f).ramp ->> 'ends_at')::timestamptz > internal.now()
 $$;
-comment on function internal.flag_guarded is 'Whether a guard watches over a ramp of this flag now.';
+comment on function internal.flag_guarded is 'Whether a ramp of this flag is monitored by a guardrail now.';
 
 create or replace function internal.on_events__85_flags(events app.engagement_events[]) returns void
 language plpgsql volatile set plan_cache_mode = 'auto' as $$
 begin
-  -- a look that is queued and not begun sees this event too: it waits some seconds for those that are being written
+  -- a queued check that has not begun sees this event too: it is delayed by some seconds, for events that are being written
   perform internal.enqueue('flags__guard', f.id::text, due_at => internal.now() + interval '5 seconds')
      from app.flags f
     where f.ramp -> 'guardrail' is not null
@@ -186,7 +186,7 @@ language sql stable as $$
    where f.ramp #>> '{guardrail,event_name}' is not null
    group by 1
 $$;
-comment on function internal.event_plan__flags is 'The flags with a ramp that an event guards, under way or not. Granted to nobody.';
+comment on function internal.event_plan__flags is 'The flags whose ramp, running or not, has a guardrail with this event. Granted to nobody.';
 
 create or replace trigger tg_flags__event_plans
   after insert or delete or update of ramp on app.flags

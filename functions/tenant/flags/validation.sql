@@ -21,7 +21,7 @@ begin
   end if;
   return flag_value.value;
 end $$;
-comment on function internal.flag_value is 'A value of a flag''s type, exactly: nothing is coerced. Refuses 400 VALIDATION_ERROR.';
+comment on function internal.flag_value is 'Validates a value against a flag''s type, without coercion. Refuses 400 VALIDATION_ERROR.';
 
 create or replace function internal.flag_number(value jsonb, lowest numeric, highest numeric, place text) returns numeric
 language plpgsql volatile as $$
@@ -53,7 +53,7 @@ begin
   if jsonb_typeof(r) <> 'object' then
     perform internal.invalid(flag_rule.place, 'must be an object {segment_id? | filter?, percentage?, value}');
   end if;
-  -- null is as if it were not there, but for the value, which may be null itself
+  -- a field that is null counts as absent, except value, for which null is a value
   r := coalesce((select jsonb_object_agg(e.key, e.value) from jsonb_each(r) e where e.key = 'value' or e.value <> 'null'), '{}');
   select k into stray
     from jsonb_object_keys(r) k
@@ -62,7 +62,7 @@ begin
   if stray = 'experiment_key' then
     perform internal.invalid(flag_rule.place || '.experiment_key', 'is not possible: this server has no experiments. Give a value');
   elsif stray is not null then
-    -- a misspelled condition would hold for everybody
+    -- otherwise a misspelled condition would match every user
     perform internal.invalid(flag_rule.place || '.' || stray, 'is no field of a rule');
   elsif r ? 'segment_id' and not coalesce(internal.segment_lock_shared(internal.as_uuid(r ->> 'segment_id')), false) then
     perform internal.invalid(flag_rule.place || '.segment_id', 'must be a segment of the project');
@@ -93,7 +93,7 @@ begin
   perform internal.flag_value(r -> 'value', flag_rule.value_type, flag_rule.place || '.value');
   return r;
 end $$;
-comment on function internal.flag_rule is 'A rule as it is stored. Refuses 400 VALIDATION_ERROR. Holds the segment that it names.';
+comment on function internal.flag_rule is 'Validates a rule and returns it as it is stored. Refuses 400 VALIDATION_ERROR. Locks the referenced segment against deletion.';
 
 create or replace function internal.flag_rules(rules jsonb, value_type text, place text) returns jsonb
 language plpgsql volatile as $$
@@ -106,7 +106,7 @@ begin
   return (select coalesce(jsonb_agg(internal.flag_rule(r.value, flag_rules.value_type, flag_rules.place || '.' || (r.n - 1)) order by r.n), '[]')
             from jsonb_array_elements(flag_rules.rules) with ordinality r (value, n));
 end $$;
-comment on function internal.flag_rules is 'Rules as they are stored. Refuses 400 VALIDATION_ERROR.';
+comment on function internal.flag_rules is 'Validates rules and returns them as they are stored. Refuses 400 VALIDATION_ERROR.';
 
 create or replace function internal.flag_step(f app.flags, step jsonb, place text) returns jsonb
 language plpgsql volatile as $$
@@ -150,7 +150,7 @@ begin
   return jsonb_build_object('at', internal.iso(internal.flag_time(flag_step.step -> 'at', flag_step.place || '.at')), 'patch', checked);
 end $$;
 comment on function internal.flag_step is
-  'A step of a schedule as it is stored, checked against the flag as the steps before have made it. Refuses 400 VALIDATION_ERROR.';
+  'Validates a step of a schedule against the flag as the steps before leave it, and returns the step as it is stored. Refuses 400 VALIDATION_ERROR.';
 
 create or replace function internal.flag_patched(f app.flags, patch jsonb) returns app.flags
 language plpgsql immutable as $$
@@ -181,7 +181,7 @@ begin
   end if;
   perform internal.flag_time(case when jsonb_typeof(s.value) = 'object' then s.value -> 'at' end, 'schedule.' || (s.n - 1) || '.at')
      from jsonb_array_elements(flag_schedule.schedule) with ordinality s (value, n);
-  -- in the order of their times, each on what those before have left
+  -- in the order of their times, each validated against the result of the steps before
   for step in
     select s.value, s.n - 1 as place
       from jsonb_array_elements(flag_schedule.schedule) with ordinality s (value, n)
@@ -193,7 +193,7 @@ begin
   end loop;
   return steps;
 end $$;
-comment on function internal.flag_schedule is 'A schedule as it is stored: in the order of its times. Refuses 400 VALIDATION_ERROR.';
+comment on function internal.flag_schedule is 'Validates a schedule and returns it as it is stored, ordered by time. Refuses 400 VALIDATION_ERROR.';
 
 create or replace function internal.flag_tags(tags jsonb) returns text[]
 language plpgsql volatile as $$
@@ -205,7 +205,7 @@ begin
   end if;
   return array(select t.tag from jsonb_array_elements_text(flag_tags.tags) with ordinality t (tag, n) order by t.n);
 end $$;
-comment on function internal.flag_tags is 'Tags as they are stored. Refuses 400 VALIDATION_ERROR.';
+comment on function internal.flag_tags is 'Validates tags and returns them as they are stored. Refuses 400 VALIDATION_ERROR.';
 
 create or replace function internal.flag_changed(f app.flags, patch json) returns app.flags
 language plpgsql volatile as $$
@@ -235,18 +235,18 @@ begin
   end if;
   if p ? 'schedule' then
     f.schedule := internal.flag_schedule(f, p -> 'schedule');
-    -- the guard of a ramp stays while a step of it does
+    -- the ramp with its guardrail stays while the schedule has a step of it
     if not f.schedule @> jsonb_build_array(jsonb_build_object('patch', jsonb_build_object('rule_index', f.ramp -> 'rule_index'))) then
       f.ramp := null;
     end if;
   elsif f.schedule <> '[]' and p ?| array['rules', 'off_value', 'default_value'] then
-    -- what waits must still fit
+    -- pending steps must still be valid
     f.schedule := internal.flag_schedule(f, f.schedule);
   end if;
   return f;
 end $$;
 comment on function internal.flag_changed is
-  'A flag with the fields of a patch, checked: name, description, owner, is_enabled, tags, off_value, default_value, rules, schedule. New rules end a ramp.
+  'Validates a patch and returns the flag with its fields: name, description, owner, is_enabled, tags, off_value, default_value, rules, schedule. New rules end a ramp.
    Refuses 400 VALIDATION_ERROR.';
 
 create or replace function internal.flag_without_ramp(f app.flags) returns app.flags
@@ -258,4 +258,4 @@ begin
   f.ramp := null;
   return f;
 end $$;
-comment on function internal.flag_without_ramp is 'A flag without the steps that raise a rule''s percentage, and without the ramp that made them.';
+comment on function internal.flag_without_ramp is 'A flag without its ramp and without the steps of its schedule that change the percentage of a rule.';

@@ -25,7 +25,7 @@ language sql immutable as $$
       then 'must have a deep_link that is a string'
   end
 $$;
-comment on function internal.onboarding_config_problem is 'What is wrong with the config of a step of this type, or null. Fields that a type does not know are kept.';
+comment on function internal.onboarding_config_problem is 'The problem of the config of a step of this type, or null. Unknown fields are kept.';
 
 create or replace function internal.onboarding_step_check(step jsonb, place text) returns void
 language plpgsql volatile as $$
@@ -52,7 +52,7 @@ begin
     perform internal.invalid(onboarding_step_check.place || '.segment_id', 'must be a segment of the project', 'INVALID_INPUT');
   end if;
 end $$;
-comment on function internal.onboarding_step_check is 'Refuses a step that has all its fields and is not as it must be: 400 INVALID_INPUT.';
+comment on function internal.onboarding_step_check is 'Refuses an invalid step, whose missing fields have been filled in before: 400 INVALID_INPUT.';
 
 create or replace function internal.onboarding_steps(steps json) returns jsonb
 language plpgsql volatile as $$
@@ -95,7 +95,7 @@ begin
   return made;
 end $$;
 comment on function internal.onboarding_steps is
-  'Steps as they are stored: with an id (step_<place> where none was sent) and every field; fields that are not ours are kept. Refuses 400 INVALID_INPUT.';
+  'Validates steps and returns them as they are stored: with an id (step_<place> by default) and every field; unknown fields are kept. Refuses 400 INVALID_INPUT.';
 
 create or replace function internal.onboarding_flow_json(flow app.onboarding_flows) returns json
 language sql stable as $$
@@ -104,7 +104,7 @@ language sql stable as $$
     'is_active', (onboarding_flow_json.flow).is_active, 'created_at', internal.iso((onboarding_flow_json.flow).created_at),
     'updated_at', internal.iso((onboarding_flow_json.flow).updated_at))
 $$;
-comment on function internal.onboarding_flow_json is 'A flow as every answer shows it.';
+comment on function internal.onboarding_flow_json is 'A flow as every response shows it.';
 
 create or replace function internal.onboarding_flow(flow_id uuid) returns app.onboarding_flows
 language plpgsql volatile as $$
@@ -162,7 +162,7 @@ begin
   return internal.reply(200, internal.onboarding_flow_json(internal.onboarding_flow(onboarding_flow_update.flow_id)));
 end $$;
 comment on function api.onboarding_flow_update is
-  'Changes name, steps or is_active; users who are under way go on with the new steps. Refuses 404 NOT_FOUND, 400 INVALID_INPUT. Locks the flow.';
+  'Changes name, steps or is_active; users who are in the flow continue with the new steps. Refuses 404 NOT_FOUND, 400 INVALID_INPUT. Locks the flow.';
 
 create or replace function api.onboarding_stats() returns api.reply
 language sql stable as $$
@@ -190,4 +190,4 @@ language sql stable security definer set search_path = '' as $$
                                where internal.as_uuid(s.value ->> 'segment_id') = segment_used__onboarding.segment_id)
                 order by f.name)
 $$;
-comment on function internal.segment_used__onboarding is 'The flows whose steps name a segment.';
+comment on function internal.segment_used__onboarding is 'The flows whose steps refer to a segment.';

@@ -10,12 +10,12 @@ language sql stable as $$
     'completed_at', internal.iso((onboarding_progress_json.progress).completed_at),
     'updated_at', internal.iso((onboarding_progress_json.progress).updated_at))
 $$;
-comment on function internal.onboarding_progress_json is 'A user''s progress as every answer shows it.';
+comment on function internal.onboarding_progress_json is 'A user''s progress as every response shows it.';
 
 create or replace function internal.onboarding_next(steps jsonb, after text, done text[], app_user_id uuid) returns text
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  -- the place of a step that is still in the flow; steps may have changed since
+  -- the position of the step if it is still in the flow: the steps may have changed
   place constant bigint := (select s.n from jsonb_array_elements(onboarding_next.steps) with ordinality as s (value, n)
                              where s.value ->> 'id' = onboarding_next.after);
   step record;
@@ -33,8 +33,8 @@ begin
   return null;
 end $$;
 comment on function internal.onboarding_next is
-  'The step after this one that is for the user, or null; the first that they have not done, where this one is null or no longer in the flow.
-   Granted to nobody.';
+  'The next step after this one that applies to the user, or null. If this one is null or no longer in the flow: the first step that the user has not
+   done. Granted to nobody.';
 
 create or replace function internal.onboarding_user_lock(code text) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -46,7 +46,7 @@ begin
     perform internal.fail(404, onboarding_user_lock.code, 'There is no such user.');
   end if;
 end $$;
-comment on function internal.onboarding_user_lock is 'Locks the caller, or refuses 404 with this code: they were deleted meanwhile. Granted to nobody.';
+comment on function internal.onboarding_user_lock is 'Locks the calling user, or refuses 404 with this code when the user has been deleted. Granted to nobody.';
 
 create or replace function internal.onboarding_mine(flow_id uuid, code text) returns app.onboarding_progress
 language plpgsql volatile security definer set search_path = '' as $$
@@ -54,7 +54,7 @@ declare
   progress app.onboarding_progress;
 begin
   perform internal.onboarding_user_lock(onboarding_mine.code);
-  -- with the flow it goes, too: who deletes that waits for us, or we find nothing
+  -- the progress is deleted with its flow: a concurrent deletion waits for this lock, or this finds no row
   select p.* into progress
     from app.onboarding_progress p
    where (p.app_user_id, p.flow_id) = (internal.user_id(), onboarding_mine.flow_id)
@@ -65,7 +65,7 @@ begin
   return progress;
 end $$;
 comment on function internal.onboarding_mine is
-  'The caller''s progress, locked, after its user; where there is none, 404 with this code. Granted to nobody.';
+  'The caller''s progress. Refuses 404 with this code when there is none. Locks the user, then the progress. Granted to nobody.';
 
 create or replace function internal.onboarding_notify(progress app.onboarding_progress, event text, properties jsonb) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -80,7 +80,7 @@ begin
   end if;
 end $$;
 comment on function internal.onboarding_notify is
-  'Emits svc.onboarding.started, completed or skipped, each once for a user and a flow: who goes through it again earns nothing again. Granted to nobody.';
+  'Emits svc.onboarding.started, completed or skipped, each once per user and flow: a user who repeats a flow earns nothing again. Granted to nobody.';
 
 create or replace function internal.onboarding_start(flow_id uuid) returns app.onboarding_progress
 language plpgsql volatile security definer set search_path = '' as $$
@@ -90,7 +90,7 @@ declare
   progress app.onboarding_progress;
 begin
   perform internal.onboarding_user_lock('NOT_FOUND');
-  -- held, so that it is not deleted between here and the row
+  -- locked, so that the flow is not deleted before the progress is inserted
   select f.* into flow from app.onboarding_flows f where f.id = onboarding_start.flow_id and f.is_active for key share;
   perform internal.check_found(found, 'flow');
   insert into app.onboarding_progress as p (app_user_id, flow_id, current_step, status)
@@ -102,7 +102,7 @@ begin
   perform internal.onboarding_notify(progress, 'started', jsonb_build_object('flow_name', flow.name));
   return progress;
 end $$;
-comment on function internal.onboarding_start is 'Puts the caller at the first step that is for them, also when they were elsewhere. Refuses 404 NOT_FOUND. Emits svc.onboarding.started, the first time.';
+comment on function internal.onboarding_start is 'Sets the caller''s progress to the first step that applies to them, also from another step. Refuses 404 NOT_FOUND. Emits svc.onboarding.started the first time.';
 
 create or replace function internal.onboarding_finish(flow_id uuid, status text) returns app.onboarding_progress
 language plpgsql volatile security definer set search_path = '' as $$
@@ -120,7 +120,7 @@ begin
   return progress;
 end $$;
 comment on function internal.onboarding_finish is
-  'Makes the caller''s progress completed or skipped, whatever it was; what is so already stays as it is. Refuses 404 UPDATE_FAILED before the start.
+  'Sets the caller''s progress to completed or skipped, from any state; unchanged if it has that state already. Refuses 404 UPDATE_FAILED before the start.
    Emits svc.onboarding.completed or skipped, each the first time.';
 
 create or replace function internal.onboarding_advance(flow_id uuid, step_id text, answers json) returns app.onboarding_progress
@@ -129,7 +129,7 @@ declare
   progress app.onboarding_progress := internal.onboarding_mine(onboarding_advance.flow_id, 'NOT_FOUND');
   next_step text;
 begin
-  -- a second tap on the same step, or one that comes after the end
+  -- a repeated request for the same step, or a request after the end
   if progress.status <> 'in_progress' or onboarding_advance.step_id <> coalesce(progress.current_step, '') then
     return progress;
   end if;
@@ -161,8 +161,8 @@ begin
   return progress;
 end $$;
 comment on function internal.onboarding_advance is
-  'Does the caller''s current step and goes to the next that is for them, or completes the flow. A step_id that is not the current one, and a flow that is
-   over, change nothing. Refuses 404 NOT_FOUND before the start, 400 INVALID_INPUT. Emits svc.onboarding.completed, the first time.';
+  'Marks the caller''s current step as done and moves to the next step that applies to them, or completes the flow. Nothing changes if step_id is not the
+   current step or the flow has ended. Refuses 404 NOT_FOUND before the start, 400 INVALID_INPUT. Emits svc.onboarding.completed the first time.';
 
 create or replace function api.onboarding_get() returns api.reply
 language sql stable as $$
@@ -176,7 +176,7 @@ language sql stable as $$
      order by f.created_at desc, f.id desc
      limit 1))
 $$;
-comment on function api.onboarding_get is 'The newest flow in use with the caller''s progress, null before the start; null when no flow is in use.';
+comment on function api.onboarding_get is 'The newest active flow with the caller''s progress, which is null before the start; null when no flow is active.';
 
 create or replace function api.onboarding_start(flow_id uuid) returns api.reply
 language sql volatile as $$
@@ -189,16 +189,16 @@ language sql volatile as $$
   select internal.reply(200, internal.onboarding_progress_json(internal.onboarding_advance(
     onboarding_advance.flow_id, onboarding_advance.step_id, onboarding_advance.answers)))
 $$;
-comment on function api.onboarding_advance is 'One step on. Refuses 404 NOT_FOUND before the start, 400 INVALID_INPUT. Locks the user.';
+comment on function api.onboarding_advance is 'Advances by one step. Refuses 404 NOT_FOUND before the start, 400 INVALID_INPUT. Locks the user.';
 
 create or replace function api.onboarding_skip(flow_id uuid) returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.onboarding_progress_json(internal.onboarding_finish(onboarding_skip.flow_id, 'skipped')))
 $$;
-comment on function api.onboarding_skip is 'Leaves a flow out. Refuses 404 UPDATE_FAILED before the start. Locks the user.';
+comment on function api.onboarding_skip is 'Marks a flow as skipped. Refuses 404 UPDATE_FAILED before the start. Locks the user.';
 
 create or replace function api.onboarding_complete(flow_id uuid) returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.onboarding_progress_json(internal.onboarding_finish(onboarding_complete.flow_id, 'completed')))
 $$;
-comment on function api.onboarding_complete is 'Ends a flow. Refuses 404 UPDATE_FAILED before the start. Locks the user.';
+comment on function api.onboarding_complete is 'Marks a flow as completed. Refuses 404 UPDATE_FAILED before the start. Locks the user.';

@@ -1,20 +1,21 @@
--- The breaker: a receiver that fails for long is left in peace, what comes meanwhile is held, and a person switches it on again.
+-- Circuit breaker of webhook subscriptions. A receiver that keeps failing opens the breaker: the subscription becomes degraded, new deliveries
+-- are held, and half-open probes send one delivery at a time. Only an administrator closes the breaker, by setting the status to active.
 create or replace function internal.webhook_hold_interval() returns interval
 language sql immutable parallel safe
 return interval '72 hours';
-comment on function internal.webhook_hold_interval is 'How long a delivery of a degraded subscription waits before it is given up.';
+comment on function internal.webhook_hold_interval is 'How long a delivery of a degraded subscription is held before it goes to the dead-letter queue.';
 
 create or replace function internal.webhook_probe_interval() returns interval
 language sql immutable parallel safe
 return interval '15 minutes';
-comment on function internal.webhook_probe_interval is 'How often a degraded subscription is tried.';
+comment on function internal.webhook_probe_interval is 'The interval between half-open probes of a degraded subscription.';
 
 create or replace function internal.webhook_record_outcome(webhook_id uuid, state text, is_delivered boolean, is_gone boolean, is_dlq boolean) returns void
 language plpgsql volatile as $$
 declare
   trips boolean;
 begin
-  -- null: nothing had failed, and nothing has
+  -- null: the attempt succeeded and the breaker had counted no failures
   if webhook_record_outcome.state is null then
     return;
   end if;
@@ -46,8 +47,9 @@ begin
   end if;
 end $$;
 comment on function internal.webhook_record_outcome is
-  'Counts the outcome of an attempt for a subscription that its caller has locked: five deliveries in a row in dlq, or fifty attempts in a row
-   over half an hour, degrade it; one that is delivered begins both counts anew; 410 disables it. state is its status under that lock.';
+  'Counts the outcome of an attempt in the circuit breaker of a subscription, which the caller has locked. Five consecutive deliveries in the
+   dead-letter queue, or fifty consecutive failed attempts over half an hour, degrade the subscription; a successful delivery resets both
+   counts; a 410 disables the subscription. state is the subscription''s status under that lock.';
 
 create or replace function internal.tg_webhooks__status() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -61,7 +63,7 @@ begin
        set degraded_at = excluded.degraded_at, probed_at = excluded.probed_at
     returning * into breaker;
     perform internal.enqueue('webhooks__probe', new.id::text, due_at => internal.now() + internal.webhook_probe_interval());
-    -- work of its own: whatever becomes of the mail, deliveries and probes go on
+    -- a separate task: a mail that fails does not stop deliveries or probes
     perform internal.enqueue('webhooks__tell', internal.new_id()::text, jsonb_build_object(
       'webhook_id', new.id, 'event_name', new.event_name, 'target_url', split_part(new.target_url, '?', 1),
       'degraded_at', internal.iso(breaker.degraded_at), 'dlq_in_row', breaker.dlq_in_row, 'failed_in_row', breaker.failed_in_row,
@@ -77,7 +79,8 @@ begin
   return null;
 end $$;
 comment on function internal.tg_webhooks__status is
-  'Degraded, by whomever: probes are scheduled, and the owner is told once. Switched on or off: counts begin anew, and what was held is let go.';
+  'When a subscription becomes degraded, by the circuit breaker or by hand in SQL: schedules probes and one notification of the owner. When
+   it becomes active or disabled: resets the counts and queues the release of held deliveries.';
 
 create or replace trigger tg_webhooks__status
   after update of status on app.webhooks
@@ -112,7 +115,7 @@ begin
   select b.* into breaker from app.webhook_breakers b where b.webhook_id = webhook_probe_begin.webhook_id for update;
   if breaker.probed_at <= internal.now() - internal.webhook_probe_interval() then
     breaker.probed_at := internal.now();
-    -- noted before it is sent: a worker that dies over it costs one probe, and never makes two
+    -- recorded before the probe is sent: a worker that dies skips one probe and never causes a second
     update app.webhook_breakers b set probed_at = breaker.probed_at where b.webhook_id = breaker.webhook_id;
     select d.id into oldest
       from app.webhook_deliveries d
@@ -128,8 +131,9 @@ begin
                  (select min(d.held_until) from app.webhook_deliveries d where d.webhook_id = webhook_probe_begin.webhook_id)) end)));
 end $$;
 comment on function api.webhook_probe_begin is
-  'For a degraded subscription: gives up what was held for 72 hours, and answers {delivery, due_at}, where delivery is its oldest pending one if
-   a probe is due, once in 15 minutes; null when it is degraded no more. Locks the subscription and its breaker.';
+  'For a degraded subscription: moves deliveries that were held for 72 hours to the dead-letter queue and answers {delivery, due_at}. delivery is
+   the oldest pending delivery if a half-open probe is due (every 15 minutes). Null when the subscription is no longer degraded. Locks the
+   subscription and its circuit breaker.';
 
 create or replace function api.webhook_release(webhook_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -161,5 +165,5 @@ begin
   return internal.reply(200, to_json(let_go = 500));
 end $$;
 comment on function api.webhook_release is
-  'Lets up to 500 held deliveries of a subscription go that is degraded no more: out, or into failed when it was switched off. Answers whether
-   there may be more. Locks them, the subscription against deletion before.';
+  'Releases up to 500 held deliveries of a subscription that is no longer degraded: they become due, or failed when the subscription is disabled.
+   Answers whether more may be held. Locks the subscription against deletion, then the deliveries.';

@@ -1,4 +1,4 @@
--- One attempt: what to send, and what its outcome means.
+-- One attempt of a webhook delivery: the request to send, the handling of its outcome, and the retry schedule (back-off with jitter).
 create or replace function internal.webhook_sendable_json(delivery_id uuid) returns json
 language sql stable as $$
   select json_build_object(
@@ -11,7 +11,7 @@ language sql stable as $$
     join app.webhook_secrets s on s.id = d.secret_id
    where d.id = webhook_sendable_json.delivery_id and d.status = 'pending'
 $$;
-comment on function internal.webhook_sendable_json is 'All that a worker needs for one attempt of a pending delivery; null when it was settled or deleted.';
+comment on function internal.webhook_sendable_json is 'Everything that a worker needs for one attempt of a pending delivery; null when the delivery is finished or deleted.';
 
 create or replace function internal.webhook_delivery_begun(delivery_id uuid) returns json
 language sql stable as $$
@@ -21,7 +21,8 @@ language sql stable as $$
    where d.id = webhook_delivery_begun.delivery_id and d.status = 'pending' and d.held_until is null and w.status = 'active'
 $$;
 comment on function internal.webhook_delivery_begun is
-  'What to send for a delivery whose outbox row is leased; null when that needs a change first, which api.webhook_delivery_begin makes.';
+  'The request to send for a delivery whose outbox row is leased. Null when the delivery must be changed first, which api.webhook_delivery_begin
+   does.';
 
 create or replace function api.webhook_delivery_begin(delivery_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -36,7 +37,7 @@ begin
     join app.webhooks w on w.id = d.webhook_id
    where d.id = webhook_delivery_begin.delivery_id and d.status = 'pending';
   if state <> 'active' then
-    -- asked again under a lock: whoever switches it on waits until this delivery is held, and so finds it
+    -- read again under a lock: a transaction that activates the subscription waits until this delivery is held, so its release finds the delivery
     select w.status into state from app.webhooks w where w.id = watched for share;
   end if;
   if state = 'degraded' then
@@ -44,7 +45,7 @@ begin
        set next_attempt_at = null, held_until = coalesce(d.held_until, internal.now() + internal.webhook_hold_interval())
      where d.id = webhook_delivery_begin.delivery_id and d.status = 'pending';
   elsif state = 'disabled' then
-    -- it failed, so that a person can replay it
+    -- failed rather than deleted, so that an administrator can replay the delivery
     update app.webhook_deliveries d
        set status = 'failed', failed_reason = 'subscription_disabled', next_attempt_at = null, held_until = null,
            settled_at = internal.now()
@@ -55,26 +56,27 @@ begin
   return internal.reply(200, null);
 end $$;
 comment on function api.webhook_delivery_begin is
-  '{delivery} to send now, or null when there is nothing to do: when, says the outbox alone. A delivery of a degraded subscription is held
-   from here on, that of a disabled one becomes failed; both lock the subscription against changes.';
+  '{delivery} to send now, or null when there is nothing to send; only the outbox schedules the next attempt. A delivery of a degraded
+   subscription is held from now on; a delivery of a disabled subscription becomes failed. Both lock the subscription against changes.';
 
 create or replace function internal.webhook_retry_seconds(attempt int) returns int
 language sql immutable parallel safe as $$
-  -- after the first try: 5 s, 30 s, 2 min, 10 min, 30 min, 2 h, 6 h, 12 h; then no more
+  -- back-off after the first attempt: 5 s, 30 s, 2 min, 10 min, 30 min, 2 h, 6 h, 12 h; then no further attempt
   select (array[5, 30, 120, 600, 1800, 7200, 21600, 43200])[webhook_retry_seconds.attempt]
 $$;
-comment on function internal.webhook_retry_seconds is 'Seconds to wait after the n-th failed attempt of a series; null when it was the last.';
+comment on function internal.webhook_retry_seconds is 'Back-off in seconds after the n-th failed attempt of a series; null after the last attempt.';
 
 create or replace function internal.webhook_retry_at(attempt int, retry_after int) returns timestamptz
 language sql volatile as $$
-  -- up to ten per cent earlier or later, so that many do not come back at one moment; in whole milliseconds, as the outbox is told it
+  -- jitter of up to 10 % earlier or later, so that many deliveries are not retried at the same moment; whole milliseconds, as in the outbox
   select date_trunc('milliseconds', internal.now() + make_interval(secs => greatest(
            w.seconds * (0.9 + 0.2 * random()), least(coalesce(webhook_retry_at.retry_after, 0), 3600))))
     from (select internal.webhook_retry_seconds(webhook_retry_at.attempt) as seconds) w
    where w.seconds is not null
 $$;
 comment on function internal.webhook_retry_at is
-  'When to try again after the n-th failed attempt of a series, never before the receiver wishes, up to an hour; null when it was the last.';
+  'The time of the next attempt after the n-th failed attempt of a series: back-off with jitter, and not before the receiver''s Retry-After, of
+   which at most one hour is honoured. Null after the last attempt.';
 
 create or replace function internal.webhook_attempt(
   delivery_id uuid, status_code int, error text, duration_ms int, response_excerpt text, retry_after int, is_refused boolean,
@@ -89,11 +91,12 @@ declare
   state text;
   is_former boolean;
 begin
-  -- where all goes well there is nothing to count, and nothing to lock; else the subscription comes before its deliveries, everywhere
+  -- a success with no failures counted changes no counter and needs no lock on the subscription; otherwise the lock order everywhere is
+  -- subscription, then delivery
   if is_delivered and not exists (select from app.webhook_breakers b where b.webhook_id = watched and b.failed_in_row > 0) then
     perform from app.webhooks w where w.id = watched;
   else
-    -- sent elsewhere than it would be now: what that address answered says nothing of this one
+    -- the attempt went to a former target_url: its outcome does not apply to the current one
     select w.status, w.target_url <> webhook_attempt.target_url
       into state, is_former
       from app.webhooks w where w.id = watched for no key update;
@@ -115,7 +118,7 @@ begin
   elsif (webhook_attempt.is_refused or is_gone) and is_former is not true then
     delivery.status := 'failed';
     delivery.failed_reason := case when webhook_attempt.is_refused then 'target_not_allowed' else 'gone' end;
-  -- a probe uses none of the series up: what is held stays held
+  -- a probe does not consume an attempt of the series: a held delivery stays held
   elsif not webhook_attempt.is_probe and delivery.held_until is null then
     delivery.series_attempts := delivery.series_attempts + 1;
     delivery.next_attempt_at := internal.webhook_retry_at(delivery.series_attempts, webhook_attempt.retry_after);
@@ -134,7 +137,8 @@ begin
          failed_reason = delivery.failed_reason, next_attempt_at = delivery.next_attempt_at, held_until = delivery.held_until,
          settled_at = delivery.settled_at
    where d.id = delivery.id;
-  -- the schedule is the outbox row's: it moves with the attempt, so that a worker that dies before it settles the row makes no retry early
+  -- the outbox row holds the schedule; it is updated with the attempt, so that the death of the worker before it finishes the row causes no
+  -- early retry
   update app.outbox o
      set due_at = delivery.next_attempt_at
    where o.task = 'webhooks__deliver' and o.key = delivery.id::text and o.locked_until is not null and delivery.next_attempt_at is not null;
@@ -144,10 +148,11 @@ begin
   return delivery.next_attempt_at;
 end $$;
 comment on function internal.webhook_attempt is
-  'Logs an attempt and decides: delivered on 2xx; failed at once when the address is refused or on 410, which also switches the subscription off;
-   else pending until the schedule is exhausted, then dlq. A probe''s failure leaves its delivery held. A failure at an address that was changed
-   meanwhile is tried again at the new one, and counts for nothing. Returns when to try again, or null; next_attempt_at shows that time and
-   decides nothing, the due_at of the outbox row does. Locks the subscription unless all is well, then the delivery, then its outbox row.';
+  'Logs an attempt and sets the state of its delivery: delivered on 2xx; failed at once when the address is refused or on 410, which also disables
+   the subscription; otherwise pending until the retry schedule is exhausted, then dlq (dead-letter queue). A failed probe leaves its delivery
+   held. A failure at a target_url that has been changed since is retried at the new one and is not counted by the circuit breaker. Returns the
+   time of the next attempt, or null. next_attempt_at only displays that time; due_at of the outbox row schedules the attempt. Locks the
+   subscription (not for a success where no failures are counted), then the delivery, then its outbox row.';
 
 create or replace function api.webhook_attempt_record(
   delivery_id uuid, status_code int, error text, duration_ms int, response_excerpt text, retry_after int default null,
@@ -163,7 +168,7 @@ begin
   return internal.reply(200, json_build_object('next_attempt_at', internal.iso(again)));
 end $$;
 comment on function api.webhook_attempt_record is
-  'internal.webhook_attempt for a probe, and for a delivery whose worker settles the outbox row itself: answers {next_attempt_at}.';
+  'internal.webhook_attempt for a probe, and for a delivery whose worker finishes the outbox row itself: answers {next_attempt_at}.';
 
 create or replace function api.webhook_attempt_finish(
   row_id uuid, lease int, rules json, is_last boolean, delivery_id uuid, status_code int, error text, duration_ms int,
@@ -182,8 +187,8 @@ begin
     'due_at', internal.iso(internal.outbox_next(webhook_attempt_finish.rules))) end);
 end $$;
 comment on function api.webhook_attempt_finish is
-  'internal.webhook_attempt and internal.outbox_finish in one transaction. With is_last, which the last running row of a drain sends, it answers
-   {due_at} of internal.outbox_next, so that the drain can end without asking.';
+  'internal.webhook_attempt and internal.outbox_finish in one transaction. With is_last, which a drain sends for its last running row, it answers
+   {due_at} of internal.outbox_next, which spares the drain a round trip at its end.';
 
 create or replace function api.webhook_test(webhook_id uuid) returns api.reply
 language plpgsql stable as $$
@@ -208,4 +213,4 @@ begin
     'sent_at', floor(extract(epoch from internal.now()))::bigint));
 end $$;
 comment on function api.webhook_test is
-  'A synthetic delivery for the server to send: it is stored nowhere, so neither breaker nor stats see it. Refuses 404 NOT_FOUND.';
+  'A synthetic delivery for the server to send. It is not stored, so neither the circuit breaker nor the stats count it. Refuses 404 NOT_FOUND.';

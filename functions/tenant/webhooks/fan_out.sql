@@ -1,12 +1,12 @@
--- From events to deliveries: the hook of the event pipeline, and the body that is sent.
+-- Webhook fan-out: the hook of the event pipeline that creates one delivery for each subscription that matches an event, and the body to send.
 create or replace function internal.uuid5(namespace uuid, name text) returns uuid
 language sql immutable parallel safe as $$
-  -- RFC 9562, version 5; Postgres has no SHA-1 of its own outside extensions, so pgcrypto's is used
+  -- RFC 9562, version 5; Postgres has SHA-1 only in the extension pgcrypto
   select encode(
     set_byte(set_byte(h.digest, 6, (get_byte(h.digest, 6) & 15) | 80), 8, (get_byte(h.digest, 8) & 63) | 128), 'hex')::uuid
     from (select substring(extensions.digest(uuid_send(uuid5.namespace) || convert_to(uuid5.name, 'UTF8'), 'sha1') from 1 for 16) as digest) h
 $$;
-comment on function internal.uuid5 is 'The name-based UUID of a name within a namespace.';
+comment on function internal.uuid5 is 'The name-based UUID (version 5) of a name within a namespace: the idempotency key of a delivery.';
 
 create or replace function internal.webhook_body(id uuid, type text, project_id text, event json, "user" json) returns text
 language sql stable
@@ -14,7 +14,7 @@ return json_build_object(
   'id', webhook_body.id, 'type', webhook_body.type, 'api_version', '1.0.0', 'created_at', internal.iso(internal.now()),
   'project_id', webhook_body.project_id,
   'data', json_build_object('event', webhook_body.event, 'user', webhook_body."user"))::text;
-comment on function internal.webhook_body is 'What is posted: built once, stored, and the same to the byte ever after. Supplement F4.';
+comment on function internal.webhook_body is 'The body of a delivery: built once, stored, and sent byte for byte the same in every attempt. Supplement F4.';
 
 create or replace function internal.webhook_event_json(id uuid, event_name text, properties jsonb, occurred_at timestamptz, source text,
                                                        session_id uuid)
@@ -33,7 +33,7 @@ declare
   held uuid[] := '{}';
   project_id text;
 begin
-  -- most projects watch few names: one look at the names of the batch, then nothing
+  -- most projects have subscriptions for few event names: in the usual case this one query on the names of the batch is all
   select bool_or(w.status = 'degraded') into has_degraded
     from app.webhooks w
    where w.status <> 'disabled' and w.event_name in (select i.event_name from unnest(on_events__90_webhooks.events) i);
@@ -41,7 +41,7 @@ begin
     return;
   end if;
   if has_degraded then
-    -- kept degraded until the event is there, or what is held now would miss its release
+    -- locked so that these subscriptions stay degraded until the event is committed: otherwise a release could miss the deliveries held here
     held := array(
       select w.id from app.webhooks w
        where w.status = 'degraded' and w.event_name in (select i.event_name from unnest(on_events__90_webhooks.events) i)
@@ -50,7 +50,7 @@ begin
   end if;
   project_id := internal.setting('project_id') #>> '{}';
   with watching as materialized (
-    -- kept from being deleted until the delivery is there, for its purge to find
+    -- locked against deletion until the delivery is committed, so that the purge of a deleted subscription finds it
     select w.id, w.event_name, w.secret_id, w.filter, w.include_user
       from app.webhooks w
      where w.status <> 'disabled' and w.event_name in (select i.event_name from unnest(on_events__90_webhooks.events) i)
@@ -89,14 +89,15 @@ begin
   end if;
 end $$;
 comment on function internal.on_events__90_webhooks is
-  'One delivery, with its body built once, for each subscription that watches an event, and its work in the outbox; those of a degraded
-   one are held. Imported history is not sent. Locks the subscriptions against deletion, degraded ones against their reopening.';
+  'Fan-out: for each event and each subscription that matches it, one delivery with its body, and its task in the outbox, with deduplication by
+   subscription and event. Deliveries of a degraded subscription are held. Historical (imported) events are not sent. Locks the
+   subscriptions against deletion, and degraded ones against a change of status.';
 
 create or replace function internal.event_plan__webhooks() returns table (event_name text, plan uuid[])
 language sql stable as $$
   select w.event_name, array_agg(w.id order by w.id) from app.webhooks w where w.status <> 'disabled' group by 1
 $$;
-comment on function internal.event_plan__webhooks is 'The subscriptions that watch an event. Granted to nobody.';
+comment on function internal.event_plan__webhooks is 'The ids of the subscriptions to each event name, without disabled ones. Granted to nobody.';
 
 create or replace trigger tg_webhooks__event_plans
   after insert or delete or update of status, event_name on app.webhooks
@@ -108,7 +109,7 @@ begin
   perform internal.enqueue('webhooks__deliver', new.id::text, due_at => new.next_attempt_at, lane => 'webhook ' || new.webhook_id);
   return null;
 end $$;
-comment on function internal.tg_webhook_deliveries__due is 'A delivery that is replayed, or held no more, has work in the outbox again.';
+comment on function internal.tg_webhook_deliveries__due is 'Queues the task of a delivery again when the delivery is replayed or released.';
 
 create or replace trigger tg_webhook_deliveries__due
   after update of status, next_attempt_at on app.webhook_deliveries
@@ -118,7 +119,7 @@ create or replace trigger tg_webhook_deliveries__due
 create or replace function internal.purge__webhooks() returns void
 language sql volatile as $$
   delete from app.webhook_deliveries d where d.created_at < internal.now() - interval '30 days';
-  -- a day after the last delivery that was queued with it
+  -- one day after the last delivery that was queued with the secret
   delete from app.webhook_secrets s where s.replaced_at < internal.now() - interval '31 days';
 $$;
 comment on function internal.purge__webhooks is 'Daily: deliveries with their attempts after 30 days, and signing secrets 31 days after they were replaced.';

@@ -1,5 +1,6 @@
--- Outbound webhooks: subscriptions, as administrators keep them. What becomes of each delivery stands beside this: queue, deliver,
--- breaker, replay. The worker only carries: it asks what to send, sends it, and tells what came back.
+-- Outbound webhooks: administration of subscriptions. The other files of this folder handle deliveries: fan_out.sql creates them, deliver.sql
+-- records attempts and schedules retries, circuit_breaker.sql and replay.sql. The worker contains no logic: it leases a delivery, sends the
+-- request and reports the outcome.
 comment on constraint webhooks_event_name_form on app.webhooks is
   '400 VALIDATION_ERROR event_name: must match ^[a-z][a-z0-9_.-]{0,127}$.';
 
@@ -11,7 +12,7 @@ language sql stable as $$
     'include_user', (webhook_json.w).include_user, 'status', (webhook_json.w).status,
     'created_at', internal.iso((webhook_json.w).created_at), 'updated_at', internal.iso((webhook_json.w).updated_at))
 $$;
-comment on function internal.webhook_json is 'A subscription as every answer shows it; a secret is shown once, by the server that made it.';
+comment on function internal.webhook_json is 'A subscription as every response shows it. Its secret is shown once, by the server that generated it.';
 
 create or replace function internal.webhook_not_found() returns void
 language sql volatile
@@ -27,7 +28,7 @@ begin
     perform internal.invalid('filter', problem);
   end if;
 end $$;
-comment on function internal.webhook_filter_check is 'Refuses a filter that is none: 400 VALIDATION_ERROR. Null is no filter.';
+comment on function internal.webhook_filter_check is 'Refuses an invalid filter: 400 VALIDATION_ERROR. Null means no filter.';
 
 create or replace function internal.webhook_check(requested app.webhooks, was app.webhooks, sent jsonb) returns app.webhooks
 language plpgsql stable as $$
@@ -35,7 +36,7 @@ begin
   perform internal.webhook_filter_check((webhook_check.requested).filter::json);
   return webhook_check.requested;
 end $$;
-comment on function internal.webhook_check is 'What the checks of app.webhooks cannot say. Refuses 400 VALIDATION_ERROR.';
+comment on function internal.webhook_check is 'Validates what check constraints of app.webhooks cannot express: the filter. Refuses 400 VALIDATION_ERROR.';
 
 create or replace function api.webhook_create(event_name text, target_url text, secret_sealed text, description text default null,
                                               filter json default null, include_user boolean default true)
@@ -54,17 +55,17 @@ begin
   return internal.reply(201, internal.webhook_json(made));
 end $$;
 comment on function api.webhook_create is
-  'A new subscription; the server adds the secret to the answer, once. Refuses 400 VALIDATION_ERROR, 409 LIMIT_REACHED (50). Supplement F4.';
+  'Creates a subscription; the server adds the secret to this response only. Refuses 400 VALIDATION_ERROR, 409 LIMIT_REACHED (50). Supplement F4.';
 
 create or replace function internal.webhook_stats_json(webhook_id uuid) returns json
 language sql stable as $$
   with day as (
-    -- webhook_deliveries_settled alone: no row is looked at
+    -- an index-only scan of webhook_deliveries_settled
     select count(*) filter (where d.status = 'delivered') as delivered, count(*) filter (where d.status in ('failed', 'dlq')) as failed
       from app.webhook_deliveries d
      where d.webhook_id = webhook_stats_json.webhook_id and d.settled_at > internal.now() - interval '24 hours'
   ), durations as (
-    -- webhook_attempts_recent alone; the newest thousand tell as much as a million, and cost always the same
+    -- an index-only scan of webhook_attempts_recent; the newest thousand attempts are a sufficient sample, at a constant cost
     select a.duration_ms
       from app.webhook_attempts a
      where a.webhook_id = webhook_stats_json.webhook_id and a.at > internal.now() - interval '24 hours'
@@ -79,8 +80,8 @@ language sql stable as $$
     from day y
 $$;
 comment on function internal.webhook_stats_json is
-  'How a subscription fares: deliveries settled within a day, as they stand now; p95_ms of its newest attempts within a day, at most 1,000,
-   null when there is none; pending now, by webhook_deliveries_by_status.';
+  'Statistics of a subscription: deliveries that were finished within 24 hours, by their current status; p95_ms of its newest attempts within 24
+   hours, at most 1,000, null when there is none; the number of pending deliveries, from the index webhook_deliveries_by_status.';
 
 create or replace function api.webhook_get(webhook_id uuid) returns api.reply
 language plpgsql stable as $$
@@ -109,8 +110,8 @@ begin
   return internal.reply(200, '{}');
 end $$;
 comment on function api.webhook_rotate_secret is
-  'Another secret for what is queued from now on; the server answers it, once. Deliveries keep the one that they were queued with.
-   Refuses 404 NOT_FOUND. Locks the subscription.';
+  'Replaces the signing secret for deliveries that are queued from now on; the server shows it in this response only. Deliveries that are queued
+   already keep the secret that they were queued with. Refuses 404 NOT_FOUND. Locks the subscription.';
 
 create or replace function internal.tg_webhooks__secret() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -118,7 +119,7 @@ begin
   update app.webhook_secrets s set replaced_at = internal.now() where s.id = old.secret_id;
   return null;
 end $$;
-comment on function internal.tg_webhooks__secret is 'Notes when a secret was replaced, so that it is forgotten when nothing needs it any more.';
+comment on function internal.tg_webhooks__secret is 'Records when a secret was replaced, so that the daily purge can delete it once no delivery needs it.';
 
 create or replace trigger tg_webhooks__secret
   after update of secret_id on app.webhooks
@@ -133,7 +134,7 @@ begin
   end if;
   return null;
 end $$;
-comment on function internal.tg_webhooks__purge is 'A deleted subscription leaves its deliveries to a worker.';
+comment on function internal.tg_webhooks__purge is 'Queues the deletion of a deleted subscription''s deliveries as a background task.';
 
 create or replace trigger tg_webhooks__purge
   after delete on app.webhooks
@@ -151,7 +152,7 @@ begin
   return internal.reply(200, to_json(removed = 1000));
 end $$;
 comment on function api.webhook_purge is
-  'Removes up to 1,000 deliveries of a deleted subscription with their attempts. Answers whether there may be more.';
+  'Deletes up to 1,000 deliveries of a deleted subscription with their attempts. Answers whether more may be left.';
 
 create or replace trigger tg_webhooks__audit
   after insert or update or delete on app.webhooks

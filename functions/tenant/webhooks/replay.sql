@@ -1,4 +1,4 @@
--- What was delivered and what was not, as administrators see it, and sending it again.
+-- Webhook deliveries for administrators: lists, the attempt log, and replay of failed and dead-letter (dlq) deliveries.
 create or replace function internal.webhook_attempts_json(delivery_id uuid, with_excerpts boolean) returns json
 language sql stable as $$
   select coalesce(json_agg(
@@ -10,7 +10,7 @@ language sql stable as $$
     from app.webhook_attempts a
    where a.delivery_id = webhook_attempts_json.delivery_id
 $$;
-comment on function internal.webhook_attempts_json is 'The attempt log of a delivery, from 1; lists leave out what was answered, up to 1 KB each.';
+comment on function internal.webhook_attempts_json is 'The attempt log of a delivery, from attempt 1. Lists leave out the response excerpts, which have up to 1 KB each.';
 
 create or replace function internal.webhook_delivery_json(d app.webhook_deliveries, with_excerpts boolean) returns json
 language sql stable as $$
@@ -26,7 +26,7 @@ language sql stable as $$
     'settled_at', internal.iso((webhook_delivery_json.d).settled_at),
     'attempts', internal.webhook_attempts_json((webhook_delivery_json.d).id, webhook_delivery_json.with_excerpts))
 $$;
-comment on function internal.webhook_delivery_json is 'A delivery as answers show it, with its attempt log; what was sent is added where one is asked for.';
+comment on function internal.webhook_delivery_json is 'A delivery as responses show it, with its attempt log; the read of a single delivery adds the payload.';
 
 create or replace function internal.webhook_delivery_line_json(d app.webhook_deliveries) returns json
 language sql stable as $$
@@ -52,7 +52,7 @@ begin
                                         webhook_delivery_list.page_limit);
 end $$;
 comment on function api.webhook_delivery_list is
-  'Deliveries of a subscription, newest first, by cursor; since counts from when they were queued. Refuses 404 NOT_FOUND, 400 INVALID_INPUT.';
+  'Deliveries of a subscription, newest first, by cursor; since compares the time at which they were queued. Refuses 404 NOT_FOUND, 400 INVALID_INPUT.';
 
 create or replace function internal.webhook_delivery_not_found() returns void
 language sql volatile
@@ -74,13 +74,13 @@ begin
   return internal.reply(200, internal.json_merge(internal.webhook_delivery_json(delivery, true),
                                                  json_build_object('payload', delivery.payload::json)));
 end $$;
-comment on function api.webhook_delivery_get is 'A delivery with what was sent and its attempt log. Refuses 404 NOT_FOUND.';
+comment on function api.webhook_delivery_get is 'A delivery with its payload and its attempt log. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.webhook_requeue(delivery_ids uuid[]) returns setof app.webhook_deliveries
 language sql volatile as $$
   update app.webhook_deliveries d
      set status = 'pending', series_attempts = 0, failed_reason = null, settled_at = null, next_attempt_at = internal.now(),
-         -- whoever asks for it now verifies with the secret of now
+         -- signed with the current secret, which the receiver of a replay verifies with
          secret_id = w.secret_id
     from app.webhooks w
    where d.id = any (webhook_requeue.delivery_ids) and d.status in ('failed', 'dlq')
@@ -88,8 +88,8 @@ language sql volatile as $$
   returning d.*
 $$;
 comment on function internal.webhook_requeue is
-  'A new series of attempts for deliveries that failed or were given up: same body, same idempotency key; attempts count on. Answers those that it
-   moved: of several callers at once, each delivery is one''s.';
+  'Starts a new series of attempts for deliveries that are failed or dlq: same body, same idempotency key; attempt numbers continue. Returns the
+   deliveries that it changed: among concurrent callers, only one changes a given delivery.';
 
 create or replace function api.webhook_delivery_replay(delivery_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -110,8 +110,8 @@ begin
   return internal.reply(202, internal.webhook_delivery_json(delivery, false));
 end $$;
 comment on function api.webhook_delivery_replay is
-  'Queues a delivery again, 202. Refuses 404 NOT_FOUND, 409 DELIVERY_NOT_REPLAYABLE unless it is failed or dlq. Locks it, and its subscription
-   against deletion.';
+  'Queues a delivery again, 202. Refuses 404 NOT_FOUND, 409 DELIVERY_NOT_REPLAYABLE unless it is failed or dlq. Locks the delivery, and its
+   subscription against deletion.';
 
 create or replace function api.webhook_replay_check(webhook_id uuid, since text default null, until text default null) returns api.reply
 language plpgsql stable as $$
@@ -134,7 +134,7 @@ begin
   return internal.reply(200, json_build_object('since', from_time, 'until', to_time, 'as_of', internal.now()));
 end $$;
 comment on function api.webhook_replay_check is
-  'Before a range is replayed: its ends as times, and the time as of which. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR.';
+  'Validates the range of a replay and answers its two ends as timestamps, with as_of, the current time. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR.';
 
 create or replace function api.webhook_replay_batch(webhook_id uuid, statuses json, as_of timestamptz, since timestamptz default null,
                                                     until timestamptz default null, batch int default 500)
@@ -157,7 +157,7 @@ begin
         from app.webhook_deliveries d
        where d.webhook_id = webhook_replay_batch.webhook_id and d.status = any (wanted)
          and d.created_at between from_time and to_time
-         -- what failed again since is not of this replay, or it would have no end
+         -- deliveries that failed again after the replay began are excluded, or it would never end
          and d.settled_at <= webhook_replay_batch.as_of
        order by d.created_at, d.id
        limit webhook_replay_batch.batch
@@ -172,5 +172,6 @@ begin
   return internal.reply(200, json_build_object('remaining', remaining));
 end $$;
 comment on function api.webhook_replay_batch is
-  'Queues the next deliveries of a range again, the oldest first, and answers how many are left; null when the subscription is gone. Both ends
-   are included. Safe to run again: what is pending is not taken twice. Locks them, and the subscription against deletion.';
+  'Queues the next batch of deliveries of a range again, oldest first, and answers how many remain; null when the subscription was deleted. Both
+   ends of the range are inclusive. Idempotent: a delivery that is pending is not queued twice. Locks the deliveries, and the subscription
+   against deletion.';
