@@ -197,6 +197,8 @@ describe('all users', () => {
     expect(dry.data).toEqual({
       users_now: 2,
       users_30d_ago_estimate: 1,
+      is_estimate: false,
+      margin: 0,
       sample: [
         { user_id: users[3]?.id, value: 6 },
         { user_id: users[2]?.id, value: 2 },
