@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
 
+const harness = await startHarness()
 /** Statements that take longer than a second are broken off. */
-const harness = await startHarness({ env: { STATEMENT_TIMEOUT_MS: '1000' } })
+const impatient = await startHarness({ env: { STATEMENT_TIMEOUT_MS: '1000' } })
 
 const inDatabase = (text: string) => `
   do $do$ begin
@@ -16,19 +17,19 @@ const inDatabase = (text: string) => `
 test('rules that take too long even for a sample are refused by name, and may be evaluated all the same', {
   timeout: 180_000,
 }, async () => {
-  const project = await harness.project()
+  const project = await impatient.project()
   const { id } = await project.user()
   // a single user is as small as a sample gets
   await project.sql(
     inDatabase(`insert into app.engagement_events (id, app_user_id, event_name, properties, occurred_at, received_at, source)
-      select gen_random_uuid(), '${id}', 'played', jsonb_build_object('n', n), now(), now(), 'server' from generate_series(1, 30000) n`),
+      select gen_random_uuid(), '${id}', 'played', jsonb_build_object('n', n), now(), now(), 'server' from generate_series(1, 40000) n`),
   )
   await project.sql('analyze app.engagement_events')
   const leaf = (n: number) => ({
     ...{ source: 'event', event_name: 'played', measure: 'sum', column: 'n', op: 'gte', value: n },
     where: { or: [...'abcdefghij'].map((column) => ({ column: `${column}.x`, op: 'ilike', value: '%a%b%' })) },
   })
-  const rules = { or: Array.from({ length: 50 }, (_, n) => leaf(n + 1)) }
+  const rules = { or: Array.from({ length: 8 }, (_, n) => leaf(n + 1)) }
   expect(await project.admin.post('/segments/preview', { rules })).toMatchObject({
     status: 400,
     error: { code: 'SEGMENT_TOO_EXPENSIVE' },
@@ -57,8 +58,8 @@ test('of many users a preview is an estimate, and says how far off it may be', {
   expect(exact).toBeGreaterThan(14_000)
   // the same users, by conditions that no index serves
   const dear = { and: [plan('pro'), ...Array.from({ length: 48 }, (_, n) => ({ not: plan(`other ${n}`) }))] }
-  const { data } = await project.admin.post('/segments/preview', { rules: dear })
-  expect(data.is_estimate).toBe(true)
+  const { data, text } = await project.admin.post('/segments/preview', { rules: dear })
+  expect(data?.is_estimate, text).toBe(true)
   expect(data.margin).toBeGreaterThan(0)
   expect(data.margin).toBeLessThan(exact)
   expect(Math.abs(data.count - exact)).toBeLessThan(2.5 * data.margin)

@@ -52,6 +52,12 @@ begin
 end $$;
 comment on function internal.segment_time is 'A time to compare with: a date, or a time with its zone. For values that segment_date_check has let through.';
 
+create or replace function internal.segment_date(value jsonb) returns timestamptz
+language sql stable as $$
+  select internal.segment_time(internal.segment_value(segment_date.value) #>> '{}')
+$$;
+comment on function internal.segment_date is 'A time, or {"days_ago": n}, as a time. For values that segment_date_check has let through.';
+
 create or replace function internal.segment_value_check(value jsonb, place text) returns void
 language plpgsql volatile as $$
 begin
