@@ -115,10 +115,9 @@ begin
 end $$;
 comment on function internal.achievement_reads is 'About how many rows a criterion reads to measure all users, as the planner thinks. Granted to nobody.';
 
-create or replace function internal.achievement_dry_run(criteria jsonb) returns json
+create or replace function internal.achievement_dry_run(criteria jsonb, affordable int default 200000) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  affordable constant int := 200000;
   rounds constant int := 20;
   patience constant interval := interval '300 milliseconds';
   began constant timestamptz := clock_timestamp();
@@ -126,7 +125,7 @@ declare
   -- a property has no past
   before constant timestamptz := case when achievement_dry_run.criteria ->> 'type' <> 'property_value' then internal.now() - interval '30 days' end;
   population bigint := internal.users_estimate();
-  is_estimate constant boolean := greatest(population, internal.achievement_reads(achievement_dry_run.criteria)) > affordable;
+  is_estimate constant boolean := greatest(population, internal.achievement_reads(achievement_dry_run.criteria)) > achievement_dry_run.affordable;
   sample record;
   measured uuid[] := '{}';
   amounts numeric[] := '{}';
@@ -186,7 +185,7 @@ begin
   return outcome;
 end $$;
 comment on function internal.achievement_dry_run is
-  'Who would have it now and about how many had it 30 days ago, the highest ten, and the progress of all users. Exact while the planner expects at most 200,000 rows;
+  'Who would have it now and about how many had it 30 days ago, the highest ten, and the progress of all users. Exact while the planner expects at most affordable rows;
    otherwise an estimate from up to 20,000 users, whose users_now is within margin in 95 of 100 samples, and the highest ten of those users.';
 
 create or replace function api.achievement_dry_run(achievement_id text default null, criteria json default null) returns api.reply

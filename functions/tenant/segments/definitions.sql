@@ -198,7 +198,7 @@ begin
     if is_estimate then
       select e.users, e.margin, e.ids into found from internal.segment_preview_estimate(compiled.condition, parameters, internal.users_estimate()) e;
     else
-      select e.users, 0 as margin, e.ids into found from internal.segment_preview_exact(compiled.query, parameters) e;
+      select e.users, 0::bigint as margin, e.ids into found from internal.segment_preview_exact(compiled.query, parameters) e;
     end if;
   exception when query_canceled then
     perform internal.fail(400, 'SEGMENT_TOO_EXPENSIVE', 'These rules take longer than a preview may: narrow them, or ask for less of the past.');

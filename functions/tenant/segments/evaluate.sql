@@ -138,8 +138,9 @@ create or replace trigger tg_segment_states__event_plans
 
 create or replace function internal.segment_differing(state app.segment_states, after_id uuid, last_id uuid, most int) returns uuid[]
 language plpgsql volatile security definer set search_path = ''
--- sets are hashed or merged: a nested loop over a set that the planner believes to be small would take hours
-set enable_nestloop = off set jit = off as $$
+-- sets are hashed or merged: a nested loop over a set that the planner believes to be small would take hours. A step reads its range of users by
+-- indexes, not whole tables, and uses one core
+set enable_nestloop = off set random_page_cost = 1.1 set max_parallel_workers_per_gather = 0 set jit = off as $$
 declare
   differing uuid[];
 begin
