@@ -57,7 +57,9 @@ test('of many users a preview is an estimate, and says how far off it may be', {
   const exact = cheap.data.count
   expect(exact).toBeGreaterThan(14_000)
   // the same users, by conditions that no index serves
-  const dear = { and: [{ not: { not: plan('pro') } }, ...Array.from({ length: 48 }, (_, n) => ({ not: plan(`other ${n}`) }))] }
+  const dear = {
+    and: [{ not: { not: plan('pro') } }, ...Array.from({ length: 48 }, (_, n) => ({ not: plan(`other ${n}`) }))],
+  }
   const { data, text } = await project.admin.post('/segments/preview', { rules: dear })
   expect(data?.is_estimate, text).toBe(true)
   expect(data.margin).toBeGreaterThan(0)

@@ -2,7 +2,7 @@ import { dataOf } from '#server/database/database.ts'
 import { outboxTask } from '#workers/task.ts'
 
 type Step = { moved: number; is_over: boolean; is_resumed: boolean }
-const batch = 1000
+const batch = 2000
 const everyMs = 5 * 60_000
 /** A step evaluates many users under rules of any cost. */
 const timeoutMs = 60_000
