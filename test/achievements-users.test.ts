@@ -182,6 +182,37 @@ describe('all users', () => {
     ])
   })
 
+  test('a dry run of a large project is an estimate from a sample, near what an exact one says', async () => {
+    const other = await harness.project()
+    // users of a page resemble each other
+    await other.sql(`insert into app.users (display_name) select 'U' from generate_series(1, 4000)`)
+    await other.sql(
+      `insert into app.user_event_counters (app_user_id, event_name, day, count)
+       select u.id, 'e', current_date, 1 + u.n / 40 % 5 from (select id, row_number() over (order by id) as n from app.users) u where u.n % 10 < 8`,
+    )
+    await other.sql('analyze app.users')
+    const criteria = JSON.stringify({ type: 'event_count', event_name: 'e', target_value: 4 })
+    const dry = async (affordable: number) => {
+      const [row] = await other.as(
+        'app_admin',
+        { 'app.caller': 'developer' },
+        'select internal.achievement_dry_run($1, $2) as dry',
+        [criteria, affordable],
+      )
+      return row?.dry
+    }
+    const [exact, estimate] = [await dry(1_000_000), await dry(0)]
+    expect(exact).toMatchObject({ users_now: 1280, is_estimate: false, margin: 0 })
+    expect(estimate).toMatchObject({ is_estimate: true, users_30d_ago_estimate: 0 })
+    expect(estimate.margin).toBeGreaterThan(0)
+    expect(estimate.margin).toBeLessThan(1000)
+    expect(Math.abs(estimate.users_now - 1280)).toBeLessThan(2.5 * estimate.margin)
+    expect(estimate.sample).toHaveLength(10)
+    expect(estimate.sample[0].value).toBe(5)
+    const all = estimate.distribution.reduce((sum: number, { users }: { users: number }) => sum + users, 0)
+    expect(Math.abs(all - 4000)).toBeLessThan(400)
+  })
+
   test('a dry run says who would, stored or not; figures say who did', async () => {
     const other = await harness.project()
     const users = await Promise.all(Array.from({ length: 4 }, () => other.user()))
@@ -197,6 +228,8 @@ describe('all users', () => {
     expect(dry.data).toEqual({
       users_now: 2,
       users_30d_ago_estimate: 1,
+      is_estimate: false,
+      margin: 0,
       sample: [
         { user_id: users[3]?.id, value: 6 },
         { user_id: users[2]?.id, value: 2 },

@@ -242,7 +242,7 @@ describe('while it is deleted', () => {
     })
     const evaluating = () => asWorker('select (api.segments_refresh($1, 100)).body as body', [id])
     const [answer] = await meanwhile("definition_delete('segment', $1)", id, evaluating)
-    expect(answer.body.data).toBe(0)
+    expect(answer.body.data).toMatchObject({ moved: 0, is_over: true })
   })
 })
 

@@ -448,7 +448,7 @@ describe('members', () => {
       const [state] = await project.sql('select condition, parameters from app.segment_states where segment_id = $1', [
         w.segment.id,
       ])
-      const query = `select exists (select from app.users u where u.id = $2 and ${state.condition.replaceAll('$1', '$1::jsonb')})`
+      const query = `select exists (select from app.users u where u.id = $2 and ${state.condition.replaceAll('$1', 'internal.segment_bind($1::jsonb)')})`
       // what functions read inside shows in the counts of scans alone
       const rows = await project.sql(`explain (format json) ${query}`, [JSON.stringify(state.parameters), id])
       const plan = JSON.stringify(rows[0]?.['QUERY PLAN'])

@@ -1819,6 +1819,17 @@ alter table app.segment_members enable row level security;
 create policy "administrators read members" on app.segment_members for select to app_admin
   using (true);
 
+-- How many members each segment has: the sum of its changes. Each statement that moves members adds a row, so that no two wait for each other; many rows become one.
+create table app.segment_sizes (
+  id bigint not null generated always as identity,
+  segment_id uuid not null,
+  change bigint not null,
+  constraint segment_sizes_pkey PRIMARY KEY (id),
+  constraint segment_sizes_segment_id_fkey FOREIGN KEY (segment_id) REFERENCES app.segments(id) ON DELETE CASCADE
+);
+CREATE INDEX segment_sizes_of_segment ON app.segment_sizes USING btree (segment_id) INCLUDE (change);
+alter table app.segment_sizes enable row level security;
+
 -- What is worked out of a segment, apart from what its administrator wrote: its rules as SQL and the parameter of that, the events that its rules ask for, also through other segments, the segments
 -- that it names itself, and its members when they were last counted.
 create table app.segment_states (
@@ -1829,6 +1840,10 @@ create table app.segment_states (
   uses uuid[] not null default '{}'::uuid[],
   member_count bigint not null default 0,
   last_evaluated_at timestamp with time zone,
+  -- The rules as a query of all users in a range of ids; null until they are compiled.
+  query text,
+  -- How far the evaluation that is under way came: users up to this id are done. Null: none is under way.
+  cursor_id uuid,
   constraint segment_states_pkey PRIMARY KEY (segment_id),
   constraint segment_states_segment_id_fkey FOREIGN KEY (segment_id) REFERENCES app.segments(id) ON DELETE CASCADE
 );
@@ -2359,6 +2374,7 @@ create table app.users (
 CREATE INDEX users_created ON app.users USING btree (created_at, id);
 CREATE INDEX users_last_seen ON app.users USING btree (last_seen_at DESC, id DESC);
 CREATE INDEX users_named ON app.users USING btree (lower(display_name) text_pattern_ops, id);
+CREATE INDEX users_properties ON app.users USING gin (properties jsonb_path_ops);
 CREATE INDEX users_searched ON app.users USING gin (email extensions.gin_trgm_ops, external_id extensions.gin_trgm_ops, display_name extensions.gin_trgm_ops);
 alter table app.users enable row level security;
 create policy "administrators change users" on app.users for update to app_admin

@@ -254,14 +254,15 @@ end $$;
 comment on function internal.merge__role_assignments is
   'Gives the roles of one user to another, at most 20 in all; of a role that both have, the later end. Granted to nobody.';
 
-create or replace function internal.segment_source__role(leaf jsonb, place text, parameter text, out condition text, out actual text)
+create or replace function internal.segment_source__role(leaf jsonb, place text, parameter text) returns internal.segment_operand
 language plpgsql volatile as $$
 begin
   perform internal.segment_key_check(segment_source__role.leaf, segment_source__role.place,
     exists (select from app.roles r where r.key = segment_source__role.leaf ->> 'key'), 'must be the key of a role');
-  select c.condition, c.actual into condition, actual
-    from internal.segment_on_json(segment_source__role.leaf, segment_source__role.place, segment_source__role.parameter,
-           format('to_jsonb(exists (select from app.roles r where r.key = %s ->> ''key'' and (r.is_default or exists (select from app.role_assignments m where m.role_id = r.id and m.app_user_id = u.id and (m.expires_at is null or m.expires_at > internal.now())))))',
-                  segment_source__role.parameter)) c;
+  return internal.segment_operand('boolean',
+    missing => format('exists (select from app.roles r where r.key = (%s ->> ''key'') and r.is_default)', segment_source__role.parameter),
+    members => format(
+      'select m.app_user_id, true as value from app.roles r join app.role_assignments m on m.role_id = r.id where r.key = (%1$s ->> ''key'') and (m.expires_at is null or m.expires_at > internal.segment_time(%1$s ->> ''now'')) group by m.app_user_id',
+      segment_source__role.parameter));
 end $$;
 comment on function internal.segment_source__role is 'Leaves on whether a user has a role, in the whole project or in any group: true or false.';

@@ -2,6 +2,7 @@ alter table app.segments enable row level security;
 alter table app.segment_states enable row level security;
 alter table app.segment_members enable row level security;
 alter table app.segment_counts enable row level security;
+alter table app.segment_sizes enable row level security;
 
 create policy "administrators read segments" on app.segments for select to app_admin using (true);
 create policy "administrators add segments" on app.segments for insert to app_admin with check (true);
@@ -19,9 +20,9 @@ grant execute on function internal.segment_caller_check, internal.segment_member
   to app_user, app_server, app_admin, app_worker;
 grant execute on function internal.segment_lock_shared, internal.segment_json, internal.segment_rules, internal.segment_used_by, internal.segment_before_delete,
   internal.segment_preview, internal.segment_refresh_now, internal.segment_user_json, internal.segment_user_ids, internal.segment_change, internal.segments_lock, internal.segments_enqueue_refresh,
-  internal.segment_explain, internal.segment_is_time, internal.segment_value, internal.segment_date, internal.version_key,
+  internal.segment_explain, internal.segment_is_time, internal.segment_value, internal.segment_date, internal.segment_time, internal.segment_size, internal.version_key,
   api.segment_create, api.segment_update, api.segment_preview, api.segment_refresh,
-  api.segment_history, internal.segment_member_json, internal.segment_members_page, api.segment_members, api.segment_members_add, api.segment_member_remove, api.segment_explain
+  api.segment_history, internal.segment_member_json, api.segment_members, api.segment_members_add, api.segment_member_remove, api.segment_explain
   to app_admin;
 grant execute on function internal.segments_refresh, api.segments_due, api.segments_refresh to app_worker;
 

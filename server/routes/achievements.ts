@@ -56,6 +56,8 @@ const Unlock = z.strictObject({
 const DryRun = z.strictObject({
   users_now: z.int(),
   users_30d_ago_estimate: z.int().nullable(),
+  is_estimate: z.boolean(),
+  margin: z.int(),
   sample: z.array(z.strictObject({ user_id: Uuid, value: z.number() })),
   distribution: z.array(z.strictObject({ bucket: z.string(), users: z.int() })),
 })

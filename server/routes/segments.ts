@@ -29,6 +29,8 @@ const Member = z.strictObject({
 })
 const Preview = z.strictObject({
   count: z.int(),
+  is_estimate: z.boolean(),
+  margin: z.int(),
   sample: z.array(Member).max(10),
   sql: z.string(),
   explain: z.strictObject({ cost: z.number(), rows: z.number() }),

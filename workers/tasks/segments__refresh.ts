@@ -1,18 +1,25 @@
 import { dataOf } from '#server/database/database.ts'
 import { outboxTask } from '#workers/task.ts'
 
-const batch = 1000
+type Step = { moved: number; is_over: boolean; is_resumed: boolean }
+const batch = 2000
 const everyMs = 5 * 60_000
-/** The limit for a step: evaluating all users of a large project takes longer than the limit for a request. */
+/** A step evaluates many users under rules of any cost. */
 const timeoutMs = 60_000
 
-/** Evaluates a project's dynamic segments for all users, one segment after the other, and is due again in five minutes while there are any. */
+/**
+ * Evaluates a project's dynamic segments for all users, one after the other, in steps of a transaction each, and comes back in five minutes while
+ * there are any. An evaluation that a killed worker left half done is finished, and done once more: what changed since it began counts too.
+ */
 export const segmentsRefresh = outboxTask(
   'segments__refresh',
   async ({ services, step }) => {
     const ids = dataOf<string[]>(await step('segments_due', {}))
     for (const segment_id of ids) {
-      while (dataOf<number>(await step('segments_refresh', { segment_id, batch }, { timeoutMs })) >= batch);
+      const next = async () => dataOf<Step>(await step('segments_refresh', { segment_id, batch }, { timeoutMs }))
+      const first = await next()
+      for (let { is_over } = first; !is_over; ) ({ is_over } = await next())
+      for (let again = first.is_resumed; again; ) again = !(await next()).is_over
     }
     return ids.length === 0 ? null : new Date(services.now().getTime() + everyMs)
   },

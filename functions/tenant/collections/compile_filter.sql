@@ -191,13 +191,12 @@ declare
 begin
   if collection_json_leaf_sql.op in ('is_null', 'is_not_null') or collection_json_leaf_sql.value = 'null' then
     -- a null inside JSON is no value either
-    sql := format('internal.filter_compare(%s, %L, ''null'')', collection_json_leaf_sql.expr, collection_json_leaf_sql.op);
+    sql := internal.filter_compare_sql(collection_json_leaf_sql.expr, 'jsonb', collection_json_leaf_sql.op, collection_json_leaf_sql.value, '''null''::jsonb');
     return;
   end if;
   select p.params, p.sql into params, plain
     from internal.collection_param(collection_json_leaf_sql.params, collection_json_leaf_sql.path || '"value"', 'jsonb',
                                    '{"column_type": "jsonb", "is_array": false}') p;
-  place := format('internal.filter_compare(%s, %L, %s)', collection_json_leaf_sql.expr, collection_json_leaf_sql.op, plain);
   if collection_json_leaf_sql.op in ('in', 'not_in') and jsonb_typeof(collection_json_leaf_sql.value) = 'array'
      and collection_json_leaf_sql.value <> '[]' then
     -- as internal.filter_is_listed has it, by a hash table that is filled once: a thousand comparisons for each row otherwise. Inside case, so that it stays
@@ -206,6 +205,7 @@ begin
                   collection_json_leaf_sql.expr, case collection_json_leaf_sql.op when 'in' then 'in' else 'not in' end, plain);
     return;
   end if;
+  place := internal.filter_compare_sql(collection_json_leaf_sql.expr, 'jsonb', collection_json_leaf_sql.op, collection_json_leaf_sql.value, plain);
   sql := case
     -- an index may find what holds it; the comparison has the last word
     when collection_json_leaf_sql.op = 'contains' and collection_json_leaf_sql.is_positive and not collection_json_leaf_sql.is_path
@@ -221,7 +221,7 @@ begin
     else place
   end;
 end $$;
-comment on function internal.collection_json_leaf_sql is 'One condition on JSON: any operator with any value, which is compared as internal.filter_compare does.';
+comment on function internal.collection_json_leaf_sql is 'One condition on JSON: any operator with any value, compared by internal.filter_compare_sql.';
 
 create or replace function internal.collection_where_sql(definition jsonb, filter json, path jsonb, alias text, inout params jsonb, out sql text)
 language plpgsql stable as $$

@@ -1,5 +1,5 @@
 -- Entitlements as a source of segment rules.
-create or replace function internal.segment_source__entitlement(leaf jsonb, place text, parameter text, out condition text, out actual text)
+create or replace function internal.segment_source__entitlement(leaf jsonb, place text, parameter text) returns internal.segment_operand
 language plpgsql volatile as $$
 begin
   -- entitlements are not defined anywhere: an id that nobody was granted yet is one like any other
@@ -9,9 +9,10 @@ begin
   elsif not coalesce(segment_source__entitlement.leaf ->> 'op' in ('active', 'inactive'), false) then
     perform internal.invalid(segment_source__entitlement.place || '.op', 'must be active or inactive');
   end if;
-  actual := format('exists (select from app.entitlement_grants g where g.app_user_id = u.id and g.entitlement_id = %s ->> ''entitlement_id'' and internal.grant_end(g) > internal.now())',
-                   segment_source__entitlement.parameter);
-  condition := case when segment_source__entitlement.leaf ->> 'op' = 'inactive' then '(not ' || actual || ')' else '(' || actual || ')' end;
-  actual := format('to_jsonb(case when %s then ''active'' else ''inactive'' end)', actual);
+  return internal.segment_operand('text', missing => '''inactive''',
+    condition => format('({value} = %L)', segment_source__entitlement.leaf ->> 'op'),
+    members => format(
+      'select g.app_user_id, ''active'' as value from app.entitlement_grants g where g.entitlement_id = (%1$s ->> ''entitlement_id'') and internal.grant_end(g) > internal.segment_time(%1$s ->> ''now'') group by g.app_user_id',
+      segment_source__entitlement.parameter));
 end $$;
 comment on function internal.segment_source__entitlement is 'Leaves on whether a user has an entitlement now, by any of its grants: active or inactive.';

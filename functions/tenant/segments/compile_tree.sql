@@ -1,12 +1,15 @@
 -- Whole trees of rules: leaves of compile.sql within and, or, not; references to other segments are inlined as their rules.
 --
--- state is the result of a compilation so far: values (the leaves, parameter $1), leaves (path, condition, actual of the own tree), events, uses.
-create or replace function internal.segment_compile_leaf(leaf jsonb, place text, stack uuid[], inout state jsonb, out condition text)
+-- A condition holds {0}, {1} .. for the values of sets; internal.segment_condition and internal.segment_query put the two forms in their places.
+-- state is the result of a compilation so far: values (the leaves; internal.segment_bind makes parameter $1 of them), sets (members, missing), leaves (path,
+-- condition, actual of the own tree), events, uses.
+create or replace function internal.segment_compile_leaf(leaf jsonb, place text, stack uuid[], is_positive boolean, inout state jsonb, out condition text)
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   source constant text := segment_compile_leaf.leaf ->> 'source';
   parameter constant text := format('($1 -> %s)', jsonb_array_length(segment_compile_leaf.state -> 'values'));
-  actual text;
+  operand internal.segment_operand;
+  value text;
 begin
   if jsonb_array_length(segment_compile_leaf.state -> 'values') >= 500 then
     perform internal.invalid(segment_compile_leaf.place, 'is the 501st condition, together with those of the segments that are named');
@@ -14,11 +17,21 @@ begin
   state := jsonb_set(segment_compile_leaf.state, '{values}', (segment_compile_leaf.state -> 'values') || jsonb_build_array(segment_compile_leaf.leaf));
   if source = 'segment' then
     select c.state, c.condition into state, condition
-      from internal.segment_compile_segment(segment_compile_leaf.leaf, segment_compile_leaf.place, parameter, segment_compile_leaf.stack, state) c;
-    actual := format('to_jsonb(%s)', condition);
+      from internal.segment_compile_segment(segment_compile_leaf.leaf, segment_compile_leaf.place, parameter, segment_compile_leaf.stack,
+                                            segment_compile_leaf.is_positive, state) c;
+    value := condition;
+    operand := internal.segment_operand('boolean');
   elsif source ~ '^[a-z_]{1,40}$' and to_regprocedure('internal.segment_source__' || source || '(jsonb,text,text)') is not null then
-    execute format('select c.condition, c.actual from internal.%I($1, $2, $3) c', 'segment_source__' || source)
-      into condition, actual using segment_compile_leaf.leaf, segment_compile_leaf.place, parameter;
+    execute format('select o.* from internal.%I($1, $2, $3) o', 'segment_source__' || source)
+      into operand using segment_compile_leaf.leaf, segment_compile_leaf.place, parameter;
+    if operand.members is not null then
+      value := format('{%s}', jsonb_array_length(state -> 'sets'));
+      state := jsonb_set(state, '{sets}', (state -> 'sets') || jsonb_build_array(jsonb_build_object('members', operand.members, 'missing', operand.missing)));
+    else
+      value := operand.expression;
+    end if;
+    condition := coalesce(replace(operand.condition, '{value}', value),
+                          internal.segment_compare(segment_compile_leaf.leaf, segment_compile_leaf.place, parameter, operand.kind, value));
   else
     perform internal.invalid(segment_compile_leaf.place || '.source', format('must be one of %s', (
       select string_agg(s.name, ', ' order by s.name)
@@ -32,13 +45,18 @@ begin
   end if;
   if cardinality(segment_compile_leaf.stack) = 1 then
     state := jsonb_set(state, '{leaves}', (state -> 'leaves') || jsonb_build_array(jsonb_build_object(
-      'path', segment_compile_leaf.place, 'condition', condition, 'actual', actual)));
+      'path', segment_compile_leaf.place, 'condition', condition,
+      'actual', format(case operand.kind when 'timestamptz' then 'to_jsonb(internal.iso(%s))' when 'jsonb' then '%s' else 'to_jsonb(%s)' end, value))));
+  end if;
+  if segment_compile_leaf.is_positive then
+    condition := coalesce(operand.positive, condition);
   end if;
 end $$;
 comment on function internal.segment_compile_leaf is
   'One leaf as a condition. Refuses 400 VALIDATION_ERROR: a source that is not there by its name, and what a source refuses. Granted to nobody.';
 
-create or replace function internal.segment_compile_segment(leaf jsonb, place text, parameter text, stack uuid[], inout state jsonb, out condition text)
+create or replace function internal.segment_compile_segment(leaf jsonb, place text, parameter text, stack uuid[], is_positive boolean, inout state jsonb,
+                                                            out condition text)
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   wanted constant uuid := internal.as_uuid(segment_compile_segment.leaf ->> 'segment_id');
@@ -59,11 +77,13 @@ begin
     state := jsonb_set(segment_compile_segment.state, '{uses}', (segment_compile_segment.state -> 'uses') || jsonb_build_array(wanted));
   end if;
   if named.kind = 'static' then
-    condition := format('exists (select from app.segment_members m where m.segment_id = (%s ->> ''segment_id'')::uuid and m.app_user_id = u.id)',
-                        segment_compile_segment.parameter);
+    condition := format('{%s}', jsonb_array_length(state -> 'sets'));
+    state := jsonb_set(state, '{sets}', (state -> 'sets') || jsonb_build_array(jsonb_build_object('missing', 'false', 'members', format(
+      'select m.app_user_id, true as value from app.segment_members m where m.segment_id = (%s ->> ''segment_id'')::uuid', segment_compile_segment.parameter))));
   else
+    -- known to be true or false: under not_in too, false will do for unknown
     select c.state, 'coalesce(' || c.condition || ', false)' into state, condition
-      from internal.segment_compile_node(named.rules, segment_compile_segment.place, segment_compile_segment.stack || wanted, 1, 0, state) c;
+      from internal.segment_compile_node(named.rules, segment_compile_segment.place, segment_compile_segment.stack || wanted, 1, 0, true, state) c;
   end if;
   condition := case when segment_compile_segment.leaf ->> 'op' = 'not_in' then 'not ' else '' end
             -- nobody is in a segment that is switched off; which one that is, is asked when the condition is
@@ -73,8 +93,8 @@ end $$;
 comment on function internal.segment_compile_segment is
   'A leaf that names another segment: the members of a static one, the rules of a dynamic one. Refuses 400 SEGMENT_CYCLE, VALIDATION_ERROR. Granted to nobody.';
 
-create or replace function internal.segment_compile_node(node jsonb, place text, stack uuid[], depth int, leaves int, inout state jsonb,
-                                                         out condition text, out leaf_count int)
+create or replace function internal.segment_compile_node(node jsonb, place text, stack uuid[], depth int, leaves int, is_positive boolean,
+                                                         inout state jsonb, out condition text, out leaf_count int)
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   shape constant text := case when segment_compile_node.node ? 'and' then 'and' when segment_compile_node.node ? 'or' then 'or'
@@ -93,7 +113,8 @@ begin
       perform internal.invalid(segment_compile_node.place, 'is the 51st condition, at most 50 are allowed');
     end if;
     select c.state, c.condition into state, condition
-      from internal.segment_compile_leaf(segment_compile_node.node, segment_compile_node.place, segment_compile_node.stack, segment_compile_node.state) c;
+      from internal.segment_compile_leaf(segment_compile_node.node, segment_compile_node.place, segment_compile_node.stack,
+                                         segment_compile_node.is_positive, segment_compile_node.state) c;
     return;
   end if;
   if (select count(*) from jsonb_object_keys(segment_compile_node.node)) > 1 then
@@ -108,7 +129,8 @@ begin
   for i in 0 .. jsonb_array_length(parts) - 1 loop
     select c.state, c.condition, c.leaf_count into state, part, leaf_count
       from internal.segment_compile_node(parts -> i, segment_compile_node.place || '.' || shape || case when shape = 'not' then '' else '[' || i || ']' end,
-                                         segment_compile_node.stack, segment_compile_node.depth + 1, leaf_count, state) c;
+                                         segment_compile_node.stack, segment_compile_node.depth + 1, leaf_count,
+                                         segment_compile_node.is_positive and shape <> 'not', state) c;
     conditions := conditions || part;
   end loop;
   condition := case
@@ -118,20 +140,66 @@ begin
     else '(' || array_to_string(conditions, ' ' || shape || ' ') || ')' end;
 end $$;
 comment on function internal.segment_compile_node is
-  'A node of a tree as a condition in three values. stack holds the segments on the way here, the first may be null. Refuses 400 VALIDATION_ERROR:
+  'A node of a tree as a condition in three values. stack holds the segments on the way here, the first may be null; where is_positive, unknown may
+   be false. Refuses 400 VALIDATION_ERROR:
    over 8 levels, over 50 leaves. Granted to nobody.';
 
-create or replace function internal.segment_compile(rules jsonb, segment_id uuid default null, out condition text, out state jsonb)
-language plpgsql volatile security definer set search_path = '' as $$
+create or replace function internal.segment_condition(condition text, sets jsonb) returns text
+language plpgsql immutable as $$
+declare
+  made text := segment_condition.condition;
 begin
-  select c.state, 'coalesce(' || c.condition || ', false)' into state, condition
-    from internal.segment_compile_node(segment_compile.rules, 'rules', array[segment_compile.segment_id], 1, 0,
-                                       '{"values": [], "leaves": [], "events": [], "uses": []}') c;
+  for i in 0 .. jsonb_array_length(segment_condition.sets) - 1 loop
+    made := replace(made, format('{%s}', i), case
+      when segment_condition.sets -> i ->> 'missing' is null
+      then format('(select s.value from (%s) s where s.app_user_id = u.id)', segment_condition.sets -> i ->> 'members')
+      else format('coalesce((select s.value from (%s) s where s.app_user_id = u.id), %s)', segment_condition.sets -> i ->> 'members',
+                  segment_condition.sets -> i ->> 'missing') end);
+  end loop;
+  return made;
+end $$;
+comment on function internal.segment_condition is 'A compiled condition on one user u: each set is asked for this user only, which its indexes serve.';
+
+create or replace function internal.segment_query(condition text, sets jsonb, is_ranged boolean) returns text
+language plpgsql immutable as $$
+declare
+  made text := segment_query.condition;
+  joins text := '';
+begin
+  for i in 0 .. jsonb_array_length(segment_query.sets) - 1 loop
+    made := replace(made, format('{%s}', i), case
+      when segment_query.sets -> i ->> 'missing' is null then format('s%s.value', i)
+      else format('coalesce(s%s.value, %s)', i, segment_query.sets -> i ->> 'missing') end);
+    joins := joins || case
+      when segment_query.is_ranged
+      then format(' left join (select s.* from (%1$s) s where s.app_user_id > $2 and s.app_user_id <= $3) s%2$s on s%2$s.app_user_id = u.id',
+                  segment_query.sets -> i ->> 'members', i)
+      else format(' left join (%1$s) s%2$s on s%2$s.app_user_id = u.id', segment_query.sets -> i ->> 'members', i) end;
+  end loop;
+  return 'select u.id from app.users u' || joins || ' where ' || case when segment_query.is_ranged then 'u.id > $2 and u.id <= $3 and ' else '' end || made;
+end $$;
+comment on function internal.segment_query is
+  'A compiled condition as a query of all users whom it holds, or of those with ids over $2 and up to $3: each set is computed once and joined.';
+
+create or replace function internal.segment_compile(rules jsonb, segment_id uuid default null, out condition text, out query text, out ranged text, out state jsonb)
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  made record;
+begin
+  select c.condition, c.state into made
+    from internal.segment_compile_node(segment_compile.rules, 'rules', array[segment_compile.segment_id], 1, 0, true,
+                                       '{"values": [], "sets": [], "leaves": [], "events": [], "uses": []}') c;
+  condition := 'coalesce(' || internal.segment_condition(made.condition, made.state -> 'sets') || ', false)';
+  -- where is false for unknown
+  query := internal.segment_query(made.condition, made.state -> 'sets', false);
+  ranged := internal.segment_query(made.condition, made.state -> 'sets', true);
+  state := made.state;
 end $$;
 comment on function internal.segment_compile is
-  'Rules as one condition on u and its parameter, state -> values. Refuses 400 VALIDATION_ERROR, SEGMENT_CYCLE. Granted to nobody.';
+  'Rules as a condition on one user u, as a query of all users, and as one of a range of ids ($2, $3). $1 is internal.segment_bind of state -> values. Refuses
+   400 VALIDATION_ERROR, SEGMENT_CYCLE. Granted to nobody.';
 
-create or replace function internal.tg_segments__compile() returns trigger
+create or replace function internal.segments_compile() returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   each app.segments;
@@ -143,9 +211,9 @@ begin
   perform internal.advisory_lock('segments');
   for each in select s.* from app.segments s order by s.id loop
     if each.kind = 'dynamic' then
-      select c.condition, c.state into compiled from internal.segment_compile(each.rules, each.id) c;
+      select c.condition, c.ranged, c.state into compiled from internal.segment_compile(each.rules, each.id) c;
     else
-      select 'false' as condition, '{"values": [], "events": [], "uses": []}'::jsonb as state into compiled;
+      select 'false' as condition, null as ranged, '{"values": [], "events": [], "uses": []}'::jsonb as state into compiled;
     end if;
     events := array(select distinct e from jsonb_array_elements_text(compiled.state -> 'events') e order by e);
     named := array(select distinct e::uuid from jsonb_array_elements_text(compiled.state -> 'uses') e order by 1);
@@ -153,18 +221,28 @@ begin
     -- statement that writes has the plans of events computed anew, also where it finds no row
     if exists (select from app.segment_states t
                 where t.segment_id = each.id
-                  and (t.condition, t.parameters, t.event_names, t.uses)
-                      is not distinct from (compiled.condition, compiled.state -> 'values', events, named)) then
+                  and (t.condition, t.query, t.parameters, t.event_names, t.uses)
+                      is not distinct from (compiled.condition, compiled.ranged, compiled.state -> 'values', events, named)) then
       continue;
     end if;
+    -- an evaluation under way begins again
     update app.segment_states t
-       set condition = compiled.condition, parameters = compiled.state -> 'values', event_names = events, uses = named
+       set condition = compiled.condition, query = compiled.ranged, parameters = compiled.state -> 'values', event_names = events, uses = named,
+           cursor_id = null
      where t.segment_id = each.id;
     if not found then
-      insert into app.segment_states (segment_id, condition, parameters, event_names, uses)
-      values (each.id, compiled.condition, compiled.state -> 'values', events, named);
+      insert into app.segment_states (segment_id, condition, query, parameters, event_names, uses)
+      values (each.id, compiled.condition, compiled.ranged, compiled.state -> 'values', events, named);
     end if;
   end loop;
+end $$;
+comment on function internal.segments_compile is
+  'Compiles every segment, and writes those whose SQL changed. Refuses what segment_compile refuses. Serialises its callers. Granted to nobody.';
+
+create or replace function internal.tg_segments__compile() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform internal.segments_compile();
   if exists (select from app.segments s where s.kind = 'dynamic') then
     perform internal.enqueue('segments__refresh');
   end if;

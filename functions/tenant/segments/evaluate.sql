@@ -17,7 +17,7 @@ begin
      where t.segment_id = any (segments_holding.segment_ids)
   loop
     execute 'select exists (select from app.users u where u.id = $2 and ' || segment.condition || ')'
-       into is_in using segment.parameters, segments_holding.app_user_id;
+       into is_in using internal.segment_bind(segment.parameters), segments_holding.app_user_id;
     if is_in then
       holding := holding || segment.segment_id;
     end if;
@@ -41,7 +41,7 @@ begin
     return;
   end if;
   execute 'select array_agg(u.id order by u.id) from app.users u where u.id = any ($2) and ' || state.condition
-     into inside using state.parameters, segment_update_members.app_user_ids;
+     into inside using internal.segment_bind(state.parameters), segment_update_members.app_user_ids;
   with gone as (
     delete from app.segment_members m
      where m.segment_id = segment_update_members.segment_id and m.app_user_id = any (segment_update_members.app_user_ids)
@@ -136,57 +136,153 @@ create or replace trigger tg_segment_states__event_plans
   after insert or delete or update of event_names on app.segment_states
   for each statement execute function internal.tg_event_plans();
 
-create or replace function internal.segments_refresh(segment_id uuid, batch int) returns int
+create or replace function internal.segment_differing(state app.segment_states, after_id uuid, last_id uuid, most int) returns uuid[]
+language plpgsql volatile security definer set search_path = ''
+-- sets are hashed or merged: a nested loop over a set that the planner believes to be small would take hours. A step reads its range of users by
+-- indexes, not whole tables, and uses one core
+set enable_nestloop = off set random_page_cost = 1.1 set max_parallel_workers_per_gather = 0 set jit = off as $$
+declare
+  differing uuid[];
+begin
+  execute 'with inside as (' || (segment_differing.state).query || '), stored as (
+             select m.app_user_id from app.segment_members m where m.segment_id = $4 and m.app_user_id > $2 and m.app_user_id <= $3)
+           select array(select coalesce(i.id, m.app_user_id)
+                          from inside i
+                          full join stored m on m.app_user_id = i.id
+                         where i.id is null or m.app_user_id is null
+                         order by 1
+                         limit $5)'
+     into differing
+    using internal.segment_bind((segment_differing.state).parameters), segment_differing.after_id, segment_differing.last_id,
+          (segment_differing.state).segment_id, segment_differing.most;
+  return differing;
+end $$;
+comment on function internal.segment_differing is
+  'The first users in a range of ids whose stored membership is not what a segment''s rules say. Locks nothing. Granted to nobody.';
+
+create or replace function internal.segments_refresh(segment_id uuid, batch int) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
+  -- so many users are evaluated at a step, and at most batch of them moved
+  scanned constant int := 20000;
   segment app.segments;
   state app.segment_states;
+  after_id uuid;
+  last_id uuid;
+  is_last boolean;
   differing uuid[];
-  members bigint;
+  moved int := 0;
 begin
   if internal.caller() <> 'worker' then
     raise exception 'segments are refreshed by workers, not by %', internal.caller();
   end if;
   select s.* into segment from app.segments s where s.id = segments_refresh.segment_id and s.is_active and s.kind = 'dynamic';
-  if not found then
-    return 0;
+  if found and exists (select from app.segment_states t where t.segment_id = segment.id and t.query is null) then
+    -- written before rules were compiled to queries
+    perform internal.segments_compile();
   end if;
   select t.* into state from app.segment_states t where t.segment_id = segment.id;
   if not found then
-    -- deleted meanwhile
-    return 0;
+    -- switched off or deleted meanwhile
+    return json_build_object('moved', 0, 'is_over', true, 'is_resumed', false);
   end if;
-  execute 'select array(select u.id from app.users u
-                          left join app.segment_members m on m.segment_id = $2 and m.app_user_id = u.id
-                         where ' || state.condition || ' <> (m.app_user_id is not null) order by u.id limit $3)'
-     into differing using state.parameters, segment.id, segments_refresh.batch;
+  after_id := coalesce(state.cursor_id, '00000000-0000-0000-0000-000000000000');
+  select u.id into last_id from app.users u where u.id > after_id order by u.id offset scanned - 1 limit 1;
+  is_last := last_id is null;
+  last_id := coalesce(last_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+  differing := internal.segment_differing(state, after_id, last_id, segments_refresh.batch + 1);
+  if cardinality(differing) > segments_refresh.batch then
+    differing := differing[1:segments_refresh.batch];
+    last_id := differing[segments_refresh.batch];
+    is_last := false;
+  end if;
   if cardinality(differing) > 0 then
-    differing := internal.lock_users(differing);
-    perform internal.segments_update_members(array[segment.id], differing);
+    -- evaluated once more under their locks: what changed meanwhile is seen, and changes from now on wait
+    moved := internal.segments_update_members(array[segment.id], internal.lock_users(differing));
   end if;
-  if coalesce(cardinality(differing), 0) < segments_refresh.batch then
-    perform from app.segments s where s.id = segment.id for key share;
-    if not found then
-      -- deleted meanwhile
-      return 0;
-    end if;
-    select count(*) into members from app.segment_members m where m.segment_id = segment.id;
-    update app.segment_states t set member_count = members, last_evaluated_at = internal.now() where t.segment_id = segment.id;
-    perform internal.segment_count(segment.id, members);
+  perform from app.segments s where s.id = segment.id for key share;
+  if not found then
+    return json_build_object('moved', 0, 'is_over', true, 'is_resumed', false);
   end if;
-  return coalesce(cardinality(differing), 0);
+  -- a segment whose rules changed meanwhile begins again
+  update app.segment_states t
+     set cursor_id = case when not is_last then last_id end,
+         last_evaluated_at = case when is_last then internal.now() else t.last_evaluated_at end
+   where t.segment_id = segment.id and t.cursor_id is not distinct from state.cursor_id
+     and (t.query, t.parameters) = (state.query, state.parameters);
+  if found and is_last then
+    perform internal.segment_count(segment.id);
+  end if;
+  return json_build_object('moved', moved, 'is_over', found and is_last, 'is_resumed', state.cursor_id is not null);
 end $$;
 comment on function internal.segments_refresh is
-  'Evaluates all users, and corrects at most batch stored memberships; returns how many were wrong. Counts the members when that was all. Locks those users.';
+  'One step of an evaluation of all users: the next 20,000 in the order of their ids, of whom at most batch stored memberships are corrected. Returns how many
+   were, whether that was the last step, and whether an earlier step had come before it: a killed worker goes on where the last step ended. Locks the corrected users.';
 
-create or replace function internal.segment_count(segment_id uuid, members bigint) returns void
-language sql volatile security definer set search_path = '' as $$
-  insert into app.segment_counts as c (segment_id, day, member_count)
-  values (segment_count.segment_id, (internal.now() at time zone 'UTC')::date, segment_count.members)
-  on conflict on constraint segment_counts_pkey do update set member_count = excluded.member_count
-   where c.member_count <> excluded.member_count
+create or replace function internal.segment_size(segment_id uuid) returns bigint
+language sql stable security definer set search_path = '' as $$
+  select coalesce(sum(c.change), 0)::bigint from app.segment_sizes c where c.segment_id = segment_size.segment_id
 $$;
-comment on function internal.segment_count is 'Notes how many members a segment has today. Granted to nobody.';
+comment on function internal.segment_size is 'How many members a segment has.';
+
+create or replace function internal.segment_count(segment_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  members bigint;
+begin
+  if internal.try_advisory_lock('segment_sizes', segment_count.segment_id::text) then
+    -- under the lock, which nobody waits for, and in one statement: the members that it counts are those whose changes it removes
+    with counted as (
+      select count(*) as members from app.segment_members m where m.segment_id = segment_count.segment_id
+    ), removed as (
+      delete from app.segment_sizes c where c.segment_id = segment_count.segment_id
+    )
+    insert into app.segment_sizes (segment_id, change)
+    select segment_count.segment_id, c.members from counted c;
+  end if;
+  members := internal.segment_size(segment_count.segment_id);
+  insert into app.segment_counts as c (segment_id, day, member_count)
+  values (segment_count.segment_id, (internal.now() at time zone 'UTC')::date, members)
+  on conflict on constraint segment_counts_pkey do update set member_count = excluded.member_count
+   where c.member_count <> excluded.member_count;
+end $$;
+comment on function internal.segment_count is 'Counts the members of a segment anew, and notes how many it has today. Granted to nobody.';
+
+create or replace function internal.tg_segment_members__sizes() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  sign constant int := case tg_op when 'INSERT' then 1 else -1 end;
+  moved uuid[];
+begin
+  with changed as (
+    insert into app.segment_sizes (segment_id, change)
+    select m.segment_id, sign * count(*)
+      from moved_members m
+     -- a segment that is deleted takes its size with it
+     where exists (select from app.segments s where s.id = m.segment_id)
+     group by m.segment_id
+    returning segment_sizes.segment_id
+  )
+  select array_agg(c.segment_id) into moved from changed c;
+  -- many changes become one
+  for i in 1 .. coalesce(cardinality(moved), 0) loop
+    if (select count(*) from (select from app.segment_sizes c where c.segment_id = moved[i] limit 201) counted) > 200
+       and internal.try_advisory_lock('segment_sizes', moved[i]::text) then
+      with united as (
+        delete from app.segment_sizes c where c.segment_id = moved[i] returning c.change
+      )
+      insert into app.segment_sizes (segment_id, change)
+      select moved[i], sum(u.change) from united u having count(*) > 0;
+    end if;
+  end loop;
+  return null;
+end $$;
+comment on function internal.tg_segment_members__sizes is 'Notes how many members a statement added or removed, without a lock that two writers share.';
+
+create or replace trigger tg_segment_members__sizes_of_insert after insert on app.segment_members
+  referencing new table as moved_members for each statement execute function internal.tg_segment_members__sizes();
+create or replace trigger tg_segment_members__sizes_of_delete after delete on app.segment_members
+  referencing old table as moved_members for each statement execute function internal.tg_segment_members__sizes();
 
 create or replace function api.segments_due() returns api.reply
 language sql stable as $$
@@ -196,6 +292,6 @@ comment on function api.segments_due is 'For the worker: the segments that are e
 
 create or replace function api.segments_refresh(segment_id uuid, batch int) returns api.reply
 language sql volatile as $$
-  select internal.reply(200, to_json(internal.segments_refresh(segments_refresh.segment_id, segments_refresh.batch)))
+  select internal.reply(200, internal.segments_refresh(segments_refresh.segment_id, segments_refresh.batch))
 $$;
-comment on function api.segments_refresh is 'For the worker: moves at most batch users; less than that many were moved when a segment is up to date.';
+comment on function api.segments_refresh is 'For the worker: a step of the evaluation of a segment, {moved, is_over, is_resumed}.';

@@ -22,13 +22,22 @@ language sql stable as $$
 $$;
 comment on function internal.segment_member_json is 'A member with its user.';
 
-select internal.list_declare('segment_members_page', null::app.segment_members, 'segment_member_json', '{entered_at,app_user_id}', required => '{segment_id}');
-
 create or replace function api.segment_members(id_or_key text, page_offset int default 0, page_limit int default 50) returns api.reply
-language sql volatile as $$
-  select internal.segment_members_page((internal.definition_find(null::app.segments, segment_members.id_or_key)).id, segment_members.page_offset,
-                                       segment_members.page_limit)
-$$;
+language plpgsql volatile as $$
+declare
+  segment constant app.segments := internal.definition_find(null::app.segments, segment_members.id_or_key);
+  rows_json json;
+begin
+  -- rows are passed over in the index: users and JSON are those of the page only
+  select json_agg(internal.segment_member_json((p.segment_id, p.app_user_id, p.entered_at)::app.segment_members) order by p.entered_at desc, p.app_user_id desc)
+    into rows_json
+    from (select m.segment_id, m.app_user_id, m.entered_at
+            from app.segment_members m
+           where m.segment_id = segment.id
+           order by m.entered_at desc, m.app_user_id desc
+           limit segment_members.page_limit offset segment_members.page_offset) p;
+  return internal.reply_page(rows_json, internal.segment_size(segment.id), segment_members.page_offset, segment_members.page_limit);
+end $$;
 comment on function api.segment_members is 'Members as they are stored, newest first. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.segment_change(segment_id uuid, app_user_ids uuid[], is_added boolean) returns uuid[]
@@ -37,7 +46,6 @@ declare
   segment app.segments;
   users uuid[];
   moved uuid[];
-  members bigint;
 begin
   if internal.caller() <> 'developer' then
     raise exception 'static segments are changed by administrators, not by %', internal.caller();
@@ -69,9 +77,8 @@ begin
   if moved is null then
     return '{}';
   end if;
-  select count(*) into members from app.segment_members m where m.segment_id = segment.id;
-  update app.segment_states t set member_count = members, last_evaluated_at = internal.now() where t.segment_id = segment.id;
-  perform internal.segment_count(segment.id, members);
+  update app.segment_states t set last_evaluated_at = internal.now() where t.segment_id = segment.id;
+  perform internal.segment_count(segment.id);
   perform internal.segments_notify(array_fill(segment.id, array[cardinality(moved)]), moved,
                                    array_fill(case when segment_change.is_added then 'entered' else 'exited' end, array[cardinality(moved)]));
   perform internal.audit('segments.' || case when segment_change.is_added then 'add_members' else 'remove_members' end, 'segments', segment.id::text,
@@ -129,8 +136,10 @@ begin
   if segment.kind = 'dynamic' then
     select c.condition, c.state into compiled from internal.segment_compile(segment.rules, segment.id) c;
     for leaf in select l from jsonb_array_elements(compiled.state -> 'leaves') l loop
-      execute format('select coalesce(%s, false), %s from app.users u where u.id = $2', leaf ->> 'condition', leaf ->> 'actual')
-         into matched, actual using compiled.state -> 'values', segment_explain.app_user_id;
+      execute format('select coalesce(%s, false), %s from app.users u where u.id = $2',
+                     internal.segment_condition(leaf ->> 'condition', compiled.state -> 'sets'),
+                     internal.segment_condition(leaf ->> 'actual', compiled.state -> 'sets'))
+         into matched, actual using internal.segment_bind(compiled.state -> 'values'), segment_explain.app_user_id;
       leaves := leaves || json_build_object('path', leaf ->> 'path', 'matched', matched, 'actual', actual);
     end loop;
   end if;
