@@ -7,7 +7,6 @@ import { withClusterLock } from '#server/database/locks.ts'
 import { buildDraft, createControl, draftOf, migrateDatabase, publishDraft } from '#server/database/migrate.ts'
 import { repairPrivileges, restoredAmong } from '#server/database/privileges.ts'
 import { logged, type Progress, timed } from '#server/database/progress.ts'
-import type { Loader } from '#server/database/replay.ts'
 import { StartError } from '#server/errors.ts'
 import type { Secrets } from '#server/secrets.ts'
 
@@ -25,8 +24,6 @@ type PrepareOptions = {
   readonly log: Pick<Logger, 'info' | 'warn'>
   readonly progress?: Progress
   readonly check?: Check
-  /** The one that brings the projects to the program afterwards. */
-  readonly loader?: Loader
 }
 
 export type Prepared = { readonly clusterId: string }
@@ -44,7 +41,7 @@ export const prepareInstallation = (
   prefix: string,
   programs: Programs,
   secrets: Secrets,
-  { log, progress = logged(log), check = async () => undefined, loader }: PrepareOptions,
+  { log, progress = logged(log), check = async () => undefined }: PrepareOptions,
 ): Promise<Prepared> =>
   withClusterLock(
     cluster,
@@ -63,7 +60,7 @@ export const prepareInstallation = (
         timed(progress, control, 'migrated', () => migrateControl(cluster, control, programs.control, log)),
         isBuilt
           ? null
-          : timed(progress, template, 'built', () => buildDraft(cluster, admin, template, programs.tenant, loader)),
+          : timed(progress, template, 'built', () => buildDraft(cluster, admin, template, programs.tenant)),
       ])
       for (const result of [migrated, draft]) if (result.status === 'rejected') throw result.reason
       // control is as it is by now, so it is checked each time; a template that is refused is built again next time
