@@ -300,14 +300,15 @@ export const assemble = async (
     areaOf,
     checkMigrated,
   }
-  const app = createApp({ areas, services, ...(harness.observe ? { observe: harness.observe } : {}) })
+  // made when it listens: a worker and the operator's commands serve nothing, and hundreds of routes take a second
+  let app: ReturnType<typeof createApp> | undefined
   let workers: Workers | undefined
   let stopped: Promise<void> | undefined
 
   const stop = async (): Promise<void> => {
     cancelWhenOver(services)
     stopping.ask()
-    await Promise.all([app.close(), workers?.stop()])
+    await Promise.all([app?.close(), workers?.stop()])
     await waker.close()
     await notifier.close()
     await outbound.close()
@@ -321,6 +322,7 @@ export const assemble = async (
     areas,
     jobs,
     async listen() {
+      app = createApp({ areas, services, ...(harness.observe ? { observe: harness.observe } : {}) })
       // Fastify logs its addresses when it listens; the start announces them once (main.ts)
       app.log.level = 'warn'
       await app.listen({ host: config.HOST, port: config.PORT })

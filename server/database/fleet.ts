@@ -92,6 +92,9 @@ export const createFleet = (options: FleetOptions): Fleet => {
     return rows.find((row) => row.id === cluster.id)?.template ?? null
   }
 
+  /** Whether the template is of this program. If not, a newer release is being rolled out, or db:reload has run, and neither is to be undone. */
+  const isCurrent = async () => (await templateOf(control.cluster))?.content_hash === programs.tenant.contentHash
+
   /** Another cluster's template is made when the first tenant is placed there. */
   const ensureTemplate = async (cluster: Cluster): Promise<void> => {
     if (cluster.id === options.ownClusterId) return
@@ -265,6 +268,8 @@ export const createFleet = (options: FleetOptions): Fleet => {
       const row = await tenantOf(projectId)
       const cluster = row?.status === 'ready' ? await clusterOf(row.cluster_id) : null
       if (!row || !cluster) return
+      if (!(await isCurrent()))
+        throw new Error('The template is of another program: a server of that program brings this project to it.')
       const name = row.database_name
       try {
         await timed(logged(log), name, 'updated', () =>
@@ -305,6 +310,7 @@ export const createFleet = (options: FleetOptions): Fleet => {
       )
     },
     async queueMigrations() {
+      if (!(await isCurrent())) return 0
       const behind = await asWorker<string[]>('fleet_behind', {
         content_hash: programs.tenant.contentHash,
         batch: 100_000,
