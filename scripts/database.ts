@@ -7,7 +7,6 @@ import { runningEmbeddedPostgres } from '#server/database/embedded.ts'
 import { readProgram, root } from '#server/database/files.ts'
 import { controlName, type Programs } from '#server/database/prepare.ts'
 import { type Progress, sentenceOf } from '#server/database/progress.ts'
-import { createLoader } from '#server/database/replay.ts'
 import {
   addCluster,
   type FleetStatus,
@@ -126,12 +125,10 @@ const reload = (): Promise<number> =>
     const cluster = clusterOf(foundation)
     await requireControl(foundation, cluster)
     const prefix = foundation.config.DATABASE_PREFIX
-    const loader = createLoader()
     const reloaded = await reloadInstallation(cluster, prefix, programs, {
       log: foundation.log,
       progress: sayStep,
       check: checkFor(root),
-      loader,
     })
     print(`control   ${reloaded.control ? 'reloaded' : 'as it was'}`)
     print(`template  ${reloaded.template ? 'built anew' : 'as it was'}`)
@@ -139,7 +136,6 @@ const reload = (): Promise<number> =>
     const running = await assemble(foundation, {
       programs: { ...programs, tenant: tenantProgram },
       cluster: { ...cluster, id: reloaded.clusterId },
-      loader,
     })
     try {
       const behind = await readyTenants(cluster, prefix, programs.tenant.contentHash)

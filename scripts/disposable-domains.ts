@@ -21,6 +21,7 @@ create temporary table listed on commit drop as
 ${all.join('\n')}
 $domains$, e'\\n'), e'\\n')) as domain;
 delete from app.disposable_domains d where d.domain not in (select l.domain from pg_temp.listed l);
-insert into app.disposable_domains (domain) select l.domain from pg_temp.listed l on conflict do nothing;
+insert into app.disposable_domains (domain)
+  select l.domain from pg_temp.listed l where l.domain not in (select d.domain from app.disposable_domains d);
 `,
 )

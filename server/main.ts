@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { readConfig } from '#server/config.ts'
 import { existingHome } from '#server/database/embedded-folder.ts'
 import { StartError } from '#server/errors.ts'
+import { loadAreas } from '#server/http/areas.ts'
 import { requireFreePort } from '#server/http/port.ts'
 import { announce, createLog } from '#server/log.ts'
 import { stopOnSignals } from '#server/signals.ts'
@@ -18,6 +19,8 @@ const main = async (): Promise<void> => {
   const began = performance.now()
   const isFirst = config.DATABASE_URL === undefined && !(await existingHome(config.DATA_DIR))
   await requireFreePort(config.HOST, config.PORT)
+  // the routes' modules are read while Postgres starts; an error in one is thrown where they are used
+  loadAreas().catch(() => undefined)
   const foundation = await startPostgres(config, log)
   const prepared = await prepare(foundation).catch(async (error) => {
     await foundation.postgres.stop()

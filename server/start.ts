@@ -13,7 +13,6 @@ import { createFleet, type Fleet } from '#server/database/fleet.ts'
 import { createNotifier } from '#server/database/notifier.ts'
 import { type Check, controlName, type Programs, prepareInstallation } from '#server/database/prepare.ts'
 import { logged, type Progress } from '#server/database/progress.ts'
-import { createLoader, type Loader } from '#server/database/replay.ts'
 import { createStatements } from '#server/database/statements.ts'
 import { createWaker } from '#server/database/waker.ts'
 import { watchTenants } from '#server/database/watch.ts'
@@ -126,8 +125,8 @@ const isAlive = (pid: number): boolean => {
   }
 }
 
-/** The program, where control is, and what was learnt when the template was built. */
-export type Installed = { readonly programs: Programs; readonly cluster: Cluster; readonly loader?: Loader }
+/** The program, and where control is. */
+export type Installed = { readonly programs: Programs; readonly cluster: Cluster }
 
 /** Brings the databases to this program, and answers where control is. */
 export const prepare = async (
@@ -140,10 +139,9 @@ export const prepare = async (
   const [control, tenant] = await Promise.all([readProgram('control', base), readProgram('tenant', base)])
   const programs = { control, tenant }
   const cluster = { id: '', dsn: postgres.dsn, socketDirectory: postgres.socketDirectory }
-  const loader = createLoader()
-  const options = { log, progress, loader, ...(harness.isUnchecked ? {} : { check: checkFor(base) }) }
+  const options = { log, progress, ...(harness.isUnchecked ? {} : { check: checkFor(base) }) }
   const { clusterId } = await prepareInstallation(cluster, config.DATABASE_PREFIX, programs, secrets, options)
-  return { programs, cluster: { ...cluster, id: clusterId }, loader }
+  return { programs, cluster: { ...cluster, id: clusterId } }
 }
 
 /** Refuses a program whose routes and SQL do not fit together, before it reaches a project. */
@@ -181,7 +179,7 @@ const createJobsPool = (cluster: Cluster, database: string, log: Logger): pg.Poo
 /** Makes everything that serves and works, and starts none of it. */
 export const assemble = async (
   foundation: Foundation,
-  { programs, cluster, loader }: Installed,
+  { programs, cluster }: Installed,
   harness: Harness = {},
 ): Promise<Running> => {
   const { config, log, secrets } = foundation
@@ -229,7 +227,6 @@ export const assemble = async (
     secrets,
     jobs,
     log,
-    loader,
     publish: (changed) => notifier.publish(changed),
     placeOf: async (projectId) => (await projectCache.byProject(projectId))?.place ?? null,
   })
@@ -303,14 +300,15 @@ export const assemble = async (
     areaOf,
     checkMigrated,
   }
-  const app = createApp({ areas, services, ...(harness.observe ? { observe: harness.observe } : {}) })
+  // made when it listens: a worker and the operator's commands serve nothing, and hundreds of routes take a second
+  let app: ReturnType<typeof createApp> | undefined
   let workers: Workers | undefined
   let stopped: Promise<void> | undefined
 
   const stop = async (): Promise<void> => {
     cancelWhenOver(services)
     stopping.ask()
-    await Promise.all([app.close(), workers?.stop()])
+    await Promise.all([app?.close(), workers?.stop()])
     await waker.close()
     await notifier.close()
     await outbound.close()
@@ -324,6 +322,7 @@ export const assemble = async (
     areas,
     jobs,
     async listen() {
+      app = createApp({ areas, services, ...(harness.observe ? { observe: harness.observe } : {}) })
       // Fastify logs its addresses when it listens; the start announces them once (main.ts)
       app.log.level = 'warn'
       await app.listen({ host: config.HOST, port: config.PORT })

@@ -8,7 +8,8 @@ import { readProgram, root } from '#server/database/files.ts'
 import { loadBase } from '#server/database/load.ts'
 import { migrateDatabase } from '#server/database/migrate.ts'
 import { createLoader, type Loader } from '#server/database/replay.ts'
-import { fingerprintHere, fingerprintOf, stateOf } from '#server/database/state.ts'
+import { fingerprintHere, fingerprintOf, readTarget, stateOf } from '#server/database/state.ts'
+import type { Templates } from '#server/database/templates.ts'
 import { startHarness } from '#test/support/harness.ts'
 
 const harness = await startHarness()
@@ -16,7 +17,7 @@ const { cluster } = harness.running.services.control
 const nameOf = (n: number) => `${harness.prefix}_replay_${n}`
 const count = 4
 let base: string
-/** The first is loaded file by file, the others after it by one loader, the last with a DBA's hand. */
+/** The first is loaded file by file and stands for the template, the others follow it by one loader, the last with a DBA's hand. */
 const clients: Client[] = []
 
 const onMaintenance = async (text: string) => {
@@ -45,30 +46,40 @@ afterAll(async () => {
 
 const edit = async (path: string, change: (text: string) => string) => {
   const file = join(base, path)
-  await writeFile(file, change(await readFile(file, 'utf8').catch(() => '')))
+  const text = await readFile(file, 'utf8')
+  expect(change(text), path).not.toBe(text)
+  await writeFile(file, change(text))
 }
 /** Everything that the loader manages, as text. */
 const snapshot = async (n: number) => {
   const lines = [...(await stateOf(clients[n]!)).values()].map((item) => Object.values(item).join(' | '))
   return lines.sort()
 }
-const migrate = async (n: number, loader?: Loader) => {
+const migrate = async (n: number, loader?: Loader, templates?: Templates) => {
   const log = { warn: () => undefined }
-  return migrateDatabase(cluster, nameOf(n), await readProgram('tenant', base), loader ? { loader, log } : { log })
+  const program = await readProgram('tenant', base)
+  return migrateDatabase(cluster, nameOf(n), program, {
+    log,
+    ...(loader ? { loader, templates: async () => templates ?? null } : {}),
+  })
 }
 
-/** Brings database 0 to the files of `base` one by one, and 1 and 2 by a loader; all must end the same. */
-const upgradeAll = async (): Promise<{ replayed: boolean }> => {
-  const careful = await migrate(0)
+/** Brings database 0 to the files of `base` one by one, and 1 and 2 to what it is then; all must end the same. */
+const upgradeAll = async (): Promise<{ replayed: boolean[] }> => {
+  const former = await fingerprintOf(clients[1]!)
+  await migrate(0)
+  const templates = { target: await readTarget(clients[0]!), former }
   const loader = createLoader()
-  expect(await migrate(1, loader)).toEqual(careful)
-  const began = await transactionsOf(clients[2]!)
-  expect(await migrate(2, loader)).toEqual(careful)
+  const began = [await transactionsOf(clients[1]!), await transactionsOf(clients[2]!)]
+  const applied = await migrate(1, loader, templates)
+  expect(applied.length).toBeGreaterThan(0)
+  expect(await migrate(2, loader, templates)).toEqual(applied)
   const [first, second, third] = [await snapshot(0), await snapshot(1), await snapshot(2)]
   expect(second).toEqual(first)
   expect(third).toEqual(first)
   expect(await fingerprintOf(clients[2]!)).toBe(await fingerprintOf(clients[0]!))
-  return { replayed: (await transactionsOf(clients[2]!)) <= began + 1 }
+  const ended = [await transactionsOf(clients[1]!), await transactionsOf(clients[2]!)]
+  return { replayed: ended.map((transactions, n) => transactions <= began[n]! + 1) }
 }
 
 /** Transactions that wrote which files are applied: file by file there is one for each. */
@@ -139,8 +150,15 @@ grant references on app.push_tokens to app_dashboard;`,
     )
   },
   async 'rows of the registries'() {
-    await edit('policies/tenant/push_tokens.sql', (text) => text.replace("'keep survivor'", "'sum'"))
-    await edit('policies/tenant/xp.sql', (text) => text.replace(/\b1000\b/, '999'))
+    await edit('policies/tenant/push_tokens.sql', (text) => text.replace("'move'", "'keep survivor'"))
+    await edit('policies/tenant/xp.sql', (text) => text.replace("'{key}', 200", "'{key}', 199"))
+  },
+  async 'a definition less'() {
+    await edit('policies/tenant/roles.sql', (text) =>
+      text
+        .replace(/^insert into internal\.definitions[^;]*;$/m, '')
+        .replace("select internal.definition_declare('role');", ''),
+    )
   },
   async 'a file that moved, and one that is gone'() {
     const path = join(base, 'functions/tenant/idempotency.sql')
@@ -199,7 +217,26 @@ test('an empty database is loaded in one transaction, and ends as one that is lo
 
 test.each(Object.keys(kinds))('one by one or replayed, the end is the same: %s', { timeout: 120_000 }, async (kind) => {
   await kinds[kind]?.()
-  expect(await upgradeAll()).toEqual({ replayed: true })
+  expect(await upgradeAll()).toEqual({ replayed: [true, true] })
+})
+
+test('a database that was upgraded is as one that is made of the same files', { timeout: 120_000 }, async () => {
+  // compiles every definition again, and the file that does so must not take them from the files that declare them
+  await edit('functions/tenant/definitions/compile.sql', (text) => `${text}\n-- changed\n`)
+  expect(await upgradeAll()).toEqual({ replayed: [true, true] })
+  const name = `${harness.prefix}_replay_fresh`
+  await onMaintenance(`create database "${name}" owner trellis_owner template template0`)
+  const program = await readProgram('tenant', base)
+  const fresh = await connectAdmin(cluster, name)
+  try {
+    await migrateDatabase(cluster, name, program)
+    const lines = [...(await stateOf(fresh)).values()].map((item) => Object.values(item).join(' | ')).sort()
+    for (const n of [0, 1, 2]) expect(await snapshot(n)).toEqual(lines)
+    expect(await fingerprintOf(clients[0]!)).toBe(await fingerprintOf(fresh))
+  } finally {
+    await fresh.end()
+    await onMaintenance(`drop database "${name}" with (force)`)
+  }
 })
 
 test('the plans of events are computed anew where their functions changed, also by a replay', {
@@ -209,7 +246,7 @@ test('the plans of events are computed anew where their functions changed, also 
   await edit('functions/tenant/leaderboards/score.sql', (text) =>
     text.replace('where b.is_active\n   group by 1', 'where b.is_active and true\n   group by 1'),
   )
-  expect(await upgradeAll()).toEqual({ replayed: true })
+  expect(await upgradeAll()).toEqual({ replayed: [true, true] })
   for (const n of [0, 1, 2]) expect((await clients[n]?.query('select from app.event_plans'))?.rowCount).toBe(0)
 })
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readProgram, root } from '#server/database/files.ts'
+import { prepareInstallation } from '#server/database/prepare.ts'
 import { logged, type Step, sentenceOf } from '#server/database/progress.ts'
 import {
   addCluster,
@@ -74,6 +75,26 @@ test("a reload brings a policy into every project and takes it away again, and l
   for (const project of projects) expect(await policies(project)).toBe(0)
   expect(await projects[0]?.sql(`select from pg_policy where polname = 'a DBA''s own'`)).toHaveLength(1)
   expect(await reload()).toEqual({ control: false, template: false, done: 0, failures: [] })
+})
+
+test('projects that nobody changed are brought to the template in one transaction, whichever process built it', async () => {
+  const paths = ['functions/tenant/settings.sql', 'policies/tenant/settings.sql']
+  for (const path of paths) await appendFile(join(base, path), '\n-- for the test\n')
+  // the first has a policy of a DBA's own
+  expect(await reload()).toMatchObject({ done: 3, failures: [] })
+  const transactions = async (project: Project) => {
+    const [found] = await project.sql(
+      'select count(distinct xmin::text)::int as n from ops.files where path = any ($1)',
+      [paths],
+    )
+    return found?.['n']
+  }
+  expect(await Promise.all(projects.map(transactions))).toEqual([2, 1, 1])
+  const open = await harness.control(
+    `select d.datname from pg_database d where starts_with(d.datname, $1 || '_template') and d.datallowconn`,
+    [harness.prefix],
+  )
+  expect(open).toEqual([])
 })
 
 test('a project that fails is named and holds up no other; once mended it follows', async () => {
@@ -175,4 +196,28 @@ test('a server gets no new address where none of its databases is', async () => 
   await add()
   await harness.control('update app.tenants set cluster_id = $2 where project_id = $1', [project.id, kept.cluster_id])
   await harness.control(`delete from app.clusters where name = 'moved'`)
+})
+
+test('a server of an older release that starts, and its workers, leave the databases of a newer one as they are', async () => {
+  const { control, tenant } = await programsHere()
+  const template = async () => {
+    const [row] = await harness.control(
+      `select t.content_hash, t.schema_version from app.templates t join app.clusters c on c.id = t.cluster_id and c.name = 'own'`,
+    )
+    return row
+  }
+  await harness.control(`update app.templates t set schema_version = '20991231000000', content_hash = 'newer'
+                           from app.clusters c where c.id = t.cluster_id and c.name = 'own'`)
+  const newer = await template()
+  const warnings: unknown[] = []
+  const log = { info: () => undefined, warn: (message: unknown) => warnings.push(message) }
+  await prepareInstallation(cluster, harness.prefix, { control, tenant }, services.secrets, { log })
+  expect(await template()).toEqual(newer)
+  expect(warnings).toEqual([expect.stringContaining('newer release')])
+
+  const hashes = () => harness.control('select project_id, content_hash from app.tenants order by 1')
+  const before = await hashes()
+  expect(await services.fleet.queueMigrations()).toBe(0)
+  await expect(services.fleet.migrate(projects[0]!.id)).rejects.toThrow('another program')
+  expect(await hashes()).toEqual(before)
 })

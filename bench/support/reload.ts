@@ -111,7 +111,7 @@ export const profileReload = async (
   try {
     const watched = Object.assign(client, { query: timed })
     const from = await fingerprintOf(watched)
-    await loader.load(watched, program, `${cluster.id} ${from} `)
+    await loader.load(watched, program, { fingerprint: from ?? '', path: `${cluster.dsn} ` })
   } finally {
     await client.end()
   }

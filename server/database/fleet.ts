@@ -7,7 +7,8 @@ import { buildTemplate, createTenantDatabase, migrateDatabase } from '#server/da
 import { type Programs, templateName } from '#server/database/prepare.ts'
 import { repairPrivileges, restoredAmong } from '#server/database/privileges.ts'
 import { logged, timed } from '#server/database/progress.ts'
-import { createLoader, type Loader } from '#server/database/replay.ts'
+import { createLoader } from '#server/database/replay.ts'
+import { readTemplates, type Templates } from '#server/database/templates.ts'
 import type { Secrets } from '#server/secrets.ts'
 
 /** What workers do to databases: make them, and bring them to the newest program. */
@@ -46,8 +47,6 @@ export type FleetOptions = {
   readonly secrets: Secrets
   readonly jobs: pg.Pool
   readonly log: Logger
-  /** The one that the template was built with. */
-  readonly loader?: Loader | undefined
   readonly publish: (changed: readonly string[]) => Promise<void>
   /** Where a ready tenant is, from the cache of projects that changes in control invalidate. */
   readonly placeOf: Fleet['placeOf']
@@ -73,7 +72,7 @@ export const createFleet = (options: FleetOptions): Fleet => {
     return dataOf<T>(reply)
   }
 
-  const loader = options.loader ?? createLoader()
+  const loader = createLoader()
   const clusters = new Map<string, Cluster>([[options.ownClusterId, control.cluster]])
   const clusterOf = async (id: string): Promise<Cluster | null> => {
     const known = clusters.get(id)
@@ -93,6 +92,9 @@ export const createFleet = (options: FleetOptions): Fleet => {
     return rows.find((row) => row.id === cluster.id)?.template ?? null
   }
 
+  /** Whether the template is of this program. If not, a newer release is being rolled out, or db:reload has run, and neither is to be undone. */
+  const isCurrent = async () => (await templateOf(control.cluster))?.content_hash === programs.tenant.contentHash
+
   /** Another cluster's template is made when the first tenant is placed there. */
   const ensureTemplate = async (cluster: Cluster): Promise<void> => {
     if (cluster.id === options.ownClusterId) return
@@ -103,6 +105,27 @@ export const createFleet = (options: FleetOptions): Fleet => {
       schema_version: programs.tenant.schemaVersion,
       content_hash: programs.tenant.contentHash,
     })
+  }
+
+  const templates = new Map<string, Promise<Templates | null>>()
+  /** What tenants of a cluster are brought to, read once; null where the template there is not of this program. */
+  const templatesOf = (cluster: Cluster): Promise<Templates | null> => {
+    const read = async () => {
+      // a reload has no migrations, so it cannot make a template where there is none
+      if (programs.tenant.migrations.length > 0) await ensureTemplate(cluster)
+      return readTemplates(cluster, templateName(prefix), programs.tenant)
+    }
+    const known =
+      templates.get(cluster.id) ??
+      read().catch((error: Error) => {
+        log.warn(
+          { cluster: cluster.id, error: error.message },
+          'the template cannot be read: tenants are loaded file by file',
+        )
+        return null
+      })
+    templates.set(cluster.id, known)
+    return known
   }
 
   const asAdmin = async <T>(cluster: Cluster, work: (admin: pg.Client) => Promise<T>): Promise<T> => {
@@ -245,10 +268,12 @@ export const createFleet = (options: FleetOptions): Fleet => {
       const row = await tenantOf(projectId)
       const cluster = row?.status === 'ready' ? await clusterOf(row.cluster_id) : null
       if (!row || !cluster) return
+      if (!(await isCurrent()))
+        throw new Error('The template is of another program: a server of that program brings this project to it.')
       const name = row.database_name
       try {
         await timed(logged(log), name, 'updated', () =>
-          migrateDatabase(cluster, name, programs.tenant, { log, loader }),
+          migrateDatabase(cluster, name, programs.tenant, { log, loader, templates: () => templatesOf(cluster) }),
         )
       } catch (error) {
         await asWorker('fleet_migrated', { project_id: projectId, error: (error as Error).message.slice(0, 2000) })
@@ -285,6 +310,7 @@ export const createFleet = (options: FleetOptions): Fleet => {
       )
     },
     async queueMigrations() {
+      if (!(await isCurrent())) return 0
       const behind = await asWorker<string[]>('fleet_behind', {
         content_hash: programs.tenant.contentHash,
         batch: 100_000,

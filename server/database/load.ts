@@ -47,6 +47,7 @@ export const loadProgram = async (client: Client, program: Program): Promise<str
     applied.push(file.path)
   }
   applied.push(...(await dropAbsent(client, program, known)))
+  if (applied.some((path) => path.startsWith('policies/'))) await dropUndeclared(client)
   return applied
 }
 
@@ -189,9 +190,9 @@ const applyFunctions = async (
   const leaning = anew ? await setAside(client, [...before.values()].flat()) : []
   let isNew = false
   let isLess = anew
-  for (const file of files) {
+  for (const [index, file] of files.entries()) {
     const had = before.get(file.path) ?? []
-    const made = await applyFile(client, file)
+    const made = await applyFile(client, file, index > 0)
     const gone = had.filter((old) => !made.some((now) => now.kind === old.kind && now.identity === old.identity))
     if (!anew && gone.length > 0) leaning.push(...(await setAside(client, gone)))
     isLess ||= gone.length > 0
@@ -227,9 +228,9 @@ export const functionsLoaded = (client: Client, isReplayed = false) =>
      end $loaded$`,
   )
 
-/** Runs a file, and notes what it made as its own; answers that. */
-const applyFile = async (client: Client, file: SqlFile): Promise<MadeObject[]> => {
-  const known = new Set((await madeHere(client)).map(keyOf))
+/** Runs a file, and notes what it made as its own; answers that. `isLater`: other files ran in this transaction before. */
+const applyFile = async (client: Client, file: SqlFile, isLater: boolean): Promise<MadeObject[]> => {
+  const known = new Set(isLater ? (await madeHere(client)).map(keyOf) : [])
   await run(client, file)
   const made = (await madeHere(client)).filter((object) => !known.has(keyOf(object)))
   await remember(client, file)
@@ -266,12 +267,39 @@ const objectsOf = async (client: Client, path: string): Promise<MadeObject[]> =>
   return rows
 }
 
+/**
+ * Functions that internal.definition_compile made of a definition, by the end of their comment. They belong to the row in internal.definitions, and
+ * are no file's: they are compiled by the policy file that declares the row, and again whenever the compiler changes.
+ */
+const isCompiled = `coalesce(obj_description(p.oid, 'pg_proc') like '% Made by internal.definition_compile.', false)`
+
+/** Drops what was compiled of definitions that no file declares any more. */
+const dropUndeclared = (client: Client) =>
+  inTransaction(client, () =>
+    client.query(`
+      do $undeclared$
+      declare undeclared regprocedure;
+      begin
+        if to_regclass('internal.definitions') is not null then
+          for undeclared in
+            select p.oid::regprocedure
+              from pg_catalog.pg_proc p
+             where p.pronamespace = 'internal'::regnamespace and strpos(p.proname, '__') > 0 and ${isCompiled}
+               and split_part(p.proname, '__', 1) not in (select d.kind from internal.definitions d)
+          loop
+            execute format('drop function %s', undeclared);
+          end loop;
+        end if;
+      end $undeclared$`),
+  )
+
 /** Rows of the catalog that this very transaction wrote: what the file made or replaced. */
 const madeHere = async (client: Client): Promise<MadeObject[]> => {
   const { rows } = await client.query<MadeObject>(`
     select 'function' as kind, p.oid::regprocedure::text as identity
       from pg_catalog.pg_proc p
      where p.xmin = pg_current_xact_id()::xid and p.pronamespace in ('api'::regnamespace, 'internal'::regnamespace)
+       and not ${isCompiled}
     union all
     select 'trigger', format('%I on %s', t.tgname, t.tgrelid::regclass)
       from pg_catalog.pg_trigger t

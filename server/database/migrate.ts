@@ -15,14 +15,16 @@ import { changedFiles, loadBase, loadProgram } from '#server/database/load.ts'
 import { migrationLock, takeLock } from '#server/database/locks.ts'
 import { pendingMigrations, runMigrations } from '#server/database/migrations.ts'
 import { lockDown } from '#server/database/privileges.ts'
-import type { Loader } from '#server/database/replay.ts'
+import type { Loader, Origin } from '#server/database/replay.ts'
 import { fingerprintOf } from '#server/database/state.ts'
+import { formerOf } from '#server/database/templates.ts'
 
 type MigrateOptions = {
   readonly afterBase?: () => Promise<void>
   readonly log?: Pick<Logger, 'warn'>
   /** Of many databases, so that what a version changes is worked out once. Without it files are loaded one by one. */
   readonly loader?: Loader
+  readonly templates?: Origin['templates']
 }
 
 /**
@@ -33,7 +35,7 @@ export const migrateDatabase = async (
   cluster: Cluster,
   database: string,
   program: Program,
-  { afterBase = async () => undefined, log, loader }: MigrateOptions = {},
+  { afterBase = async () => undefined, log, loader, templates }: MigrateOptions = {},
 ): Promise<string[]> => {
   const client = await connectAdmin(cluster, database)
   try {
@@ -47,7 +49,11 @@ export const migrateDatabase = async (
     if (pending.length > 0) await runMigrations(client, program, pending)
     const applied =
       loader && from
-        ? await loader.load(client, program, `${cluster.dsn} ${from} ${pending.join(' ')}`)
+        ? await loader.load(client, program, {
+            fingerprint: from,
+            path: `${cluster.dsn} ${pending.join(' ')}`,
+            templates,
+          })
         : await loadProgram(client, program)
     return [...pending, ...applied]
   } finally {
@@ -89,7 +95,6 @@ export const buildDraft = async (
   admin: pg.Client,
   template: string,
   program: Program,
-  loader?: Loader,
 ): Promise<void> => {
   const draft = draftOf(template)
   await admin.query(`drop database if exists "${draft}" with (force)`)
@@ -97,8 +102,7 @@ export const buildDraft = async (
     await admin.query(`create database "${draft}" owner trellis_owner template "${template}" strategy wal_log`)
     await admin.query(`revoke all on database "${draft}" from public`)
     if (await isNearlyLoaded(cluster, draft, program)) {
-      // what is learnt here is replayed in the projects, which are copies of the old template
-      await migrateDatabase(cluster, draft, program, loader ? { loader } : {})
+      await migrateDatabase(cluster, draft, program)
       return
     }
     await admin.query(`drop database "${draft}" with (force)`)
@@ -127,7 +131,7 @@ export const draftOf = (template: string) => `${template}_draft`
 /** Renames the draft into the place of the template. */
 export const publishDraft = async (admin: pg.Client, template: string): Promise<void> => {
   const draft = draftOf(template)
-  const old = `${template}_old`
+  const old = formerOf(template)
   await admin.query(`alter database "${draft}" allow_connections false`)
   // a drop forces a checkpoint, which takes seconds on a busy server: the old template goes when the next one is built
   await admin.query(`drop database if exists "${old}" with (force)`)
@@ -140,9 +144,8 @@ export const buildTemplate = async (
   admin: pg.Client,
   template: string,
   program: Program,
-  loader?: Loader,
 ): Promise<void> => {
-  await buildDraft(cluster, admin, template, program, loader)
+  await buildDraft(cluster, admin, template, program)
   await publishDraft(admin, template)
 }
 

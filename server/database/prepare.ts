@@ -7,7 +7,6 @@ import { withClusterLock } from '#server/database/locks.ts'
 import { buildDraft, createControl, draftOf, migrateDatabase, publishDraft } from '#server/database/migrate.ts'
 import { repairPrivileges, restoredAmong } from '#server/database/privileges.ts'
 import { logged, type Progress, timed } from '#server/database/progress.ts'
-import type { Loader } from '#server/database/replay.ts'
 import { StartError } from '#server/errors.ts'
 import type { Secrets } from '#server/secrets.ts'
 
@@ -25,8 +24,6 @@ type PrepareOptions = {
   readonly log: Pick<Logger, 'info' | 'warn'>
   readonly progress?: Progress
   readonly check?: Check
-  /** The one that brings the projects to the program afterwards. */
-  readonly loader?: Loader
 }
 
 export type Prepared = { readonly clusterId: string }
@@ -44,7 +41,7 @@ export const prepareInstallation = (
   prefix: string,
   programs: Programs,
   secrets: Secrets,
-  { log, progress = logged(log), check = async () => undefined, loader }: PrepareOptions,
+  { log, progress = logged(log), check = async () => undefined }: PrepareOptions,
 ): Promise<Prepared> =>
   withClusterLock(
     cluster,
@@ -57,18 +54,25 @@ export const prepareInstallation = (
       await createControl(admin, control)
       const restored = restoredAmong(await repairPrivileges(cluster, admin, prefix, log))
       const template = templateName(prefix)
+      if (await isOlder(cluster, control, programs)) {
+        log.warn(
+          'The databases are of a newer release than this server: nothing in them is changed. To go back to this release, run npm run db:reload.',
+        )
+        return withControl(cluster, control, async (client) => ({ clusterId: await ensureCluster(client) }))
+      }
       const isBuilt = await isTemplateBuilt(cluster, admin, prefix, programs.tenant)
+      const prepareControl = async () => {
+        await timed(progress, control, 'migrated', () => migrateControl(cluster, control, programs.control, log))
+        // control is as it is by now, so it is checked each time; a template that is refused is built again next time
+        await checked(cluster, control, 'control', check)
+      }
+      const prepareTemplate = async () => {
+        await timed(progress, template, 'built', () => buildDraft(cluster, admin, template, programs.tenant))
+        await checked(cluster, draftOf(template), 'tenant', check)
+      }
       // the two need nothing of each other, and a server has more than one core; each is ended before an error of the other is thrown
-      const [migrated, draft] = await Promise.allSettled([
-        timed(progress, control, 'migrated', () => migrateControl(cluster, control, programs.control, log)),
-        isBuilt
-          ? null
-          : timed(progress, template, 'built', () => buildDraft(cluster, admin, template, programs.tenant, loader)),
-      ])
-      for (const result of [migrated, draft]) if (result.status === 'rejected') throw result.reason
-      // control is as it is by now, so it is checked each time; a template that is refused is built again next time
-      await checked(cluster, control, 'control', check)
-      if (!isBuilt) await checked(cluster, draftOf(template), 'tenant', check)
+      const results = await Promise.allSettled([prepareControl(), isBuilt ? null : prepareTemplate()])
+      for (const result of results) if (result.status === 'rejected') throw result.reason
       await storeKey(cluster, control, secrets)
       const client = await connectAdmin(cluster, control)
       try {
@@ -85,6 +89,30 @@ export const prepareInstallation = (
     },
     log,
   )
+
+const withControl = async <T>(
+  cluster: Cluster,
+  control: string,
+  work: (client: pg.Client) => Promise<T>,
+): Promise<T> => {
+  const client = await connectAdmin(cluster, control)
+  return work(client).finally(() => client.end())
+}
+
+/** Whether control or the template has a migration that comes after all of this program's: a server that restarts in the middle of an upgrade. */
+const isOlder = (cluster: Cluster, control: string, programs: Programs): Promise<boolean> =>
+  withControl(cluster, control, async (client) => {
+    const { rows: found } = await client.query<{ exists: boolean }>(
+      `select to_regclass('ops.schema_migrations') is not null and to_regclass('app.templates') is not null as exists`,
+    )
+    if (!found[0]?.exists) return false
+    const { rows } = await client.query<{ older: boolean }>(
+      `select exists (select from ops.schema_migrations m where m.version > $1)
+              or exists (select from app.templates t join app.clusters c on c.id = t.cluster_id and c.name = 'own' where t.schema_version > $2) as older`,
+      [programs.control.schemaVersion, programs.tenant.schemaVersion],
+    )
+    return rows[0]?.older === true
+  })
 
 const migrateControl = async (
   cluster: Cluster,

@@ -1,38 +1,53 @@
 import type { Client } from 'pg'
-import { changedFunctions, statementsOf } from '#server/database/delta.ts'
+import { statementsOf } from '#server/database/delta.ts'
 import type { DatabaseError } from '#server/database/failures.ts'
 import type { Program, SqlFile } from '#server/database/files.ts'
 import { functionsLoaded, inTransaction, loadProgram, run } from '#server/database/load.ts'
 import {
+  type Dependency,
   dependenciesOf,
   fingerprintHere,
-  fingerprintOf,
-  functionTexts,
   itemKey,
+  readTarget,
+  type State,
   stateOf,
+  type Target,
 } from '#server/database/state.ts'
+import type { Templates } from '#server/database/templates.ts'
 
-/** What loading a program changed in one database, for others that were in the same state. */
+/** What brings databases that are in one state to a program. */
 type Plan = {
   readonly statements: string
   /** Run as files: what they do depends on rows, such as a project's collections. */
   readonly seeds: readonly SqlFile[]
+  readonly hasFunctions: boolean
   readonly fingerprint: string | null
   readonly applied: readonly string[]
+}
+
+/** A database before its migrations ran. */
+export type Origin = {
+  readonly fingerprint: string
+  /** What else decides how the database is brought to the program: its server, and the migrations that ran since. */
+  readonly path: string
+  readonly templates?: (() => Promise<Templates | null>) | undefined
 }
 
 /** Loads programs into many databases, and works each change out once. */
 export type Loader = {
   /**
-   * Loads what changed, in a database whose fingerprint was `from` before its migrations ran; answers the files applied. The first database of a
-   * fingerprint is loaded file by file. In the others its difference is replayed in one transaction, which must end with the same fingerprint;
-   * whatever stands against that is undone, and the database is loaded file by file as well.
+   * Loads what changed, and answers the files applied. A database that is as the template before was is brought to the template by the difference
+   * of their catalogs, in one transaction, which must end with the template's fingerprint. Of other databases the first with a fingerprint
+   * is loaded file by file, and its difference is replayed in those with the same one. Whatever stands against a replay undoes it, and that database is
+   * loaded file by file.
    */
-  load(client: Client, program: Program, from: string): Promise<string[]>
+  load(client: Client, program: Program, from: Origin): Promise<string[]>
 }
 
 /** Databases that somebody changed by hand each have a fingerprint of their own. */
 const mostPlans = 20
+
+type Worked = { readonly plan: Plan | null; readonly applied: readonly string[] }
 
 export const createLoader = (): Loader => {
   const plans = new Map<string, Promise<Plan | null>>()
@@ -47,7 +62,7 @@ export const createLoader = (): Loader => {
 
   return {
     async load(client, program, from) {
-      const key = `${program.contentHash} ${from}`
+      const key = `${program.contentHash} ${from.fingerprint} ${from.path}`
       for (;;) {
         const known = plans.get(key)
         if (!known) break
@@ -57,10 +72,10 @@ export const createLoader = (): Loader => {
         if (plan && (await replay(client, plan))) return [...plan.applied]
         return loadProgram(client, program)
       }
-      const learning = learn(client, program)
+      const working = workOut(client, program, from)
       keep(
         key,
-        learning.then(
+        working.then(
           ({ plan }) => plan,
           (error) => {
             plans.delete(key)
@@ -69,31 +84,60 @@ export const createLoader = (): Loader => {
         ),
       )
       plans.get(key)?.catch(() => undefined)
-      return (await learning).applied
+      return [...(await working).applied]
     },
   }
 }
 
-/** Loads file by file, and notes the difference. */
-const learn = async (client: Client, program: Program): Promise<{ plan: Plan | null; applied: string[] }> => {
-  const before = await stateOf(client)
-  const dependenciesBefore = await dependenciesOf(client)
-  const applied = await loadProgram(client, program)
-  const after = await stateOf(client)
-  const dependenciesAfter = await dependenciesOf(client)
-  const texts = await functionTexts(client, changedFunctions(before, after, dependenciesBefore))
+/** Of the first database with a fingerprint: brings it to the program, and finds the plan for the others. */
+const workOut = async (client: Client, program: Program, { fingerprint, templates }: Origin): Promise<Worked> => {
+  const known = await templates?.()
+  if (known?.former === fingerprint) {
+    const [state, dependencies] = [await stateOf(client), await dependenciesOf(client)]
+    const plan = planOf(program, { state, dependencies }, known.target)
+    if (plan && (await replay(client, plan))) return { plan, applied: plan.applied }
+  }
+  return learn(client, program)
+}
+
+type Before = { readonly state: State; readonly dependencies: readonly Dependency[] }
+
+/** Null where the difference cannot be said in statements. */
+const planOf = (program: Program, before: Before, target: Target): Plan | null => {
   const statements = statementsOf({
-    before,
-    after,
-    dependenciesBefore,
-    dependenciesAfter,
-    textOf: (identity) => texts.get(identity),
+    before: before.state,
+    after: target.state,
+    dependenciesBefore: before.dependencies,
+    dependenciesAfter: target.dependencies,
+    textOf: (identity) => target.texts.get(identity),
   })
-  if (statements === null) return { plan: null, applied }
-  const seeds = program.seeds.filter(
-    ({ path }) => before.get(itemKey('file', path))?.definition !== after.get(itemKey('file', path))?.definition,
+  if (statements === null) return null
+  const isChanged = (path: string) => {
+    const key = itemKey('file', path)
+    return before.state.get(key)?.definition !== target.state.get(key)?.definition
+  }
+  const gone = [...before.state.values()].filter(
+    ({ kind, identity }) => kind === 'file' && !target.state.has(itemKey(kind, identity)),
   )
-  return { plan: { statements, seeds, fingerprint: await fingerprintOf(client), applied }, applied }
+  const changed = [...program.functions, ...program.policies, ...program.seeds].filter(({ path }) => isChanged(path))
+  return {
+    statements,
+    seeds: program.seeds.filter((seed) => changed.includes(seed)),
+    hasFunctions: [...before.state.values(), ...target.state.values()].some(
+      ({ kind, identity }) =>
+        kind === 'function' &&
+        before.state.get(itemKey(kind, identity))?.definition !== target.state.get(itemKey(kind, identity))?.definition,
+    ),
+    fingerprint: target.fingerprint,
+    applied: [...changed.map(({ path }) => path), ...gone.map(({ identity }) => identity)],
+  }
+}
+
+/** Loads file by file, and notes the difference. */
+const learn = async (client: Client, program: Program): Promise<Worked> => {
+  const before = { state: await stateOf(client), dependencies: await dependenciesOf(client) }
+  const applied = await loadProgram(client, program)
+  return { plan: planOf(program, before, await readTarget(client)), applied }
 }
 
 class Different extends Error {}
@@ -103,7 +147,7 @@ const replay = async (client: Client, plan: Plan): Promise<boolean> => {
   try {
     await inTransaction(client, async () => {
       await client.query(plan.statements)
-      await functionsLoaded(client, true)
+      if (plan.hasFunctions) await functionsLoaded(client, true)
       for (const file of plan.seeds) await run(client, file)
       if ((await fingerprintHere(client)) !== plan.fingerprint) throw new Different()
     })

@@ -20,7 +20,6 @@ import {
   wrongPrivileges,
 } from '#server/database/privileges.ts'
 import { type Progress, timed } from '#server/database/progress.ts'
-import type { Loader } from '#server/database/replay.ts'
 import { StartError } from '#server/errors.ts'
 import type { Secrets } from '#server/secrets.ts'
 
@@ -97,8 +96,6 @@ type ReloadOptions = {
   readonly log?: Pick<Logger, 'warn'>
   readonly progress?: Progress
   readonly check?: Check
-  /** The one that brings the projects to the program afterwards. */
-  readonly loader?: Loader
 }
 
 /**
@@ -110,12 +107,7 @@ export const reloadInstallation = (
   cluster: Cluster,
   prefix: string,
   programs: Programs,
-  {
-    log = { warn: () => undefined },
-    progress = () => undefined,
-    check = async () => undefined,
-    loader,
-  }: ReloadOptions = {},
+  { log = { warn: () => undefined }, progress = () => undefined, check = async () => undefined }: ReloadOptions = {},
 ) =>
   withClusterLock(cluster, async (admin) => {
     const restored = restoredAmong(await repairPrivileges(cluster, admin, prefix, log))
@@ -133,7 +125,7 @@ export const reloadInstallation = (
       )
       if (rows[0]?.content_hash === programs.tenant.contentHash) return false
       const name = templateName(prefix)
-      await timed(progress, name, 'built', () => buildDraft(cluster, admin, name, programs.tenant, loader))
+      await timed(progress, name, 'built', () => buildDraft(cluster, admin, name, programs.tenant))
       await checked(cluster, draftOf(name), 'tenant', check)
       await publishDraft(admin, name)
       await connected.query('update app.templates set content_hash = $2, built_at = now() where cluster_id = $1', [

@@ -101,16 +101,30 @@ export const dependenciesOf = (client: Client): Promise<Dependency[]> =>
     return rows
   })
 
-/** The SQL that makes each of these functions with its comment; null where Postgres cannot say it (an aggregate). */
-export const functionTexts = (client: Client, identities: readonly string[]): Promise<Map<string, string | null>> =>
+/** What a database that holds a program is like, so that others can be brought to it. */
+export type Target = {
+  readonly state: State
+  readonly dependencies: readonly Dependency[]
+  readonly fingerprint: string | null
+  /** The SQL that makes each function with its comment; null where Postgres cannot say it (an aggregate). */
+  readonly texts: ReadonlyMap<string, string | null>
+}
+
+const functionTexts = (client: Client): Promise<Map<string, string | null>> =>
   reading(client, async () => {
     const { rows } = await client.query<{ identity: string; text: string | null }>(
-      `select f.identity,
+      `select p.oid::regprocedure::text as identity,
               case when p.prokind <> 'a' then
-                concat(pg_get_functiondef(p.oid), ';', format('comment on routine %s is %L', f.identity, obj_description(p.oid, 'pg_proc'))) end as text
-         from unnest($1::text[]) as f (identity)
-         join pg_catalog.pg_proc p on p.oid = to_regprocedure(f.identity)`,
-      [identities],
+                concat(pg_get_functiondef(p.oid), ';', format('comment on routine %s is %L', p.oid::regprocedure, obj_description(p.oid, 'pg_proc'))) end as text
+         from pg_catalog.pg_proc p
+        where p.pronamespace in (select n.oid from pg_catalog.pg_namespace n where n.nspname in ('app', 'internal', 'api', 'ops'))`,
     )
     return new Map(rows.map((row) => [row.identity, row.text]))
   })
+
+export const readTarget = async (client: Client): Promise<Target> => ({
+  state: await stateOf(client),
+  dependencies: await dependenciesOf(client),
+  fingerprint: await fingerprintOf(client),
+  texts: await functionTexts(client),
+})

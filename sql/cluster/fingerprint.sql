@@ -13,7 +13,7 @@ with spaces as (
 ), comments as materialized (
   select d.objoid, d.classoid, d.description
     from pg_catalog.pg_description d
-   where d.classoid in ('pg_catalog.pg_proc'::regclass, 'pg_catalog.pg_policy'::regclass, 'pg_catalog.pg_trigger'::regclass) and d.objsubid = 0
+   where d.classoid in ('pg_catalog.pg_proc'::regclass, 'pg_catalog.pg_policy'::regclass) and d.objsubid = 0
      and d.objoid >= 16384
 ), hashed (h) as (
   select hash_record_extended(row(
@@ -34,10 +34,12 @@ with spaces as (
     join tables t on t.oid = p.polrelid
     left join comments d on d.objoid = p.oid and d.classoid = 'pg_catalog.pg_policy'::regclass
   union all
-  select hash_record_extended(row('trigger'::text, pg_get_triggerdef(g.oid), g.tgenabled, d.description), 0)
+  -- a comment at a time: few triggers have one, and the planner would read all comments for each
+  select hash_record_extended(row('trigger'::text, pg_get_triggerdef(g.oid), g.tgenabled,
+                                  (select d.description from pg_catalog.pg_description d
+                                    where d.objoid = g.oid and d.classoid = 'pg_catalog.pg_trigger'::regclass and d.objsubid = 0)), 0)
     from pg_catalog.pg_trigger g
     join tables t on t.oid = g.tgrelid
-    left join comments d on d.objoid = g.oid and d.classoid = 'pg_catalog.pg_trigger'::regclass
    where not g.tgisinternal and g.tgparentid = 0
   union all
   select hash_record_extended(row('table'::text, t.name, t.relkind, t.relowner, t.relrowsecurity, t.relforcerowsecurity, t.acl,

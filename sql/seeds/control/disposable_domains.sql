@@ -121573,4 +121573,5 @@ zzzpush.icu
 zzzz1717.com
 $domains$, e'\n'), e'\n')) as domain;
 delete from app.disposable_domains d where d.domain not in (select l.domain from pg_temp.listed l);
-insert into app.disposable_domains (domain) select l.domain from pg_temp.listed l on conflict do nothing;
+insert into app.disposable_domains (domain)
+  select l.domain from pg_temp.listed l where l.domain not in (select d.domain from app.disposable_domains d);
