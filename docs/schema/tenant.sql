@@ -887,6 +887,7 @@ create table app.event_plans (
   segments uuid[],
   flags uuid[],
   webhooks uuid[],
+  feeds boolean,
   constraint event_plans_pkey PRIMARY KEY (event_name)
 );
 alter table app.event_plans enable row level security;
@@ -906,6 +907,49 @@ create table app.event_replays (
   constraint event_replays_pkey PRIMARY KEY (operation_id, target)
 );
 alter table app.event_replays enable row level security;
+
+-- How many entries an actor has of each action and group (zeros for the system and for no group), and when the newest was made: the totals of feeds, and which actors a page of a home feed can show. Kept by a
+-- trigger on app.feed_entries; writers of different actors share no row.
+create table app.feed_counts (
+  actor_key uuid not null,
+  is_home boolean not null,
+  group_key uuid not null,
+  action text not null,
+  entries bigint not null,
+  last_at timestamp with time zone not null,
+  constraint feed_counts_pkey PRIMARY KEY (actor_key, is_home, group_key, action)
+);
+CREATE INDEX feed_counts_of_group ON app.feed_counts USING btree (group_key) WHERE (group_key <> '00000000-0000-0000-0000-000000000000'::uuid);
+alter table app.feed_counts enable row level security;
+
+-- What users did, as feeds show it. An entry belongs to its actor, and to a group where it was posted to one.
+create table app.feed_entries (
+  id uuid not null default internal.new_id(),
+  -- Null for an entry of the system, which all users see.
+  actor_id uuid,
+  action text not null,
+  target_id text,
+  group_id uuid,
+  -- False for what was posted to a group while the group was private: such an entry appears in the feed of its group only.
+  is_home boolean not null default true,
+  metadata jsonb not null default '{}'::jsonb,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint feed_entries_pkey PRIMARY KEY (id),
+  constraint feed_entries_actor_id_fkey FOREIGN KEY (actor_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint feed_entries_group_id_fkey FOREIGN KEY (group_id) REFERENCES app.groups(id) ON DELETE CASCADE,
+  -- 400 VALIDATION_ERROR action: must match ^[a-z][a-z0-9_.]{0,63}$.
+  constraint feed_entries_action_form CHECK ((action ~ '^[a-z][a-z0-9_.]{0,63}$'::text)),
+  -- 400 VALIDATION_ERROR metadata: must be an object.
+  constraint feed_entries_metadata_is_object CHECK ((jsonb_typeof(metadata) = 'object'::text)),
+  -- 400 VALIDATION_ERROR target_id: must have 1 to 255 characters.
+  constraint feed_entries_target_id_1_to_255 CHECK (((char_length(target_id) >= 1) AND (char_length(target_id) <= 255)))
+);
+CREATE INDEX feed_entries_newest ON app.feed_entries USING btree (created_at DESC, id DESC);
+CREATE INDEX feed_entries_of_actor ON app.feed_entries USING btree (actor_id, is_home, created_at DESC, id DESC) INCLUDE (action, group_id);
+CREATE INDEX feed_entries_of_group ON app.feed_entries USING btree (group_id, created_at DESC, id DESC) WHERE (group_id IS NOT NULL);
+alter table app.feed_entries enable row level security;
+create policy "administrators read entries" on app.feed_entries for select to app_admin
+  using (true);
 
 -- How often a flag gave a value on a UTC day, and to how many users.
 create table app.flag_counts (
@@ -2745,6 +2789,20 @@ create table internal.definitions (
 alter table internal.definitions enable row level security;
 create policy "administrators read the registry of definitions" on internal.definitions for select to app_admin
   using (true);
+
+-- The registry of system events that make feed entries: each area declares its own in its policy file. target_property and group_property name the properties of
+-- the event that become target_id and group_id, shown those that become the metadata of the entry.
+create table internal.feed_events (
+  action text not null,
+  event_name text not null,
+  target_property text,
+  group_property text,
+  shown text[] not null default '{}'::text[],
+  declared_in text not null,
+  constraint feed_events_pkey PRIMARY KEY (action),
+  constraint feed_events_event_name_unique UNIQUE (event_name)
+);
+alter table internal.feed_events enable row level security;
 
 -- The registry of what export, reset, merge and delete do with each table that names a user; filled beside each table's policies.
 create table internal.user_data (
