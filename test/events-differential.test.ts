@@ -41,7 +41,7 @@ const dump = `
       (
         name,
       ) => `select '${name}' as of, (case jsonb_typeof(to_jsonb(t) -> 'id') when 'number' then to_jsonb(t) - 'id' else to_jsonb(t) end
-                   - '{transaction_id,made,fence}'::text[])::text as row from app.${name} t`,
+                   - '{transaction_id,made,fence}'::text[])::text as row from app.${name} t${name === 'outbox' ? ` where t.task <> 'leaderboards__fold'` : ''}`,
     )
     .join('\n  union all\n  ')}
   union all

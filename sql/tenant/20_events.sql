@@ -45,11 +45,14 @@ begin
   end if;
   return null;
 end $source$,
+    -- a call in a condition is a simple expression: perform would start the executor for each
     string_agg(case when p.plan is null then format($part$
-      perform %s;$part$, p.call_single)
+      if %s is null then
+      end if;$part$, p.call_single)
     else format($part$
       if plan.%I is distinct from null then
-        perform %s;
+        if %s is null then
+        end if;
       end if;$part$, p.area, p.call_single) end, '' order by p.place, p.area),
     coalesce(string_agg(format('bool_or(p.%1$I is distinct from null) as %1$I', p.area), ', ' order by p.place, p.area) filter (where p.plan is not null), 'true as anything'),
     string_agg(case when p.plan is null then format($part$

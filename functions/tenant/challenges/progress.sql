@@ -291,7 +291,9 @@ begin
   return (select count(*)
             from app.engagement_events e
            where e.app_user_id = events_between.app_user_id and e.event_name = events_between.event_name
-             and e.occurred_at >= events_between.since and e.occurred_at < events_between.until);
+             and e.occurred_at >= events_between.since and e.occurred_at < events_between.until
+             -- no partition that was full before, or is still to come: a device's clock may be five minutes ahead of ours
+             and e.received_at >= events_between.since - interval '5 minutes' and e.received_at <= internal.now());
 end $$;
 comment on function internal.events_between is 'How many events of a name a user has in the log, within a time. Granted to nobody.';
 
@@ -306,6 +308,9 @@ declare
   moved uuid[] := '{}';
   amount bigint;
   amounts bigint[] := '{}';
+  edge_from timestamptz;
+  edge_to timestamptz;
+  at_edge bigint;
 begin
   -- of XP, of streaks, or of two users who became one
   if on_event__40_challenges.plan
@@ -339,7 +344,13 @@ begin
     amount := coalesce(counting.amount, 0);
     -- the edges of the window, which counters know by whole days only
     if counting.start_at < counting.days_from then
-      amount := amount + internal.events_between(e.app_user_id, e.event_name, counting.start_at, counting.days_from);
+      -- those that began together have one
+      if (edge_from, edge_to) is distinct from (counting.start_at, counting.days_from) then
+        edge_from := counting.start_at;
+        edge_to := counting.days_from;
+        at_edge := internal.events_between(e.app_user_id, e.event_name, edge_from, edge_to);
+      end if;
+      amount := amount + at_edge;
     end if;
     if counting.days_to < counting.end_at and counting.days_to < at + interval '1 hour' then
       amount := amount + internal.events_between(e.app_user_id, e.event_name, counting.days_to, counting.end_at);
