@@ -277,7 +277,10 @@ begin
     from unnest(on_events__60_leaderboards.events) i
     join app.leaderboards b on b.is_active and i.event_name = any (b.watches)
    -- worked out once
-   cross join lateral (select internal.leaderboard_value(b, i.event_name, i.properties) as value offset 0) v
+   cross join lateral (
+     select case when b.source ->> 'type' = 'event' and not b.source ? 'filter' and (b.scoring = 'count' or b.source ->> 'value_property' is null) then 1
+                 else internal.leaderboard_value(b, i.event_name, i.properties) end as value
+     offset 0) v
    -- history moves no board
    where not i.is_historical and v.value is not null;
   perform internal.leaderboards_submit_many(facts);
