@@ -10,7 +10,7 @@ import { figure, medianOf, medianRatio, table } from './support/numbers.ts'
 import { type Aim, aimLine, circumstances, publish, say } from './support/results.ts'
 
 const isShort = process.argv.includes('--short')
-const [rounds, batches, singles] = isShort ? [2, 2, 30] : [5, 3, 100]
+const [rounds, batches, singles] = isShort ? [2, 2, 30] : [3, 3, 100]
 const users = 100
 const batch = 500
 /** Two of each kind that an event moves by itself: XP rules, streaks, challenges, achievements and leaderboards. */

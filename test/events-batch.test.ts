@@ -224,7 +224,6 @@ test.each([
   ['a name with white space at its end', { event_name: 'read ' }],
   ['a reserved name', { event_name: 'svc.read' }],
   ['an id that is no uuid', { id: 'x' }],
-  ['an id that is null', { id: null }],
   ['properties that are a list', { properties: [] }],
   ['properties too large', { properties: { text: 'x'.repeat(33000) } }],
   ['properties too deep', { properties: { a: { b: { c: { d: { e: { f: { g: { h: { i: 1 } } } } } } } } } }],

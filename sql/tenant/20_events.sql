@@ -29,7 +29,8 @@ declare
   plan app.event_plans;
   wanted record;
 begin
-  select array_agg(i) into events from inserted i;
+  -- with its type: a row of a transition table is a record, and plpgsql would write each out as text and read it again
+  select array_agg(i::app.engagement_events) into events from inserted i;
   if cardinality(events) = 1 and not uses_sets then
     event := events[1];
     select p.* into plan from app.event_plans p where p.event_name = event.event_name;

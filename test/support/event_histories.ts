@@ -354,7 +354,9 @@ const others: fc.Arbitrary<Step> = fc.oneof(
   })),
   fc.tuple(user, user, name, maybe(fc.constant(20))).map(([n, referrer, event, within]) => ({
     what: `claim of ${n} that waits for ${event}`,
-    sql: `insert into app.referral_claims (claimer_id, referrer_id, is_personal, reward_referrer, reward_referee, qualify_event, qualify_by)
+    // claims take the event of the defaults
+    sql: `insert into app.referral_defaults (qualify_event) values ('${event}') on conflict (id) do update set qualify_event = excluded.qualify_event;
+          insert into app.referral_claims (claimer_id, referrer_id, is_personal, reward_referrer, reward_referee, qualify_event, qualify_by)
           select '${userId(n)}'::uuid, '${userId(referrer)}'::uuid, false, '{"xp": 5}'::jsonb, '{}'::jsonb, '${event}', ${within === undefined ? 'null::timestamptz' : `internal.now() + interval '${within} hours'`}
            where ${n} <> ${referrer}`,
   })),
