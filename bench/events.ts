@@ -3,13 +3,14 @@ import type { Client } from 'pg'
 import { connectAdmin } from '#server/database/cluster.ts'
 import { endServer } from '#test/support/process.ts'
 import { processCpu, requireProc } from './support/cpu.ts'
+import { measureEventPeers } from './support/event_peers.ts'
 import { measurePosts } from './support/event_posts.ts'
 import { createScenario, install } from './support/installation.ts'
 import { figure, medianOf, medianRatio, table } from './support/numbers.ts'
 import { type Aim, aimLine, circumstances, publish, say } from './support/results.ts'
 
 const isShort = process.argv.includes('--short')
-const [rounds, batches, singles] = isShort ? [2, 2, 20] : [3, 3, 30]
+const [rounds, batches, singles] = isShort ? [2, 2, 30] : [3, 3, 100]
 const users = 100
 const batch = 500
 /** Two of each kind that an event moves by itself: XP rules, streaks, challenges, achievements and leaderboards. */
@@ -145,7 +146,10 @@ event writes 2 rows of the ledger and one total), 2 daily streaks, 2 challenges,
 first turn ${history * batch} events are there. The bare insert is the same statement with the same locks into the same table, its triggers switched off; its indexes stay. "times" is to the bare insert of the same size, round by
 round, and the median of that. CPU is that of the one
 process of Postgres that works for this connection, for each event. Over HTTP a server key posts single events for 100 users in turn, with ten definitions, and reads the
-effects in the answers; each path has a project of its own on one server, and they take turns.`
+effects in the answers; each path has a project of its own on one server, and they take turns.
+Beside peers, one event moves one leaderboard and one counter of 16 users. PostgREST calls a plpgsql function that does these two writes, under policies; a cloud function of Parse Server
+does the same. Trellis also stores the event and answers with ranks before and after. CPU is that of the peer's process and of all of Postgres, for each event. A peer that is not installed
+(\`npm install\` in bench/peers) is left out.`
 
 const main = async () => {
   requireProc()
@@ -164,13 +168,15 @@ const main = async () => {
     await client.end()
     client = undefined
     const posts = await measurePosts(installation, prepare, rounds, isShort ? 2 : 5)
+    const beside = await measureEventPeers(installation, rounds, isShort ? 2 : 5)
     const parts = [
       '## bench:events',
-      await circumstances('npm run bench:events', { Postgres: installation.postgresVersion }),
+      await circumstances('npm run bench:events', { Postgres: installation.postgresVersion, ...beside.versions }),
       notes,
       text,
       posts.text,
-      [...costs, ...posts.aims].map(aimLine).join('\n'),
+      beside.text,
+      [...costs, ...posts.aims, ...beside.aims].map(aimLine).join('\n'),
     ]
     await publish({ name: 'bench:events', isShort, text: parts.join('\n\n') })
   } finally {

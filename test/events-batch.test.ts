@@ -215,3 +215,35 @@ describe('effects', () => {
     expect([status, error?.code, error?.details.field]).toEqual([400, 'VALIDATION_ERROR', 'include_effects'])
   })
 })
+
+test.each([
+  ['no name', { event_name: undefined }],
+  ['a name that is a number', { event_name: 5 }],
+  ['an empty name', { event_name: '' }],
+  ['a name too long', { event_name: 'x'.repeat(256) }],
+  ['a name with white space at its end', { event_name: 'read ' }],
+  ['a reserved name', { event_name: 'svc.read' }],
+  ['an id that is no uuid', { id: 'x' }],
+  ['properties that are a list', { properties: [] }],
+  ['properties too large', { properties: { text: 'x'.repeat(33000) } }],
+  ['properties too deep', { properties: { a: { b: { c: { d: { e: { f: { g: { h: { i: 1 } } } } } } } } } }],
+  ['a session that is no uuid', { session_id: 'x' }],
+  ['a time that is none', { occurred_at: 'yesterday' }],
+  ['a time that is a number', { occurred_at: 5 }],
+  ['a time before our era', { occurred_at: '0001-01-01T00:00:00Z' }],
+  ['a time long ago', { occurred_at: '2020-01-01T00:00:00Z' }],
+  ['a user that is no uuid', { app_user_id: 'x' }],
+  ['no user', { app_user_id: undefined }],
+  ['nobody', { app_user_id: randomUUID() }],
+])('%s is refused alone for the same reason as among others', async (_what, fields) => {
+  const { id } = await project.user()
+  const good = { event_name: 'read', app_user_id: id }
+  const bad = { ...good, ...fields }
+  const { data } = await batch(project.server, [good, bad])
+  const alone = await project.server.post('/client/events', bad)
+  const { field, reason } = alone.error?.details ?? {}
+  expect({ code: alone.error?.code, message: `${field}: ${reason}.` }).toEqual({
+    code: data.results[1].code,
+    message: data.results[1].message,
+  })
+})

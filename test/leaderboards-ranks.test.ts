@@ -238,3 +238,29 @@ test('moves under way in other transactions are neither lost nor counted twice b
     await other.end()
   }
 })
+
+test('moves that wait are folded by a task; who asks for it queues it once, or folds', async () => {
+  const { id, key } = await board()
+  const players = await people(3)
+  for (const [n, player] of players.entries()) await submit(player as never, key, n + 1)
+  const run = await runOf(id)
+  const queued = async () =>
+    (
+      await project.sql(`select count(*)::int as n from app.outbox where task = 'leaderboards__fold' and key = $1`, [
+        run,
+      ])
+    )[0].n
+  await project.drain()
+  await submit(players[0] as never, key, 50)
+  for (let time = 0; time < 5; time += 1) await project.sql('select internal.leaderboard_fold_later($1)', [run])
+  const { waiting } = await buckets(run)
+  expect([0, 1]).toContain(await queued())
+  expect(waiting === 0 || (await queued()) === 1).toBe(true)
+  await project.sql(`select internal.enqueue('leaderboards__fold', $1)`, [run])
+  await submit(players[1] as never, key, 60)
+  expect((await buckets(run)).waiting).toBeGreaterThan(0)
+  await project.drain()
+  expect(await buckets(run)).toMatchObject({ waiting: 0, most: 3 })
+  expect(await queued()).toBe(0)
+  await checkCounts()
+})

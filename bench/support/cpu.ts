@@ -24,8 +24,18 @@ const childrenOf = (pid: number): number[] =>
     .map(Number)
     .filter((candidate) => timesOf(candidate)?.parent === pid)
 
-/** Microseconds of CPU that this process has used so far. */
-export const processCpu = (pid: number): number => timesOf(pid)?.own ?? 0
+/** Microseconds of CPU that this process has used so far: of a process of one thread, such as one of Postgres, to the nanosecond. */
+export const processCpu = (pid: number): number => {
+  try {
+    if (readdirSync(`/proc/${pid}/task`).length === 1) {
+      const [nanoseconds] = readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')
+      if (nanoseconds !== undefined && nanoseconds !== '0') return Number(nanoseconds) / 1000
+    }
+  } catch {
+    // a kernel without these figures
+  }
+  return timesOf(pid)?.own ?? 0
+}
 
 /** Microseconds of CPU of the programs that this process has run and that have ended. */
 export const endedCpu = (): number => timesOf(process.pid)?.ended ?? 0

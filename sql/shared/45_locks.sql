@@ -42,6 +42,8 @@ return case when advisory_lock_key.name in (
   'identity',
   -- counting the changes of a run of a leaderboard into its buckets
   'leaderboard_fold',
+  -- queueing that
+  'leaderboard_fold_later',
   -- the clock of a leaderboard
   'leaderboard_rollover',
   -- uniting the changes of a segment's size

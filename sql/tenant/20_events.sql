@@ -29,7 +29,8 @@ declare
   plan app.event_plans;
   wanted record;
 begin
-  select array_agg(i) into events from inserted i;
+  -- with its type: a row of a transition table is a record, and plpgsql would write each out as text and read it again
+  select array_agg(i::app.engagement_events) into events from inserted i;
   if cardinality(events) = 1 and not uses_sets then
     event := events[1];
     select p.* into plan from app.event_plans p where p.event_name = event.event_name;
@@ -45,11 +46,14 @@ begin
   end if;
   return null;
 end $source$,
+    -- a call in a condition is a simple expression: perform would start the executor for each
     string_agg(case when p.plan is null then format($part$
-      perform %s;$part$, p.call_single)
+      if %s is null then
+      end if;$part$, p.call_single)
     else format($part$
       if plan.%I is distinct from null then
-        perform %s;
+        if %s is null then
+        end if;
       end if;$part$, p.area, p.call_single) end, '' order by p.place, p.area),
     coalesce(string_agg(format('bool_or(p.%1$I is distinct from null) as %1$I', p.area), ', ' order by p.place, p.area) filter (where p.plan is not null), 'true as anything'),
     string_agg(case when p.plan is null then format($part$

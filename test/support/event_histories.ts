@@ -22,7 +22,8 @@ export type Step = {
 /** Few values, and one of them mostly, so that definitions and users meet the same events again and again. */
 const names = ['read', 'read', 'read', 'read', 'won', 'paid'] as const
 const name = fc.constantFrom(...names)
-const user = fc.constantFrom(0, 0, 0, 1, 2, 3)
+/** 0 and 1 have friends, among each other and in the crowd; 2 and 3 have none until a history makes some. */
+const user = fc.constantFrom(0, 0, 1, 2, 2, 3)
 
 const maybe = <T>(value: fc.Arbitrary<T>, weight = 1) =>
   fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight, arbitrary: value })
@@ -33,6 +34,7 @@ const filter = fc.constantFrom(
   { all: [{ field: 'n', op: 'gte', value: 1 }] },
 )
 const reward = fc.constantFrom({ xp: 40 }, { freezes: [{ streak_key: 'streak-0', amount: 1 }] }, {})
+/** 0 to 2 are static, 3 and 4 dynamic: by the events of a user, and by XP. */
 const segment = (n: number) => fixed(7, n)
 /** Hours from the start of the history, which is a noon. */
 const hours = (from: number, to: number) => fc.integer({ min: from, max: to })
@@ -82,7 +84,7 @@ const kinds: readonly Kind[] = [
     row: fc.record({
       multiplier: fc.constantFrom(0.5, 2),
       starts_at: hours(-10, 10).map(at),
-      segment_id: maybe(fc.nat(2).map(segment)),
+      segment_id: maybe(fc.nat(4).map(segment)),
     }),
     change: fc.record({ multiplier: fc.constantFrom(1, 3) }),
   },
@@ -159,7 +161,7 @@ const kinds: readonly Kind[] = [
           goal_value: fc.constantFrom(1, 3, 8, 60),
           reward_xp: fc.constantFrom(0, 15),
           reward: fc.option(reward),
-          segment_id: maybe(fc.nat(2).map(segment)),
+          segment_id: maybe(fc.nat(4).map(segment)),
           team_mode: fc.constantFrom('none', 'none', 'none', 'group'),
         }),
       )
@@ -187,7 +189,7 @@ const kinds: readonly Kind[] = [
           sort: fc.constantFrom('desc', 'desc', 'asc'),
           period: fc.constantFrom('all_time', 'daily', 'weekly'),
           timezone: fc.constantFrom('UTC', 'America/New_York'),
-          segment_id: maybe(fc.nat(2).map(segment)),
+          segment_id: maybe(fc.nat(4).map(segment)),
           min_score: maybe(fc.constant(1)),
           max_score: maybe(fc.constant(6)),
         }),
@@ -343,6 +345,45 @@ const others: fc.Arbitrary<Step> = fc.oneof(
     what: `revoke of ${n}`,
     sql: `update app.user_achievements set revoked_at = internal.now() where (app_user_id, achievement_id) = ('${userId(n)}', '${fixed(5, achievement)}')`,
   })),
+  // of those whom nobody signs in as: they go
+  fc.tuple(user, fc.integer({ min: 3, max: 9 })).map(([n, other]) => ({
+    what: `merge of ${other} into ${n}`,
+    sql: `select internal.users_merge('${userId(n)}', '${userId(other)}')::text where ${n} <> ${other}`,
+    caller: 'user' as const,
+    user: userId(n),
+  })),
+  fc.tuple(user, user, name, maybe(fc.constant(20))).map(([n, referrer, event, within]) => ({
+    what: `claim of ${n} that waits for ${event}`,
+    // claims take the event of the defaults
+    sql: `insert into app.referral_defaults (qualify_event) values ('${event}') on conflict (id) do update set qualify_event = excluded.qualify_event;
+          insert into app.referral_claims (claimer_id, referrer_id, is_personal, reward_referrer, reward_referee, qualify_event, qualify_by)
+          select '${userId(n)}'::uuid, '${userId(referrer)}'::uuid, false, '{"xp": 5}'::jsonb, '{}'::jsonb, '${event}', ${within === undefined ? 'null::timestamptz' : `internal.now() + interval '${within} hours'`}
+           where ${n} <> ${referrer}`,
+  })),
+  fc.tuple(fc.nat(1), name, fc.boolean()).map(([n, event, isOn]) => ({
+    what: `flag ${n} guarded by ${event}`,
+    sql: `insert into app.flags as f (id, key, name, value_type, off_value, default_value, ramp)
+          values ('${fixed(13, n)}', 'flag-${n}', 'Flag', 'boolean', 'false', 'false', jsonb_build_object('ends_at', internal.iso(internal.now() + interval '20 hours'),
+                  'guardrail', jsonb_build_object('event_name', '${event}', 'max_rate', 0.5, 'min_users', 1)))
+          on conflict (id) do update set ramp = ${isOn ? 'excluded.ramp' : 'null'}`,
+  })),
+  // all or nothing stays in the log: which ids a share keeps is chance
+  fc
+    .tuple(
+      name,
+      fc.constantFrom(0, 1),
+      fc.constantFrom('active', 'active', 'blocked'),
+      maybe(fc.constant({ required: ['kind'], properties: { n: { maximum: 4 } } })),
+    )
+    .map(([event, rate, status, schema]) => ({
+      what: `definition of ${event}: ${status}, sampled ${rate}`,
+      sql: `select r.status from api.event_definition_put('${event}', null, '${status}', ${schema === undefined ? 'null' : literal(schema)}::json, ${rate}) r`,
+      caller: 'developer' as const,
+    })),
+  fc.constantFrom('read', 'won', 'paid').map((event) => ({
+    what: `no definition of ${event}`,
+    sql: `delete from app.event_definitions where event_name = '${event}'`,
+  })),
   fc.constantFrom([], [2, 100], [2, 40, 90]).map((levels) => ({
     what: 'levels',
     sql: `delete from app.xp_levels where level > 1; insert into app.xp_levels (level, xp_required, reward)
@@ -361,6 +402,13 @@ export const beginning = `
     from generate_series(0, 20) n;
   insert into app.segments (id, key, name, kind)
   select ('00000000-0000-4000-8000-0007' || lpad(to_hex(n), 8, '0'))::uuid, 'segment-' || n, 'Segment', 'static' from generate_series(0, 2) n;
+  insert into app.segments (id, key, name, kind, rules) values
+    ('${segment(3)}', 'segment-3', 'Segment', 'dynamic', '{"source": "event", "event_name": "read", "measure": "count", "op": "gte", "value": 2}'),
+    ('${segment(4)}', 'segment-4', 'Segment', 'dynamic', '{"source": "xp", "op": "gte", "value": 50}');
+  insert into app.friendships (user_a, user_b, status, requested_by, responded_at)
+  select '${userId(0)}'::uuid, ('00000000-0000-4000-8000-0001' || lpad(to_hex(n), 8, '0'))::uuid, 'accepted', '${userId(0)}'::uuid, internal.now() from unnest('{1,5,6,7,8}'::int[]) n
+  union all
+  select '${userId(1)}'::uuid, ('00000000-0000-4000-8000-0001' || lpad(to_hex(n), 8, '0'))::uuid, 'accepted', '${userId(1)}'::uuid, internal.now() from unnest('{9,10,11}'::int[]) n;
   insert into app.segment_members (segment_id, app_user_id) values ('${segment(0)}', '${userId(0)}'), ('${segment(0)}', '${userId(1)}');
   insert into app.groups (id, name) select ('00000000-0000-4000-8000-000c' || lpad(to_hex(n), 8, '0'))::uuid, 'Group' from generate_series(0, 1) n;
   create schema internal_test;

@@ -107,6 +107,18 @@ begin
 end $$;
 comment on function internal.challenges_pay is 'Gives users what completing challenges gives, once. The users must be locked. Granted to nobody.';
 
+create or replace function internal.events_between(app_user_id uuid, event_name text, since timestamptz, until timestamptz) returns bigint
+language plpgsql stable as $$
+begin
+  return (select count(*)
+            from app.engagement_events e
+           where e.app_user_id = events_between.app_user_id and e.event_name = events_between.event_name
+             and e.occurred_at >= events_between.since and e.occurred_at < events_between.until
+             -- no partition that was full before, or is still to come: a device's clock may be five minutes ahead of ours
+             and e.received_at >= events_between.since - interval '5 minutes' and e.received_at <= internal.now());
+end $$;
+comment on function internal.events_between is 'How many events of a name a user has in the log, within a time. Granted to nobody.';
+
 create or replace function internal.challenges_measure(app_user_ids uuid[], challenge_ids uuid[]) returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -121,23 +133,29 @@ begin
               from unnest(challenges_measure.app_user_ids, challenges_measure.challenge_ids) as w (app_user_id, challenge_id)) w
       join app.challenges c on c.id = w.challenge_id
      cross join lateral (select internal.first_whole_day(c.start_at) as first_day, (c.end_at at time zone 'UTC')::date as last_day) d
+  ), edged as materialized (
+    -- the edges of windows, which counters know by whole days only: once for challenges that share them
+    select x.app_user_id, x.event_name, x.since, x.until, internal.events_between(x.app_user_id, x.event_name, x.since, x.until) as count
+      from (select w.app_user_id, (w.c).event_name, (w.c).start_at as since, w.first_day::timestamp at time zone 'UTC' as until
+              from wanted w
+             where w.is_of_days and (w.c).start_at < w.first_day::timestamp at time zone 'UTC'
+            union
+            select w.app_user_id, (w.c).event_name, w.last_day::timestamp at time zone 'UTC', (w.c).end_at
+              from wanted w
+             where w.is_of_days and w.last_day::timestamp at time zone 'UTC' < (w.c).end_at
+               and w.last_day::timestamp at time zone 'UTC' < internal.now() + interval '1 hour') x
   ), valued as (
-    -- what most count, by its index for each pair; of the edges only those that are
+    -- what most count, by its index for each pair
     select w.app_user_id, w.id,
            coalesce((select sum(k.count)
                        from app.user_event_counters k
                       where k.app_user_id = w.app_user_id and k.event_name = (w.c).event_name and k.day >= w.first_day and k.day < w.last_day), 0)
-           + (select count(*)
-                from app.engagement_events e
-               where (w.c).start_at < w.first_day::timestamp at time zone 'UTC'
-                 and e.app_user_id = w.app_user_id and e.event_name = (w.c).event_name
-                 and e.occurred_at >= (w.c).start_at and e.occurred_at < w.first_day::timestamp at time zone 'UTC')
-           + (select count(*)
-                from app.engagement_events e
-               where w.last_day::timestamp at time zone 'UTC' < (w.c).end_at and w.last_day::timestamp at time zone 'UTC' < internal.now() + interval '1 hour'
-                 and e.app_user_id = w.app_user_id and e.event_name = (w.c).event_name
-                 and e.occurred_at >= w.last_day::timestamp at time zone 'UTC' and e.occurred_at < (w.c).end_at) as value
+           + coalesce(s.count, 0) + coalesce(f.count, 0) as value
       from wanted w
+      left join edged s on (s.app_user_id, s.event_name, s.since, s.until)
+                           = (w.app_user_id, (w.c).event_name, (w.c).start_at, w.first_day::timestamp at time zone 'UTC')
+      left join edged f on (f.app_user_id, f.event_name, f.since, f.until)
+                           = (w.app_user_id, (w.c).event_name, w.last_day::timestamp at time zone 'UTC', (w.c).end_at)
      where w.is_of_days
     union all
     select v.app_user_id, g.id, v.value
@@ -285,16 +303,6 @@ begin
 end $$;
 comment on function internal.on_events__40_challenges is 'Counts the challenges under way that events belong to, for the users that they are of.';
 
-create or replace function internal.events_between(app_user_id uuid, event_name text, since timestamptz, until timestamptz) returns bigint
-language plpgsql stable as $$
-begin
-  return (select count(*)
-            from app.engagement_events e
-           where e.app_user_id = events_between.app_user_id and e.event_name = events_between.event_name
-             and e.occurred_at >= events_between.since and e.occurred_at < events_between.until);
-end $$;
-comment on function internal.events_between is 'How many events of a name a user has in the log, within a time. Granted to nobody.';
-
 create or replace function internal.on_event__40_challenges(event app.engagement_events, plan boolean) returns void
 language plpgsql volatile as $$
 declare
@@ -306,6 +314,9 @@ declare
   moved uuid[] := '{}';
   amount bigint;
   amounts bigint[] := '{}';
+  edge_from timestamptz;
+  edge_to timestamptz;
+  at_edge bigint;
 begin
   -- of XP, of streaks, or of two users who became one
   if on_event__40_challenges.plan
@@ -339,7 +350,13 @@ begin
     amount := coalesce(counting.amount, 0);
     -- the edges of the window, which counters know by whole days only
     if counting.start_at < counting.days_from then
-      amount := amount + internal.events_between(e.app_user_id, e.event_name, counting.start_at, counting.days_from);
+      -- those that began together have one
+      if (edge_from, edge_to) is distinct from (counting.start_at, counting.days_from) then
+        edge_from := counting.start_at;
+        edge_to := counting.days_from;
+        at_edge := internal.events_between(e.app_user_id, e.event_name, edge_from, edge_to);
+      end if;
+      amount := amount + at_edge;
     end if;
     if counting.days_to < counting.end_at and counting.days_to < at + interval '1 hour' then
       amount := amount + internal.events_between(e.app_user_id, e.event_name, counting.days_to, counting.end_at);

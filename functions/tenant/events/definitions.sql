@@ -84,17 +84,17 @@ language sql volatile as $$
 $$;
 comment on function internal.event_definition_before_write is 'Lets one administrator write definitions of events at a time.';
 
-create or replace function internal.reject_blocked_events(validated internal.judged_event[]) returns internal.judged_event[]
+create or replace function internal.reject_blocked_events(validated internal.validated_event[]) returns internal.validated_event[]
 language sql stable security definer set search_path = '' as $$
   select array_agg(case when e.problem is null and d.event_name is not null
-                        then internal.event_with_problem(e.event, 'EVENT_BLOCKED event_name: is blocked by its definition') else e.event end
+                        then internal.event_with_problem(e.event, 'EVENT_BLOCKED') else e.event end
                    order by e.index)
     from (select j as event, j.index, j.problem, j.event_name from unnest(reject_blocked_events.validated) j) e
     left join app.event_definitions d on d.event_name = e.event_name and d.status = 'blocked'
 $$;
 comment on function internal.reject_blocked_events is 'Good items whose name is blocked: EVENT_BLOCKED.';
 
-create or replace function internal.events_violating(validated internal.judged_event[]) returns uuid[]
+create or replace function internal.events_violating(validated internal.validated_event[]) returns uuid[]
 language sql stable security definer set search_path = '' as $$
   select array_agg(e.id)
     from unnest(events_violating.validated) e
@@ -110,7 +110,7 @@ language sql immutable parallel safe as $$
 $$;
 comment on function internal.event_is_sampled is 'Whether an event belongs to the share that stays in the log.';
 
-create or replace function internal.events_delete_unsampled(validated internal.judged_event[]) returns void
+create or replace function internal.events_delete_unsampled(validated internal.validated_event[]) returns void
 language sql volatile security definer set search_path = '' as $$
   delete from app.engagement_events e
    using unnest(events_delete_unsampled.validated) j

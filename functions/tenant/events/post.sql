@@ -74,22 +74,22 @@ comment on function internal.is_historical is 'Whether a request may import even
 create or replace function internal.events_single(body json) returns api.reply
 language plpgsql volatile as $$
 declare
+  source constant text := internal.event_source();
   ingested record;
-  validated internal.judged_event;
+  validated internal.validated_event;
+  problem internal.event_problem;
   stored app.engagement_events;
-  answer json;
 begin
   perform internal.collect_effects();
-  ingested := internal.ingest_events(json_build_array(events_single.body), internal.is_historical(events_single.body), internal.event_source());
-  validated := ingested.validated[1];
-  if validated.problem is not null and validated.problem not like 'DUPLICATE %' then
+  ingested := internal.ingest_event(events_single.body, internal.is_historical(events_single.body), source);
+  validated := ingested.validated;
+  problem := validated.problem;
+  if problem.code <> 'DUPLICATE' then
     perform internal.fail(
-      case split_part(validated.problem, ' ', 1) when 'USER_NOT_FOUND' then 404 when 'EVENT_ID_CONFLICT' then 409 else 400 end,
-      split_part(validated.problem, ' ', 1), substr(validated.problem, strpos(validated.problem, ' ') + 1) || '.',
-      json_build_object('field', split_part(split_part(validated.problem, ' ', 2), ':', 1),
-                        'reason', substr(validated.problem, strpos(validated.problem, ': ') + 2)));
+      case problem.code when 'USER_NOT_FOUND' then 404 when 'EVENT_ID_CONFLICT' then 409 else 400 end,
+      problem.code, problem.field || ': ' || problem.reason || '.', json_build_object('field', problem.field, 'reason', problem.reason));
   end if;
-  if validated.problem is not null then
+  if problem.code is not null then
     select e.* into stored from internal.event_by_id(validated.id, validated.app_user_id) e;
     if stored.id is not null then
       return internal.reply(200, json_build_object('event', internal.event_json(stored), 'effects', json_build_object()));
@@ -101,19 +101,19 @@ begin
   stored.event_name := validated.event_name;
   stored.properties := validated.properties;
   stored.occurred_at := validated.occurred_at;
-  stored.source := internal.event_source();
+  stored.source := source;
   stored.session_id := validated.session_id;
-  if validated.problem is not null then
+  if problem.code is not null then
     return internal.reply(200, json_build_object('event', internal.event_json(stored), 'effects', json_build_object()));
+  elsif not validated.clock_adjusted and not ingested.violates then
+    return internal.reply(201, json_build_object('event', internal.event_json(stored), 'effects', internal.effects_json(validated.app_user_id)));
   end if;
-  answer := json_build_object('event', internal.event_json(stored));
-  if validated.clock_adjusted then
-    answer := internal.json_merge(answer, '{"clock_adjusted": true}');
-  end if;
-  if ingested.violating is not null then
-    answer := internal.json_merge(answer, '{"schema_violation": true}');
-  end if;
-  return internal.reply(201, internal.json_merge(answer, json_build_object('effects', internal.effects_json(validated.app_user_id))));
+  return internal.reply(201, internal.json_merge(
+    json_build_object('event', internal.event_json(stored)),
+    internal.json_merge(
+      json_strip_nulls(json_build_object('clock_adjusted', case when validated.clock_adjusted then true end,
+                                         'schema_violation', case when ingested.violates then true end)),
+      json_build_object('effects', internal.effects_json(validated.app_user_id)))));
 end $$;
 comment on function internal.events_single is
   'One event and what it moved. A known id of the same user answers the stored event with 200 and moves nothing; when the log has it no more, as it was sent now.';
@@ -135,7 +135,7 @@ create or replace function internal.events_batch(body json, items json) returns 
 language plpgsql volatile as $$
 declare
   ingested record;
-  validated internal.judged_event[];
+  validated internal.validated_event[];
   results json;
   accepted int;
   duplicates int;
@@ -154,15 +154,15 @@ begin
            when j.problem is null then json_strip_nulls(json_build_object(
              'index', j.index, 'id', j.id, 'status', 'accepted', 'clock_adjusted', case when j.clock_adjusted then true end,
              'schema_violation', case when j.id = any (ingested.violating) then true end))
-           when j.problem like 'DUPLICATE %' then json_build_object('index', j.index, 'id', j.id, 'status', 'duplicate')
+           when (j.problem).code = 'DUPLICATE' then json_build_object('index', j.index, 'id', j.id, 'status', 'duplicate')
            else json_strip_nulls(json_build_object(
-             'index', j.index, 'id', case when j.is_client_id then j.id end, 'status', 'rejected', 'code', split_part(j.problem, ' ', 1),
-             'message', substr(j.problem, strpos(j.problem, ' ') + 1) || '.'))
+             'index', j.index, 'id', case when j.is_client_id then j.id end, 'status', 'rejected', 'code', (j.problem).code,
+             'message', (j.problem).field || ': ' || (j.problem).reason || '.'))
          end order by j.index),
-         count(*) filter (where j.problem is null), count(*) filter (where j.problem like 'DUPLICATE %'),
+         count(*) filter (where j.problem is null), count(*) filter (where (j.problem).code = 'DUPLICATE'),
          count(distinct j.app_user_id) filter (where j.problem is null),
          (array_agg(j.app_user_id) filter (where j.problem is null))[1],
-         case when bool_and(j.problem like 'INVALID_INPUT %') then 'INVALID_INPUT' else 'VALIDATION_ERROR' end
+         case when bool_and((j.problem).code = 'INVALID_INPUT') then 'INVALID_INPUT' else 'VALIDATION_ERROR' end
     into results, accepted, duplicates, users, only_user, problem
     from unnest(validated) j;
 

@@ -1,4 +1,4 @@
--- Submissions of one user to entries that are there: the short path, for one event or one row of the ledger. What is rarer goes to take.sql.
+-- Submissions of one user to entries that exist: the short path, for one event or one row of the ledger. Rarer cases are in from_events.sql.
 
 create or replace function internal.leaderboard_takes(board app.leaderboards, run app.leaderboard_runs, value numeric, at timestamptz) returns boolean
 language sql stable as $$
@@ -10,92 +10,143 @@ $$;
 comment on function internal.leaderboard_takes is
   'Whether a board takes a submission of this value and time into a run; whether a run that is still to be made is open is not asked. Granted to nobody.';
 
-create or replace function internal.leaderboards_take_one(facts internal.leaderboard_fact[]) returns void
-language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
-declare
-  due record;
-begin
-  select array_agg(b order by r.id) as boards, array_agg(r order by r.id) as runs, array_agg(x order by r.id) as befores,
-         array_agg(f.value order by r.id) as scores, array_agg(f.reached_at order by r.id) as reached,
-         bool_or(b.segment_id is not null or r.id is null or r.shadow_id is not null or x.run_id is null or x.is_hidden) as is_rare
-    into due
-    from unnest(leaderboards_take_one.facts) f
-    join app.leaderboards b on b.id = f.leaderboard_id
-    left join lateral internal.leaderboard_runs_at(b.id, f.place_at) r on true
-    left join app.leaderboard_entries x on (x.app_user_id, x.run_id) = (f.app_user_id, r.id)
-   where b.is_active and internal.leaderboard_takes(b, r, f.value, f.place_at);
-  if due.is_rare then
-    perform internal.leaderboards_submit_many(leaderboards_take_one.facts);
-  elsif due.boards is not null then
-    perform internal.leaderboards_move(due.boards, due.runs, due.befores, due.scores, due.reached);
-  end if;
-end $$;
-comment on function internal.leaderboards_take_one is
-  'Submissions of one user, one to each board, where the user has an entry in the run of each; else as internal.leaderboards_submit_many. The user must be locked.
-   Granted to nobody.';
-
-create or replace function internal.leaderboards_move(boards app.leaderboards[], runs app.leaderboard_runs[], befores app.leaderboard_entries[],
-                                                      scores numeric[], reached timestamptz[])
+create or replace function internal.leaderboards_take(app_user_id uuid, board_ids uuid[], scores numeric[], event_name text, properties jsonb,
+                                                      place_at timestamptz, reached_at timestamptz, source_id uuid)
 returns void
-language plpgsql volatile as $$
+language plpgsql volatile set enable_seqscan = off as $$
 declare
-  entries app.leaderboard_entries[] := '{}';
-  entry app.leaderboard_entries;
+  moved record;
 begin
-  for i in 1 .. cardinality(boards) loop
-    entry := befores[i];
-    entry := internal.leaderboard_folded(boards[i], entry, (
-      entry.app_user_id, 1, scores[i], reached[i], scores[i], case when scores[i] <> 0 then reached[i] end, scores[i], reached[i],
-      null)::internal.leaderboard_tally);
-    perform internal.leaderboard_store(entry);
-    entries := entries || entry;
-  end loop;
-  perform internal.leaderboards_tell_one(boards, runs, befores, entries);
-end $$;
-comment on function internal.leaderboards_move is
-  'Takes one submission into each of these entries of one user, stores them and tells of them. The lists go together. The user must be locked. Granted to nobody.';
-
-create or replace function internal.leaderboards_tell_one(boards app.leaderboards[], runs app.leaderboard_runs[], befores app.leaderboard_entries[],
-                                                          entries app.leaderboard_entries[])
-returns void
-language plpgsql volatile as $$
-declare
-  collects_effects constant boolean := internal.collects_effects();
-  ranks record;
-  is_news boolean;
-begin
-  if internal.is_history() then
-    perform internal.leaderboards_notify(befores, entries);
+  -- the row trigger of entries leaves the changes to the statement below, which inserts those of all boards at once
+  perform set_config('app.leaderboard_changes', 'inserted', true);
+  with due as materialized (
+    select b.id as board_id, b.key, v.value, x.run_id, x.score as score_was, x.place as place_was, x.reached_at as reached_was,
+           s.score, s.score * o.sign as place, s.reached_at, s.has_metadata,
+           b.segment_id is not null or r.id is null or r.shadow_id is not null or x.run_id is null or x.is_hidden as is_rare
+      from unnest(leaderboards_take.board_ids, leaderboards_take.scores) as w (id, score)
+      join app.leaderboards b on b.id = w.id
+     -- computed once
+     cross join lateral (
+       select case when leaderboards_take.scores is not null then w.score
+                   when b.source ->> 'type' = 'event' and not b.source ? 'filter' and (b.scoring = 'count' or b.source ->> 'value_property' is null) then 1
+                   else internal.leaderboard_value(b, leaderboards_take.event_name, leaderboards_take.properties) end as value
+       offset 0) v
+     cross join lateral (select case b.sort when 'desc' then -1 else 1 end as sign) o
+      left join lateral internal.leaderboard_runs_at(b.id, leaderboards_take.place_at) r on true
+      left join app.leaderboard_entries x on (x.app_user_id, x.run_id) = (leaderboards_take.app_user_id, r.id)
+     -- as internal.leaderboard_folded, for one submission to an entry
+     cross join lateral (
+       select trim_scale(case b.scoring when 'sum' then x.score + v.value
+                                        when 'count' then x.score + 1
+                                        when 'last' then case when leaderboards_take.reached_at >= x.reached_at then v.value else x.score end
+                                        else case when v.value * o.sign < x.place then v.value else x.score end end) as score,
+              case b.scoring when 'sum' then greatest(x.reached_at, case when v.value <> 0 then leaderboards_take.reached_at end)
+                             when 'best' then case when v.value * o.sign < x.place then leaderboards_take.reached_at
+                                                   when v.value = x.score then least(x.reached_at, leaderboards_take.reached_at)
+                                                   else x.reached_at end
+                             else greatest(x.reached_at, leaderboards_take.reached_at) end as reached_at,
+              b.scoring in ('sum', 'count') or case b.scoring when 'last' then leaderboards_take.reached_at < x.reached_at
+                                                              else v.value * o.sign >= x.place end as has_metadata
+       offset 0) s
+     where b.is_active and v.value is not null and internal.leaderboard_takes(b, r, v.value, leaderboards_take.place_at)
+  ), stored as (
+    update app.leaderboard_entries x
+       set score = d.score, place = d.place, reached_at = d.reached_at, submissions = x.submissions + 1,
+           metadata = case when d.has_metadata then x.metadata else '{}' end,
+           biggest_step = case when d.place < x.place then greatest(x.biggest_step, x.place - d.place) else x.biggest_step end
+      from due d
+     where (x.app_user_id, x.run_id) = (leaderboards_take.app_user_id, d.run_id) and not (select bool_or(a.is_rare) from due a)
+  ), noted as (
+    insert into app.leaderboard_changes (run_id, place, at, whose, n)
+    select d.run_id, c.place, c.at, leaderboards_take.app_user_id, c.n
+      from due d
+     cross join lateral (values (d.place_was, d.reached_was, -1), (d.place, d.reached_at, 1)) as c (place, at, n)
+     where (d.place, d.reached_at) is distinct from (d.place_was, d.reached_was) and not (select bool_or(a.is_rare) from due a)
+  )
+  select bool_or(d.is_rare) as is_rare, array_agg(d.board_id) as boards, array_agg(d.value) as scores, array_agg(d.run_id) as runs,
+         array_agg(d.key) as keys, array_agg(d.score_was) as scores_was, array_agg(d.place_was) as places_was, array_agg(d.reached_was) as reached_was,
+         array_agg(d.score) as scores_now, array_agg(d.place) as places, array_agg(d.reached_at) as reached,
+         -- somebody enters or leaves the ten best: the tenth best of the others is on the other side of the entry now
+         coalesce(bool_or((d.place_was, d.reached_was, leaderboards_take.app_user_id) < (t.place, t.reached_at, t.app_user_id)
+                          is distinct from (d.place, d.reached_at, leaderboards_take.app_user_id) < (t.place, t.reached_at, t.app_user_id))
+                    filter (where t.place is not null), false)
+           or exists (select from internal.friends_of(leaderboards_take.app_user_id)) as is_news
+    into moved
+    from (select a.* from due a order by a.run_id) d
+    left join lateral (
+      select o.place, o.reached_at, o.app_user_id
+        from app.leaderboard_entries o
+       where o.run_id = d.run_id and not o.is_hidden and o.app_user_id <> leaderboards_take.app_user_id
+         and (d.place, d.reached_at) is distinct from (d.place_was, d.reached_was)
+       order by o.place, o.reached_at, o.app_user_id
+      offset 9
+       limit 1) t on true;
+  perform set_config('app.leaderboard_changes', '', true);
+  if moved.is_rare then
+    perform internal.leaderboards_submit_many(array(
+      select (w.id, leaderboards_take.app_user_id, w.score, leaderboards_take.place_at, leaderboards_take.reached_at,
+              leaderboards_take.source_id)::internal.leaderboard_fact
+        from unnest(moved.boards, moved.scores) as w (id, score)));
+    return;
+  elsif moved.runs is null then
     return;
   end if;
-  -- a friend may have been passed, or somebody have entered or left the ten best: others are told
-  is_news := exists (select from internal.friends_of((entries[1]).app_user_id));
-  for i in 1 .. cardinality(entries) loop
-    exit when is_news;
-    continue when ((befores[i]).place, (befores[i]).reached_at) is not distinct from ((entries[i]).place, (entries[i]).reached_at);
-    select ((befores[i]).place, (befores[i]).reached_at, (befores[i]).app_user_id) < (o.place, o.reached_at, o.app_user_id)
-           is distinct from ((entries[i]).place, (entries[i]).reached_at, (entries[i]).app_user_id) < (o.place, o.reached_at, o.app_user_id)
-      into is_news
-      from app.leaderboard_entries o
-     where o.run_id = (entries[i]).run_id and not o.is_hidden and o.app_user_id <> (entries[i]).app_user_id
-     order by o.place, o.reached_at, o.app_user_id
-    offset 9
-     limit 1;
-    is_news := coalesce(is_news, false);
+  for i in 1 .. cardinality(moved.runs) loop
+    if random() < internal.leaderboard_fold_chance() then
+      perform internal.leaderboard_fold_later(moved.runs[i]);
+    end if;
   end loop;
-  if is_news then
-    perform internal.leaderboards_notify(befores, entries);
-  elsif collects_effects then
-    for i in 1 .. cardinality(entries) loop
-      ranks := internal.leaderboard_ranks(befores[i], entries[i]);
-      if (befores[i]).score is distinct from (entries[i]).score or ranks.previous_rank is distinct from ranks.rank then
-        perform internal.add_effect('leaderboards', json_build_object(
-          'app_user_id', (entries[i]).app_user_id, 'key', (boards[i]).key, 'score', internal.numeric_json((entries[i]).score), 'rank', ranks.rank,
-          'previous_rank', ranks.previous_rank));
-      end if;
-    end loop;
+  if moved.is_news or internal.is_history() then
+    perform internal.leaderboards_notify_moved(leaderboards_take.app_user_id, moved.runs, moved.scores_was, moved.places_was, moved.reached_was);
+  elsif internal.collects_effects() then
+    perform internal.add_effects('leaderboards', internal.leaderboard_effects(
+      leaderboards_take.app_user_id, moved.keys, moved.runs, moved.scores_was, moved.places_was, moved.reached_was, moved.scores_now, moved.places, moved.reached));
   end if;
 end $$;
-comment on function internal.leaderboards_tell_one is
-  'After moves of one user, which are stored: notes their effects. Where friends or the ten best are concerned, internal.leaderboards_notify does that and tells.
-   Granted to nobody.';
+comment on function internal.leaderboards_take is
+  'Submissions of one user, one to each board: these scores, or where there are none what the event submits to each. Users without an entry, hidden ones, segments, and
+   runs that are to be made or rebuilt are for internal.leaderboards_submit_many. The user must be locked. Granted to nobody.';
+
+create or replace function internal.leaderboards_notify_moved(app_user_id uuid, runs uuid[], scores_was numeric[], places_was numeric[], reached_was timestamptz[])
+returns void
+language plpgsql volatile as $$
+declare
+  entries app.leaderboard_entries[];
+  befores app.leaderboard_entries[] := '{}';
+  before app.leaderboard_entries;
+begin
+  select array_agg(x order by w.n) into entries
+    from unnest(leaderboards_notify_moved.runs) with ordinality as w (run_id, n)
+    join app.leaderboard_entries x on (x.app_user_id, x.run_id) = (leaderboards_notify_moved.app_user_id, w.run_id);
+  for i in 1 .. cardinality(entries) loop
+    before := entries[i];
+    before.score := leaderboards_notify_moved.scores_was[i];
+    before.place := leaderboards_notify_moved.places_was[i];
+    before.reached_at := leaderboards_notify_moved.reached_was[i];
+    befores := befores || before;
+  end loop;
+  perform internal.leaderboards_notify(befores, entries);
+end $$;
+comment on function internal.leaderboards_notify_moved is
+  'internal.leaderboards_notify for stored entries of one user, which were elsewhere before. The lists go together. Granted to nobody.';
+
+create or replace function internal.leaderboard_effects(app_user_id uuid, keys text[], runs uuid[], scores_was numeric[], places_was numeric[],
+                                                        reached_was timestamptz[], scores numeric[], places numeric[], reached timestamptz[])
+returns json[]
+language plpgsql stable security definer
+set search_path = '' set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off set enable_bitmapscan = off as $$
+begin
+  return (
+    select array_agg(json_build_object('app_user_id', leaderboard_effects.app_user_id, 'key', m.key, 'score', internal.numeric_json(m.score), 'rank', k.rank,
+                                       'previous_rank', p.rank) order by m.n)
+      from unnest(leaderboard_effects.keys, leaderboard_effects.runs, leaderboard_effects.scores_was, leaderboard_effects.places_was,
+                  leaderboard_effects.reached_was, leaderboard_effects.scores, leaderboard_effects.places, leaderboard_effects.reached)
+             with ordinality as m (key, run_id, score_was, place_was, reached_was, score, place, reached_at, n)
+     cross join lateral (
+       select 1 + coalesce(sum(b.n), 0) as rank
+         from internal.leaderboard_before(m.run_id, m.place, m.reached_at, leaderboard_effects.app_user_id) as b (n)) k
+     cross join lateral internal.leaderboard_rank_before(m.run_id, leaderboard_effects.app_user_id, m.place, m.reached_at, m.place_was, m.reached_was, k.rank) as p (rank)
+     where m.score_was is distinct from m.score or k.rank is distinct from p.rank);
+end $$;
+comment on function internal.leaderboard_effects is
+  'The effects of moves of one user, which are stored, with ranks before and after: in one statement for all boards. The lists go together. Granted to nobody.';

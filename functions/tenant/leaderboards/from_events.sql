@@ -85,14 +85,30 @@ comment on function internal.leaderboards_submit_many is
 create or replace function internal.leaderboard_store_many(entries app.leaderboard_entries[]) returns void
 language plpgsql volatile as $$
 declare
+  stored int;
   due record;
 begin
-  update app.leaderboard_entries x
-     set score = e.score, place = e.place, reached_at = e.reached_at, submissions = e.submissions, metadata = e.metadata, biggest_step = e.biggest_step
-    from unnest(leaderboard_store_many.entries) e
-   where (x.app_user_id, x.run_id) = (e.app_user_id, e.run_id);
-  if exists (select from unnest(leaderboard_store_many.entries) e
-              where not exists (select from app.leaderboard_entries x where (x.app_user_id, x.run_id) = (e.app_user_id, e.run_id))) then
+  -- the row trigger of entries leaves the changes to this statement
+  perform set_config('app.leaderboard_changes', 'inserted', true);
+  with known as materialized (
+    select x.app_user_id, x.run_id, x.place as place_was, x.reached_at as reached_was, x.is_hidden, e.score, e.place, e.reached_at, e.submissions, e.metadata, e.biggest_step
+      from unnest(leaderboard_store_many.entries) e
+      join app.leaderboard_entries x on (x.app_user_id, x.run_id) = (e.app_user_id, e.run_id)
+  ), written as (
+    update app.leaderboard_entries x
+       set score = k.score, place = k.place, reached_at = k.reached_at, submissions = k.submissions, metadata = k.metadata, biggest_step = k.biggest_step
+      from known k
+     where (x.app_user_id, x.run_id) = (k.app_user_id, k.run_id)
+  ), noted as (
+    insert into app.leaderboard_changes (run_id, place, at, whose, n)
+    select k.run_id, c.place, c.at, k.app_user_id, c.n
+      from known k
+     cross join lateral (values (k.place_was, k.reached_was, -1), (k.place, k.reached_at, 1)) as c (place, at, n)
+     where not k.is_hidden and (k.place, k.reached_at) is distinct from (k.place_was, k.reached_was)
+  )
+  select count(*) into stored from known;
+  perform set_config('app.leaderboard_changes', '', true);
+  if stored < cardinality(leaderboard_store_many.entries) then
     with held as materialized (
       -- a run that goes away at this moment takes no entry
       select r.id

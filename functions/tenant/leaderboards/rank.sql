@@ -195,17 +195,44 @@ comment on function internal.leaderboard_fold is
   'Counts the changes of a run that are committed, or this transaction''s own, into its buckets, and keeps these between 32 and 256 entries or so. One at a
    time for each run; who comes second leaves at once. Granted to nobody.';
 
+create or replace function internal.leaderboard_fold_chance() returns double precision
+language sql immutable parallel safe
+return 0.0125;
+comment on function internal.leaderboard_fold_chance is
+  'With what probability a move of an entry asks for a fold: a fold costs as much as some twenty moves, and each rank adds up the changes that wait.';
+
+create or replace function internal.leaderboard_fold_later(run_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  -- now and then at once: where no worker runs, or far behind, the changes that wait stay bounded
+  if random() < 0.1 then
+    perform internal.leaderboard_fold(leaderboard_fold_later.run_id);
+  -- others that ask at this moment leave it to the first, and nobody waits for the row of the outbox
+  elsif internal.try_advisory_lock('leaderboard_fold_later', leaderboard_fold_later.run_id::text)
+        and not exists (select from app.outbox o where o.task = 'leaderboards__fold' and o.key = leaderboard_fold_later.run_id::text and o.failed_at is null) then
+    perform internal.enqueue('leaderboards__fold', leaderboard_fold_later.run_id::text);
+  end if;
+end $$;
+comment on function internal.leaderboard_fold_later is 'Queues the fold of a run, or now and then folds it. Granted to nobody.';
+
 create or replace function internal.leaderboard_fold_by_chance(run_id uuid, moves bigint) returns void
 language plpgsql volatile as $$
 begin
   -- a counter would be a row that all writers share
-  if random() < leaderboard_fold_by_chance.moves * 0.025 then
-    perform internal.leaderboard_fold(leaderboard_fold_by_chance.run_id);
+  if random() < leaderboard_fold_by_chance.moves * internal.leaderboard_fold_chance() then
+    perform internal.leaderboard_fold_later(leaderboard_fold_by_chance.run_id);
   end if;
 end $$;
 comment on function internal.leaderboard_fold_by_chance is
-  'Folds a run after so many moves of entries, now and then: a fold costs as much as ten moves, and some eighty changes wait at a time, which each rank adds up.
-   Granted to nobody.';
+  'Asks for the fold of a run after so many moves of entries, now and then. Granted to nobody.';
+
+create or replace function api.leaderboard_fold(run_id uuid) returns api.reply
+language plpgsql volatile as $$
+begin
+  perform internal.leaderboard_fold(leaderboard_fold.run_id);
+  return internal.reply(200, 'true');
+end $$;
+comment on function api.leaderboard_fold is 'For the task: folds the changes of a run, where it still exists, into its counts.';
 
 create or replace function internal.leaderboard_shape(run_id uuid, bound internal.leaderboard_bound) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -357,14 +384,14 @@ begin
   end if;
   get diagnostics noted = row_count;
   -- as in internal.leaderboard_fold_by_chance
-  if random() < noted * 0.025 then
+  if random() < noted * internal.leaderboard_fold_chance() then
     if tg_op = 'DELETE' then
       runs := array(select distinct w.run_id from was w join app.leaderboard_runs r on r.id = w.run_id);
     else
       runs := array(select distinct i.run_id from is_now i);
     end if;
     foreach run in array runs loop
-      perform internal.leaderboard_fold(run);
+      perform internal.leaderboard_fold_later(run);
     end loop;
   end if;
   return null;
@@ -375,6 +402,10 @@ comment on function internal.tg_leaderboard_entries__tally is
 create or replace function internal.tg_leaderboard_entries__moved() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
+  -- who moves many inserts their changes at once
+  if current_setting('app.leaderboard_changes', true) = 'inserted' then
+    return null;
+  end if;
   insert into app.leaderboard_changes (run_id, place, at, whose, n)
   select m.run_id, m.place, m.reached_at, m.app_user_id, m.n
     from (values (old.run_id, old.place, old.reached_at, old.app_user_id, -1, old.is_hidden),

@@ -108,21 +108,48 @@ comment on function internal.leaderboard_put is
   'Adds submissions to a user''s entry in a run, and in the one that is being rebuilt to replace it; answers the entry before and after. max_per_minute is
    counted in the entry itself, from the first of a minute: refuses 429 RATE_LIMITED. The user must be locked. Granted to nobody.';
 
+create or replace function internal.leaderboard_rank_before(run_id uuid, app_user_id uuid, place numeric, reached_at timestamptz, place_was numeric,
+                                                            reached_was timestamptz, rank numeric)
+returns setof bigint
+language sql stable rows 1 as $$
+  -- those between both places were passed; where these are many, the former place is looked up like the present one
+  select case when passed.n < 300 then (leaderboard_rank_before.rank + case when way.is_up then passed.n else - passed.n end)::bigint
+              else internal.leaderboard_rank(leaderboard_rank_before.run_id, leaderboard_rank_before.place_was, leaderboard_rank_before.reached_was,
+                                             leaderboard_rank_before.app_user_id) - way.is_up::int end
+    from (select (leaderboard_rank_before.place, leaderboard_rank_before.reached_at)
+                 < (leaderboard_rank_before.place_was, leaderboard_rank_before.reached_was) as is_up) way
+   cross join lateral (
+     select count(*) as n
+       from (select from app.leaderboard_entries e
+              where e.run_id = leaderboard_rank_before.run_id and not e.is_hidden
+                and (e.place, e.reached_at, e.app_user_id)
+                    > (case when way.is_up then leaderboard_rank_before.place else leaderboard_rank_before.place_was end,
+                       case when way.is_up then leaderboard_rank_before.reached_at else leaderboard_rank_before.reached_was end,
+                       leaderboard_rank_before.app_user_id)
+                and (e.place, e.reached_at, e.app_user_id)
+                    < (case when way.is_up then leaderboard_rank_before.place_was else leaderboard_rank_before.place end,
+                       case when way.is_up then leaderboard_rank_before.reached_was else leaderboard_rank_before.reached_at end,
+                       leaderboard_rank_before.app_user_id)
+              limit 300) e) passed
+$$;
+comment on function internal.leaderboard_rank_before is
+  'The rank that a user had in a run before a move, among the others'' current entries, from the rank after it. Neither definer nor with settings, so that it becomes part
+   of the statement that asks. Granted to nobody.';
+
 create or replace function internal.leaderboard_ranks(was app.leaderboard_entries, entry app.leaderboard_entries, out rank bigint, out previous_rank bigint)
 language plpgsql stable security definer
 set search_path = '' set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off set enable_bitmapscan = off as $$
-declare
-  is_up constant boolean := (entry.place, entry.reached_at) < (was.place, was.reached_at);
 begin
   if entry.is_hidden then
     return;
   end if;
-  -- among the current entries of others, and in one statement, so of one snapshot: a user who rose ranks before the former place
-  select 1 + coalesce(sum(b.n) filter (where k.is_now), 0),
-         case when was.score is not null then 1 + coalesce(sum(b.n) filter (where not k.is_now), 0) - is_up::int end
+  -- among the current entries of others, and in one statement, so of one snapshot
+  select k.rank, p.rank
     into rank, previous_rank
-    from (values (true, entry.place, entry.reached_at), (false, was.place, was.reached_at)) as k (is_now, place, reached_at)
-   cross join lateral internal.leaderboard_before(entry.run_id, k.place, k.reached_at, entry.app_user_id) as b (n);
+    from (select 1 + coalesce(sum(b.n), 0) as rank
+            from internal.leaderboard_before(entry.run_id, entry.place, entry.reached_at, entry.app_user_id) as b (n)) k
+    left join lateral internal.leaderboard_rank_before(entry.run_id, entry.app_user_id, entry.place, entry.reached_at, was.place, was.reached_at, k.rank) as p (rank)
+           on was.score is not null;
 end $$;
 comment on function internal.leaderboard_ranks is 'Ranks after and before a move, of one moment. Granted to nobody.';
 
@@ -250,7 +277,10 @@ begin
     from unnest(on_events__60_leaderboards.events) i
     join app.leaderboards b on b.is_active and i.event_name = any (b.watches)
    -- worked out once
-   cross join lateral (select internal.leaderboard_value(b, i.event_name, i.properties) as value offset 0) v
+   cross join lateral (
+     select case when b.source ->> 'type' = 'event' and not b.source ? 'filter' and (b.scoring = 'count' or b.source ->> 'value_property' is null) then 1
+                 else internal.leaderboard_value(b, i.event_name, i.properties) end as value
+     offset 0) v
    -- history moves no board
    where not i.is_historical and v.value is not null;
   perform internal.leaderboards_submit_many(facts);
@@ -259,32 +289,16 @@ comment on function internal.on_events__60_leaderboards is 'Events submit scores
 
 create or replace function internal.on_event__60_leaderboards(event app.engagement_events, plan uuid[]) returns void
 language plpgsql volatile as $$
-declare
-  e constant app.engagement_events := on_event__60_leaderboards.event;
-  place_at constant timestamptz := least(e.occurred_at, e.received_at);
-  reached_at constant timestamptz := internal.xp_counted_at(e.source, e.occurred_at, e.received_at);
-  due record;
 begin
-  select array_agg(b order by r.id) as boards, array_agg(r order by r.id) as runs, array_agg(x order by r.id) as befores, array_agg(v.value order by r.id) as scores,
-         bool_or(b.segment_id is not null or r.id is null or r.shadow_id is not null or x.run_id is null or x.is_hidden) as is_rare
-    into due
-    from app.leaderboards b
-   -- worked out once
-   cross join lateral (select internal.leaderboard_value(b, e.event_name, e.properties) as value offset 0) v
-    left join lateral internal.leaderboard_runs_at(b.id, place_at) r on true
-    left join app.leaderboard_entries x on (x.app_user_id, x.run_id) = (e.app_user_id, r.id)
-   where b.id = any (on_event__60_leaderboards.plan) and b.is_active and v.value is not null
-     and internal.leaderboard_takes(b, r, v.value, place_at);
-  if due.is_rare then
-    perform internal.leaderboards_submit_many(array(
-      select ((due.boards[n]).id, e.app_user_id, due.scores[n], place_at, reached_at, e.id)::internal.leaderboard_fact
-        from generate_subscripts(due.boards, 1) n));
-  elsif due.boards is not null then
-    perform internal.leaderboards_move(due.boards, due.runs, due.befores, due.scores, array_fill(reached_at, array[cardinality(due.boards)]));
-  end if;
+  perform internal.leaderboards_take(
+    (on_event__60_leaderboards.event).app_user_id, on_event__60_leaderboards.plan, null, (on_event__60_leaderboards.event).event_name,
+    (on_event__60_leaderboards.event).properties, least((on_event__60_leaderboards.event).occurred_at, (on_event__60_leaderboards.event).received_at),
+    internal.xp_counted_at((on_event__60_leaderboards.event).source, (on_event__60_leaderboards.event).occurred_at,
+                           (on_event__60_leaderboards.event).received_at),
+    (on_event__60_leaderboards.event).id);
 end $$;
 comment on function internal.on_event__60_leaderboards is
-  'An event submits scores to the boards that watch it. Users without an entry, segments, and runs that are to be made or rebuilt are for internal.leaderboards_submit_many.';
+  'An event submits scores to the boards that watch it.';
 
 create or replace function internal.event_plan__leaderboards() returns table (event_name text, plan uuid[])
 language sql stable as $$
@@ -301,11 +315,26 @@ create or replace trigger tg_leaderboards__event_plans
   for each statement execute function internal.tg_event_plans();
 
 create or replace function internal.tg_xp_transactions__leaderboards() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
+language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
 declare
   facts internal.leaderboard_fact[];
+  one record;
 begin
-  if internal.is_history() or not exists (select from app.leaderboards b where b.is_active and b.source ->> 'type' = 'xp') then
+  if not exists (select from app.leaderboards b where b.is_active and b.source ->> 'type' = 'xp') or internal.is_history() then
+    return null;
+  end if;
+  -- one row of the ledger is one submission to each board
+  if (select count(*) from inserted) = 1 and not internal.runs_sets() then
+    select i.id, i.app_user_id, least(i.occurred_at, i.created_at) as place_at, i.counted_at, array_agg(b.id) as boards,
+           array_agg(case when b.scoring in ('sum', 'count') then i.amount else i.total_after end::numeric) as scores
+      into one
+      from inserted i
+      join app.leaderboards b on b.is_active and b.source ->> 'type' = 'xp'
+     where i.source <> 'merge' and i.amount <> 0
+     group by 1, 2, 3, 4;
+    if found then
+      perform internal.leaderboards_take(one.app_user_id, one.boards, one.scores, null, null, one.place_at, one.counted_at, one.id);
+    end if;
     return null;
   end if;
   select array_agg((b.id, i.app_user_id, case when b.scoring in ('sum', 'count') then i.amount else i.total_after end,
@@ -314,12 +343,7 @@ begin
     from inserted i
     join app.leaderboards b on b.is_active and b.source ->> 'type' = 'xp'
    where i.source <> 'merge' and i.amount <> 0;
-  -- one row of the ledger is one submission to each board
-  if (select count(*) from inserted) = 1 and not internal.runs_sets() then
-    perform internal.leaderboards_take_one(facts);
-  else
-    perform internal.leaderboards_submit_many(facts);
-  end if;
+  perform internal.leaderboards_submit_many(facts);
   return null;
 end $$;
 comment on function internal.tg_xp_transactions__leaderboards is

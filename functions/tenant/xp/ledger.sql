@@ -14,6 +14,8 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   ceiling constant bigint := 1000000000000000;
   at constant timestamptz := internal.now();
+  -- numbers in place of the last random bits: to draw these for each row costs as much as two of its index entries
+  id_stem constant text := left(internal.new_id()::text, 28);
 begin
   with wished as materialized (
     select m.*
@@ -40,9 +42,9 @@ begin
       left join app.xp_totals t on t.app_user_id = f.app_user_id
     window by_user as (partition by f.app_user_id order by f.n)
   ), booked as (
-    insert into app.xp_transactions (app_user_id, amount, total_after, source, source_id, rule_key, reason, wished, clipped_by, occurred_at, counted_at,
+    insert into app.xp_transactions (id, app_user_id, amount, total_after, source, source_id, rule_key, reason, wished, clipped_by, occurred_at, counted_at,
                                      created_at)
-    select s.app_user_id, s.after - s.before, s.after, s.source, s.source_id, s.rule_key, s.reason, s.wished,
+    select (id_stem || lpad(to_hex(s.n), 8, '0'))::uuid, s.app_user_id, s.after - s.before, s.after, s.source, s.source_id, s.rule_key, s.reason, s.wished,
            case when s.after - s.before <> s.amount then 'total' else s.clipped_by end, s.occurred_at, s.counted_at, at
       from summed s
      where s.after <> s.before or s.source in ('admin', 'merge')
@@ -155,7 +157,9 @@ declare
   before record;
 begin
   select t.total, t.highest_level, t.announced_level,
-         (select min(l.xp_required) from app.xp_levels l where l.level > t.highest_level) as next_level_at
+         (select min(l.xp_required) from app.xp_levels l where l.level > t.highest_level) as next_level_at,
+         -- an id that a device sends again after its 90 days
+         exists (select from app.xp_transactions x where (x.app_user_id, x.source, x.source_id) = (e.app_user_id, 'event', e.id::text)) as is_paid
     into before
     from app.xp_totals t
    where t.app_user_id = e.app_user_id;
@@ -163,27 +167,18 @@ begin
     given := given + xp_give_event.amounts[i];
     totals := totals || before.total + given;
   end loop;
-  -- the first XP, a level, or the ceiling
+  -- the first XP, a level, the ceiling, or an event that paid before
   if before.total is null or before.total + given > 1000000000000000 or before.announced_level < before.highest_level
-     or before.next_level_at <= before.total + given then
+     or before.next_level_at <= before.total + given or before.is_paid then
     perform internal.xp_apply(array(
       select (e.app_user_id, w.amount, 'event', e.id::text, w.key, null, w.wished, w.clip, e.occurred_at, xp_give_event.at)::internal.xp_move
         from unnest(xp_give_event.keys, xp_give_event.amounts, xp_give_event.wished, xp_give_event.clips) as w (key, amount, wished, clip)
-       order by w.key), true);
+       order by w.key), before.is_paid is not true);
     return;
   end if;
-  begin
-    insert into app.xp_transactions (app_user_id, amount, total_after, source, source_id, rule_key, wished, clipped_by, occurred_at, counted_at, created_at)
-    select e.app_user_id, w.amount, w.total, 'event', e.id::text, w.key, w.wished, w.clip, e.occurred_at, xp_give_event.at, moment
-      from unnest(xp_give_event.keys, xp_give_event.amounts, totals, xp_give_event.wished, xp_give_event.clips) as w (key, amount, total, wished, clip);
-  exception when unique_violation then
-    -- an id that a device sends again after its 90 days
-    perform internal.xp_apply(array(
-      select (e.app_user_id, w.amount, 'event', e.id::text, w.key, null, w.wished, w.clip, e.occurred_at, xp_give_event.at)::internal.xp_move
-        from unnest(xp_give_event.keys, xp_give_event.amounts, xp_give_event.wished, xp_give_event.clips) as w (key, amount, wished, clip)
-       order by w.key));
-    return;
-  end;
+  insert into app.xp_transactions (app_user_id, amount, total_after, source, source_id, rule_key, wished, clipped_by, occurred_at, counted_at, created_at)
+  select e.app_user_id, w.amount, w.total, 'event', e.id::text, w.key, w.wished, w.clip, e.occurred_at, xp_give_event.at, moment
+    from unnest(xp_give_event.keys, xp_give_event.amounts, totals, xp_give_event.wished, xp_give_event.clips) as w (key, amount, total, wished, clip);
   insert into app.xp_rule_days as d (app_user_id, rule_key, day, amount)
   select e.app_user_id, w.key, (xp_give_event.at at time zone 'UTC')::date, w.amount
     from unnest(xp_give_event.keys, xp_give_event.amounts) as w (key, amount)
