@@ -87,7 +87,7 @@ language sql stable as $$
 $$;
 comment on function internal.segment_members is 'Who is in a segment: nobody when it is unknown.';
 
-select internal.list_declare('users_page', null::app.users, 'user_admin_json', '{last_seen_at,id}');
+select internal.list_declare('users_page', null::app.users, 'user_admin_json', '{last_seen_at,id}', is_counted => true);
 
 create or replace function api.users_list(page_limit bigint, page_offset bigint, search text default null, segment_id uuid default null)
 returns api.reply
