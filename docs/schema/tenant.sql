@@ -2374,6 +2374,8 @@ create table app.users (
   constraint users_email_is_normal CHECK ((email = internal.email_normal(email))),
   constraint users_properties_is_object CHECK ((jsonb_typeof(properties) = 'object'::text))
 );
+CREATE INDEX users_by_beginning_of_email ON app.users USING btree (email text_pattern_ops) WHERE (email IS NOT NULL);
+CREATE INDEX users_by_beginning_of_external_id ON app.users USING btree (lower(external_id) text_pattern_ops) WHERE (external_id IS NOT NULL);
 CREATE INDEX users_created ON app.users USING btree (created_at, id);
 CREATE INDEX users_last_seen ON app.users USING btree (last_seen_at DESC, id DESC);
 CREATE INDEX users_named ON app.users USING btree (lower(display_name) text_pattern_ops, id);
