@@ -46,12 +46,13 @@ const prepareProject = async (cluster: Cluster, server: ServerProcess, size: num
   return { size, scenario, admin, known }
 }
 
-const ask = async (url: string, { scenario }: Project, call: Call): Promise<Figure> => {
+const ask = async (url: string, { scenario, known }: Project, call: Call): Promise<Figure> => {
   const began = performance.now()
   const answer = await fetch(`${url}/v1${call.path}`, {
     method: call.method,
     headers: {
-      ...(call.as === 'user' ? scenario.user : scenario.developer),
+      // a user who has something of everything, through the developer's own server
+      ...(call.as === 'user' ? { 'x-api-key': scenario.serverKey, 'x-on-behalf-of': known.userId } : scenario.developer),
       ...(call.body === undefined ? {} : { 'content-type': 'application/json' }),
     },
     ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),

@@ -94,6 +94,11 @@ const rows: readonly (readonly [name: string, sql: string])[] = [
      select r.id, p.id, s.score, -s.score, now() - p.n * interval '1 millisecond', 1
        from bench.people p, app.leaderboard_runs r, lateral (select p.n::bigint * 104729 % 30000 as score) s where p.n <= $1::int`,
   ],
+  [
+    'changes of ranks, which a trigger would have written',
+    `insert into app.leaderboard_changes (run_id, place, at, whose, n) select e.run_id, e.place, e.reached_at, e.app_user_id, 1
+       from app.leaderboard_entries e where $1::int > 0`,
+  ],
   ['ranks', 'select internal.leaderboard_fold(r.id) from app.leaderboard_runs r where $1::int > 0'],
   [
     'balances',

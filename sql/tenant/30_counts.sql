@@ -143,7 +143,7 @@ comment on function internal.counters_begin is
    names all that are declared, and raises when one is missing; and for who has loaded rows with triggers switched off, after deleting the names of their counters
    from app.row_counters. Granted to nobody.';
 
-create or replace function internal.purge__row_counts() returns void
+create or replace function internal.purge__row_counts(most int default 5000) returns bigint
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   -- slots that nobody holds become one: their sum stays what it is, in every snapshot
@@ -155,5 +155,6 @@ begin
     delete from app.row_counts c using crowded w where c.slot = any (w.slots)
   )
   insert into app.row_counts (name, key, n) select w.name, w.key, w.n from crowded w where w.n <> 0;
+  return 0;
 end $$;
 comment on function internal.purge__row_counts is 'Daily: makes one slot of the slots of a counter, and forgets counters that are at zero. Part of api.tenant_purge. Waits for nobody.';

@@ -146,25 +146,36 @@ language sql stable as $$
 $$;
 comment on function internal.users_beginning is 'Users whose email, external_id or display_name begins so, whatever the case.';
 
-create or replace function internal.users_containing(term text) returns table (id uuid, last_seen_at timestamptz)
-language plpgsql stable as $$
-declare
-  wanted constant text := '%' || regexp_replace(users_containing.term, '([\\%_])', '\\\1', 'g') || '%';
-begin
-  return query
+create or replace function internal.users_containing(pattern text) returns table (id uuid, last_seen_at timestamptz)
+language sql stable as $$
   select n.id, n.last_seen_at
     from app.users n
-   where n.email ilike wanted or n.external_id ilike wanted or n.display_name ilike wanted;
-end $$;
-comment on function internal.users_containing is 'Users with a part of email, external_id or display_name, whatever the case; % and _ are taken as they are.';
+   where n.email ilike users_containing.pattern or n.external_id ilike users_containing.pattern or n.display_name ilike users_containing.pattern
+$$;
+comment on function internal.users_containing is
+  'Users whose email, external_id or display_name is like a pattern, whatever the case. Neither definer nor with settings, so that it becomes part of the statement.';
+
+create or replace function internal.users_lately_containing(pattern text, n bigint) returns uuid[]
+language sql stable as $$
+  select array(
+    select u.id
+      from (select n.* from app.users n order by n.last_seen_at desc, n.id desc limit 2000) u
+     where u.email ilike users_lately_containing.pattern or u.external_id ilike users_lately_containing.pattern
+        or u.display_name ilike users_lately_containing.pattern
+     order by u.last_seen_at desc, u.id desc
+     limit users_lately_containing.n)
+$$;
+comment on function internal.users_lately_containing is 'The first n of internal.users_containing in the order of the list, as far as they are among the 2,000 newest-active.';
 
 create or replace function api.users_list(page_limit bigint, page_offset bigint, search text default null, segment_id uuid default null)
 returns api.reply
 language plpgsql stable as $$
 declare
   term constant text := coalesce(users_list.search, '');
+  pattern constant text := '%' || regexp_replace(users_list.search, '([\\%_])', '\\\1', 'g') || '%';
   members uuid[];
   hits uuid[];
+  total bigint;
   shown json;
 begin
   if term = '' and users_list.segment_id is null then
@@ -172,11 +183,18 @@ begin
   elsif term = '' then
     return internal.users_of_segment(users_list.segment_id, users_list.page_offset, users_list.page_limit);
   end if;
-  -- found first and then put into order: the total has to know all of them anyway. Trigrams know nothing of one or two letters
+  -- trigrams know nothing of one or two letters
   if term ~ '^[A-Za-z0-9]{1,2}$' then
     hits := array(select b.id from internal.users_beginning(term) b order by b.last_seen_at desc, b.id desc);
-  else
-    hits := array(select c.id from internal.users_containing(term) c order by c.last_seen_at desc, c.id desc);
+  elsif users_list.segment_id is null and users_list.page_offset + users_list.page_limit <= 1000 then
+    -- what many have, the newest-active have too: then hundreds of thousands need not be put into order
+    hits := internal.users_lately_containing(pattern, users_list.page_offset + users_list.page_limit);
+    if cardinality(hits) = users_list.page_offset + users_list.page_limit then
+      total := (select count(*) from internal.users_containing(pattern));
+    end if;
+  end if;
+  if total is null and term !~ '^[A-Za-z0-9]{1,2}$' then
+    hits := array(select c.id from internal.users_containing(pattern) c order by c.last_seen_at desc, c.id desc);
   end if;
   if users_list.segment_id is not null then
     members := internal.segment_members(users_list.segment_id);
@@ -185,7 +203,7 @@ begin
   select json_agg(internal.user_admin_json(u) order by p.n) into shown
     from unnest(hits[users_list.page_offset + 1 : users_list.page_offset + users_list.page_limit]) with ordinality p (id, n)
     join app.users u on u.id = p.id;
-  return internal.reply_page(shown, cardinality(hits), users_list.page_offset, users_list.page_limit);
+  return internal.reply_page(shown, coalesce(total, cardinality(hits)), users_list.page_offset, users_list.page_limit);
 end $$;
 comment on function api.users_list is
   'Users, newest-active first; search finds a part of email, external_id or display_name, whatever the case, and takes % and _ as they are; one or two of
