@@ -129,11 +129,13 @@ const deleted = async (url: string, project: Project, events: number): Promise<s
      select id from u`,
   )
   const id = made.rows[0]?.id ?? ''
+  await project.admin.query(`set session_replication_role = 'replica'`)
   await project.admin.query(
     `insert into app.engagement_events (id, app_user_id, event_name, properties, occurred_at, received_at, source)
      select internal.new_id(), $1, 'app_opened', '{}', now() - n * interval '1 second', now(), 'client' from generate_series(1, $2::int) n`,
     [id, events],
   )
+  await project.admin.query(`set session_replication_role = 'origin'`)
   const { milliseconds, status } = await ask(url, project, {
     name: 'delete',
     kind: 'heavy',
