@@ -138,8 +138,52 @@ describe('a list', () => {
     ['', `'{id desc}'`, 'has not all of the columns'],
     [`, direction => 'desc; drop'`, undefined, 'descending order'],
     [`, by_cursor => true, direction => 'asc'`, undefined, 'descending order'],
+    [`, by_cursor => true, is_counted => true`, undefined, 'a counted list is by offset'],
   ])('cannot be declared with %s and the order %s', async (rest, order, message) => {
     await expect(declare(rest, order)).rejects.toThrow(message)
+  })
+
+  test.each([
+    ['desc', ''],
+    ['asc', ''],
+    ['desc', `, required => '{kind}'`],
+    ['desc', `, filters => '{kind}'`],
+  ])('by offset, %s%s, has each row at its place, however far from the beginning', async (direction, rest) => {
+    await project.sql(`
+      create table internal.far (id uuid primary key, kind text not null, at timestamptz not null);
+      insert into internal.far select gen_random_uuid(), case when n % 10 = 0 then 'rare' else 'usual' end, timestamptz '2026-01-01Z' + (n / 7) * interval '1 second'
+        from generate_series(1, 5003) n;
+      create function internal.far_json(r internal.far) returns json language sql stable as $$ select to_json((r).id) $$;
+      select internal.list_declare('far_page', null::internal.far, 'far_json', '{at,id}', direction => '${direction}'${rest})`)
+    const condition = rest ? `kind = 'usual'` : 'true'
+    const all = (
+      await project.sql(`select id from internal.far where ${condition} order by at ${direction}, id ${direction}`)
+    ).map(({ id }) => id)
+    for (const limit of [1, 50]) {
+      const middle = Math.floor(all.length / 2)
+      const offsets = [
+        0,
+        999,
+        1000,
+        1001,
+        middle - 51,
+        middle - 1,
+        middle,
+        middle + 1,
+        all.length - 51,
+        all.length - 50,
+        all.length - 3,
+      ]
+      for (const offset of [...offsets, all.length - 1, all.length, all.length + 1, all.length + 5000]) {
+        const page = await one<{ data: string[]; total: number }>(
+          `select (internal.far_page(${rest ? `'usual', ` : ''}${offset}, ${limit})).body`,
+        )
+        expect([offset, page.data, page.total]).toEqual([offset, all.slice(offset, offset + limit), all.length])
+      }
+    }
+    await project.sql(`
+      do $$ begin execute (select string_agg('drop function ' || oid::regprocedure, ';') from pg_proc where proname = 'far_page'); end $$;
+      drop function internal.far_json; drop table internal.far`)
   })
 
   test('reads names of functions as names alone', async () => {

@@ -163,17 +163,24 @@ describe('the list of users', () => {
     ['a backslash as it is', 'b\\d', ['backslash']],
     ['nothing that matches', 'zzz', []],
     ['a lone percent sign', '%', ['percent']],
-    ['two letters', 'xy', ['percent']],
+    ['three letters within', 'xyz', ['percent']],
+    ['two letters at the beginning of a name', 'aD', ['email', 'name']],
+    ['two letters within, of no beginning', 'yz', []],
+    ['two letters at the beginning of an external id', 'cU', ['external']],
+    ['one letter', 'N', ['name']],
+    ['one digit', '1', ['percent']],
+    ['two letters of another script within', '晓明', ['chinese']],
   ])('searches: %s', async (_what, search, wanted) => {
     own = await harness.project()
     const made: Record<string, string> = {
       email: await make({ email: 'ada@example.org', display_name: 'one' }),
       external: await make({ external_id: 'customer-17', display_name: 'two' }),
       name: await make({ external_id: 'n', display_name: 'Ada Lovelace' }),
-      percent: await make({ external_id: 'p', display_name: '100% xy' }),
+      percent: await make({ external_id: 'p', display_name: '100% xyz' }),
       underscore: await make({ external_id: 'q', display_name: 'a_c' }),
       decoy: await make({ external_id: 'r', display_name: 'abc 1000' }),
       backslash: await make({ external_id: 's', display_name: 'b\\d' }),
+      chinese: await make({ external_id: 't', display_name: '王晓明' }),
     }
     const answer = await own.admin.get(`/users?search=${encodeURIComponent(search)}`)
     expect(ids(answer).sort()).toEqual(wanted.map((name) => made[name]).sort())

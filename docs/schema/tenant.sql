@@ -1836,6 +1836,24 @@ create policy "users read the default role and their own" on app.roles for selec
    FROM app.role_assignments a
   WHERE (a.app_user_id = ( SELECT internal.user_id() AS user_id))))));
 
+-- Counters whose rows have been counted: what app.row_counts says of them is right.
+create table app.row_counters (
+  name text not null,
+  constraint row_counters_pkey PRIMARY KEY (name)
+);
+alter table app.row_counters enable row level security;
+
+-- How many rows a table has, by triggers: the sum of the slots of a name and key. key is the value of the column that rows are counted by, else the nil uuid.
+create table app.row_counts (
+  slot bigint not null generated always as identity,
+  name text not null,
+  key uuid not null,
+  n bigint not null,
+  constraint row_counts_pkey PRIMARY KEY (slot)
+);
+CREATE INDEX row_counts_of_name ON app.row_counts USING btree (name, key);
+alter table app.row_counts enable row level security;
+
 -- How many members a segment had at the end of each UTC day, or has had until now today.
 create table app.segment_counts (
   segment_id uuid not null,
@@ -2415,6 +2433,8 @@ create table app.users (
   constraint users_email_is_normal CHECK ((email = internal.email_normal(email))),
   constraint users_properties_is_object CHECK ((jsonb_typeof(properties) = 'object'::text))
 );
+CREATE INDEX users_by_beginning_of_email ON app.users USING btree (email text_pattern_ops) WHERE (email IS NOT NULL);
+CREATE INDEX users_by_beginning_of_external_id ON app.users USING btree (lower(external_id) text_pattern_ops) WHERE (external_id IS NOT NULL);
 CREATE INDEX users_created ON app.users USING btree (created_at, id);
 CREATE INDEX users_last_seen ON app.users USING btree (last_seen_at DESC, id DESC);
 CREATE INDEX users_named ON app.users USING btree (lower(display_name) text_pattern_ops, id);

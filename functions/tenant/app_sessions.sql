@@ -292,7 +292,7 @@ language sql stable as $$
 $$;
 comment on function internal.app_session_line_json is 'A session as administrators see it.';
 
-select internal.list_declare('app_sessions_page', null::app.app_sessions, 'app_session_line_json', '{started_at,id}');
+select internal.list_declare('app_sessions_page', null::app.app_sessions, 'app_session_line_json', '{started_at,id}', is_counted => true);
 
 create or replace function api.app_sessions_list(page_limit bigint, page_offset bigint) returns api.reply
 language sql stable as $$

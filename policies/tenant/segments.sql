@@ -2,7 +2,6 @@ alter table app.segments enable row level security;
 alter table app.segment_states enable row level security;
 alter table app.segment_members enable row level security;
 alter table app.segment_counts enable row level security;
-alter table app.segment_sizes enable row level security;
 
 create policy "administrators read segments" on app.segments for select to app_admin using (true);
 create policy "administrators add segments" on app.segments for insert to app_admin with check (true);

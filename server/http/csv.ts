@@ -10,13 +10,17 @@ export const csvHead = (columns: readonly Column[]): string => line(columns.map(
 
 /** The line of a row, given as the text of a JSON object. */
 export const csvRow = (columns: readonly Column[], row: string): string => {
-  const parsed = JSON.parse(row, keepDigits as Parameters<typeof JSON.parse>[1]) as Readonly<Record<string, unknown>>
+  const reviver = numberToKeep.test(row) ? (keepDigits as Parameters<typeof JSON.parse>[1]) : undefined
+  const parsed = JSON.parse(row, reviver) as Readonly<Record<string, unknown>>
   return line(columns.map((column) => cellText(typeof column === 'string' ? parsed[column] : column.cell(parsed))))
 }
 
 // TypeScript does not know these yet, Node 24 does
 type ExactJson = { rawJSON(text: string): unknown; isRawJSON(value: unknown): value is { readonly rawJSON: string } }
 const exact = JSON as unknown as ExactJson
+
+/** What a number begins with that JavaScript may spell otherwise: a fraction, an exponent, a negative zero, or 16 digits. Within a string it does no harm. */
+const numberToKeep = /(?:[,[\s]|":)(?:-?\d+[.eE]|-?\d{16}|-0)/
 
 /** Numbers pass as they are spelled: a bigint or a numeric has more digits than a double holds. */
 const keepDigits = (_key: string, value: unknown, { source = '' }: { source?: string }) =>
@@ -27,10 +31,10 @@ const formula = /^[=+\-@\t\r]/
 
 /** Text of a cell: nothing for null, JSON for objects and lists; a text that a spreadsheet would run gets a leading quote, a number never. */
 export const cellText = (value: unknown): string => {
-  if (value === null || value === undefined) return ''
-  if (exact.isRawJSON(value)) return value.rawJSON
   if (typeof value === 'string') return formula.test(value) ? `'${value}` : value
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+  if (value === null || value === undefined) return ''
+  if (typeof value !== 'object') return String(value)
+  return exact.isRawJSON(value) ? value.rawJSON : JSON.stringify(value)
 }
 
 const line = (cells: readonly string[]): string => `${cells.map(quoted).join(',')}\r\n`

@@ -31,8 +31,8 @@ const contentTypes: Readonly<Record<StreamFormat, string>> = {
 const stalledMs = 60_000
 
 /**
- * Answers a list of any length in constant memory. Batches are read one after the other, each when the client has taken most of the
- * one before, and no connection to the database is held between two. The first is read before anything is sent, so that what
+ * Answers a list of any length in constant memory. Batches are read one after the other, each when the client has taken most of those
+ * before, so that two are held at most, and no connection to the database is held between two. The first is read before anything is sent, so that what
  * it refuses is an ordinary refusal; a later failure breaks the connection off, and what arrived never looks whole.
  */
 export const streamRows = async (options: StreamOptions): Promise<Answer> => {
@@ -50,15 +50,20 @@ export const streamRows = async (options: StreamOptions): Promise<Answer> => {
 async function* chunks(options: StreamOptions, first: Batch): AsyncGenerator<Buffer> {
   const write = options.format === 'csv' ? (row: string) => csvRow(options.columns, row) : ndjsonRow
   if (options.format === 'csv') yield Buffer.from(csvHead(options.columns))
-  for (let batch = first; ; batch = await options.read(batch.next_cursor)) {
+  for (let batch = first; ; ) {
+    // the database reads the next batch while this one is written and sent
+    const next = batch.next_cursor === null ? null : options.read(batch.next_cursor)
+    // its failure is thrown where it is awaited, or is nobody's when the client has gone
+    next?.catch(() => undefined)
     // an empty chunk would end the stream
     if (batch.rows.length > 0) yield Buffer.from(batch.rows.map(write).join(''))
-    if (batch.next_cursor === null) return
+    if (next === null) return
+    batch = await next
   }
 }
 
 /** One line: a line break in a JSON text can only be between its tokens. */
-const ndjsonRow = (row: string): string => `${row.replaceAll(/[\r\n]/g, ' ')}\n`
+const ndjsonRow = (row: string): string => (/[\r\n]/.test(row) ? `${row.replaceAll(/[\r\n]/g, ' ')}\n` : `${row}\n`)
 
 const safeName = (name: string) => name.replaceAll(/[^A-Za-z0-9._-]/g, '_')
 

@@ -107,7 +107,8 @@ export const usersAdmin = area({
     route('GET /admin/projects/:projectId/users', {
       caller: administrator,
       summary: 'Users, newest-active first',
-      description: '`search` finds a part of `email`, `external_id` or `display_name`. An unknown segment has nobody.',
+      description:
+        '`search` finds a part of `email`, `external_id` or `display_name`; one or two of a-z and 0-9 find beginnings of these. An unknown segment has nobody.',
       query: { ...Page, search: Text(200).optional(), segment_id: Uuid.optional() },
       call: 'users_list',
       replies: { 200: page(AdminUser) },

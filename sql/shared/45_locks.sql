@@ -45,9 +45,7 @@ return case when advisory_lock_key.name in (
   -- queueing that
   'leaderboard_fold_later',
   -- the clock of a leaderboard
-  'leaderboard_rollover',
-  -- uniting the changes of a segment's size
-  'segment_sizes'
+  'leaderboard_rollover'
 ) then hashtextextended(advisory_lock_key.name || ' ' || advisory_lock_key.item, 0) end;
 comment on function internal.advisory_lock_key(text, text) is
   'The number of the advisory lock of one item, or null for a class that is not registered. Two items may share a number: then they wait for each other.';

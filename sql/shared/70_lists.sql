@@ -32,9 +32,13 @@ begin
 end $$;
 comment on function internal.list_columns is 'Columns of a table by their names, each with its type. Raises where there is none of a name.';
 
+-- the declaration of the former version: with both, a call would name neither
+drop function if exists internal.list_declare(text, anyelement, text, text[], text[], text[], text, boolean, boolean, text, boolean);
+
 create or replace function internal.list_declare(name text, shape anyelement, shown text, order_by text[], required text[] default '{}',
                                                  filters text[] default '{}', condition text default null, by_cursor boolean default false,
-                                                 has_since boolean default false, direction text default 'desc', is_skewed boolean default false)
+                                                 has_since boolean default false, direction text default 'desc', is_skewed boolean default false,
+                                                 is_counted boolean default false, condition_reads text[] default '{}')
 returns void
 language plpgsql volatile as $$
 declare
@@ -45,6 +49,7 @@ declare
     select coalesce(string_agg(format('t.%2$I = %1$I.%2$I', list_declare.name, r), ' and '), 'true') from unnest(list_declare.required) r)
     || '{filters}' || case when list_declare.condition is null then '' else format(' and internal.%I(t)', list_declare.condition) end;
   order_of text;
+  opposite_of text;
   places text;
   arguments text;
   statements text;
@@ -53,7 +58,12 @@ begin
   if list_declare.direction not in ('asc', 'desc') or list_declare.by_cursor and list_declare.direction = 'asc' then
     raise exception 'a list is in descending order, one by offset also in ascending order';
   end if;
-  select string_agg(format('%%1$s.%I %s', k ->> 'name', list_declare.direction), ', ' order by (k ->> 'n')::int) into order_of from json_array_elements(keys) k;
+  if list_declare.is_counted and (list_declare.by_cursor or cardinality(list_declare.required) > 1) then
+    raise exception 'a counted list is by offset, with at most one required column';
+  end if;
+  select string_agg(format('%%1$s.%I %s', k ->> 'name', list_declare.direction), ', ' order by (k ->> 'n')::int),
+         string_agg(format('%%1$s.%I %s', k ->> 'name', case list_declare.direction when 'desc' then 'asc' else 'desc' end), ', ' order by (k ->> 'n')::int)
+    into order_of, opposite_of from json_array_elements(keys) k;
   select string_agg(format('%I %s, ', c ->> 'name', c ->> 'kind'), '' order by (c ->> 'n')::int) into arguments from json_array_elements(columns) c;
   arguments := concat(arguments, case when list_declare.has_since then 'since timestamptz, ' end,
                       case when list_declare.by_cursor then 'cursor text, page_limit bigint' else 'page_offset bigint, page_limit bigint' end);
@@ -91,12 +101,41 @@ end$sql$, list_declare.name, array_to_string(list_declare.order_by, ','),
               end, n.n), '' order by n.n) from json_array_elements(keys) with ordinality n (k, n)),
       internal.list_branches(list_declare.name, statements, list_declare.filters));
   else
-    -- rows are passed over as they are stored: the JSON is made of those of the page only
+    if list_declare.is_counted then
+      perform internal.count_declare(list_declare.name, source, list_declare.required[1], list_declare.condition, list_declare.condition_reads);
+    end if;
+    -- the JSON is made of the rows of the page only. Far from the beginning the page is found in the index alone, from the end that is nearer,
+    -- and then its rows are read
     statements := format($sql$
-    select json_agg(internal.%5$I(p) order by %6$s) into rows_json
-      from (select t.* from %2$s t where %3$s order by %4$s limit %1$I.page_limit offset %1$I.page_offset) p;
-    select count(*) into total from %2$s t where %3$s;$sql$,
-      list_declare.name, source, conditions, format(order_of, 't'), list_declare.shown, format(order_of, 'p'));
+    {counted}if total is null then
+      select count(*) into total from %2$s t where %3$s;
+    end if;
+    if %1$I.page_offset < 1000 then
+      select json_agg(internal.%5$I(p) order by %6$s) into rows_json
+        from (select t.* from %2$s t where %3$s order by %4$s limit %1$I.page_limit offset %1$I.page_offset) p;
+    elsif %1$I.page_offset < total / 2 then
+      with place as materialized (select %7$s from %2$s t where %3$s order by %4$s limit %1$I.page_limit offset %1$I.page_offset)
+      select json_agg(internal.%5$I(p) order by %6$s) into rows_json
+        from place k cross join lateral (select t.* from %2$s t where %8$s limit 1) p;
+    else
+      with place as materialized (
+        select %7$s from %2$s t where %3$s order by %9$s
+         limit greatest(least(%1$I.page_limit, total - %1$I.page_offset), 0) offset greatest(total - %1$I.page_offset - %1$I.page_limit, 0))
+      select json_agg(internal.%5$I(p) order by %6$s) into rows_json
+        from place k cross join lateral (select t.* from %2$s t where %8$s limit 1) p;
+    end if;$sql$,
+      list_declare.name, source, conditions, format(order_of, 't'), list_declare.shown, format(order_of, 'p'),
+      -- columns that are required are those of the index too
+      (select string_agg(format('t.%I', c), ', ') from unnest(list_declare.order_by) c),
+      (select string_agg(format('t.%1$I = k.%1$I', c), ' and ') from unnest(list_declare.order_by) c)
+        || coalesce((select string_agg(format(' and t.%2$I = %1$I.%2$I', list_declare.name, c), '') from unnest(list_declare.required) c), ''),
+      format(opposite_of, 't'));
+    body := internal.list_branches(list_declare.name, statements, list_declare.filters);
+    if list_declare.is_counted then
+      -- only the first branch has no filters
+      body := regexp_replace(body, '\{counted\}', format('total := internal.list_counted(%L, %L%s);%s    ', list_declare.name, source,
+                                                         (select string_agg(format(', %I.%I', list_declare.name, c), '') from unnest(list_declare.required) c), e'\n'));
+    end if;
     body := format($sql$
 declare
   rows_json json;
@@ -104,7 +143,7 @@ declare
 begin
 %1$s
   return internal.reply_page(rows_json, total, %2$I.page_offset, %2$I.page_limit);
-end$sql$, internal.list_branches(list_declare.name, statements, list_declare.filters), list_declare.name);
+end$sql$, replace(body, '{counted}', ''), list_declare.name);
   end if;
   execute format('create or replace function internal.%I(%s) returns api.reply language plpgsql stable %s as %L', list_declare.name, arguments,
                  case when list_declare.is_skewed then 'set plan_cache_mode = ''force_custom_plan''' else '' end, body);
@@ -118,5 +157,6 @@ comment on function internal.list_declare is
    table whose row type shape has (null::app.groups). Its data are internal.<shown>(row) in the order of columns, which are together unique and never
    null; for a cursor they are timestamptz, uuid or bigint. required columns equal their argument; filters do, unless that is null. condition is
    internal.<condition>(row), an SQL function of one expression, whose text Postgres puts in the place of the call. has_since: rows from a time on, by the
-   first column of the order. is_skewed: some values of a filter are much more frequent than others, so each call is planned for its values. The
+   first column of the order. is_counted: how many rows the list has without filters is counted as rows are written, see internal.count_declare, and not
+   when a page is asked for; a condition then names the columns that it reads, condition_reads. is_skewed: some values of a filter are much more frequent than others, so each call is planned for its values. The
    caller''s rights hold; policy files grant what it makes. Granted to nobody.';

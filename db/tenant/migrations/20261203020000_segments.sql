@@ -11,21 +11,7 @@ comment on column app.segment_states.cursor_id is 'How far the evaluation that i
 -- serves rules that compare a property with a value, of which few users have it
 create index users_properties on app.users using gin (properties jsonb_path_ops);
 
-create table app.segment_sizes (
-  id         bigint generated always as identity primary key,
-  segment_id uuid not null references app.segments on delete cascade,
-  change     bigint not null
-);
-comment on table app.segment_sizes is
-  'How many members each segment has: the sum of its changes. Each statement that moves members adds a row, so that no two wait for each other; many rows become one.';
--- serves the sum
-create index segment_sizes_of_segment on app.segment_sizes (segment_id) include (change);
-
-insert into app.segment_sizes (segment_id, change)
-select m.segment_id, count(*) from app.segment_members m group by m.segment_id;
-
 -- migrate:down
-drop table app.segment_sizes;
 drop index app.users_properties;
 alter table app.segment_states drop column query, drop column cursor_id;
 drop type internal.segment_operand;

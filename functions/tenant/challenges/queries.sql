@@ -18,6 +18,16 @@ language sql stable as $$
 $$;
 comment on function internal.participant_status is 'in_progress, completed, left, or by the clock expired.';
 
+create or replace function internal.is_taking_part(p app.challenge_participants) returns boolean
+language sql immutable as $$
+  select (is_taking_part.p).status <> 'left'
+$$;
+comment on function internal.is_taking_part is 'Whether a participant has not left the challenge.';
+
+select internal.count_declare('challenge_participants', 'app.challenge_participants', key => 'challenge_id');
+select internal.count_declare('challenge_participants_active', 'app.challenge_participants', key => 'challenge_id', condition => 'is_taking_part',
+                              condition_reads => '{status}');
+
 create or replace function internal.challenge_for_me(c app.challenges) returns json
 language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -39,7 +49,9 @@ begin
                               / (challenge_for_me.c).goal_value, 4)),
       'completed_at', internal.iso(p.completed_at)),
       case when (challenge_for_me.c).team_mode = 'group' then json_build_object('team', team) else '{}' end) end,
-    'participants_count', (select count(*) from app.challenge_participants o where o.challenge_id = (challenge_for_me.c).id and o.status <> 'left')));
+    'participants_count', coalesce(
+      internal.counted('challenge_participants_active', (challenge_for_me.c).id),
+      (select count(*) from app.challenge_participants o where o.challenge_id = (challenge_for_me.c).id and internal.is_taking_part(o)))));
 end $$;
 comment on function internal.challenge_for_me is 'A challenge with the caller''s progress and team.';
 
@@ -236,7 +248,9 @@ begin
                       order by p.progress desc, p.reached_at, p.app_user_id
                       limit challenge_participants.page_limit offset challenge_participants.page_offset) o) l
        join app.users u on u.id = l.app_user_id),
-    (select count(*) from app.challenge_participants p where p.challenge_id = c.id), challenge_participants.page_offset, challenge_participants.page_limit);
+    coalesce(internal.list_counted('challenge_participants', 'app.challenge_participants', c.id),
+             (select count(*) from app.challenge_participants p where p.challenge_id = c.id)),
+    challenge_participants.page_offset, challenge_participants.page_limit);
 end $$;
 comment on function api.challenge_participants is 'Participants by progress, those who left too; rank is the place in this list. Refuses 404 NOT_FOUND.';
 

@@ -227,9 +227,9 @@ begin
 end $$;
 comment on function api.auth_session_end is 'Ends one of the caller''s live sessions, also the one that calls. Refuses 401 UNAUTHORIZED, 404 NOT_FOUND. Locks the user. Supplement B2.';
 
-create or replace function internal.purge__client_auth() returns void
-language sql volatile as $$
-  delete from app.user_codes c where c.expires_at < internal.now() - interval '1 day';
-  delete from app.user_sessions s where least(s.expires_at, s.ended_at) < internal.now() - interval '30 days';
+create or replace function internal.purge__client_auth(most int default 5000) returns bigint
+language sql volatile security definer set search_path = '' as $$
+  select greatest(internal.purge_rows('app.user_codes', 't.expires_at < internal.now() - interval ''1 day''', purge__client_auth.most),
+                  internal.purge_rows('app.user_sessions', 'least(t.expires_at, t.ended_at) < internal.now() - interval ''30 days''', purge__client_auth.most))
 $$;
 comment on function internal.purge__client_auth is 'Daily: codes and links a day after they expired, sessions 30 days after their end.';

@@ -363,22 +363,25 @@ $$;
 comment on function api.collection_explain is
   'For the server, after a statement failed or wrote nothing. Status 0: try again. -1: a defect. Refuses what internal.collection_explain refuses.';
 
-create or replace function internal.purge__collections() returns void
+create or replace function internal.purge__collections(most int default 5000) returns bigint
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   name text;
+  deleted bigint := 0;
 begin
   for name in select c.name from app.collections c order by c.name loop
     begin
-      execute format('delete from collections.%I t where t.deleted_at < internal.now() - interval ''30 days''', name);
+      deleted := greatest(deleted, internal.purge_rows(format('collections.%I', name)::regclass, 't.deleted_at < internal.now() - interval ''30 days''',
+                                                       purge__collections.most));
     exception when undefined_table then
       -- dropped meanwhile
       null;
     end;
   end loop;
-  delete from app.collection_keys k where k.created_at < internal.now() - interval '30 days';
+  deleted := greatest(deleted, internal.purge_rows('app.collection_keys', 't.created_at < internal.now() - interval ''30 days''', purge__collections.most));
   -- rows that were staged for an import that a client left half-sent, or that was cancelled before it began
-  delete from app.collection_imports i where i.created_at < internal.now() - interval '7 days';
+  -- each takes its parts with it, up to hundreds
+  return greatest(deleted, internal.purge_rows('app.collection_imports', 't.created_at < internal.now() - interval ''7 days''', purge__collections.most));
 end $$;
 comment on function internal.purge__collections is
   'Removes rows that were deleted 30 days ago, Idempotency-Keys as old, and rows that were staged for an import a week ago.';

@@ -222,8 +222,8 @@ create or replace trigger tg_users__events
   after delete on app.users
   for each row execute function internal.tg_users__events();
 
-create or replace function internal.purge__events() returns void
-language sql volatile as $$
-  delete from app.event_ids i where i.received_at < internal.now() - interval '90 days'
+create or replace function internal.purge__events(most int default 5000) returns bigint
+language sql volatile security definer set search_path = '' as $$
+  select internal.purge_rows('app.event_ids', 't.received_at < internal.now() - interval ''90 days''', purge__events.most)
 $$;
 comment on function internal.purge__events is 'Daily: ids that clients chose, 90 days after their events.';

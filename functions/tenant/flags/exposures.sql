@@ -163,9 +163,9 @@ end $$;
 comment on function api.flag_stats is
   'Evaluations and users per value over the last UTC days, including today, and by day. Refuses 404 NOT_FOUND.';
 
-create or replace function internal.purge__flags() returns void
-language sql volatile as $$
-  delete from app.flag_users u where u.last_day <= (internal.now() at time zone 'UTC')::date - 90;
-  delete from app.flag_counts c where c.day <= (internal.now() at time zone 'UTC')::date - 90;
+create or replace function internal.purge__flags(most int default 5000) returns bigint
+language sql volatile security definer set search_path = '' as $$
+  select greatest(internal.purge_rows('app.flag_users', 't.last_day <= (internal.now() at time zone ''UTC'')::date - 90', purge__flags.most),
+                  internal.purge_rows('app.flag_counts', 't.day <= (internal.now() at time zone ''UTC'')::date - 90', purge__flags.most))
 $$;
 comment on function internal.purge__flags is 'Daily: deletes counts that are older than the 90 days of the statistics.';

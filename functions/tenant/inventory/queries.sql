@@ -64,7 +64,7 @@ $$;
 comment on function api.inventory_get is 'One of the caller''s stacks. Refuses 404 ITEM_NOT_FOUND.';
 
 select internal.list_declare('inventory_page', null::app.inventory_stacks, 'inventory_json', '{created_at,id}', filters => '{app_user_id,catalog_item_id}',
-                             is_skewed => true);
+                             is_skewed => true, is_counted => true);
 
 create or replace function api.inventory_all(user_id uuid default null, item_key text default null, page_offset int default 0, page_limit int default 50)
 returns api.reply

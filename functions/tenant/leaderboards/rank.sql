@@ -447,9 +447,9 @@ create or replace trigger tg_leaderboard_runs__sweep
   after delete on app.leaderboard_runs
   for each row execute function internal.tg_leaderboard_runs__sweep();
 
-create or replace function internal.purge__leaderboards() returns void
+create or replace function internal.purge__leaderboards(most int default 5000) returns bigint
 language sql volatile security definer set search_path = '' as $$
   -- of writers that were under way when their run was deleted
-  delete from app.leaderboard_changes c where not exists (select from app.leaderboard_runs r where r.id = c.run_id)
+  select internal.purge_rows('app.leaderboard_changes', 'not exists (select from app.leaderboard_runs r where r.id = t.run_id)', purge__leaderboards.most)
 $$;
 comment on function internal.purge__leaderboards is 'Daily: deletes changes of runs that no longer exist.';

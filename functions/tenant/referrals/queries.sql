@@ -103,6 +103,8 @@ $$;
 comment on function api.referral_show is
   'A code for a screen that invites: {valid, referrer, reward_referee}; not valid is one that is switched off or used up. Refuses 404 REFERRAL_NOT_FOUND. Supplement D7.';
 
+select internal.count_declare('referral_claims', 'app.referral_claims', key => 'code_id');
+
 create or replace function api.referral_stats(code_id text, page_limit int default 200, page_offset bigint default 0) returns api.reply
 language plpgsql stable as $$
 declare
@@ -110,7 +112,8 @@ declare
 begin
   return internal.reply(200, json_build_object(
     'referral_code', internal.referral_code_json(c),
-    'total_claims', (select count(*) from app.referral_claims l where l.code_id = c.id),
+    'total_claims', coalesce(internal.list_counted('referral_claims', 'app.referral_claims', c.id),
+                             (select count(*) from app.referral_claims l where l.code_id = c.id)),
     'claims', coalesce((
       select json_agg(json_build_object(
                'id', (l.k).id, 'claimer_id', (l.k).claimer_id, 'claimed_at', internal.iso((l.k).claimed_at), 'state', internal.referral_state(l.k),

@@ -221,68 +221,19 @@ comment on function internal.segments_refresh is
 
 create or replace function internal.segment_size(segment_id uuid) returns bigint
 language sql stable security definer set search_path = '' as $$
-  select coalesce(sum(c.change), 0)::bigint from app.segment_sizes c where c.segment_id = segment_size.segment_id
+  select coalesce(internal.counted('segment_members', segment_size.segment_id),
+                  (select count(*) from app.segment_members m where m.segment_id = segment_size.segment_id))
 $$;
-comment on function internal.segment_size is 'How many members a segment has.';
+comment on function internal.segment_size is 'How many members a segment has, by the counter of its members.';
 
 create or replace function internal.segment_count(segment_id uuid) returns void
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  members bigint;
-begin
-  if internal.try_advisory_lock('segment_sizes', segment_count.segment_id::text) then
-    -- under the lock, which nobody waits for, and in one statement: the members that it counts are those whose changes it removes
-    with counted as (
-      select count(*) as members from app.segment_members m where m.segment_id = segment_count.segment_id
-    ), removed as (
-      delete from app.segment_sizes c where c.segment_id = segment_count.segment_id
-    )
-    insert into app.segment_sizes (segment_id, change)
-    select segment_count.segment_id, c.members from counted c;
-  end if;
-  members := internal.segment_size(segment_count.segment_id);
+language sql volatile security definer set search_path = '' as $$
   insert into app.segment_counts as c (segment_id, day, member_count)
-  values (segment_count.segment_id, (internal.now() at time zone 'UTC')::date, members)
+  values (segment_count.segment_id, (internal.now() at time zone 'UTC')::date, internal.segment_size(segment_count.segment_id))
   on conflict on constraint segment_counts_pkey do update set member_count = excluded.member_count
-   where c.member_count <> excluded.member_count;
-end $$;
-comment on function internal.segment_count is 'Counts the members of a segment anew, and notes how many it has today. Granted to nobody.';
-
-create or replace function internal.tg_segment_members__sizes() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  sign constant int := case tg_op when 'INSERT' then 1 else -1 end;
-  moved uuid[];
-begin
-  with changed as (
-    insert into app.segment_sizes (segment_id, change)
-    select m.segment_id, sign * count(*)
-      from moved_members m
-     -- a segment that is deleted takes its size with it
-     where exists (select from app.segments s where s.id = m.segment_id)
-     group by m.segment_id
-    returning segment_sizes.segment_id
-  )
-  select array_agg(c.segment_id) into moved from changed c;
-  -- many changes become one
-  for i in 1 .. coalesce(cardinality(moved), 0) loop
-    if (select count(*) from (select from app.segment_sizes c where c.segment_id = moved[i] limit 201) counted) > 200
-       and internal.try_advisory_lock('segment_sizes', moved[i]::text) then
-      with united as (
-        delete from app.segment_sizes c where c.segment_id = moved[i] returning c.change
-      )
-      insert into app.segment_sizes (segment_id, change)
-      select moved[i], sum(u.change) from united u having count(*) > 0;
-    end if;
-  end loop;
-  return null;
-end $$;
-comment on function internal.tg_segment_members__sizes is 'Notes how many members a statement added or removed, without a lock that two writers share.';
-
-create or replace trigger tg_segment_members__sizes_of_insert after insert on app.segment_members
-  referencing new table as moved_members for each statement execute function internal.tg_segment_members__sizes();
-create or replace trigger tg_segment_members__sizes_of_delete after delete on app.segment_members
-  referencing old table as moved_members for each statement execute function internal.tg_segment_members__sizes();
+   where c.member_count <> excluded.member_count
+$$;
+comment on function internal.segment_count is 'Notes how many members a segment has today. Granted to nobody.';
 
 create or replace function api.segments_due() returns api.reply
 language sql stable as $$

@@ -70,6 +70,14 @@ begin
 end $$;
 comment on function internal.count_within is 'How many of some numbers lie between two, both included; 0 for null.';
 
+create or replace function internal.is_streak_begun(s app.user_streaks) returns boolean
+language sql immutable as $$
+  select (is_streak_begun.s).first_qualified_at is not null
+$$;
+comment on function internal.is_streak_begun is 'Whether a user has ever qualified the streak.';
+
+select internal.count_declare('streak_users', 'app.user_streaks', key => 'streak_definition_id', condition => 'is_streak_begun', condition_reads => '{first_qualified_at}');
+
 create or replace function api.streak_users(id_or_key text, status text default null, page_offset int default 0, page_limit int default 50)
 returns api.reply
 language plpgsql stable as $$
@@ -83,9 +91,8 @@ begin
   end if;
   if streak_users.status is null then
     -- without a status the index of the list serves it
-    select count(*) into total
-      from app.user_streaks s
-     where s.streak_definition_id = d.id and s.first_qualified_at is not null;
+    total := coalesce(internal.list_counted('streak_users', 'app.user_streaks', d.id),
+                      (select count(*) from app.user_streaks s where s.streak_definition_id = d.id and s.first_qualified_at is not null));
     select json_agg(internal.streak_of_user(d, p) order by p.created_at desc, p.app_user_id desc) into users
       from (select s.*
               from app.user_streaks s

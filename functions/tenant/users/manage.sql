@@ -87,39 +87,127 @@ language sql stable as $$
 $$;
 comment on function internal.segment_members is 'Who is in a segment: nobody when it is unknown.';
 
-select internal.list_declare('users_page', null::app.users, 'user_admin_json', '{last_seen_at,id}');
+select internal.list_declare('users_page', null::app.users, 'user_admin_json', '{last_seen_at,id}', is_counted => true);
+
+select internal.count_declare('segment_members', 'app.segment_members', key => 'segment_id');
+
+create or replace function internal.users_of_segment(segment_id uuid, page_offset bigint, page_limit bigint) returns api.reply
+language plpgsql stable as $$
+declare
+  is_known constant boolean := exists (select from app.segments s where s.id = users_of_segment.segment_id and s.is_active);
+  total bigint := 0;
+  shown json;
+begin
+  if is_known then
+    total := coalesce(internal.list_counted('segment_members', 'app.segment_members', users_of_segment.segment_id),
+                      (select count(*) from app.segment_members m where m.segment_id = users_of_segment.segment_id));
+  end if;
+  if (users_of_segment.page_offset + users_of_segment.page_limit) * 20 < total then
+    -- the first of many: users are passed in the order of the list until enough of them are members
+    with page as materialized (
+      select n.id
+        from app.users n
+       where exists (select from app.segment_members m where (m.segment_id, m.app_user_id) = (users_of_segment.segment_id, n.id) offset 0)
+       order by n.last_seen_at desc, n.id desc
+       limit users_of_segment.page_limit offset users_of_segment.page_offset
+    )
+    select json_agg(internal.user_admin_json(u) order by u.last_seen_at desc, u.id desc) into shown from page p join app.users u on u.id = p.id;
+  elsif is_known then
+    with page as materialized (
+      select n.id
+        from app.segment_members m
+        join app.users n on n.id = m.app_user_id
+       where m.segment_id = users_of_segment.segment_id
+       order by n.last_seen_at desc, n.id desc
+       limit users_of_segment.page_limit offset users_of_segment.page_offset
+    )
+    select json_agg(internal.user_admin_json(u) order by u.last_seen_at desc, u.id desc) into shown from page p join app.users u on u.id = p.id;
+  end if;
+  return internal.reply_page(shown, total, users_of_segment.page_offset, users_of_segment.page_limit);
+end $$;
+comment on function internal.users_of_segment is 'A page of the members of a segment as they are stored, newest-active first. Of an unknown or inactive segment it is empty.';
+
+create or replace function internal.users_beginning(term text) returns table (id uuid, last_seen_at timestamptz)
+language sql stable as $$
+  -- bounds that the indexes know, whatever plan is kept
+  select n.id, n.last_seen_at
+    from app.users n
+   where n.email operator(pg_catalog.~>=~) lower(users_beginning.term) and n.email operator(pg_catalog.~<~) (lower(users_beginning.term) || chr(1114111))
+  union
+  select n.id, n.last_seen_at
+    from app.users n
+   where lower(n.external_id) operator(pg_catalog.~>=~) lower(users_beginning.term)
+     and lower(n.external_id) operator(pg_catalog.~<~) (lower(users_beginning.term) || chr(1114111)) and n.external_id is not null
+  union
+  select n.id, n.last_seen_at
+    from app.users n
+   where lower(n.display_name) operator(pg_catalog.~>=~) lower(users_beginning.term)
+     and lower(n.display_name) operator(pg_catalog.~<~) (lower(users_beginning.term) || chr(1114111))
+$$;
+comment on function internal.users_beginning is 'Users whose email, external_id or display_name begins so, whatever the case.';
+
+create or replace function internal.users_containing(pattern text) returns table (id uuid, last_seen_at timestamptz)
+language sql stable as $$
+  select n.id, n.last_seen_at
+    from app.users n
+   where n.email ilike users_containing.pattern or n.external_id ilike users_containing.pattern or n.display_name ilike users_containing.pattern
+$$;
+comment on function internal.users_containing is
+  'Users whose email, external_id or display_name is like a pattern, whatever the case. Neither definer nor with settings, so that it becomes part of the statement.';
+
+create or replace function internal.users_lately_containing(pattern text, n bigint) returns uuid[]
+language sql stable as $$
+  select array(
+    select u.id
+      from (select n.* from app.users n order by n.last_seen_at desc, n.id desc limit 2000) u
+     where u.email ilike users_lately_containing.pattern or u.external_id ilike users_lately_containing.pattern
+        or u.display_name ilike users_lately_containing.pattern
+     order by u.last_seen_at desc, u.id desc
+     limit users_lately_containing.n)
+$$;
+comment on function internal.users_lately_containing is 'The first n of internal.users_containing in the order of the list, as far as they are among the 2,000 newest-active.';
 
 create or replace function api.users_list(page_limit bigint, page_offset bigint, search text default null, segment_id uuid default null)
 returns api.reply
 language plpgsql stable as $$
 declare
-  wanted constant text := '%' || regexp_replace(users_list.search, '([\\%_])', '\\\1', 'g') || '%';
-  members constant uuid[] := case when users_list.segment_id is not null then internal.segment_members(users_list.segment_id) end;
+  term constant text := coalesce(users_list.search, '');
+  pattern constant text := '%' || regexp_replace(users_list.search, '([\\%_])', '\\\1', 'g') || '%';
+  members uuid[];
+  hits uuid[];
   total bigint;
-  found_ones json;
+  shown json;
 begin
-  if coalesce(users_list.search, '') = '' and members is null then
+  if term = '' and users_list.segment_id is null then
     return internal.users_page(users_list.page_offset, users_list.page_limit);
+  elsif term = '' then
+    return internal.users_of_segment(users_list.segment_id, users_list.page_offset, users_list.page_limit);
   end if;
-  -- found first and then put into order: the total has to know all of them anyway
-  with hits as materialized (
-    select n.id, n.last_seen_at
-      from app.users n
-     where (coalesce(users_list.search, '') = '' or n.email ilike wanted or n.external_id ilike wanted or n.display_name ilike wanted)
-       and (members is null or n.id = any (members))
-  ), shown as (
-    select h.id, h.last_seen_at
-      from hits h
-     order by h.last_seen_at desc, h.id desc
-     limit users_list.page_limit offset users_list.page_offset
-  )
-  select (select count(*) from hits),
-         (select json_agg(internal.user_admin_json(u) order by s.last_seen_at desc, s.id desc) from shown s join app.users u on u.id = s.id)
-    into total, found_ones;
-  return internal.reply_page(found_ones, total, users_list.page_offset, users_list.page_limit);
+  -- trigrams know nothing of one or two letters
+  if term ~ '^[A-Za-z0-9]{1,2}$' then
+    hits := array(select b.id from internal.users_beginning(term) b order by b.last_seen_at desc, b.id desc);
+  elsif users_list.segment_id is null and users_list.page_offset + users_list.page_limit <= 1000 then
+    -- what many have, the newest-active have too: then hundreds of thousands need not be put into order
+    hits := internal.users_lately_containing(pattern, users_list.page_offset + users_list.page_limit);
+    if cardinality(hits) = users_list.page_offset + users_list.page_limit then
+      total := (select count(*) from internal.users_containing(pattern));
+    end if;
+  end if;
+  if total is null and term !~ '^[A-Za-z0-9]{1,2}$' then
+    hits := array(select c.id from internal.users_containing(pattern) c order by c.last_seen_at desc, c.id desc);
+  end if;
+  if users_list.segment_id is not null then
+    members := internal.segment_members(users_list.segment_id);
+    hits := array(select h.id from unnest(hits) with ordinality h (id, n) where h.id = any (members) order by h.n);
+  end if;
+  select json_agg(internal.user_admin_json(u) order by p.n) into shown
+    from unnest(hits[users_list.page_offset + 1 : users_list.page_offset + users_list.page_limit]) with ordinality p (id, n)
+    join app.users u on u.id = p.id;
+  return internal.reply_page(shown, coalesce(total, cardinality(hits)), users_list.page_offset, users_list.page_limit);
 end $$;
 comment on function api.users_list is
-  'Users, newest-active first; search finds a part of email, external_id or display_name, whatever the case, and takes % and _ as they are.';
+  'Users, newest-active first; search finds a part of email, external_id or display_name, whatever the case, and takes % and _ as they are; one or two of
+   a-z and 0-9 find beginnings of these. The time of a search grows with what it finds.';
 
 create or replace function internal.user_sections(user_id uuid) returns json
 language plpgsql stable as $$

@@ -116,10 +116,10 @@ create or replace trigger tg_webhook_deliveries__due
   for each row when (new.next_attempt_at is not null and old.next_attempt_at is null)
   execute function internal.tg_webhook_deliveries__due();
 
-create or replace function internal.purge__webhooks() returns void
-language sql volatile as $$
-  delete from app.webhook_deliveries d where d.created_at < internal.now() - interval '30 days';
-  -- one day after the last delivery that was queued with the secret
-  delete from app.webhook_secrets s where s.replaced_at < internal.now() - interval '31 days';
+create or replace function internal.purge__webhooks(most int default 5000) returns bigint
+language sql volatile security definer set search_path = '' as $$
+  select greatest(internal.purge_rows('app.webhook_deliveries', 't.created_at < internal.now() - interval ''30 days''', purge__webhooks.most),
+                  -- a day after the last delivery that was queued with it
+                  internal.purge_rows('app.webhook_secrets', 't.replaced_at < internal.now() - interval ''31 days''', purge__webhooks.most))
 $$;
 comment on function internal.purge__webhooks is 'Daily: deliveries with their attempts after 30 days, and signing secrets 31 days after they were replaced.';

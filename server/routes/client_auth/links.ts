@@ -99,7 +99,12 @@ const merge = async (context: HandlerContext) => {
     context.body['from_session_token'] as string,
   )
   const from = verified.kind === 'valid' ? verified.claims : null
-  return context.call('auth_merge', { from_user_id: from?.userId ?? null, from_sid: from?.sid ?? null })
+  // a hundred thousand events change hands in one transaction: merged wholly, or not at all
+  return context.call(
+    'auth_merge',
+    { from_user_id: from?.userId ?? null, from_sid: from?.sid ?? null },
+    { readOnly: false, timeoutMs: 60_000 },
+  )
 }
 
 const current_password = Password.optional()

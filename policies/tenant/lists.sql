@@ -1,0 +1,6 @@
+-- Read through internal.counted alone.
+alter table app.row_counters enable row level security;
+alter table app.row_counts enable row level security;
+
+grant execute on function internal.counted, internal.list_counted, internal.reads_every_row to app_admin;
+grant execute on function internal.purge__row_counts to app_worker;
