@@ -38,4 +38,4 @@ values
   -- they go and move with the membership of who made them
   ('app.group_invites', 'created_by', 'group_invites',
    array['id', 'group_id', 'code', 'role', 'max_uses', 'uses', 'created_by', 'expires_at', 'created_at'],
-   null, 'with app.group_members', 'cascade', null, current_setting('trellis.file'));
+   'groups', 'with app.group_members', 'cascade', null, current_setting('trellis.file'));

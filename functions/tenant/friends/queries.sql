@@ -72,15 +72,20 @@ create or replace function internal.friends_suggested() returns json
 language plpgsql stable security definer set search_path = '' as $$
 declare
   me constant uuid := internal.friend_caller();
-  hidden constant uuid[] := array(select internal.blocked_ids());
   suggested json;
 begin
-  with candidates as (
-    -- the newest 200 friends, and of each their newest 200, so that the cost has a bound
+  with mine as materialized (
+    select o.id from internal.friends_of(me) o (id)
+  ), candidates as (
+    -- of the newest 200 friends the newest 200 on either side of the row, so that the cost has a bound
     select o.id, count(*) as common
       from internal.friendships_listed(me, 'accepted', 0, 200) f
-     cross join lateral (select internal.friend_other(g, internal.friend_other(f, me)) as id
-                           from internal.friendships_listed(internal.friend_other(f, me), 'accepted', 0, 200) g) o
+     cross join lateral (
+       (select g.user_b as id from app.friendships g
+         where g.user_a = internal.friend_other(f, me) and g.status = 'accepted' order by g.responded_at desc, g.user_b desc limit 200)
+       union all
+       (select g.user_a from app.friendships g
+         where g.user_b = internal.friend_other(f, me) and g.status = 'accepted' order by g.responded_at desc, g.user_a desc limit 200)) o
      where o.id <> me
      group by o.id
      order by common desc, o.id
@@ -89,18 +94,18 @@ begin
   ), found_ones as materialized (
     select c.id
       from candidates c
-     where c.id <> all (hidden)
+     where c.id not in (select b from internal.blocked_ids() b)
        and not exists (select from app.friendships k where (k.user_a, k.user_b) = (least(me, c.id), greatest(me, c.id)))
        and not exists (select from app.users u where u.id = c.id and u.is_banned)
      limit 20
   )
   select json_agg(json_build_object('user', internal.friend_person(s.id), 'common_count', s.common) order by s.common desc, s.id) into suggested
-    from (select c.id, (select count(*) from internal.friends_of(c.id) t (id) where t.id in (select m from internal.friends_of(me) m)) as common
+    from (select c.id, (select count(*) from internal.friends_of(c.id) t (id) join mine m on m.id = t.id) as common
             from found_ones c) s;
   return coalesce(suggested, '[]');
 end $$;
 comment on function internal.friends_suggested is
-  'At most 20 friends of friends, those with the most friends in common first, of the newest 200 friends and their newest 200; common_count counts all.
+  'At most 20 friends of friends, those with the most friends in common first, of the newest 200 friends and the newest 400 of each; common_count counts all.
    Nobody who is a friend, asked or has been asked, is blocked either way, or is banned.';
 
 create or replace function api.friend_suggestions() returns api.reply
