@@ -105,6 +105,8 @@ describe('changing a group', () => {
   test('ends in deletion by the owner alone, with members, invites and rows', async () => {
     const { at, id, owner, admin, member } = await team({ is_public: false })
     await owner.post(`${at}/invites`, {})
+    const rows = await define(project, { name: 'ended', owner_scope: 'group', columns: [{ name: 'a', type: 'text' }] })
+    expect((await inGroup(owner, id).post(rows, { a: 'x' })).status).toBe(201)
     for (const one of [admin, member]) expect(outcome(await one.delete(at))).toEqual(forbidden)
     expect(outcome(await stranger.delete(at))).toEqual(absent)
     const deleted = await owner.delete(at)
@@ -112,6 +114,7 @@ describe('changing a group', () => {
     expect(outcome(await owner.delete(at))).toEqual(absent)
     for (const table of ['group_members', 'group_invites'])
       expect(await project.sql(`select from app.${table} where group_id = $1`, [id])).toEqual([])
+    expect(await project.sql('select from collections.ended')).toEqual([])
     expect(await events(owner, id)).toEqual([
       { event_name: 'svc.group.deleted', properties: { group_id: id, member_count: 4 } },
     ])
