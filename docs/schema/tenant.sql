@@ -191,6 +191,7 @@ create table app.blocks (
   constraint blocks_blocker_fkey FOREIGN KEY (blocker) REFERENCES app.users(id) ON DELETE CASCADE,
   constraint blocks_never_of_oneself CHECK ((blocker <> blocked))
 );
+CREATE INDEX blocks_newest ON app.blocks USING btree (blocker, created_at DESC, blocked DESC);
 CREATE INDEX blocks_of_blocked ON app.blocks USING btree (blocked, blocker);
 alter table app.blocks enable row level security;
 create policy "administrators read every block" on app.blocks for select to app_admin
@@ -1133,6 +1134,20 @@ create policy "administrators read flags" on app.flags for select to app_admin
 create policy "workers read when flags change" on app.flags for select to app_worker
   using (true);
 
+-- The code of a user, by which others ask to be friends without knowing an id. One each, made at its first use.
+create table app.friend_codes (
+  app_user_id uuid not null,
+  code text not null,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint friend_codes_pkey PRIMARY KEY (app_user_id),
+  constraint friend_codes_code_unique UNIQUE (code),
+  constraint friend_codes_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint friend_codes_code_form CHECK ((code ~ '^[A-HJKMNP-Z2-9]{8}$'::text))
+);
+alter table app.friend_codes enable row level security;
+create policy "users read their own code" on app.friend_codes for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
 -- One row per pair of users, the smaller id first. metadata_a and metadata_b are the private notes of each about the other.
 create table app.friendships (
   user_a uuid not null,
@@ -1143,6 +1158,12 @@ create table app.friendships (
   responded_at timestamp with time zone,
   metadata_a jsonb not null default '{}'::jsonb,
   metadata_b jsonb not null default '{}'::jsonb,
+  -- The one of the two who did not ask.
+  asked uuid not null generated always as (
+CASE
+    WHEN (requested_by = user_a) THEN user_b
+    ELSE user_a
+END) stored,
   constraint friendships_pkey PRIMARY KEY (user_a, user_b),
   constraint friendships_user_a_fkey FOREIGN KEY (user_a) REFERENCES app.users(id) ON DELETE CASCADE,
   constraint friendships_user_b_fkey FOREIGN KEY (user_b) REFERENCES app.users(id) ON DELETE CASCADE,
@@ -1153,12 +1174,40 @@ create table app.friendships (
   constraint friendships_requested_by_one_of_both CHECK (((requested_by = user_a) OR (requested_by = user_b))),
   constraint friendships_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'accepted'::text])))
 );
+CREATE INDEX friendships_accepted_of_a ON app.friendships USING btree (user_a, responded_at DESC, user_b DESC) WHERE (status = 'accepted'::text);
+CREATE INDEX friendships_accepted_of_b ON app.friendships USING btree (user_b, responded_at DESC, user_a DESC) WHERE (status = 'accepted'::text);
+CREATE INDEX friendships_incoming ON app.friendships USING btree (asked, requested_at DESC, requested_by DESC) WHERE (status = 'pending'::text);
 CREATE INDEX friendships_of_b ON app.friendships USING btree (user_b, user_a);
+CREATE INDEX friendships_outgoing ON app.friendships USING btree (requested_by, requested_at DESC, asked DESC) WHERE (status = 'pending'::text);
 alter table app.friendships enable row level security;
 create policy "administrators read every friendship" on app.friendships for select to app_admin
   using (true);
 create policy "users read their own friendships" on app.friendships for select to app_user
   using (((user_a = ( SELECT internal.user_id() AS user_id)) OR (user_b = ( SELECT internal.user_id() AS user_id))));
+
+-- Codes that let their holders into a group, so many and until a time.
+create table app.group_invites (
+  id uuid not null default internal.new_id(),
+  group_id uuid not null,
+  code text not null,
+  role text not null default 'member'::text,
+  max_uses integer not null default 1,
+  uses integer not null default 0,
+  created_by uuid not null,
+  expires_at timestamp with time zone not null,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint group_invites_pkey PRIMARY KEY (id),
+  constraint group_invites_code_unique UNIQUE (code),
+  constraint group_invites_created_by_member FOREIGN KEY (group_id, created_by) REFERENCES app.group_members(group_id, app_user_id) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint group_invites_group_id_fkey FOREIGN KEY (group_id) REFERENCES app.groups(id) ON DELETE CASCADE,
+  constraint group_invites_code_form CHECK ((code ~ '^[A-HJKMNP-Z2-9]{12}$'::text)),
+  constraint group_invites_max_uses_1_to_10000 CHECK (((max_uses >= 1) AND (max_uses <= 10000))),
+  constraint group_invites_role_below_owner CHECK ((role = ANY (ARRAY['admin'::text, 'member'::text, 'viewer'::text]))),
+  constraint group_invites_uses_0_to_max_uses CHECK (((uses >= 0) AND (uses <= max_uses)))
+);
+CREATE INDEX group_invites_newest ON app.group_invites USING btree (group_id, created_at DESC, id DESC);
+CREATE INDEX group_invites_of_member ON app.group_invites USING btree (group_id, created_by);
+alter table app.group_invites enable row level security;
 
 -- Who is in a group. Rank: owner, admin, member, viewer.
 create table app.group_members (
@@ -1209,6 +1258,8 @@ create table app.groups (
   -- 409 GROUP_FULL: The group has as many members as it may have.
   constraint groups_within_max_members CHECK ((member_count <= max_members))
 );
+CREATE INDEX groups_all_names ON app.groups USING gin (name extensions.gin_trgm_ops);
+CREATE INDEX groups_all_newest ON app.groups USING btree (created_at DESC, id DESC);
 CREATE INDEX groups_newest ON app.groups USING btree (created_at DESC, id DESC) WHERE is_public;
 CREATE INDEX groups_search ON app.groups USING gin (name extensions.gin_trgm_ops) WHERE is_public;
 alter table app.groups enable row level security;

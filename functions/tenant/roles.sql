@@ -54,9 +54,11 @@ begin
   elsif internal.lock_users(array[role_assign.app_user_id]) is null then
     perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
   end if;
+  -- whoever ends a membership locks the user first, and whoever deletes a group the group
   perform from app.groups g where g.id = role_assign.group_id for key share;
-  if not found and role_assign.group_id is not null then
-    perform internal.invalid('group_id', 'must be the id of a group');
+  if role_assign.group_id is not null
+     and not exists (select from app.group_members m where (m.group_id, m.app_user_id) = (role_assign.group_id, role_assign.app_user_id)) then
+    perform internal.invalid('group_id', 'must be the id of a group that the user is in');
   end if;
   select a.* into was
     from app.role_assignments a
@@ -126,6 +128,35 @@ end $$;
 comment on function internal.role_revoke is
   'Revokes a role, of one user or of all, in one group or everywhere; returns how many assignments were live. Locks the role and the users. Emits
    svc.role.revoked for each.';
+
+create or replace function internal.tg_group_members__roles() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  ended record;
+begin
+  with revoked as (
+    delete from app.role_assignments a using gone g where (a.group_id, a.app_user_id) = (g.group_id, g.app_user_id)
+    returning a.role_id, a.app_user_id, a.group_id, a.expires_at
+  )
+  select array_agg(v.app_user_id) as users, array_agg('svc.role.revoked'::text) as names,
+         array_agg(jsonb_build_object('role_key', r.key, 'group_id', v.group_id)) as properties
+    into ended
+    from revoked v
+    join app.roles r on r.id = v.role_id
+    -- nobody is told of what went with the user, or with the group, whose members are not locked
+    join app.users u on u.id = v.app_user_id
+    join app.groups g on g.id = v.group_id
+   where v.expires_at is null or v.expires_at > internal.now();
+  perform internal.emit_many(ended.users, ended.names, ended.properties);
+  return null;
+end $$;
+comment on function internal.tg_group_members__roles is
+  'After members went: their roles in these groups end. Emits svc.role.revoked for users who stay, in groups that stay.';
+
+create or replace trigger tg_group_members__roles
+  after delete on app.group_members
+  referencing old table as gone
+  for each statement execute function internal.tg_group_members__roles();
 
 create or replace function api.role_assign(id_or_key text, app_user_id uuid, patch jsonb, group_id uuid default null) returns api.reply
 language sql volatile as $$

@@ -22,7 +22,7 @@ grant execute on function internal.referral_claim, internal.referral_mine, inter
   api.referral_claims_mine
   to app_user;
 grant execute on function internal.referral_preview, api.referral_show to app_auth;
-grant execute on function internal.referral_code_new, internal.referral_code_json, internal.referral_code_check, internal.referral_code_before_delete,
+grant execute on function internal.random_code, internal.referral_code_new, internal.referral_code_json, internal.referral_code_check, internal.referral_code_before_delete,
   internal.referral_defaults_json, internal.referral_state, internal.referral_claimers_lock,
   api.referral_defaults_update, api.referral_stats
   to app_admin;

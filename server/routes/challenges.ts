@@ -130,7 +130,7 @@ export const challenges = area({
               progress: z.int(),
               status: Standing,
               completed_at: Time.nullable(),
-              user: Person,
+              user: Person.extend({ display_name: z.string().nullable() }),
             }),
           ),
         ),

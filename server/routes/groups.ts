@@ -1,7 +1,20 @@
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { area, route } from '#server/http/route.ts'
-import { between, data, JsonObject, Limit, Offset, page, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
+import {
+  between,
+  Deleted,
+  data,
+  JsonObject,
+  Limit,
+  Offset,
+  Page,
+  page,
+  SmallJson,
+  Text,
+  Time,
+  Uuid,
+} from '#server/http/schemas.ts'
 
 const Role = z.enum(['owner', 'admin', 'member', 'viewer'])
 
@@ -27,6 +40,29 @@ const NewGroup = z.object({
   metadata: SmallJson(8192).optional(),
 })
 
+const MyGroup = Group.extend({ my_role: Role.nullable() })
+const GroupChange = NewGroup.extend({
+  description: Text(2000).nullable(),
+  avatar_url: Text(2000).nullable(),
+  is_public: z.boolean(),
+  max_members: between(1, 100_000),
+  metadata: SmallJson(8192),
+}).partial()
+const MemberChange = z.object({ role: Role, metadata: SmallJson(8192) }).partial()
+
+const Invite = z.strictObject({
+  id: Uuid,
+  group_id: Uuid,
+  code: z.string(),
+  url: z.string().nullable(),
+  role: Role,
+  max_uses: z.int(),
+  uses: z.int(),
+  created_by: Uuid,
+  expires_at: Time,
+  created_at: Time,
+})
+
 const Member = z.strictObject({
   group_id: Uuid,
   app_user_id: Uuid,
@@ -37,7 +73,16 @@ const Member = z.strictObject({
 })
 
 const groupId = { groupId: Uuid }
+const memberId = { ...groupId, userId: Uuid }
 const notFound = { 404: ['NOT_FOUND'] }
+/** Of routes for those who lead a group. */
+const led = { 403: ['GROUP_ROLE_FORBIDDEN'], ...notFound }
+const unchangeable = { 409: ['GROUP_FULL', 'GROUP_OWNS_ROWS'] }
+const someone = { user_id: '00000000-0000-4000-8000-000000000000' }
+/** Supplement B8, whose codes of invalid input are not the contract's. */
+const supplement = { caller: endUser, source: 'supplement' } as const
+const administered = { caller: administrator, source: 'supplement' } as const
+const all = '/admin/projects/:projectId/groups' as const
 
 export const groups = area({
   stem: 'groups',
@@ -76,7 +121,7 @@ export const groups = area({
       summary: "A public group, or one of the caller's",
       params: groupId,
       call: 'group_get',
-      replies: { 200: data(Group.extend({ my_role: Role.nullable() })) },
+      replies: { 200: data(MyGroup) },
       refusals: notFound,
       failure: 'FETCH_FAILED',
     }),
@@ -109,6 +154,159 @@ export const groups = area({
       refusals: notFound,
       failure: 'LIST_FAILED',
     }),
+    route('PATCH /client/groups/:groupId', {
+      ...supplement,
+      summary: 'Change a group, as its owner or an admin',
+      description:
+        'A group that owns rows of collections stays private; `max_members` is never below the number of members.',
+      params: groupId,
+      body: GroupChange,
+      patch: true,
+      example: { name: 'Early birds', max_members: 50 },
+      call: 'group_update',
+      replies: { 200: data(MyGroup) },
+      refusals: { ...led, ...unchangeable },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('DELETE /client/groups/:groupId', {
+      ...supplement,
+      summary: 'Delete a group with the rows that it owns, as its owner',
+      params: groupId,
+      call: 'group_delete',
+      replies: { 200: Deleted },
+      refusals: led,
+      failure: 'DELETE_FAILED',
+    }),
+    route('PATCH /client/groups/:groupId/members/:userId', {
+      ...supplement,
+      summary: 'Change the role or the metadata of a member of a lower rank, as owner or admin',
+      description: 'The new role is below the own one. Owners and admins change their own metadata too.',
+      params: memberId,
+      body: MemberChange,
+      patch: true,
+      example: { role: 'viewer' },
+      call: 'group_member_update',
+      replies: { 200: data(Member) },
+      refusals: led,
+      failure: 'UPDATE_FAILED',
+    }),
+    route('DELETE /client/groups/:groupId/members/:userId', {
+      ...supplement,
+      summary: 'Remove a member of a lower rank, as owner or admin',
+      params: memberId,
+      call: 'group_member_kick',
+      replies: { 200: Deleted },
+      refusals: led,
+      failure: 'DELETE_FAILED',
+    }),
+    route('POST /client/groups/:groupId/transfer', {
+      ...supplement,
+      summary: 'Make another member the owner; the former owner becomes an admin',
+      params: groupId,
+      body: z.object({ user_id: Uuid }),
+      example: someone,
+      call: 'group_transfer',
+      replies: { 200: data(MyGroup) },
+      refusals: led,
+      failure: 'UPDATE_FAILED',
+    }),
+    route('POST /client/groups/:groupId/invites', {
+      ...supplement,
+      summary: 'Make a code that lets others into a group, as owner or admin',
+      description:
+        'It lets in `max_uses` users with `role`, which is below the own one, for `expires_in_hours`. It ends when its maker leaves the group or loses ' +
+        'the rank. A group has at most 100 open invites.',
+      params: groupId,
+      body: z.object({
+        max_uses: between(1, 10_000).default(1),
+        expires_in_hours: between(1, 8760).default(168),
+        role: Role.default('member'),
+      }),
+      example: { max_uses: 5 },
+      call: 'group_invite_create',
+      replies: { 201: data(Invite) },
+      refusals: { ...led, 409: ['LIMIT_REACHED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /client/groups/:groupId/invites', {
+      ...supplement,
+      summary: 'The open invites of a group, newest first, as owner or admin',
+      params: groupId,
+      query: Page,
+      call: 'group_invites_list',
+      replies: { 200: page(Invite) },
+      refusals: led,
+      failure: 'LIST_FAILED',
+    }),
+    route('DELETE /client/groups/:groupId/invites/:inviteId', {
+      ...supplement,
+      summary: 'End an invite, as owner or admin',
+      params: { ...groupId, inviteId: Uuid },
+      call: 'group_invite_delete',
+      replies: { 200: Deleted },
+      refusals: led,
+      failure: 'DELETE_FAILED',
+    }),
+    route('POST /client/groups/join', {
+      ...supplement,
+      summary: 'Join a group, a private one too, by the code of an invite',
+      description: '201 when the caller came in, 200 when the caller was in it already, which uses nothing up.',
+      body: z.object({ code: Text(64, 1) }),
+      example: { code: 'K7QW-2M9F-XB4C' },
+      call: 'group_join_by_code',
+      replies: { 200: data(Member), 201: data(Member) },
+      refusals: { ...notFound, 409: ['GROUP_FULL', 'GROUP_LIMIT_REACHED'] },
+      failure: 'JOIN_FAILED',
+    }),
+
+    route(`GET ${all}`, {
+      ...administered,
+      summary: 'All groups, or those whose name holds a text; newest first',
+      query: { search: Text(200).optional(), ...Page },
+      call: 'groups_list',
+      replies: { 200: page(Group) },
+      failure: 'LIST_FAILED',
+    }),
+    route(`GET ${all}/:groupId`, {
+      ...administered,
+      summary: 'A group',
+      params: groupId,
+      call: 'group_show',
+      replies: { 200: data(Group) },
+      refusals: notFound,
+      failure: 'FETCH_FAILED',
+    }),
+    route(`PATCH ${all}/:groupId`, {
+      ...administered,
+      summary: 'Change a group',
+      params: groupId,
+      body: GroupChange,
+      patch: true,
+      example: { max_members: 500 },
+      call: 'group_update_any',
+      replies: { 200: data(Group) },
+      refusals: { ...notFound, ...unchangeable },
+      failure: 'UPDATE_FAILED',
+    }),
+    route(`DELETE ${all}/:groupId`, {
+      ...administered,
+      summary: 'Delete a group with the rows that it owns',
+      params: groupId,
+      call: 'group_delete_any',
+      replies: { 200: Deleted },
+      refusals: notFound,
+      failure: 'DELETE_FAILED',
+    }),
+    route(`GET ${all}/:groupId/members`, {
+      ...administered,
+      summary: 'Who is in a group, longest first',
+      params: groupId,
+      query: Page,
+      call: 'group_members_any',
+      replies: { 200: page(Member) },
+      refusals: notFound,
+      failure: 'LIST_FAILED',
+    }),
     route('POST /admin/projects/:projectId/groups/:groupId/members', {
       caller: administrator,
       source: 'supplement',
@@ -127,6 +325,28 @@ export const groups = area({
         409: ['GROUP_FULL', 'GROUP_LIMIT_REACHED'],
       },
       failure: 'CREATE_FAILED',
+    }),
+    route(`PATCH ${all}/:groupId/members/:userId`, {
+      ...administered,
+      summary: 'Change the role or the metadata of a member',
+      description: 'Who becomes `owner` makes the former owner an admin; the owner changes no other way.',
+      params: memberId,
+      body: MemberChange,
+      patch: true,
+      example: { role: 'admin' },
+      call: 'group_member_update_any',
+      replies: { 200: data(Member) },
+      refusals: { ...notFound, 409: ['CONFLICT'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route(`DELETE ${all}/:groupId/members/:userId`, {
+      ...administered,
+      summary: 'Remove a member; after the owner the oldest admin becomes the owner, else the oldest member',
+      params: memberId,
+      call: 'group_member_remove',
+      replies: { 200: Deleted },
+      refusals: notFound,
+      failure: 'DELETE_FAILED',
     }),
   ],
 })

@@ -105,7 +105,8 @@ const Entry = z.strictObject({
   submissions: z.int(),
   reached_at: Time,
   metadata: JsonObject,
-  user: z.strictObject({ id: Uuid, display_name: z.string(), avatar_url: z.string().nullable() }),
+  /** No name where one of the two has blocked the other. */
+  user: z.strictObject({ id: Uuid, display_name: z.string().nullable(), avatar_url: z.string().nullable() }),
 })
 const Entries = page(Entry).extend({ run: Run })
 

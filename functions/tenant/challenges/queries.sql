@@ -203,13 +203,17 @@ comment on function api.challenge_leave is 'Leaves a challenge. Refuses 404 NOT_
 
 create or replace function internal.challenge_leaderboard_page(challenge_id uuid, scope text, page_limit int) returns json
 language plpgsql stable security definer set search_path = '' as $$
+declare
+  nameless constant uuid[] := array(select internal.blocked_ids());
 begin
   if internal.caller() not in ('user', 'server_key_user') then
     raise exception 'the board is shown to users, not to %', internal.caller();
   end if;
   return (
     select coalesce(json_agg(json_build_object('rank', b.n, 'progress', b.progress, 'status', b.status, 'completed_at', internal.iso(b.completed_at),
-                                               'user', json_build_object('id', u.id, 'display_name', u.display_name, 'avatar_url', u.avatar_url))
+                                               'user', json_build_object(
+                                                 'id', u.id, 'display_name', case when u.id <> all (nameless) then u.display_name end,
+                                                 'avatar_url', case when u.id <> all (nameless) then u.avatar_url end))
                              order by b.n), '[]')
       from (select row_number() over () as n, l.*
               from (select p.app_user_id, p.progress, internal.participant_status(p, c) as status, p.completed_at
@@ -221,7 +225,8 @@ begin
                      limit challenge_leaderboard_page.page_limit) l) b
       join app.users u on u.id = b.app_user_id);
 end $$;
-comment on function internal.challenge_leaderboard_page is 'The first of a challenge, of all or of the caller and their friends: by progress, then who was first.';
+comment on function internal.challenge_leaderboard_page is 'The first of a challenge, of all or of the caller and their friends: by progress, then who was first. Who is blocked, either
+   way, has no name.';
 
 create or replace function api.challenge_leaderboard(challenge_id uuid, scope text default 'global', page_limit int default 50) returns api.reply
 language plpgsql stable as $$

@@ -35,8 +35,7 @@ begin
   if g.id is null then
     perform internal.group_not_found();
   end if;
-  return internal.reply(200, internal.json_merge(internal.group_json(g), json_build_object('my_role', (
-    select m.role from app.group_members m where (m.group_id, m.app_user_id) = (g.id, internal.user_id())))));
+  return internal.reply(200, internal.group_led_json(g));
 end $$;
 comment on function api.group_get is 'A public group, or one of the caller''s, with my_role (null for who is not in it). Refuses 404 NOT_FOUND.';
 
@@ -80,6 +79,16 @@ language sql stable as $$
 $$;
 comment on function api.groups_search is 'Public groups by a part of their name, newest first, with the total. % and _ are literal.';
 
+create or replace function internal.group_members_json(group_id uuid, page_limit bigint, page_offset bigint) returns json
+language sql stable as $$
+  select json_agg(internal.group_member_json(m, u) order by m.joined_at, m.app_user_id)
+    from (select k.* from app.group_members k where k.group_id = group_members_json.group_id
+           order by k.joined_at, k.app_user_id limit group_members_json.page_limit offset group_members_json.page_offset) as k
+    join app.group_members m on (m.group_id, m.app_user_id) = (k.group_id, k.app_user_id)
+    join app.users u on u.id = m.app_user_id
+$$;
+comment on function internal.group_members_json is 'Some members of a group, longest first. The caller''s rights hold.';
+
 create or replace function internal.group_roster(group_id uuid, page_limit int, page_offset int) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -89,13 +98,8 @@ begin
   if g.id is null or not internal.group_is_visible(g, array(select internal.my_group_ids())) then
     perform internal.group_not_found();
   end if;
-  return internal.reply_page((
-    select json_agg(internal.group_member_json(m, u) order by m.joined_at, m.app_user_id)
-      from (select k.* from app.group_members k where k.group_id = g.id
-             order by k.joined_at, k.app_user_id limit group_roster.page_limit offset group_roster.page_offset) as k
-      join app.group_members m on (m.group_id, m.app_user_id) = (k.group_id, k.app_user_id)
-      join app.users u on u.id = m.app_user_id),
-    g.member_count, group_roster.page_offset, group_roster.page_limit);
+  return internal.reply_page(internal.group_members_json(g.id, group_roster.page_limit, group_roster.page_offset), g.member_count,
+                             group_roster.page_offset, group_roster.page_limit);
 end $$;
 comment on function internal.group_roster is
   'A page of a group''s members, longest first. Of a private group only its members see it. Refuses 404 NOT_FOUND.';

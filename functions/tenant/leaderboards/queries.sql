@@ -43,6 +43,7 @@ declare
   r constant app.leaderboard_runs := leaderboard_page.run;
   total constant bigint := internal.leaderboard_total(r.id);
   mine constant record := internal.leaderboard_entry_of(r.id, leaderboard_page.viewer);
+  nameless constant uuid[] := array(select internal.blocked_ids());
   centre record;
   place_of bigint;
   starts bigint;
@@ -84,14 +85,16 @@ begin
                     order by e.place, e.reached_at, e.app_user_id
                    offset greatest(starts - here.before, 0)
                     limit leaderboard_page.page_limit - back)) o) p
-   cross join lateral (select w.display_name, w.avatar_url from app.users w where w.id = (p.e).app_user_id limit 1) u;
+   cross join lateral (select case when w.id <> all (nameless) then w.display_name end as display_name,
+                              case when w.id <> all (nameless) then w.avatar_url end as avatar_url
+                         from app.users w where w.id = (p.e).app_user_id limit 1) u;
   return json_build_object(
     'data', coalesce(page, '[]'), 'total', total, 'offset', starts, 'limit', leaderboard_page.page_limit,
     'run', internal.leaderboard_run_json(r),
     'me', case when (mine.entry).run_id is not null then internal.leaderboard_entry_shown(mine.entry, mine.rank) end);
 end $$;
 comment on function internal.leaderboard_page is
-  'A page of all of a run, from an offset or around a user; the last page costs what the first does. Refuses 404 NOT_FOUND where there is nobody to be
+  'A page of all of a run, from an offset or around a user; the last page costs what the first does. Who is blocked, either way, has a place and no name. Refuses 404 NOT_FOUND where there is nobody to be
    around of. Granted to nobody.';
 
 create or replace function internal.leaderboard_page_among(run app.leaderboard_runs, members uuid[], around uuid, page_offset bigint, page_limit bigint,
@@ -99,6 +102,7 @@ create or replace function internal.leaderboard_page_among(run app.leaderboard_r
 returns json
 language plpgsql stable security definer set search_path = '' as $$
 declare
+  nameless constant uuid[] := array(select internal.blocked_ids());
   ranked uuid[];
   place_of bigint;
   mine bigint;
@@ -118,7 +122,8 @@ begin
   end if;
   starts := case when place_of is null then leaderboard_page_among.page_offset
                  else internal.leaderboard_start(cardinality(ranked), place_of, leaderboard_page_among.page_limit) end;
-  select json_agg(internal.leaderboard_entry_json(e, starts + p.n, u.display_name, u.avatar_url) order by p.n) into page
+  select json_agg(internal.leaderboard_entry_json(e, starts + p.n, case when u.id <> all (nameless) then u.display_name end,
+                                                  case when u.id <> all (nameless) then u.avatar_url end) order by p.n) into page
     from unnest(ranked[starts + 1 : starts + leaderboard_page_among.page_limit]) with ordinality as p (id, n)
     join app.leaderboard_entries e on (e.app_user_id, e.run_id) = (p.id, (leaderboard_page_among.run).id)
     join app.users u on u.id = p.id;

@@ -56,7 +56,7 @@ begin
   if internal.caller() not in ('user', 'server_key_user') or me is null then
     raise exception 'codes are claimed by users or for them, not by %', internal.caller();
   end if;
-  select k.* into c from app.referral_codes k where k.lookup = internal.referral_lookup(referral_claim.code);
+  select k.* into c from app.referral_codes k where k.lookup = internal.code_normal(referral_claim.code);
   select l.* into claim from app.referral_claims l where (l.claimer_id, l.code_id) = (me, c.id);
   if claim.id is not null then
     return internal.reply(200, internal.referral_claim_json(claim));

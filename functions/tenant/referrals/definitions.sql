@@ -13,28 +13,14 @@ comment on constraint referral_defaults_qualify_event_form on app.referral_defau
 comment on constraint referral_defaults_days_of_an_event on app.referral_defaults is
   '400 VALIDATION_ERROR qualify_within_days: goes with a qualify_event only.';
 
-create or replace function internal.referral_lookup(code text) returns text
-language sql immutable parallel safe
--- people paste codes with whatever a chat made of their spaces and dashes
-return upper(regexp_replace(referral_lookup.code, '[\s\u00ad\u200b-\u200d\u2010-\u2015\u2212\ufeff-]', '', 'g'));
-comment on function internal.referral_lookup is 'What a code is looked up by: without case, spaces and dashes of any kind.';
-
 create or replace function internal.referral_code_new() returns text
 language plpgsql volatile as $$
 declare
-  -- nothing that is read as something else: no I, L, O, 0, 1
-  alphabet constant text := 'ABCDEFGHJKMNPQRSTUVWXYZ23456789';
   made text;
 begin
   loop
-    -- 248 is the largest multiple of 31 in a byte: what lies above would make some letters likelier
-    select string_agg(substr(alphabet, picked.value % 31 + 1, 1), '') into made
-      from (select get_byte(b.bytes, i) as value
-              from (select extensions.gen_random_bytes(24) as bytes) b
-             cross join generate_series(0, 23) as i
-             where get_byte(b.bytes, i) < 248
-             limit 8) picked;
-    exit when char_length(made) = 8 and not exists (select from app.referral_codes c where c.lookup = made);
+    made := internal.random_code(8);
+    exit when not exists (select from app.referral_codes c where c.lookup = made);
   end loop;
   return made;
 end $$;

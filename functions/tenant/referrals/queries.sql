@@ -86,7 +86,7 @@ begin
   if internal.caller() <> 'sign_in' then
     raise exception 'codes are looked up with a key, not by %', internal.caller();
   end if;
-  select k.* into c from app.referral_codes k where k.lookup = internal.referral_lookup(referral_preview.code);
+  select k.* into c from app.referral_codes k where k.lookup = internal.code_normal(referral_preview.code);
   perform internal.check_found(c.id is not null, 'code', 'REFERRAL_NOT_FOUND');
   select k.* into u from app.users k where k.id = c.app_user_id;
   return json_build_object(

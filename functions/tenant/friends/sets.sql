@@ -36,6 +36,15 @@ comment on function internal.is_blocked is 'Whether the caller and a user have b
 create or replace function internal.merge__friendships(survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$
 declare
+  -- what is left beside the survivor's own friends, and those of the other whom the survivor only asked or was asked by
+  friend_room constant bigint := 1000 - (select count(*) from internal.friends_of(merge__friendships.survivor) f (id)
+                                          where f.id <> merge__friendships.other)
+                                      - (select count(*) from app.friendships f
+                                          where f.status = 'pending' and merge__friendships.survivor in (f.user_a, f.user_b)
+                                            and internal.friend_other(f, merge__friendships.survivor)
+                                                in (select o from internal.friends_of(merge__friendships.other) o));
+  request_room constant bigint := 100 - (select count(*) from app.friendships f
+                                          where f.requested_by = merge__friendships.survivor and f.status = 'pending' and f.asked <> merge__friendships.other);
   moved int;
 begin
   with gone as (
@@ -46,14 +55,24 @@ begin
            case when g.user_a = merge__friendships.other then g.metadata_b else g.metadata_a end as friends_note,
            g.status, g.requested_by = merge__friendships.other as was_asked_by_other, g.requested_at, g.responded_at
       from gone g
+  ), placed as (
+    -- those that the survivor knows need no room; of the others the oldest come first, up to the limits of a user
+    select t.*, k.user_a is not null as is_known,
+           row_number() over (partition by k.user_a is not null, t.status, t.was_asked_by_other and t.status = 'pending'
+                              order by t.requested_at, t.friend) as n
+      from theirs t
+      left join app.friendships k
+        on (k.user_a, k.user_b) = (least(merge__friendships.survivor, t.friend), greatest(merge__friendships.survivor, t.friend))
+     where t.friend <> merge__friendships.survivor
   )
   insert into app.friendships as kept (user_a, user_b, status, requested_by, requested_at, responded_at, metadata_a, metadata_b)
   select least(merge__friendships.survivor, t.friend), greatest(merge__friendships.survivor, t.friend), t.status,
          case when t.was_asked_by_other then merge__friendships.survivor else t.friend end, t.requested_at, t.responded_at,
          case when merge__friendships.survivor < t.friend then t.own_note else t.friends_note end,
          case when merge__friendships.survivor < t.friend then t.friends_note else t.own_note end
-    from theirs t
-   where t.friend <> merge__friendships.survivor
+    from placed t
+   where t.is_known
+      or t.n <= case when t.status = 'accepted' then friend_room when t.was_asked_by_other then request_room else 2147483647 end
    order by t.friend
   -- two of them were asked, or both are friends: a friendship is more than a request
   on conflict (user_a, user_b) do update set status = excluded.status, responded_at = excluded.responded_at
@@ -66,5 +85,5 @@ begin
   return moved;
 end $$;
 comment on function internal.merge__friendships is
-  'Gives the friendships of one user to another; where both know somebody the survivor''s row stays, accepted when one of the two is. With somebody who
-   is blocked, either way, there is none. Answers how many. Called by sign-in; granted to nobody.';
+  'Gives the friendships of one user to another, the oldest first, up to 1000 friends and 100 open requests; where both know somebody the survivor''s row
+   stays, accepted when one of the two is. With somebody who is blocked, either way, there is none. Answers how many. Called by sign-in; granted to nobody.';

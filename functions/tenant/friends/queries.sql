@@ -1,0 +1,115 @@
+-- Lists of friends and requests, and suggestions.
+
+create or replace function internal.friendships_listed(app_user_id uuid, status text, page_offset bigint, page_limit bigint) returns setof app.friendships
+language plpgsql stable as $$
+begin
+  if friendships_listed.status = 'accepted' then
+    -- both sides by their index, and no more of each than the page may show
+    return query
+    select (o.f).*
+      from ((select f from app.friendships f
+              where f.user_a = friendships_listed.app_user_id and f.status = 'accepted'
+              order by f.responded_at desc, f.user_b desc limit friendships_listed.page_offset + friendships_listed.page_limit)
+            union all
+            (select f from app.friendships f
+              where f.user_b = friendships_listed.app_user_id and f.status = 'accepted'
+              order by f.responded_at desc, f.user_a desc limit friendships_listed.page_offset + friendships_listed.page_limit)) o
+     order by (o.f).responded_at desc, internal.friend_other(o.f, friendships_listed.app_user_id) desc
+     limit friendships_listed.page_limit offset friendships_listed.page_offset;
+  elsif friendships_listed.status = 'pending_incoming' then
+    return query
+    select f.* from app.friendships f
+     where f.asked = friendships_listed.app_user_id and f.status = 'pending'
+     order by f.requested_at desc, f.requested_by desc
+     limit friendships_listed.page_limit offset friendships_listed.page_offset;
+  else
+    return query
+    select f.* from app.friendships f
+     where f.requested_by = friendships_listed.app_user_id and f.status = 'pending'
+     order by f.requested_at desc, f.asked desc
+     limit friendships_listed.page_limit offset friendships_listed.page_offset;
+  end if;
+end $$;
+comment on function internal.friendships_listed is
+  'A page of a user''s friends, or of their requests in one direction, newest first: each by an index of its own. Granted to nobody.';
+
+create or replace function internal.friendships_count(app_user_id uuid, status text) returns bigint
+language plpgsql stable as $$
+begin
+  return case friendships_count.status
+    when 'accepted' then (select count(*) from internal.friends_of(friendships_count.app_user_id))
+    when 'pending_incoming' then (select count(*) from app.friendships f where f.asked = friendships_count.app_user_id and f.status = 'pending')
+    else (select count(*) from app.friendships f where f.requested_by = friendships_count.app_user_id and f.status = 'pending') end;
+end $$;
+comment on function internal.friendships_count is 'How many friends a user has, or requests in one direction. Granted to nobody.';
+
+create or replace function internal.friends_mine(status text, page_offset bigint, page_limit bigint) returns api.reply
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  me constant uuid := internal.friend_caller();
+begin
+  return internal.reply_page(
+    (select json_agg(internal.friend_json(f.listed, me) order by f.n)
+       from (select l as listed, row_number() over () as n
+               from internal.friendships_listed(me, friends_mine.status, friends_mine.page_offset, friends_mine.page_limit) l) f),
+    internal.friendships_count(me, friends_mine.status), friends_mine.page_offset, friends_mine.page_limit);
+end $$;
+comment on function internal.friends_mine is 'A page of the caller''s friends or requests, newest first, with the caller''s notes.';
+
+create or replace function api.friends_list(status text default 'accepted', page_offset bigint default 0, page_limit bigint default 50) returns api.reply
+language sql stable as $$
+  select internal.friends_mine(friends_list.status, friends_list.page_offset, friends_list.page_limit)
+$$;
+comment on function api.friends_list is 'The caller''s friends, or requests: status accepted, pending_incoming or pending_outgoing. Newest first.';
+
+create or replace function api.friend_requests(direction text default 'incoming', page_offset bigint default 0, page_limit bigint default 50) returns api.reply
+language sql stable as $$
+  select internal.friends_mine('pending_' || friend_requests.direction, friend_requests.page_offset, friend_requests.page_limit)
+$$;
+comment on function api.friend_requests is 'The requests that the caller received (incoming) or sent (outgoing), newest first.';
+
+create or replace function internal.friends_suggested() returns json
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  me constant uuid := internal.friend_caller();
+  suggested json;
+begin
+  with mine as materialized (
+    select o.id from internal.friends_of(me) o (id)
+  ), candidates as (
+    -- of the newest 200 friends the newest 200 on either side of the row, so that the cost has a bound
+    select o.id, count(*) as common
+      from internal.friendships_listed(me, 'accepted', 0, 200) f
+     cross join lateral (
+       (select g.user_b as id from app.friendships g
+         where g.user_a = internal.friend_other(f, me) and g.status = 'accepted' order by g.responded_at desc, g.user_b desc limit 200)
+       union all
+       (select g.user_a from app.friendships g
+         where g.user_b = internal.friend_other(f, me) and g.status = 'accepted' order by g.responded_at desc, g.user_a desc limit 200)) o
+     where o.id <> me
+     group by o.id
+     order by common desc, o.id
+    -- the rest is asked of the first ones only, until there are twenty
+    offset 0
+  ), found_ones as materialized (
+    select c.id
+      from candidates c
+     where c.id not in (select b from internal.blocked_ids() b)
+       and not exists (select from app.friendships k where (k.user_a, k.user_b) = (least(me, c.id), greatest(me, c.id)))
+       and not exists (select from app.users u where u.id = c.id and u.is_banned)
+     limit 20
+  )
+  select json_agg(json_build_object('user', internal.friend_person(s.id), 'common_count', s.common) order by s.common desc, s.id) into suggested
+    from (select c.id, (select count(*) from internal.friends_of(c.id) t (id) join mine m on m.id = t.id) as common
+            from found_ones c) s;
+  return coalesce(suggested, '[]');
+end $$;
+comment on function internal.friends_suggested is
+  'At most 20 friends of friends, those with the most friends in common first, of the newest 200 friends and the newest 400 of each; common_count counts all.
+   Nobody who is a friend, asked or has been asked, is blocked either way, or is banned.';
+
+create or replace function api.friend_suggestions() returns api.reply
+language sql stable as $$
+  select internal.reply(200, internal.friends_suggested())
+$$;
+comment on function api.friend_suggestions is 'Whom the caller might know: [{user, common_count}]. Supplement B7.';

@@ -1,0 +1,208 @@
+-- Requests, their answers, and what a friend may change.
+
+create or replace function internal.friend_request(user_id uuid, friend_code text) returns api.reply
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  me constant uuid := internal.friend_caller();
+  other uuid := friend_request.user_id;
+  known uuid[];
+  f app.friendships;
+  wait int;
+  refusal api.reply;
+begin
+  if (friend_request.user_id is null) = (friend_request.friend_code is null) then
+    perform internal.invalid('user_id', 'send either user_id or friend_code');
+  elsif other is null then
+    select c.app_user_id into other from app.friend_codes c where c.code = internal.code_normal(friend_request.friend_code);
+  end if;
+  if other = me then
+    perform internal.fail(400, 'SELF_FRIEND', 'Nobody is a friend of themselves.', json_build_object(
+      'field', case when friend_request.user_id is null then 'friend_code' else 'user_id' end, 'reason', 'is the same user'));
+  end if;
+  known := coalesce(internal.lock_users(array[me, other]), '{}');
+  if me <> all (known) then
+    perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
+  end if;
+  f := internal.friendship(me, other);
+  if f.status = 'accepted' or f.requested_by = me then
+    return internal.reply(200, internal.friend_json(f, me));
+  end if;
+  wait := internal.take_limits(json_build_array(json_build_object('key', 'friend requests ' || me, 'max', 30, 'seconds', 3600)));
+  if wait is not null then
+    return internal.refuse(429, 'RATE_LIMITED', 'A user sends at most 30 requests an hour.', json_build_object('retry_after_seconds', wait),
+                           json_build_object('Retry-After', wait::text));
+  end if;
+  -- from here on refusals are returned, so that the attempt stays counted: codes are not to be guessed
+  if other is null or other <> all (known) or internal.is_blocked(other) or exists (select from app.users u where u.id = other and u.is_banned) then
+    return internal.refuse(404, 'USER_NOT_FOUND', 'There is no such user.');
+  end if;
+  if f.status = 'pending' then
+    refusal := internal.friends_full(me, other);
+    if refusal.status is not null then
+      return refusal;
+    end if;
+    return internal.reply(200, internal.friend_json(internal.friend_accept(f, me), me));
+  end if;
+  -- whether the other has room shows when they accept
+  refusal := internal.friends_full(me, me);
+  if refusal.status is not null then
+    return refusal;
+  elsif (select count(*) from app.friendships o where o.requested_by = me and o.status = 'pending') >= 100 then
+    return internal.refuse(409, 'FRIEND_LIMIT_REACHED', 'A user has at most 100 open requests.', '{"limit": 100}');
+  end if;
+  insert into app.friendships as made (user_a, user_b, status, requested_by)
+  values (least(me, other), greatest(me, other), 'pending', me)
+  returning made.* into f;
+  perform internal.friend_tell(f, 'svc.friend.requested', me);
+  return internal.reply(201, internal.friend_json(f, me));
+end $$;
+comment on function internal.friend_request is
+  'The caller asks a user, named by id or code, to be friends: 201; 200 when they have asked before, are friends, or become friends because the other has
+   asked. Refuses 400 VALIDATION_ERROR, SELF_FRIEND; returns 404 USER_NOT_FOUND (also for one who is banned, or blocked either way), 409
+   FRIEND_LIMIT_REACHED, 429 RATE_LIMITED, so that the attempt is counted. Locks both users, then the limit. Supplement B7.';
+
+create or replace function api.friend_request(user_id uuid default null, friend_code text default null) returns api.reply
+language sql volatile as $$
+  select internal.friend_request(friend_request.user_id, friend_request.friend_code)
+$$;
+comment on function api.friend_request is 'Asks a user to be friends: internal.friend_request says what is refused.';
+
+create or replace function internal.friend_answer(user_id uuid, is_accepted boolean) returns api.reply
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  me constant uuid := internal.friend_caller();
+  f app.friendships;
+  refusal api.reply;
+begin
+  perform internal.lock_users(array[me, friend_answer.user_id]);
+  f := internal.friendship(me, friend_answer.user_id);
+  if f.status = 'accepted' and friend_answer.is_accepted then
+    return internal.reply(200, internal.friend_json(f, me));
+  elsif f.asked is distinct from me or f.status <> 'pending' then
+    perform internal.fail(404, 'REQUEST_NOT_FOUND', 'There is no such request.');
+  elsif not friend_answer.is_accepted then
+    perform internal.friend_end(me, friend_answer.user_id, me);
+    return internal.reply(200, '{"declined": true}');
+  end if;
+  refusal := internal.friends_full(me, friend_answer.user_id);
+  if refusal.status is not null then
+    return refusal;
+  end if;
+  return internal.reply(200, internal.friend_json(internal.friend_accept(f, me), me));
+end $$;
+comment on function internal.friend_answer is
+  'The caller accepts or declines a user''s request; accepting twice is 200. Refuses 404 REQUEST_NOT_FOUND, 409 FRIEND_LIMIT_REACHED when one of the two has
+   no room. Locks both users.';
+
+create or replace function api.friend_accept(user_id uuid) returns api.reply
+language sql volatile as $$
+  select internal.friend_answer(friend_accept.user_id, true)
+$$;
+comment on function api.friend_accept is 'Accepts a request: the friend. internal.friend_answer says what is refused.';
+
+create or replace function api.friend_decline(user_id uuid) returns api.reply
+language sql volatile as $$
+  select internal.friend_answer(friend_decline.user_id, false)
+$$;
+comment on function api.friend_decline is 'Declines a request, of which the other hears nothing: {declined: true}. Refuses 404 REQUEST_NOT_FOUND.';
+
+create or replace function internal.friend_withdraw(user_id uuid) returns api.reply
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  me constant uuid := internal.friend_caller();
+  f app.friendships;
+begin
+  perform internal.lock_users(array[me, friend_withdraw.user_id]);
+  f := internal.friendship(me, friend_withdraw.user_id);
+  if f.requested_by is distinct from me or f.status <> 'pending' then
+    perform internal.fail(404, 'REQUEST_NOT_FOUND', 'There is no such request.');
+  end if;
+  perform internal.friend_end(me, friend_withdraw.user_id, me);
+  return internal.reply_deleted();
+end $$;
+comment on function internal.friend_withdraw is 'The caller withdraws a request. Refuses 404 REQUEST_NOT_FOUND. Locks both users.';
+
+create or replace function api.friend_withdraw(user_id uuid) returns api.reply
+language sql volatile as $$
+  select internal.friend_withdraw(friend_withdraw.user_id)
+$$;
+comment on function api.friend_withdraw is 'Withdraws a request: internal.friend_withdraw says what is refused.';
+
+create or replace function internal.friend_remove(user_id uuid) returns api.reply
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  me constant uuid := internal.friend_caller();
+begin
+  perform internal.lock_users(array[me, friend_remove.user_id]);
+  perform internal.check_found((internal.friendship(me, friend_remove.user_id)).status = 'accepted', 'friend');
+  perform internal.friend_end(me, friend_remove.user_id, me);
+  return internal.reply_deleted();
+end $$;
+comment on function internal.friend_remove is 'The caller ends a friendship. Refuses 404 NOT_FOUND. Locks both users.';
+
+create or replace function api.friend_remove(user_id uuid) returns api.reply
+language sql volatile as $$
+  select internal.friend_remove(friend_remove.user_id)
+$$;
+comment on function api.friend_remove is 'Ends a friendship: internal.friend_remove says what is refused.';
+
+create or replace function internal.friend_note(user_id uuid, patch jsonb) returns api.reply
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  me constant uuid := internal.friend_caller();
+  f app.friendships;
+begin
+  update app.friendships k
+     set metadata_a = case when k.user_a = me and friend_note.patch ? 'metadata' then friend_note.patch -> 'metadata' else k.metadata_a end,
+         metadata_b = case when k.user_b = me and friend_note.patch ? 'metadata' then friend_note.patch -> 'metadata' else k.metadata_b end
+   where (k.user_a, k.user_b) = (least(me, friend_note.user_id), greatest(me, friend_note.user_id))
+  returning k.* into f;
+  perform internal.check_found(f.user_a is not null, 'friend');
+  return internal.reply(200, internal.friend_json(f, me));
+end $$;
+comment on function internal.friend_note is
+  'Replaces the caller''s private note about a friend, or about one of a request. Refuses 404 NOT_FOUND. Locks the row of the pair.';
+
+create or replace function api.friend_update(user_id uuid, patch jsonb) returns api.reply
+language sql volatile as $$
+  select internal.friend_note(friend_update.user_id, friend_update.patch)
+$$;
+comment on function api.friend_update is 'Changes the caller''s note about a friend: internal.friend_note says what is refused.';
+
+create or replace function internal.friend_code_mine(is_new boolean) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  me constant uuid := internal.friend_caller();
+  mine text;
+  made text;
+begin
+  select c.code into mine from app.friend_codes c where c.app_user_id = me;
+  if mine is null or friend_code_mine.is_new then
+    if internal.lock_users(array[me]) is null then
+      perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
+    end if;
+    made := internal.random_code(8);
+    insert into app.friend_codes as c (app_user_id, code)
+    values (me, made)
+    -- of two first uses at once the one's code is the other's too
+    on conflict on constraint friend_codes_pkey do update
+       set code = case when friend_code_mine.is_new then excluded.code else c.code end,
+           created_at = case when friend_code_mine.is_new then excluded.created_at else c.created_at end
+    returning c.code into mine;
+  end if;
+  return json_build_object('code', mine);
+end $$;
+comment on function internal.friend_code_mine is
+  'The caller''s code, made at its first use; is_new makes another, and the old one ends. Refuses 404 USER_NOT_FOUND. Locks the caller where it writes.';
+
+create or replace function api.friend_code() returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.friend_code_mine(false))
+$$;
+comment on function api.friend_code is 'The caller''s code: {code}.';
+
+create or replace function api.friend_code_rotate() returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.friend_code_mine(true))
+$$;
+comment on function api.friend_code_rotate is 'A new code of the caller; the old one names nobody any more: {code}.';

@@ -1,0 +1,197 @@
+import { z } from 'zod'
+import { administrator, endUser } from '#server/http/callers.ts'
+import { area, route } from '#server/http/route.ts'
+import { Deleted, data, JsonObject, Page, page, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
+
+const Person = z.strictObject({ id: Uuid, display_name: z.string(), avatar_url: z.string().nullable() })
+const Status = z.enum(
+  ['accepted', 'pending_incoming', 'pending_outgoing'],
+  'must be accepted, pending_incoming or pending_outgoing',
+)
+const Friend = z.strictObject({ user: Person, status: Status, since: Time, metadata: JsonObject })
+const FriendOf = z.strictObject({ user_id: Uuid, friend_id: Uuid, friend: Person, status: Status, since: Time })
+const Code = z.strictObject({ code: z.string() })
+const Block = z.strictObject({ user: Person, created_at: Time })
+
+const userId = { userId: Uuid }
+const nobody = '00000000-0000-4000-8000-000000000000'
+const noRequest = { 404: ['REQUEST_NOT_FOUND'] }
+const noFriend = { 404: ['NOT_FOUND'] }
+
+export const friends = area({
+  stem: 'friends',
+  title: 'Friends',
+  source: 'supplement',
+  routes: [
+    route('POST /client/friends/requests', {
+      caller: endUser,
+      summary: 'Ask a user to be friends; who has asked the caller becomes a friend at once',
+      description:
+        'With `user_id` or `friend_code`. 201 for a new request, 200 where there was one or where the two are friends now. At most 30 an hour, 100 open ' +
+        'ones, 1,000 friends. Who is blocked, either way, or banned answers 404.',
+      body: z.object({ user_id: Uuid.optional(), friend_code: Text(64, 1).optional() }),
+      example: { user_id: nobody },
+      call: 'friend_request',
+      replies: { 201: data(Friend), 200: data(Friend) },
+      refusals: {
+        400: ['SELF_FRIEND'],
+        404: ['USER_NOT_FOUND'],
+        409: ['FRIEND_LIMIT_REACHED'],
+        429: ['RATE_LIMITED'],
+      },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /client/friends/requests', {
+      caller: endUser,
+      summary: 'Requests that the caller received, or sent; newest first',
+      query: {
+        direction: z.enum(['incoming', 'outgoing'], 'must be incoming or outgoing').default('incoming'),
+        ...Page,
+      },
+      call: 'friend_requests',
+      replies: { 200: page(Friend) },
+      failure: 'LIST_FAILED',
+    }),
+    route('POST /client/friends/requests/:userId/accept', {
+      caller: endUser,
+      summary: "Accept a user's request",
+      params: userId,
+      call: 'friend_accept',
+      replies: { 200: data(Friend) },
+      refusals: { ...noRequest, 409: ['FRIEND_LIMIT_REACHED'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('POST /client/friends/requests/:userId/decline', {
+      caller: endUser,
+      summary: "Decline a user's request, who hears nothing of it",
+      params: userId,
+      call: 'friend_decline',
+      replies: { 200: data(z.strictObject({ declined: z.literal(true) })) },
+      refusals: noRequest,
+      failure: 'UPDATE_FAILED',
+    }),
+    route('DELETE /client/friends/requests/:userId', {
+      caller: endUser,
+      summary: 'Withdraw a request',
+      params: userId,
+      call: 'friend_withdraw',
+      replies: { 200: Deleted },
+      refusals: noRequest,
+      failure: 'DELETE_FAILED',
+    }),
+    route('GET /client/friends', {
+      caller: endUser,
+      summary: "The caller's friends, newest first, with the caller's own notes about them",
+      query: { status: Status.default('accepted'), ...Page },
+      call: 'friends_list',
+      replies: { 200: page(Friend) },
+      failure: 'LIST_FAILED',
+    }),
+    route('PATCH /client/friends/:userId', {
+      caller: endUser,
+      summary: 'Replace the private note about a friend, which the friend does not see',
+      params: userId,
+      body: z.object({ metadata: SmallJson(8192) }).partial(),
+      patch: true,
+      example: { metadata: { nickname: 'Ada' } },
+      call: 'friend_update',
+      replies: { 200: data(Friend) },
+      refusals: noFriend,
+      failure: 'UPDATE_FAILED',
+    }),
+    route('DELETE /client/friends/:userId', {
+      caller: endUser,
+      summary: 'End a friendship',
+      params: userId,
+      call: 'friend_remove',
+      replies: { 200: Deleted },
+      refusals: noFriend,
+      failure: 'DELETE_FAILED',
+    }),
+    route('POST /client/friends/:userId/block', {
+      caller: endUser,
+      summary: 'Block a user, which ends a friendship and requests',
+      description:
+        'Neither finds the other any more: requests, profile and search answer as if there were no such user, boards show no name. 200 for one who is ' +
+        'blocked already.',
+      params: userId,
+      call: 'friend_block',
+      replies: { 201: data(Block), 200: data(Block) },
+      refusals: { 400: ['SELF_FRIEND'], 404: ['USER_NOT_FOUND'], 409: ['FRIEND_LIMIT_REACHED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('DELETE /client/friends/:userId/block', {
+      caller: endUser,
+      summary: 'Unblock a user; a former friendship does not come back',
+      params: userId,
+      call: 'friend_unblock',
+      replies: { 200: Deleted },
+      refusals: noFriend,
+      failure: 'DELETE_FAILED',
+    }),
+    route('GET /client/friends/blocked', {
+      caller: endUser,
+      summary: 'Whom the caller has blocked, newest first',
+      query: Page,
+      call: 'friends_blocked',
+      replies: { 200: page(Block) },
+      failure: 'LIST_FAILED',
+    }),
+    route('GET /client/friends/code', {
+      caller: endUser,
+      summary: "The caller's code, by which others send requests; made at the first call",
+      readOnly: false,
+      call: 'friend_code',
+      replies: { 200: data(Code) },
+      failure: 'FETCH_FAILED',
+    }),
+    route('POST /client/friends/code/rotate', {
+      caller: endUser,
+      summary: 'A new code; the old one names nobody any more',
+      call: 'friend_code_rotate',
+      replies: { 200: data(Code) },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('GET /client/friends/suggestions', {
+      caller: endUser,
+      summary: 'Friends of friends, those with the most friends in common first; at most 20',
+      call: 'friend_suggestions',
+      replies: { 200: data(z.array(z.strictObject({ user: Person, common_count: z.int() }))) },
+      failure: 'LIST_FAILED',
+    }),
+
+    route('GET /admin/projects/:projectId/friends', {
+      caller: administrator,
+      summary: 'The friends or requests of a user, newest first; without private notes',
+      query: { user_id: Uuid, status: Status.default('accepted'), ...Page },
+      call: 'friends_of_user',
+      replies: { 200: page(FriendOf) },
+      refusals: { 404: ['USER_NOT_FOUND'] },
+      failure: 'LIST_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/friends', {
+      caller: administrator,
+      summary: 'Make friends of two users, or send a request of one to the other',
+      description: '200 where there was a request or a friendship.',
+      body: z.object({
+        user_id: Uuid,
+        friend_id: Uuid,
+        status: z.enum(['accepted', 'pending'], 'must be accepted or pending').default('accepted'),
+      }),
+      example: { user_id: nobody, friend_id: '00000000-0000-4000-8000-000000000001' },
+      call: 'friend_add',
+      replies: { 201: data(FriendOf), 200: data(FriendOf) },
+      refusals: { 400: ['SELF_FRIEND'], 404: ['USER_NOT_FOUND'], 409: ['CONFLICT', 'FRIEND_LIMIT_REACHED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('DELETE /admin/projects/:projectId/friends/:userId/:friendId', {
+      caller: administrator,
+      summary: 'End a friendship or a request of two users',
+      params: { ...userId, friendId: Uuid },
+      call: 'friend_delete',
+      replies: { 200: Deleted },
+      refusals: noFriend,
+      failure: 'DELETE_FAILED',
+    }),
+  ],
+})
