@@ -1932,17 +1932,6 @@ alter table app.segment_members enable row level security;
 create policy "administrators read members" on app.segment_members for select to app_admin
   using (true);
 
--- How many members each segment has: the sum of its changes. Each statement that moves members adds a row, so that no two wait for each other; many rows become one.
-create table app.segment_sizes (
-  id bigint not null generated always as identity,
-  segment_id uuid not null,
-  change bigint not null,
-  constraint segment_sizes_pkey PRIMARY KEY (id),
-  constraint segment_sizes_segment_id_fkey FOREIGN KEY (segment_id) REFERENCES app.segments(id) ON DELETE CASCADE
-);
-CREATE INDEX segment_sizes_of_segment ON app.segment_sizes USING btree (segment_id) INCLUDE (change);
-alter table app.segment_sizes enable row level security;
-
 -- What is worked out of a segment, apart from what its administrator wrote: its rules as SQL and the parameter of that, the events that its rules ask for, also through other segments, the segments
 -- that it names itself, and its members when they were last counted.
 create table app.segment_states (
