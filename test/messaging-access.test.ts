@@ -178,6 +178,7 @@ describe('users', () => {
     expect(await bodies(two, direct)).toEqual(['hello back'])
     expect((await two.get(`${conversations}/${direct}`)).data.conversation_participants).toHaveLength(1)
     expect((await two.post(`${conversations}/${direct}/messages`, { body: 'anyone?' })).status).toBe(201)
+    expect(await project.sql('select from app.conversation_participants where peer_id = $1', [one.id])).toEqual([])
     expect(await bodies(third, left)).toEqual([])
     expect(await unread(third)).toEqual({ total: 1, conversations: [{ id: group, unread: 1, mentions: 0 }] })
     expect(await project.sql('select from app.conversations where id = $1', [alone])).toEqual([])
@@ -303,6 +304,12 @@ describe('administrators', () => {
     expectRefusal(await by({ as_user_id: third.id }), 403, 'NOT_A_PARTICIPANT')
     expectRefusal(await by({ system: true, parent_message_id: nobody }), 404, 'PARENT_NOT_FOUND')
     expectRefusal(await by({ system: true, attachments: [{}] }), 400, 'INVALID_ATTACHMENTS', 'attachments.0.url')
+    await project.sql('update app.messages set reply_count = 10000 where id = $1', [parent_message_id])
+    const limit = { limit: 10_000 }
+    expectRefusal(await by({ system: true, parent_message_id }), 409, 'LIMIT_REACHED', limit)
+    const reply = await one.post(`${conversations}/${id}/messages`, { body: 'x', parent_message_id })
+    expectRefusal(reply, 409, 'LIMIT_REACHED', limit)
+    await project.sql('update app.messages set reply_count = 1 where id = $1', [parent_message_id])
     const nowhere = `/messaging/conversations/${nobody}/messages`
     expectRefusal(await by({ system: true }, nowhere), 404, 'CONVERSATION_NOT_FOUND')
     const elsewhere = await send(one, await conversationOf(one, [third]), 'elsewhere')

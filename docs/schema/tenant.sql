@@ -611,7 +611,7 @@ alter table app.config_versions enable row level security;
 create table app.conversation_participants (
   conversation_id uuid not null,
   app_user_id uuid not null,
-  -- The other user of a direct conversation of two: blocks between both hide it.
+  -- The other user of a direct conversation of two: blocks between both hide it. Triggers keep it without a foreign key, whose index each message would write.
   peer_id uuid,
   -- The creator of a group conversation, or the participant who succeeded the creator.
   is_owner boolean not null default false,
@@ -625,12 +625,10 @@ create table app.conversation_participants (
   constraint conversation_participants_pkey PRIMARY KEY (conversation_id, app_user_id),
   constraint conversation_participants_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
   constraint conversation_participants_conversation_id_fkey FOREIGN KEY (conversation_id) REFERENCES app.conversations(id) ON DELETE CASCADE,
-  constraint conversation_participants_peer_id_fkey FOREIGN KEY (peer_id) REFERENCES app.users(id) ON DELETE SET NULL,
   constraint conversation_participants_mentions_not_negative CHECK ((mention_count >= 0)),
   constraint conversation_participants_unread_not_negative CHECK ((unread_count >= 0))
 );
 CREATE INDEX conversation_participants_newest ON app.conversation_participants USING btree (app_user_id, is_archived, last_activity_at DESC, conversation_id DESC) INCLUDE (peer_id);
-CREATE INDEX conversation_participants_of_peer ON app.conversation_participants USING btree (peer_id) WHERE (peer_id IS NOT NULL);
 CREATE UNIQUE INDEX conversation_participants_one_owner ON app.conversation_participants USING btree (conversation_id) WHERE is_owner;
 CREATE INDEX conversation_participants_unread ON app.conversation_participants USING btree (app_user_id, last_activity_at DESC, conversation_id DESC) INCLUDE (unread_count, mention_count, peer_id) WHERE (unread_count > 0);
 alter table app.conversation_participants enable row level security;
@@ -1567,11 +1565,10 @@ create table app.messages (
   constraint messages_metadata_is_object CHECK ((jsonb_typeof(metadata) = 'object'::text)),
   constraint messages_reply_count_not_negative CHECK ((reply_count >= 0))
 );
+CREATE INDEX messages_by_parent ON app.messages USING btree (parent_message_id, conversation_id, created_at DESC);
 CREATE INDEX messages_by_time ON app.messages USING brin (created_at);
 CREATE INDEX messages_of_sender ON app.messages USING btree (sender_id, id);
-CREATE INDEX messages_replies ON app.messages USING btree (parent_message_id, created_at DESC) WHERE (parent_message_id IS NOT NULL);
 CREATE INDEX messages_search ON app.messages USING gin (body extensions.gin_trgm_ops);
-CREATE INDEX messages_top_level ON app.messages USING btree (conversation_id, created_at DESC) WHERE (parent_message_id IS NULL);
 alter table app.messages enable row level security;
 create policy "administrators read messages" on app.messages for select to app_admin
   using (true);

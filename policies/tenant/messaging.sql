@@ -39,8 +39,6 @@ values
    array['conversation_id', 'app_user_id', 'is_owner', 'joined_at', 'last_read_at', 'last_activity_at', 'unread_count', 'mention_count', 'is_archived',
          'muted_until'], array['peer_id'],
    null, 'both', 'cascade', null, current_setting('trellis.file')),
-  ('app.conversation_participants', 'peer_id', 'conversation_participants', null, '{}',
-   null, 'both', 'set null', 'the part of the other user in a direct conversation', current_setting('trellis.file')),
   ('app.messages', 'sender_id', 'messages',
    array['id', 'conversation_id', 'sender_id', 'body', 'message_type', 'metadata', 'attachments', 'parent_message_id', 'reply_count', 'created_at',
          'edited_at'], array['mentions'],

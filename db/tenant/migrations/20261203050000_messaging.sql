@@ -24,7 +24,7 @@ create index conversations_newest on app.conversations (created_at desc, id desc
 create table app.conversation_participants (
   conversation_id  uuid not null references app.conversations on delete cascade,
   app_user_id      uuid not null references app.users on delete cascade,
-  peer_id          uuid references app.users on delete set null,
+  peer_id          uuid,
   is_owner         boolean not null default false,
   joined_at        timestamptz not null default internal.now(),
   last_read_at     timestamptz,
@@ -37,7 +37,8 @@ create table app.conversation_participants (
 );
 comment on table app.conversation_participants is
   'Who takes part in a conversation. Triggers on app.messages keep unread_count, mention_count and last_activity_at, which lists of one user are read by.';
-comment on column app.conversation_participants.peer_id is 'The other user of a direct conversation of two: blocks between both hide it.';
+comment on column app.conversation_participants.peer_id is
+  'The other user of a direct conversation of two: blocks between both hide it. Triggers keep it without a foreign key, whose index each message would write.';
 comment on column app.conversation_participants.is_owner is 'The creator of a group conversation, or the participant who succeeded the creator.';
 -- serves a user's list, newest activity first, with its total
 create index conversation_participants_newest
@@ -46,7 +47,6 @@ create index conversation_participants_newest
 create index conversation_participants_unread
   on app.conversation_participants (app_user_id, last_activity_at desc, conversation_id desc) include (unread_count, mention_count, peer_id)
   where unread_count > 0;
-create index conversation_participants_of_peer on app.conversation_participants (peer_id) where peer_id is not null;
 create unique index conversation_participants_one_owner on app.conversation_participants (conversation_id) where is_owner;
 
 create table app.messages (
@@ -69,9 +69,8 @@ create table app.messages (
 comment on table app.messages is 'Messages of conversations; those of the system have no sender. reply_count is kept by triggers.';
 comment on column app.messages.mentions is 'The participants that metadata.mentions named when the message was written, without its sender.';
 comment on column app.messages.created_at is 'After every earlier message, entry and reading of its conversation, whatever the clock says.';
--- serve the list of a conversation without replies, the replies to a message, the export and the deletion of a user, the search, the statistics
-create index messages_top_level on app.messages (conversation_id, created_at desc) where parent_message_id is null;
-create index messages_replies on app.messages (parent_message_id, created_at desc) where parent_message_id is not null;
+-- serve the messages of a conversation that are no replies, and the replies to one; the export and the deletion of a user; the search; the statistics
+create index messages_by_parent on app.messages (parent_message_id, conversation_id, created_at desc);
 create index messages_of_sender on app.messages (sender_id, id);
 create index messages_search on app.messages using gin (body extensions.gin_trgm_ops);
 create index messages_by_time on app.messages using brin (created_at);

@@ -1,5 +1,6 @@
 -- Counters of conversations, participants and messages, kept by triggers, whichever statement writes messages: a page and the number of unread messages
 -- cost the same among a hundred messages as among a hundred thousand. Who writes messages has locked their conversations before (internal.conversation_lock).
+-- A session keeps the plan of its first call: without hash joins and sequential scans, so that the plan of a large deletion suits single messages too.
 
 create or replace function internal.read_until(p app.conversation_participants) returns timestamptz
 language sql immutable parallel safe
@@ -7,7 +8,7 @@ return coalesce((read_until.p).last_read_at, (read_until.p).joined_at);
 comment on function internal.read_until is 'Messages after this time are unread: those before a participant joined never are.';
 
 create or replace function internal.tg_messages__count_in() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
+language plpgsql volatile security definer set search_path = '' set enable_hashjoin = off set enable_mergejoin = off set enable_seqscan = off as $$
 begin
   update app.conversations c
      set message_count = c.message_count + n.messages, top_level_count = c.top_level_count + n.top_level,
@@ -38,15 +39,16 @@ create or replace trigger tg_messages__count_in
   for each statement execute function internal.tg_messages__count_in();
 
 create or replace function internal.tg_messages__count_out() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
+language plpgsql volatile security definer set search_path = '' set enable_hashjoin = off set enable_mergejoin = off set enable_seqscan = off as $$
 begin
   -- replies to a deleted message become messages without a parent, but for those that are deleted with it
   update app.conversations c
      set message_count = c.message_count - n.messages, top_level_count = c.top_level_count - n.top_level + n.orphaned - n.deleted_with_parent
     from (select d.conversation_id, count(*) as messages, count(*) filter (where d.parent_message_id is null) as top_level,
-                 sum(d.reply_count) as orphaned, count(p.id) as deleted_with_parent
+                 sum(d.reply_count) as orphaned,
+                 count(*) filter (where d.parent_message_id is not null
+                                    and not exists (select from app.messages p where p.id = d.parent_message_id)) as deleted_with_parent
             from changed d
-            left join changed p on p.id = d.parent_message_id
            group by d.conversation_id) n
    where c.id = n.conversation_id;
   update app.messages m

@@ -97,9 +97,10 @@ declare
   conversation constant app.conversations := internal.conversation_lock(message_post.conversation_id);
   message app.messages;
   parent_in uuid;
+  replies int;
 begin
   if message_post.parent_message_id is not null then
-    select m.conversation_id into parent_in from app.messages m where m.id = message_post.parent_message_id;
+    select m.conversation_id, m.reply_count into parent_in, replies from app.messages m where m.id = message_post.parent_message_id;
     -- a message of a conversation that the sender cannot see is not there
     perform internal.check_found(parent_in = conversation.id or exists (
       select from app.conversation_participants p where (p.conversation_id, p.app_user_id) = (parent_in, message_post.sender_id)),
@@ -107,6 +108,8 @@ begin
     if parent_in <> conversation.id then
       perform internal.invalid('parent_message_id', 'must be a message of this conversation', 'INVALID_PARENT');
     end if;
+    -- the deletion of a message changes each of its replies
+    perform internal.check_limit(replies, 10000, 'A message has at most 10000 replies.');
   end if;
   message.conversation_id := conversation.id;
   message.sender_id := message_post.sender_id;
@@ -125,7 +128,7 @@ begin
 end $$;
 comment on function internal.message_post is
   'A new message of a user who has been checked and locked, or of the system (null). Refuses 400 INVALID_ATTACHMENTS, INVALID_PARENT, 404 PARENT_NOT_FOUND,
-   CONVERSATION_NOT_FOUND. Locks the conversation and its participants. Emits svc.message.sent. Granted to nobody.';
+   CONVERSATION_NOT_FOUND, 409 LIMIT_REACHED (10000 replies). Locks the conversation and its participants. Emits svc.message.sent. Granted to nobody.';
 
 create or replace function internal.message_send(conversation_id uuid, body text, message_type text, metadata jsonb, parent_message_id uuid,
                                                  attachments jsonb)

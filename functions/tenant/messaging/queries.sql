@@ -149,18 +149,19 @@ begin
     select c.top_level_count into total from app.conversations c where c.id = messages_in.conversation_id;
     ids := array(select m.id from app.messages m
                   where m.conversation_id = messages_in.conversation_id and m.parent_message_id is null
-                  order by m.created_at desc limit messages_in.page_limit offset messages_in.page_offset);
+                  -- null for all of them: the order of the index
+                  order by m.parent_message_id, m.created_at desc limit messages_in.page_limit offset messages_in.page_offset);
   else
     select m.reply_count into total from app.messages m where (m.id, m.conversation_id) = (messages_in.parent_message_id, messages_in.conversation_id);
     perform internal.check_found(total is not null, 'parent message', 'PARENT_NOT_FOUND');
     ids := array(select m.id from app.messages m
-                  where m.parent_message_id = messages_in.parent_message_id
+                  where m.conversation_id = messages_in.conversation_id and m.parent_message_id = messages_in.parent_message_id
                   order by m.created_at desc limit messages_in.page_limit offset messages_in.page_offset);
   end if;
   return internal.reply_page(internal.messages_json(ids, internal.user_id()), total, messages_in.page_offset, messages_in.page_limit);
 end $$;
 comment on function internal.messages_in is
-  'A page of the messages of a conversation that are no replies, by messages_top_level, or of the replies to one, by messages_replies; newest first. Refuses 404
+  'A page of the messages of a conversation that are no replies, or of the replies to one, by messages_by_parent; newest first. Refuses 404
    CONVERSATION_NOT_FOUND, PARENT_NOT_FOUND, USER_NOT_FOUND, 403 NOT_A_PARTICIPANT.';
 
 create or replace function api.messages_list(conversation_id text, parent_message_id text default null, page_limit int default 50, page_offset int default 0)

@@ -2,9 +2,12 @@
 
 create or replace function internal.tg_users__leave_conversations() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
-begin
+declare
   -- conversations before participants and messages, as everybody locks them: the cascade of the foreign keys would begin with the rows
-  if internal.conversations_lock_of(array[old.id]) <> '{}' then
+  locked constant uuid[] := internal.conversations_lock_of(array[old.id]);
+begin
+  if locked <> '{}' then
+    update app.conversation_participants p set peer_id = null where p.conversation_id = any (locked) and p.peer_id = old.id;
     delete from app.messages m where m.sender_id = old.id;
     delete from app.conversation_participants p where p.app_user_id = old.id;
   end if;
@@ -57,7 +60,7 @@ begin
   update app.conversation_participants p set app_user_id = merge__conversation_participants.survivor
    where p.app_user_id = merge__conversation_participants.other;
   update app.conversation_participants p set peer_id = merge__conversation_participants.survivor
-   where p.peer_id = merge__conversation_participants.other;
+   where p.conversation_id = any (theirs) and p.peer_id = merge__conversation_participants.other;
   -- direct conversations have new participants: where the survivor has one with the same, that one is found from now on
   update app.conversations c set direct_key = null where c.id = any (theirs) and c.direct_key is not null;
   update app.conversations c
