@@ -161,6 +161,7 @@ describe('users', () => {
     await one.post(`${conversations}/${group}/participants`, { user_id: third.id })
     const parent = await send(one, group, 'parent')
     const reply = await send(two, group, 'reply', { parent_message_id: parent.id })
+    await send(one, group, 'with its parent', { parent_message_id: parent.id })
     await send(one, group, 'own reply', { parent_message_id: reply.id, metadata: { mentions: [third.id] } })
     await one.post(`${conversations}/${group}/messages/${reply.id}/reactions`, { emoji: 'x' })
     await send(one, direct, 'hello')

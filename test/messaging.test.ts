@@ -602,6 +602,8 @@ test('search finds texts of own conversations alone, literally and whatever thei
   expect(await found('elephant')).toEqual([3, ['ELEPHANT_house', 'no elephants: 100% certain', 'A Purple Elephant']])
   expect(await found('elephant', '&limit=1&offset=1')).toEqual([3, ['no elephants: 100% certain']])
   expect(await found('0%')).toEqual([1, ['no elephants: 100% certain']])
+  // as patterns these would match
+  for (const q of ['1%c', 'e_e', '\\%']) expect(await found(q), q).toEqual([0, []])
   expect(await found('t_h')).toEqual([1, ['ELEPHANT_house']])
   expect(await found('\\\\')).toEqual([0, []])
   for (const q of ['', 'x', 'x'.repeat(201)]) {
@@ -609,4 +611,39 @@ test('search finds texts of own conversations alone, literally and whatever thei
   }
   await one.delete(`${conversations}/${group}/participants/me`)
   expect((await found('elephant'))[0]).toBe(2)
+})
+
+test('a page, a count, and a message cost the same in a long conversation as in a short one', async () => {
+  const [one, two] = await three()
+  const lengths = [100, 5000]
+  const costs: number[][] = []
+  for (const length of lengths) {
+    const id = await conversationOf(one, [two], 'group')
+    await project.sql(
+      `insert into app.messages (conversation_id, sender_id, body, created_at)
+       select $1, $2, 'message ' || n, internal.now() + n * interval '1 microsecond' from generate_series(1, $3::int) n`,
+      [id, two.id, length],
+    )
+    await project.sql('analyze app.messages')
+    const claims = { 'app.caller': 'user', 'app.user_id': one.id }
+    const pagesOf = async (call: string) => {
+      // the second call in a session: the first also reads the catalog
+      const explain = `explain (analyze, buffers, format json) select ${call}`
+      await project.as('app_user', claims, explain)
+      const [row] = await project.as('app_user', claims, explain)
+      const [{ Plan: plan }] = Object.values(row)[0] as any
+      return plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
+    }
+    costs.push([
+      await pagesOf(`api.messages_list('${id}')`),
+      await pagesOf('api.unread_get()'),
+      await pagesOf(`api.conversation_get('${id}')`),
+      await pagesOf(`api.message_send('${id}', 'hello')`),
+      await pagesOf(`api.conversation_read('${id}')`),
+    ])
+    expect((await listed(one, id)).total).toBe(length + 2)
+  }
+  const [short, long] = costs as [number[], number[]]
+  for (const [n, cost] of long.entries())
+    expect(cost, `${n}: ${short} ${long}`).toBeLessThan((short[n] ?? 0) * 1.5 + 20)
 })
