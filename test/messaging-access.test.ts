@@ -300,6 +300,8 @@ describe('administrators', () => {
     expectInvalid(await project.admin.post(path, { body: 'x' }), 'as_user_id')
     expectInvalid(await project.admin.post(path, { body: 'x', as_user_id: one.id, system: true }), 'as_user_id')
     expectInvalid(await project.admin.post(path, { body: '', system: true }), 'body')
+    const malformed = await project.admin.post('/messaging/conversations/x/messages', { body: 'x', system: true })
+    expectRefusal(malformed, 400, 'INVALID_ID', 'conversationId')
     const by = (more: object, to = path) => project.admin.post(to, { body: 'x', ...more })
     expectRefusal(await by({ as_user_id: nobody }), 404, 'USER_NOT_FOUND')
     expectRefusal(await by({ as_user_id: third.id }), 403, 'NOT_A_PARTICIPANT')
