@@ -394,23 +394,20 @@ describe('administrators', () => {
     const { admin } = project
     const [user, other] = (await people(2)) as [User, User]
     expect((await admin.post('/feeds', { as_user_id: user.id, action: 'greeted' })).data.actor.id).toBe(user.id)
-    const said = await admin.post('/feeds', { as_user_id: 'system', action: 'season.started' })
+    const said = await admin.post('/feeds', { system: true, action: 'season.started' })
     expect([said.status, said.data.actor_id, said.data.actor]).toEqual([201, null, null])
     expect(await actions(user)).toEqual(['season.started', 'greeted'])
     expect(await actions(other)).toEqual(['season.started'])
     const club = await group(user)
-    await admin.post('/feeds', { as_user_id: 'system', action: 'club.news', group_id: club })
+    await admin.post('/feeds', { system: true, action: 'club.news', group_id: club })
     expect(await actions(user)).toEqual(['season.started', 'greeted'])
     expect(await actions(user, `/group/${club}`)).toEqual(['club.news'])
     // what events make, an administrator may post by hand
     expect((await admin.post('/feeds', { as_user_id: user.id, action: 'level.reached' })).status).toBe(201)
     expectRefusal(await admin.post('/feeds', { as_user_id: unknown, action: 'a' }), 404, 'USER_NOT_FOUND')
-    expectRefusal(
-      await admin.post('/feeds', { as_user_id: 'system', action: 'a', group_id: unknown }),
-      404,
-      'NOT_FOUND',
-    )
-    expectInvalid(await admin.post('/feeds', { action: 'a' }), 'as_user_id')
+    expectRefusal(await admin.post('/feeds', { system: true, action: 'a', group_id: unknown }), 404, 'NOT_FOUND')
+    for (const author of [{}, { system: false }, { as_user_id: user.id, system: true }, { as_user_id: 'system' }])
+      expectInvalid(await admin.post('/feeds', { action: 'a', ...author }), 'as_user_id')
     expect((await admin.delete(`/feeds/${said.data.id}`)).data).toEqual({ deleted: true })
     expectRefusal(await admin.delete(`/feeds/${said.data.id}`), 404, 'NOT_FOUND')
     expect(await actions(other)).toEqual([])

@@ -608,6 +608,66 @@ create table app.config_versions (
 );
 alter table app.config_versions enable row level security;
 
+-- Who takes part in a conversation. Triggers on app.messages keep unread_count, mention_count and last_activity_at, which lists of one user are read by.
+create table app.conversation_participants (
+  conversation_id uuid not null,
+  app_user_id uuid not null,
+  -- The other user of a direct conversation of two: blocks between both hide it. Triggers keep it without a foreign key, whose index each message would write.
+  peer_id uuid,
+  -- The creator of a group conversation, or the participant who succeeded the creator.
+  is_owner boolean not null default false,
+  joined_at timestamp with time zone not null default internal.now(),
+  last_read_at timestamp with time zone,
+  last_activity_at timestamp with time zone not null,
+  unread_count integer not null default 0,
+  mention_count integer not null default 0,
+  is_archived boolean not null default false,
+  muted_until timestamp with time zone,
+  constraint conversation_participants_pkey PRIMARY KEY (conversation_id, app_user_id),
+  constraint conversation_participants_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint conversation_participants_conversation_id_fkey FOREIGN KEY (conversation_id) REFERENCES app.conversations(id) ON DELETE CASCADE,
+  constraint conversation_participants_mentions_not_negative CHECK ((mention_count >= 0)),
+  constraint conversation_participants_unread_not_negative CHECK ((unread_count >= 0))
+);
+CREATE INDEX conversation_participants_newest ON app.conversation_participants USING btree (app_user_id, is_archived, last_activity_at DESC, conversation_id DESC) INCLUDE (peer_id);
+CREATE UNIQUE INDEX conversation_participants_one_owner ON app.conversation_participants USING btree (conversation_id) WHERE is_owner;
+CREATE INDEX conversation_participants_unread ON app.conversation_participants USING btree (app_user_id, last_activity_at DESC, conversation_id DESC) INCLUDE (unread_count, mention_count, peer_id) WHERE (unread_count > 0);
+alter table app.conversation_participants enable row level security;
+create policy "administrators read participants" on app.conversation_participants for select to app_admin
+  using (true);
+create policy "users read their own parts" on app.conversation_participants for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+-- Conversations of end users. The counts are kept by triggers on app.messages: message_count of all messages, top_level_count of those that are no replies.
+create table app.conversations (
+  id uuid not null default internal.new_id(),
+  type text not null,
+  name text,
+  -- Direct conversations: SHA-256 of the sorted ids of the participants. Null where a merge of users left two conversations with the same participants.
+  direct_key bytea,
+  message_count integer not null default 0,
+  top_level_count integer not null default 0,
+  -- The time of the newest message ever, or of the creation. Times of messages are after it, and so never equal.
+  last_activity_at timestamp with time zone not null default internal.now(),
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint conversations_pkey PRIMARY KEY (id),
+  constraint conversations_one_direct UNIQUE (direct_key),
+  constraint conversations_direct_key_of_direct CHECK (((direct_key IS NULL) OR (type = 'direct'::text))),
+  constraint conversations_message_count_not_negative CHECK ((message_count >= 0)),
+  -- 400 INVALID_PAYLOAD name: must have 1 to 100 characters.
+  constraint conversations_name_1_to_100 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 100))),
+  constraint conversations_top_level_count_not_negative CHECK ((top_level_count >= 0)),
+  -- 400 INVALID_PAYLOAD type: must be direct or group.
+  constraint conversations_type_known CHECK ((type = ANY (ARRAY['direct'::text, 'group'::text])))
+);
+CREATE INDEX conversations_newest ON app.conversations USING btree (created_at DESC, id DESC);
+alter table app.conversations enable row level security;
+create policy "administrators read conversations" on app.conversations for select to app_admin
+  using (true);
+create policy "users read their conversations" on app.conversations for select to app_user
+  using ((id IN ( SELECT internal.my_conversation_ids() AS my_conversation_ids)));
+
 -- What a project counts for its users: coins, gems, energy. At most 100.
 create table app.currencies (
   id uuid not null default internal.new_id(),
@@ -1548,6 +1608,67 @@ create table app.ledger_requests (
   constraint ledger_requests_key_printable CHECK ((key ~ '^[ -~]{1,255}$'::text))
 );
 alter table app.ledger_requests enable row level security;
+
+-- Reactions to messages, each emoji once by each user.
+create table app.message_reactions (
+  message_id uuid not null,
+  emoji text not null,
+  app_user_id uuid not null,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint message_reactions_pkey PRIMARY KEY (message_id, emoji, app_user_id),
+  constraint message_reactions_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint message_reactions_message_id_fkey FOREIGN KEY (message_id) REFERENCES app.messages(id) ON DELETE CASCADE,
+  -- 400 INVALID_PAYLOAD emoji: must have 1 to 64 characters.
+  constraint message_reactions_emoji_1_to_64 CHECK (((char_length(emoji) >= 1) AND (char_length(emoji) <= 64)))
+);
+CREATE INDEX message_reactions_of_user ON app.message_reactions USING btree (app_user_id, message_id);
+alter table app.message_reactions enable row level security;
+create policy "administrators read reactions" on app.message_reactions for select to app_admin
+  using (true);
+create policy "users read the reactions to messages that they see" on app.message_reactions for select to app_user
+  using ((EXISTS ( SELECT
+   FROM app.messages m
+  WHERE (m.id = message_reactions.message_id))));
+
+-- Messages of conversations; those of the system have no sender. reply_count is kept by triggers.
+create table app.messages (
+  id uuid not null default internal.new_id(),
+  conversation_id uuid not null,
+  sender_id uuid,
+  body text not null,
+  message_type text not null default 'text'::text,
+  metadata jsonb not null default '{}'::jsonb,
+  -- The participants that metadata.mentions named when the message was written, without its sender.
+  mentions uuid[] not null default '{}'::uuid[],
+  attachments jsonb not null default '[]'::jsonb,
+  parent_message_id uuid,
+  reply_count integer not null default 0,
+  -- After every earlier message, entry and reading of its conversation, whatever the clock says.
+  created_at timestamp with time zone not null,
+  edited_at timestamp with time zone,
+  constraint messages_pkey PRIMARY KEY (id),
+  constraint messages_in_order UNIQUE (conversation_id, created_at),
+  constraint messages_conversation_id_fkey FOREIGN KEY (conversation_id) REFERENCES app.conversations(id) ON DELETE CASCADE,
+  constraint messages_parent_message_id_fkey FOREIGN KEY (parent_message_id) REFERENCES app.messages(id) ON DELETE SET NULL,
+  constraint messages_sender_id_fkey FOREIGN KEY (sender_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint messages_attachments_at_most_10 CHECK (((jsonb_typeof(attachments) = 'array'::text) AND (jsonb_array_length(attachments) <= 10))),
+  -- 400 INVALID_PAYLOAD body: must have 1 to 10240 bytes.
+  constraint messages_body_1_to_10240_bytes CHECK (((octet_length(body) >= 1) AND (octet_length(body) <= 10240))),
+  -- 400 INVALID_PAYLOAD message_type: must have 1 to 64 characters.
+  constraint messages_message_type_1_to_64 CHECK (((char_length(message_type) >= 1) AND (char_length(message_type) <= 64))),
+  -- 400 INVALID_PAYLOAD metadata: must be an object.
+  constraint messages_metadata_is_object CHECK ((jsonb_typeof(metadata) = 'object'::text)),
+  constraint messages_reply_count_not_negative CHECK ((reply_count >= 0))
+);
+CREATE INDEX messages_by_parent ON app.messages USING btree (parent_message_id, conversation_id, created_at DESC);
+CREATE INDEX messages_by_time ON app.messages USING brin (created_at);
+CREATE INDEX messages_of_sender ON app.messages USING btree (sender_id, id);
+CREATE INDEX messages_search ON app.messages USING gin (body extensions.gin_trgm_ops);
+alter table app.messages enable row level security;
+create policy "administrators read messages" on app.messages for select to app_admin
+  using (true);
+create policy "users read the messages of their conversations" on app.messages for select to app_user
+  using ((conversation_id IN ( SELECT internal.my_conversation_ids() AS my_conversation_ids)));
 
 -- Nature-themed words that display names are made of, numbered from 0 within each kind.
 create table app.name_words (

@@ -335,13 +335,18 @@ end $$;
 comment on function internal.feed_post_as is
   'Posts an entry of a user, or of the system where as_user_id is null. Refuses 404 USER_NOT_FOUND, NOT_FOUND (group). Locks the user.';
 
-create or replace function api.feed_post_as(as_user_id uuid, action text, target_id text default null, group_id uuid default null, metadata jsonb default null)
+create or replace function api.feed_post_as(action text, as_user_id uuid default null, system boolean default null, target_id text default null,
+                                            group_id uuid default null, metadata jsonb default null)
 returns api.reply
-language sql volatile as $$
-  select internal.reply(201, internal.feed_post_as(feed_post_as.as_user_id, feed_post_as.action, feed_post_as.target_id, feed_post_as.group_id,
-                                                   feed_post_as.metadata))
-$$;
-comment on function api.feed_post_as is 'Posts an entry of any user or of the system: internal.feed_post_as states what is refused. Supplement D11.';
+language plpgsql volatile as $$
+begin
+  if (feed_post_as.as_user_id is null) <> coalesce(feed_post_as.system, false) then
+    perform internal.invalid('as_user_id', 'send as_user_id, or system: true');
+  end if;
+  return internal.reply(201, internal.feed_post_as(feed_post_as.as_user_id, feed_post_as.action, feed_post_as.target_id, feed_post_as.group_id,
+                                                   feed_post_as.metadata));
+end $$;
+comment on function api.feed_post_as is 'Posts an entry of any user or of the system. Refuses 400 VALIDATION_ERROR unless one of the two is sent; internal.feed_post_as states what else. Supplement D11.';
 
 create or replace function internal.feed_remove(entry_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$

@@ -1,0 +1,281 @@
+-- Conversations, participants, reactions and reading. Users have no privilege to write the tables. Lock order: users, conversations, participants, messages.
+comment on constraint messages_body_1_to_10240_bytes on app.messages is '400 INVALID_PAYLOAD body: must have 1 to 10240 bytes.';
+comment on constraint messages_message_type_1_to_64 on app.messages is '400 INVALID_PAYLOAD message_type: must have 1 to 64 characters.';
+comment on constraint messages_metadata_is_object on app.messages is '400 INVALID_PAYLOAD metadata: must be an object.';
+comment on constraint conversations_type_known on app.conversations is '400 INVALID_PAYLOAD type: must be direct or group.';
+comment on constraint conversations_name_1_to_100 on app.conversations is '400 INVALID_PAYLOAD name: must have 1 to 100 characters.';
+comment on constraint message_reactions_emoji_1_to_64 on app.message_reactions is '400 INVALID_PAYLOAD emoji: must have 1 to 64 characters.';
+
+create or replace function internal.participants_keep(user_ids uuid[]) returns uuid[]
+language sql volatile security definer set search_path = '' as $$
+  select coalesce(array_agg(k.id order by k.id), '{}')
+    from (select u.id, u.is_banned
+            from app.users u
+           where u.id = any (participants_keep.user_ids)
+           order by u.id
+             for key share) k
+   where not k.is_banned or k.id = internal.user_id()
+$$;
+comment on function internal.participants_keep is
+  'Those of the users who exist and are not banned, kept from being deleted until the transaction ends. Locks them in the order of their ids. Granted to nobody.';
+
+create or replace function internal.conversation_create(type text, name text, participant_ids uuid[]) returns api.reply
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  me constant uuid := internal.user_id();
+  everybody constant uuid[] := array(select distinct k from unnest(me || conversation_create.participant_ids) k order by k);
+  key constant bytea := case when conversation_create.type = 'direct' then sha256(convert_to(array_to_string(everybody, ','), 'UTF8')) end;
+  conversation app.conversations;
+begin
+  if cardinality(conversation_create.participant_ids) = 0 then
+    perform internal.invalid('participant_ids', 'must name at least one user', 'INVALID_PAYLOAD');
+  elsif cardinality(everybody) > 100 then
+    perform internal.invalid('participant_ids', 'a conversation has at most 100 participants', 'INVALID_PAYLOAD');
+  elsif internal.participants_keep(everybody) <> everybody or everybody && array(select internal.blocked_ids()) then
+    perform internal.fail(404, 'USER_NOT_FOUND', 'One of the users is not there.');
+  end if;
+  loop
+    insert into app.conversations as c (type, name, direct_key)
+    values (conversation_create.type, conversation_create.name, key)
+    on conflict on constraint conversations_one_direct do nothing
+    returning c.* into conversation;
+    if found then
+      insert into app.conversation_participants (conversation_id, app_user_id, peer_id, is_owner, joined_at, last_activity_at)
+      select conversation.id, k,
+             case when key is not null and cardinality(everybody) = 2 then case k when everybody[1] then everybody[2] else everybody[1] end end,
+             key is null and k = me, conversation.created_at, conversation.last_activity_at
+        from unnest(everybody) k
+       order by k;
+      return internal.reply(201, internal.conversations_json(array[conversation.id], me) -> 0);
+    end if;
+    -- made by another transaction meanwhile, or long ago; or deleted again just now
+    select c.* into conversation from app.conversations c where c.direct_key = key;
+    if found then
+      return internal.reply(200, internal.conversations_json(array[conversation.id], me) -> 0);
+    end if;
+  end loop;
+end $$;
+comment on function internal.conversation_create is
+  'A conversation of the caller and other users: 201, or 200 with the direct conversation of the same participants. Refuses 400 INVALID_PAYLOAD, 404
+   USER_NOT_FOUND for a user who does not exist, is banned, or is blocked by the caller, either way. Locks the users'' keys.';
+
+create or replace function api.conversation_create(participant_ids jsonb, type text default 'direct', name text default null) returns api.reply
+language sql volatile as $$
+  select internal.conversation_create(conversation_create.type, conversation_create.name,
+                                      array(select k::uuid from jsonb_array_elements_text(conversation_create.participant_ids) k))
+$$;
+comment on function api.conversation_create is 'Creates a conversation: internal.conversation_create states what is refused.';
+
+create or replace function internal.conversation_update(conversation_id uuid, patch jsonb) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  me constant uuid := internal.user_id();
+begin
+  if conversation_update.patch ? 'name' then
+    perform internal.conversation_lock(conversation_update.conversation_id);
+  end if;
+  perform internal.conversation_enter(conversation_update.conversation_id);
+  if conversation_update.patch ? 'name' then
+    update app.conversations c
+       set name = conversation_update.patch ->> 'name', updated_at = internal.now()
+     where c.id = conversation_update.conversation_id;
+  end if;
+  if conversation_update.patch ?| array['muted_until', 'archived'] then
+    update app.conversation_participants p
+       set muted_until = case when conversation_update.patch ? 'muted_until' then (conversation_update.patch ->> 'muted_until')::timestamptz else p.muted_until end,
+           is_archived = coalesce((conversation_update.patch ->> 'archived')::boolean, p.is_archived)
+     where (p.conversation_id, p.app_user_id) = (conversation_update.conversation_id, me);
+  end if;
+  return internal.conversations_json(array[conversation_update.conversation_id], me) -> 0;
+end $$;
+comment on function internal.conversation_update is
+  'Changes the name of a conversation, and muted_until and archived for the caller alone. Refuses as internal.conversation_enter. Locks the conversation for its
+   name.';
+
+create or replace function api.conversation_update(conversation_id uuid, patch jsonb) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.conversation_update(conversation_update.conversation_id, conversation_update.patch))
+$$;
+comment on function api.conversation_update is 'Changes a conversation: internal.conversation_update states what is refused.';
+
+create or replace function internal.participant_add(conversation_id uuid, app_user_id uuid) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  is_there boolean;
+  conversation app.conversations;
+  known json;
+begin
+  -- the user before the conversation, as everybody locks them
+  is_there := internal.participants_keep(array[participant_add.app_user_id]) <> '{}';
+  conversation := internal.conversation_lock(participant_add.conversation_id);
+  perform internal.conversation_enter(conversation.id);
+  known := internal.participant_shown(conversation.id, participant_add.app_user_id);
+  if known is not null then
+    return internal.json_merge(known, '{"already_member": true}');
+  elsif conversation.type = 'direct' then
+    perform internal.fail(409, 'CONVERSATION_IS_DIRECT', 'The participants of a direct conversation do not change: create a group conversation.');
+  end if;
+  perform internal.check_found(is_there and not internal.is_blocked(participant_add.app_user_id), 'user', 'USER_NOT_FOUND');
+  perform internal.check_limit((select count(*) from app.conversation_participants p where p.conversation_id = conversation.id), 100,
+                               'A conversation has at most 100 participants.');
+  insert into app.conversation_participants (conversation_id, app_user_id, joined_at, last_activity_at)
+  values (conversation.id, participant_add.app_user_id, greatest(internal.now(), conversation.last_activity_at), conversation.last_activity_at);
+  return internal.participant_shown(conversation.id, participant_add.app_user_id);
+end $$;
+comment on function internal.participant_add is
+  'Adds a user to a group conversation of the caller and answers the participant, with already_member for one who was there. Refuses as
+   internal.conversation_enter, and 404 USER_NOT_FOUND (also banned or blocked), 409 CONVERSATION_IS_DIRECT, LIMIT_REACHED (100). Locks the user''s key and the
+   conversation.';
+
+create or replace function api.participant_add(conversation_id text, user_id uuid) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.participant_add(
+    internal.messaging_id(participant_add.conversation_id, 'conversationId', 'INVALID_CONVERSATION_ID'), participant_add.user_id))
+$$;
+comment on function api.participant_add is 'Adds a participant: internal.participant_add states what is refused, besides 400 INVALID_CONVERSATION_ID.';
+
+create or replace function internal.participant_remove(conversation_id uuid, app_user_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  conversation constant app.conversations := internal.conversation_lock(participant_remove.conversation_id);
+  mine constant app.conversation_participants := internal.conversation_enter(participant_remove.conversation_id);
+begin
+  if conversation.type = 'direct' then
+    perform internal.fail(409, 'CONVERSATION_IS_DIRECT', 'The participants of a direct conversation do not change: archive or mute it, or block the user.');
+  elsif participant_remove.app_user_id <> mine.app_user_id and not mine.is_owner then
+    perform internal.fail(403, 'FORBIDDEN', 'Only the owner of a conversation removes other participants.');
+  end if;
+  delete from app.conversation_participants p
+   where (p.conversation_id, p.app_user_id) = (conversation.id, participant_remove.app_user_id);
+  perform internal.check_found(found, 'participant', 'USER_NOT_FOUND');
+end $$;
+comment on function internal.participant_remove is
+  'Takes a participant out of a group conversation: the caller, or anybody if the caller owns it. The messages stay. Refuses as internal.conversation_enter, and 409
+   CONVERSATION_IS_DIRECT, 403 FORBIDDEN, 404 USER_NOT_FOUND. Locks the conversation.';
+
+create or replace function api.participant_remove(conversation_id uuid, user_id uuid) returns api.reply
+language plpgsql volatile as $$
+begin
+  perform internal.participant_remove(participant_remove.conversation_id, participant_remove.user_id);
+  return internal.reply_deleted();
+end $$;
+comment on function api.participant_remove is 'Removes a participant: internal.participant_remove states what is refused.';
+
+create or replace function api.conversation_leave(conversation_id uuid) returns api.reply
+language plpgsql volatile as $$
+begin
+  perform internal.participant_remove(conversation_leave.conversation_id, internal.user_id());
+  return internal.reply_deleted();
+end $$;
+comment on function api.conversation_leave is 'The caller leaves a group conversation: internal.participant_remove states what is refused.';
+
+create or replace function internal.conversation_read(conversation_id uuid) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  me constant uuid := internal.user_id();
+begin
+  -- a sender holds this row while a message is written: the reading is before it, or after it and then at or after its time
+  update app.conversation_participants p
+     set last_read_at = greatest(internal.now(), p.last_activity_at), unread_count = 0, mention_count = 0
+   where (p.conversation_id, p.app_user_id) = (conversation_read.conversation_id, me)
+     and (p.peer_id is null or not internal.is_blocked(p.peer_id));
+  if not found then
+    perform internal.check_found(exists (select from app.conversations c where c.id = conversation_read.conversation_id),
+                                 'conversation', 'CONVERSATION_NOT_FOUND');
+    if internal.participant_shown(conversation_read.conversation_id, me) is null then
+      perform internal.fail(404, 'UPDATE_FAILED', 'You do not take part in this conversation.');
+    end if;
+    -- refuses: the two are blocked
+    perform internal.conversation_enter(conversation_read.conversation_id);
+  end if;
+  return internal.participant_shown(conversation_read.conversation_id, me);
+end $$;
+comment on function internal.conversation_read is
+  'The caller has read a conversation: stamps last_read_at, and nothing is unread. Answers the participant. Refuses 404 CONVERSATION_NOT_FOUND, UPDATE_FAILED (no
+   participant), USER_NOT_FOUND (one of the two is blocked). Locks the caller''s row.';
+
+create or replace function api.conversation_read(conversation_id text) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.conversation_read(
+    internal.messaging_id(conversation_read.conversation_id, 'conversationId', 'INVALID_CONVERSATION_ID')))
+$$;
+comment on function api.conversation_read is 'Marks a conversation as read: internal.conversation_read states what is refused, besides 400 INVALID_CONVERSATION_ID.';
+
+create or replace function internal.check_may_write() returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  until constant timestamptz := (select u.muted_until from app.users u where u.id = internal.user_id() and u.muted_until > internal.now());
+begin
+  if until is not null then
+    perform internal.fail(403, 'USER_MUTED', 'You may not write at the moment.', json_build_object('muted_until', internal.iso(until)));
+  end if;
+end $$;
+comment on function internal.check_may_write is 'Refuses 403 USER_MUTED with details {muted_until} while the caller is muted. Granted to nobody.';
+
+create or replace function internal.typing(conversation_id uuid) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform internal.conversation_enter(typing.conversation_id);
+  return json_build_object('accepted', true);
+end $$;
+comment on function internal.typing is 'The caller is typing in a conversation; nothing is stored. Refuses as internal.conversation_enter.';
+
+create or replace function api.conversation_typing(conversation_id text) returns api.reply
+language sql volatile as $$
+  select internal.reply(202, internal.typing(
+    internal.messaging_id(conversation_typing.conversation_id, 'conversationId', 'INVALID_CONVERSATION_ID')))
+$$;
+comment on function api.conversation_typing is 'The caller is typing: internal.typing states what is refused, besides 400 INVALID_CONVERSATION_ID.';
+
+create or replace function internal.reaction_add(conversation_id uuid, message_id uuid, emoji text) returns api.reply
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  me constant uuid := internal.user_id();
+  is_new boolean;
+begin
+  perform internal.participants_keep(array[me]);
+  perform internal.conversation_enter(reaction_add.conversation_id);
+  perform internal.check_may_write();
+  -- the message: so that two new emojis at once are counted one after the other
+  perform from app.messages m where (m.id, m.conversation_id) = (reaction_add.message_id, reaction_add.conversation_id) for no key update;
+  perform internal.check_found(found, 'message', 'MESSAGE_NOT_FOUND');
+  if not exists (select from app.message_reactions r where (r.message_id, r.emoji) = (reaction_add.message_id, reaction_add.emoji)) then
+    perform internal.check_limit((select count(distinct r.emoji) from app.message_reactions r where r.message_id = reaction_add.message_id), 20,
+                                 'A message has at most 20 different reactions.');
+  end if;
+  insert into app.message_reactions (message_id, emoji, app_user_id)
+  values (reaction_add.message_id, reaction_add.emoji, me)
+  on conflict do nothing;
+  is_new := found;
+  return internal.reply(case when is_new then 201 else 200 end, internal.reactions_json(reaction_add.message_id, me));
+end $$;
+comment on function internal.reaction_add is
+  'The caller reacts to a message: 201, or 200 for one who has reacted so already; answers the reactions. Refuses as internal.reactions_of, and 403
+   USER_MUTED, 409 LIMIT_REACHED (20 different emojis). Locks the caller''s key and the message.';
+
+create or replace function api.reaction_add(conversation_id text, message_id text, emoji text) returns api.reply
+language sql volatile as $$
+  select internal.reaction_add(internal.messaging_id(reaction_add.conversation_id, 'conversationId', 'INVALID_CONVERSATION_ID'),
+                               internal.messaging_id(reaction_add.message_id, 'messageId', 'INVALID_ID'), reaction_add.emoji)
+$$;
+comment on function api.reaction_add is 'Reacts to a message: internal.reaction_add states what is refused, besides 400 INVALID_CONVERSATION_ID, INVALID_ID.';
+
+create or replace function internal.reaction_remove(conversation_id uuid, message_id uuid, emoji text) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform internal.conversation_enter(reaction_remove.conversation_id);
+  perform internal.message_in(reaction_remove.conversation_id, reaction_remove.message_id);
+  delete from app.message_reactions r
+   where (r.message_id, r.emoji, r.app_user_id) = (reaction_remove.message_id, reaction_remove.emoji, internal.user_id());
+  return internal.reactions_json(reaction_remove.message_id, internal.user_id());
+end $$;
+comment on function internal.reaction_remove is
+  'The caller takes a reaction back, if there is one; answers the reactions. Refuses as internal.reactions_of.';
+
+create or replace function api.reaction_remove(conversation_id text, message_id text, emoji text) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.reaction_remove(
+    internal.messaging_id(reaction_remove.conversation_id, 'conversationId', 'INVALID_CONVERSATION_ID'),
+    internal.messaging_id(reaction_remove.message_id, 'messageId', 'INVALID_ID'), reaction_remove.emoji))
+$$;
+comment on function api.reaction_remove is 'Takes a reaction back: internal.reaction_remove states what is refused, besides 400 INVALID_CONVERSATION_ID, INVALID_ID.';

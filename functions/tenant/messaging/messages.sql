@@ -1,0 +1,223 @@
+-- Messages are written and edited by internal.message_write alone: the one place through which every text passes.
+
+create or replace function internal.message_attachments(sent jsonb) returns jsonb
+language plpgsql stable as $$
+declare
+  place bigint;
+  reason text;
+begin
+  if jsonb_typeof(message_attachments.sent) <> 'array' then
+    perform internal.invalid('attachments', 'must be a list', 'INVALID_ATTACHMENTS');
+  elsif jsonb_array_length(message_attachments.sent) > 10 then
+    perform internal.invalid('attachments', 'must have at most 10 items', 'INVALID_ATTACHMENTS');
+  end if;
+  select s.n - 1, c.reason into place, reason
+    from jsonb_array_elements(message_attachments.sent) with ordinality s (a, n)
+   cross join lateral (select case
+     when jsonb_typeof(s.a) <> 'object' then ': must be an object'
+     when jsonb_typeof(s.a -> 'url') is distinct from 'string' or char_length(s.a ->> 'url') not between 1 and 2000
+       then '.url: must have 1 to 2000 characters'
+     when coalesce(jsonb_typeof(s.a -> 'content_type'), 'null') not in ('string', 'null') or char_length(s.a ->> 'content_type') > 255
+       then '.content_type: must have at most 255 characters'
+     when coalesce(jsonb_typeof(s.a -> 'size_bytes'), 'null') not in ('number', 'null')
+       or jsonb_typeof(s.a -> 'size_bytes') = 'number'
+          and ((s.a ->> 'size_bytes')::numeric not between 0 and 9007199254740991 or (s.a ->> 'size_bytes')::numeric % 1 <> 0)
+       then '.size_bytes: must be a whole number of 0 to 9007199254740991'
+     when coalesce(jsonb_typeof(s.a -> 'metadata'), 'null') not in ('object', 'null') or char_length((s.a -> 'metadata')::text) > 2048
+       then '.metadata: must be an object of at most 2048 characters as JSON'
+   end) c (reason)
+   where c.reason is not null
+   order by s.n
+   limit 1;
+  if reason is not null then
+    perform internal.invalid('attachments.' || place || split_part(reason, ': ', 1), split_part(reason, ': ', 2), 'INVALID_ATTACHMENTS');
+  end if;
+  return coalesce((
+    select jsonb_agg(jsonb_strip_nulls(jsonb_build_object('url', s.a -> 'url', 'content_type', s.a -> 'content_type', 'size_bytes', s.a -> 'size_bytes'))
+                     || case when jsonb_typeof(s.a -> 'metadata') = 'object' then jsonb_build_object('metadata', s.a -> 'metadata') else '{}' end order by s.n)
+      from jsonb_array_elements(message_attachments.sent) with ordinality s (a, n)), '[]');
+end $$;
+comment on function internal.message_attachments is
+  'Attachments with their fields url, content_type, size_bytes and metadata; null fields and others are left out. Refuses 400 INVALID_ATTACHMENTS. Granted to
+   nobody.';
+
+create or replace function internal.message_write(message app.messages) returns app.messages
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  named constant jsonb := case when jsonb_typeof((message_write.message).metadata -> 'mentions') = 'array'
+                               then lower(((message_write.message).metadata -> 'mentions')::text)::jsonb else '[]' end;
+  present timestamptz;
+  kept app.messages;
+begin
+  -- participants before messages: reading waits until this message is written, or is before it
+  select max(internal.read_until(p)) into present
+    from (select q.* from app.conversation_participants q
+           where q.conversation_id = (message_write.message).conversation_id order by q.app_user_id for no key update) p;
+  if (message_write.message).id is not null then
+    select m.* into kept from app.messages m where m.id = (message_write.message).id for no key update;
+  end if;
+  message_write.message.mentions := case when named = '[]' then '{}' else array(
+    select p.app_user_id from app.conversation_participants p
+     where p.conversation_id = (message_write.message).conversation_id and p.app_user_id is distinct from (message_write.message).sender_id
+       and named ? p.app_user_id::text
+     order by p.app_user_id) end;
+  if kept.id is not null then
+    update app.conversation_participants p
+       set mention_count = p.mention_count + (p.app_user_id = any ((message_write.message).mentions))::int - (p.app_user_id = any (kept.mentions))::int
+     where p.conversation_id = kept.conversation_id and kept.created_at > internal.read_until(p)
+       and (p.app_user_id = any ((message_write.message).mentions)) <> (p.app_user_id = any (kept.mentions));
+    update app.messages m
+       set body = (message_write.message).body, metadata = (message_write.message).metadata, mentions = (message_write.message).mentions,
+           edited_at = internal.now()
+     where m.id = kept.id
+    returning m.* into kept;
+    return kept;
+  end if;
+  insert into app.messages as m
+    (conversation_id, sender_id, body, message_type, metadata, mentions, attachments, parent_message_id, created_at)
+  select (message_write.message).conversation_id, (message_write.message).sender_id, (message_write.message).body, (message_write.message).message_type,
+         (message_write.message).metadata, (message_write.message).mentions, (message_write.message).attachments,
+         (message_write.message).parent_message_id,
+         -- after all that the participants have seen, so that a later message is never read and never before an earlier one
+         greatest(internal.now(), c.last_activity_at + interval '1 microsecond', present + interval '1 microsecond')
+    from app.conversations c
+   where c.id = (message_write.message).conversation_id
+  returning m.* into kept;
+  return kept;
+end $$;
+comment on function internal.message_write is
+  'Writes a message without an id as a new one, and the body and metadata of one with an id; returns the row. The caller has locked the conversation. Locks its
+   participants. Granted to nobody.';
+
+create or replace function internal.message_post(conversation_id uuid, sender_id uuid, body text, message_type text, metadata jsonb, parent_message_id uuid,
+                                                 attachments jsonb)
+returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  conversation constant app.conversations := internal.conversation_lock(message_post.conversation_id);
+  message app.messages;
+  parent_in uuid;
+  replies int;
+begin
+  if message_post.parent_message_id is not null then
+    select m.conversation_id, m.reply_count into parent_in, replies from app.messages m where m.id = message_post.parent_message_id;
+    -- a message of a conversation that the sender cannot see is not there
+    perform internal.check_found(parent_in = conversation.id or exists (
+      select from app.conversation_participants p where (p.conversation_id, p.app_user_id) = (parent_in, message_post.sender_id)),
+      'parent message', 'PARENT_NOT_FOUND');
+    if parent_in <> conversation.id then
+      perform internal.invalid('parent_message_id', 'must be a message of this conversation', 'INVALID_PARENT');
+    end if;
+    -- the deletion of a message changes each of its replies
+    perform internal.check_limit(replies, 10000, 'A message has at most 10000 replies.');
+  end if;
+  message.conversation_id := conversation.id;
+  message.sender_id := message_post.sender_id;
+  message.body := message_post.body;
+  message.message_type := message_post.message_type;
+  message.metadata := message_post.metadata;
+  message.attachments := internal.message_attachments(message_post.attachments);
+  message.parent_message_id := message_post.parent_message_id;
+  message := internal.message_write(message);
+  if message.sender_id is not null then
+    perform internal.emit(message.sender_id, 'svc.message.sent', jsonb_build_object(
+      'conversation_id', conversation.id, 'conversation_type', conversation.type, 'message_id', message.id, 'message_type', message.message_type,
+      'is_reply', message.parent_message_id is not null));
+  end if;
+  return internal.message_shown(message.id, message.sender_id);
+end $$;
+comment on function internal.message_post is
+  'A new message of a user who has been checked and locked, or of the system (null). Refuses 400 INVALID_ATTACHMENTS, INVALID_PARENT, 404 PARENT_NOT_FOUND,
+   CONVERSATION_NOT_FOUND, 409 LIMIT_REACHED (10000 replies). Locks the conversation and its participants. Emits svc.message.sent. Granted to nobody.';
+
+create or replace function internal.message_send(conversation_id uuid, body text, message_type text, metadata jsonb, parent_message_id uuid,
+                                                 attachments jsonb)
+returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  me constant uuid := internal.user_id();
+  wait int;
+begin
+  perform internal.lock_users(array[me]);
+  perform internal.conversation_lock(message_send.conversation_id);
+  perform internal.conversation_enter(message_send.conversation_id);
+  perform internal.check_may_write();
+  wait := internal.take_limits(json_build_array(json_build_object('key', 'messages sent ' || me, 'max', 60, 'seconds', 60)));
+  if wait is not null then
+    perform internal.fail(429, 'RATE_LIMITED', 'A user sends at most 60 messages a minute.', json_build_object('retry_after_seconds', wait),
+                          json_build_object('Retry-After', wait::text));
+  end if;
+  return internal.message_post(message_send.conversation_id, me, message_send.body, message_send.message_type, message_send.metadata,
+                               message_send.parent_message_id, message_send.attachments);
+end $$;
+comment on function internal.message_send is
+  'The caller sends a message. Refuses as internal.conversation_enter and internal.message_post, and 403 USER_MUTED, 429 RATE_LIMITED (60 a minute; a refused
+   message does not count). Locks the caller, the conversation and its participants.';
+
+create or replace function api.message_send(conversation_id text, body text, message_type text default 'text', metadata jsonb default '{}',
+                                            parent_message_id text default null, attachments jsonb default '[]')
+returns api.reply
+language sql volatile as $$
+  select internal.reply(201, internal.message_send(
+    internal.messaging_id(message_send.conversation_id, 'conversationId', 'INVALID_CONVERSATION_ID'), message_send.body, message_send.message_type,
+    message_send.metadata, internal.messaging_id(message_send.parent_message_id, 'parent_message_id', 'INVALID_PARENT'), message_send.attachments))
+$$;
+comment on function api.message_send is 'Sends a message: internal.message_send states what is refused, besides 400 INVALID_CONVERSATION_ID.';
+
+create or replace function internal.message_edit(conversation_id uuid, message_id uuid, patch jsonb) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  me constant uuid := internal.user_id();
+  message app.messages;
+begin
+  perform internal.conversation_lock(message_edit.conversation_id);
+  perform internal.conversation_enter(message_edit.conversation_id);
+  message := internal.message_in(message_edit.conversation_id, message_edit.message_id);
+  if message.sender_id is distinct from me then
+    perform internal.fail(403, 'FORBIDDEN', 'Only the sender edits a message.');
+  elsif message_edit.patch ?| array['body', 'metadata'] then
+    perform internal.check_may_write();
+    if message.created_at <= internal.now() - interval '15 minutes' then
+      perform internal.fail(409, 'EDIT_WINDOW_CLOSED', 'A message can be edited for 15 minutes.');
+    end if;
+    message.body := coalesce(message_edit.patch ->> 'body', message.body);
+    message.metadata := coalesce(message_edit.patch -> 'metadata', message.metadata);
+    message := internal.message_write(message);
+  end if;
+  return internal.message_shown(message.id, me);
+end $$;
+comment on function internal.message_edit is
+  'The sender changes body or metadata of a message that is less than 15 minutes old. Refuses as internal.reactions_of, and 403 FORBIDDEN, USER_MUTED, 409
+   EDIT_WINDOW_CLOSED. Locks the conversation and its participants.';
+
+create or replace function api.message_edit(conversation_id uuid, message_id uuid, patch jsonb) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.message_edit(message_edit.conversation_id, message_edit.message_id, message_edit.patch))
+$$;
+comment on function api.message_edit is 'Edits a message: internal.message_edit states what is refused.';
+
+create or replace function internal.message_remove(conversation_id uuid, message_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  mine app.conversation_participants;
+  message app.messages;
+begin
+  perform internal.conversation_lock(message_remove.conversation_id);
+  mine := internal.conversation_enter(message_remove.conversation_id);
+  message := internal.message_in(message_remove.conversation_id, message_remove.message_id);
+  if message.sender_id is distinct from mine.app_user_id and not mine.is_owner then
+    perform internal.fail(403, 'FORBIDDEN', 'Only its sender and the owner of the conversation delete a message.');
+  end if;
+  delete from app.messages m where m.id = message.id;
+end $$;
+comment on function internal.message_remove is
+  'Deletes a message of the caller, or any if the caller owns the conversation; replies to it become messages without a parent. Refuses as
+   internal.reactions_of, and 403 FORBIDDEN. Locks the conversation.';
+
+create or replace function api.message_delete(conversation_id uuid, message_id uuid) returns api.reply
+language plpgsql volatile as $$
+begin
+  perform internal.message_remove(message_delete.conversation_id, message_delete.message_id);
+  return internal.reply_deleted();
+end $$;
+comment on function api.message_delete is 'Deletes a message: internal.message_remove states what is refused.';

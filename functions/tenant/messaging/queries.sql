@@ -1,0 +1,274 @@
+-- Reads of conversations and messages. Definer functions, because participants see the names of each other, and users have no rights to rows of others.
+
+create or replace function internal.conversation_participant_json(p app.conversation_participants, u app.users) returns json
+language sql stable as $$
+  select json_build_object(
+    'user_id', (conversation_participant_json.p).app_user_id, 'display_name', (conversation_participant_json.u).display_name,
+    'avatar_url', (conversation_participant_json.u).avatar_url,
+    'last_read_at', internal.iso((conversation_participant_json.p).last_read_at),
+    'joined_at', internal.iso((conversation_participant_json.p).joined_at))
+$$;
+comment on function internal.conversation_participant_json is 'A participant as conversations show it.';
+
+create or replace function internal.participant_shown(conversation_id uuid, app_user_id uuid) returns json
+language sql stable security definer set search_path = '' as $$
+  select internal.conversation_participant_json(p, u)
+    from app.conversation_participants p
+    join app.users u on u.id = p.app_user_id
+   where (p.conversation_id, p.app_user_id) = (participant_shown.conversation_id, participant_shown.app_user_id)
+$$;
+comment on function internal.participant_shown is 'A participant of a conversation, or null. Granted to nobody.';
+
+create or replace function internal.conversations_json(ids uuid[], viewer uuid default null) returns json
+language sql stable security definer set search_path = '' as $$
+  select json_agg(case when p.app_user_id is null then s.shown else internal.json_merge(s.shown, json_build_object(
+                    'unread', p.unread_count, 'mentions', p.mention_count, 'muted_until', internal.iso(p.muted_until), 'archived', p.is_archived)) end
+                  order by i.n)
+    from unnest(conversations_json.ids) with ordinality i (id, n)
+    join app.conversations c on c.id = i.id
+    left join app.conversation_participants p on (p.conversation_id, p.app_user_id) = (c.id, conversations_json.viewer)
+    left join lateral (
+      select json_agg(internal.conversation_participant_json(q, u) order by q.joined_at, q.app_user_id) as list,
+             min(q.app_user_id::text) filter (where q.is_owner) as owner_id
+        from app.conversation_participants q
+        join app.users u on u.id = q.app_user_id
+       where q.conversation_id = c.id) o on true
+    left join lateral (
+      select json_build_object('id', m.id, 'sender_id', m.sender_id, 'body', left(m.body, 200), 'message_type', m.message_type,
+                               'created_at', internal.iso(m.created_at)) as shown
+        from app.messages m
+       where m.conversation_id = c.id
+       order by m.created_at desc
+       limit 1) l on true
+   cross join lateral (
+      select json_build_object(
+        'id', c.id, 'type', c.type, 'name', c.name, 'owner_id', o.owner_id, 'conversation_participants', coalesce(o.list, '[]'),
+        'last_message', l.shown, 'message_count', c.message_count, 'last_activity_at', internal.iso(c.last_activity_at),
+        'created_at', internal.iso(c.created_at), 'updated_at', internal.iso(c.updated_at)) as shown) s
+$$;
+comment on function internal.conversations_json is
+  'Conversations in the order of their ids, each with its participants, longest first, and the beginning of its last message; for a viewer who takes
+   part also with the viewer''s unread, mentions, muted_until and archived. Null for no ids. Granted to nobody.';
+
+create or replace function internal.message_json(m app.messages, sender app.users, reactions json) returns json
+language sql stable as $$
+  select json_build_object(
+    'id', (message_json.m).id, 'conversation_id', (message_json.m).conversation_id, 'sender_id', (message_json.m).sender_id,
+    'sender', case when (message_json.m).sender_id is not null then json_build_object(
+      'id', (message_json.sender).id, 'display_name', (message_json.sender).display_name, 'avatar_url', (message_json.sender).avatar_url) end,
+    'body', (message_json.m).body, 'message_type', (message_json.m).message_type, 'metadata', (message_json.m).metadata,
+    'parent_message_id', (message_json.m).parent_message_id, 'attachments', (message_json.m).attachments,
+    'reactions', coalesce(message_json.reactions, '[]'), 'reply_count', (message_json.m).reply_count,
+    'created_at', internal.iso((message_json.m).created_at), 'edited_at', internal.iso((message_json.m).edited_at))
+$$;
+comment on function internal.message_json is 'A message with its sender, null for the system, and reactions: null are none.';
+
+create or replace function internal.reactions_json(message_id uuid, viewer uuid) returns json
+language sql stable security definer set search_path = '' as $$
+  select coalesce(json_agg(json_build_object('emoji', e.emoji, 'count', e.count, 'reacted', e.reacted) order by e.first, e.emoji), '[]')
+    from (select r.emoji, count(*) as count, coalesce(bool_or(r.app_user_id = reactions_json.viewer), false) as reacted, min(r.created_at) as first
+            from app.message_reactions r
+           where r.message_id = reactions_json.message_id
+           group by r.emoji) e
+$$;
+comment on function internal.reactions_json is 'The reactions to a message, [{emoji, count, reacted}], the oldest first; reacted is the viewer''s. Granted to nobody.';
+
+create or replace function internal.messages_json(ids uuid[], viewer uuid default null) returns json
+language sql stable security definer set search_path = '' as $$
+  select json_agg(internal.message_json(m, u, r.reactions) order by m.created_at desc, m.id desc)
+    from app.messages m
+    left join app.users u on u.id = m.sender_id
+    left join (
+      select e.message_id, json_agg(json_build_object('emoji', e.emoji, 'count', e.count, 'reacted', e.reacted) order by e.first, e.emoji) as reactions
+        from (select r.message_id, r.emoji, count(*) as count, coalesce(bool_or(r.app_user_id = messages_json.viewer), false) as reacted,
+                     min(r.created_at) as first
+                from app.message_reactions r
+               where r.message_id = any (messages_json.ids)
+               group by r.message_id, r.emoji) e
+       group by e.message_id) r on r.message_id = m.id
+   where m.id = any (messages_json.ids)
+$$;
+comment on function internal.messages_json is
+  'Messages by their ids, newest first; reacted is the viewer''s. Null for no ids. Granted to nobody.';
+
+create or replace function internal.message_shown(message_id uuid, viewer uuid default null) returns json
+language sql stable
+return internal.messages_json(array[message_shown.message_id], message_shown.viewer) -> 0;
+comment on function internal.message_shown is 'One message, as internal.messages_json shows it, or null. Granted to nobody.';
+
+create or replace function internal.conversations_mine(archived boolean, page_limit int, page_offset int) returns api.reply
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  me constant uuid := internal.user_id();
+  blocked constant uuid[] := array(select internal.blocked_ids());
+begin
+  return internal.reply_page(
+    internal.conversations_json(array(
+      select p.conversation_id
+        from app.conversation_participants p
+       where p.app_user_id = me and p.is_archived = conversations_mine.archived and (p.peer_id is null or p.peer_id <> all (blocked))
+       order by p.last_activity_at desc, p.conversation_id desc
+       limit conversations_mine.page_limit offset conversations_mine.page_offset), me),
+    (select count(*) from app.conversation_participants p
+      where p.app_user_id = me and p.is_archived = conversations_mine.archived and (p.peer_id is null or p.peer_id <> all (blocked))),
+    conversations_mine.page_offset, conversations_mine.page_limit);
+end $$;
+comment on function internal.conversations_mine is
+  'A page of the caller''s conversations, newest activity first, by conversation_participants_newest; without direct ones with somebody who is blocked.';
+
+create or replace function api.conversations_list(archived boolean default false, page_limit int default 20, page_offset int default 0) returns api.reply
+language sql stable as $$
+  select internal.conversations_mine(conversations_list.archived, conversations_list.page_limit, conversations_list.page_offset)
+$$;
+comment on function api.conversations_list is 'The caller''s conversations: internal.conversations_mine.';
+
+create or replace function internal.conversation_shown(conversation_id uuid) returns json
+language plpgsql stable security definer set search_path = '' as $$
+begin
+  perform internal.conversation_enter(conversation_shown.conversation_id);
+  return internal.conversations_json(array[conversation_shown.conversation_id], internal.user_id()) -> 0;
+end $$;
+comment on function internal.conversation_shown is
+  'A conversation of the caller. Refuses 404 CONVERSATION_NOT_FOUND, USER_NOT_FOUND, 403 NOT_A_PARTICIPANT.';
+
+create or replace function api.conversation_get(conversation_id uuid) returns api.reply
+language sql stable as $$
+  select internal.reply(200, internal.conversation_shown(conversation_get.conversation_id))
+$$;
+comment on function api.conversation_get is 'A conversation of the caller: internal.conversation_shown states what is refused.';
+
+create or replace function internal.messages_in(conversation_id uuid, parent_message_id uuid, page_limit int, page_offset int) returns api.reply
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  ids uuid[];
+  total bigint;
+begin
+  perform internal.conversation_enter(messages_in.conversation_id);
+  -- totals are kept counters: neither is counted for a page
+  if messages_in.parent_message_id is null then
+    select c.top_level_count into total from app.conversations c where c.id = messages_in.conversation_id;
+    ids := array(select m.id from app.messages m
+                  where m.conversation_id = messages_in.conversation_id and m.parent_message_id is null
+                  -- null for all of them: the order of the index
+                  order by m.parent_message_id, m.created_at desc limit messages_in.page_limit offset messages_in.page_offset);
+  else
+    select m.reply_count into total from app.messages m where (m.id, m.conversation_id) = (messages_in.parent_message_id, messages_in.conversation_id);
+    perform internal.check_found(total is not null, 'parent message', 'PARENT_NOT_FOUND');
+    ids := array(select m.id from app.messages m
+                  where m.conversation_id = messages_in.conversation_id and m.parent_message_id = messages_in.parent_message_id
+                  order by m.created_at desc limit messages_in.page_limit offset messages_in.page_offset);
+  end if;
+  return internal.reply_page(internal.messages_json(ids, internal.user_id()), total, messages_in.page_offset, messages_in.page_limit);
+end $$;
+comment on function internal.messages_in is
+  'A page of the messages of a conversation that are no replies, or of the replies to one, by messages_by_parent; newest first. Refuses 404
+   CONVERSATION_NOT_FOUND, PARENT_NOT_FOUND, USER_NOT_FOUND, 403 NOT_A_PARTICIPANT.';
+
+create or replace function api.messages_list(conversation_id text, parent_message_id text default null, page_limit int default 50, page_offset int default 0)
+returns api.reply
+language sql stable as $$
+  select internal.messages_in(internal.messaging_id(messages_list.conversation_id, 'conversationId', 'INVALID_CONVERSATION_ID'),
+                              internal.messaging_id(messages_list.parent_message_id, 'parent_message_id', 'INVALID_PARENT'),
+                              messages_list.page_limit, messages_list.page_offset)
+$$;
+comment on function api.messages_list is
+  'Messages of a conversation: internal.messages_in states what is refused, besides 400 INVALID_CONVERSATION_ID, INVALID_PARENT.';
+
+create or replace function internal.reactions_of(conversation_id uuid, message_id uuid) returns json
+language plpgsql stable security definer set search_path = '' as $$
+begin
+  perform internal.conversation_enter(reactions_of.conversation_id);
+  perform internal.message_in(reactions_of.conversation_id, reactions_of.message_id);
+  return internal.reactions_json(reactions_of.message_id, internal.user_id());
+end $$;
+comment on function internal.reactions_of is
+  'The reactions to a message, for participants. Refuses 404 CONVERSATION_NOT_FOUND, MESSAGE_NOT_FOUND, USER_NOT_FOUND, 403 NOT_A_PARTICIPANT.';
+
+create or replace function api.reactions_list(conversation_id text, message_id text) returns api.reply
+language sql stable as $$
+  select internal.reply(200, internal.reactions_of(internal.messaging_id(reactions_list.conversation_id, 'conversationId', 'INVALID_CONVERSATION_ID'),
+                                                   internal.messaging_id(reactions_list.message_id, 'messageId', 'INVALID_ID')))
+$$;
+comment on function api.reactions_list is
+  'Reactions by emoji: internal.reactions_of states what is refused, besides 400 INVALID_CONVERSATION_ID, INVALID_ID.';
+
+create or replace function internal.receipts_of(conversation_id uuid, message_id uuid) returns json
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  message app.messages;
+begin
+  perform internal.conversation_enter(receipts_of.conversation_id);
+  message := internal.message_in(receipts_of.conversation_id, receipts_of.message_id);
+  return (
+    select json_build_object(
+             'read_by', coalesce(json_agg(json_build_object('user_id', p.app_user_id, 'display_name', u.display_name, 'read_at', internal.iso(p.last_read_at))
+                                          order by p.last_read_at, p.app_user_id) filter (where p.last_read_at >= message.created_at), '[]'),
+             'read_count', count(*) filter (where p.last_read_at >= message.created_at), 'total_recipients', count(*))
+      from app.conversation_participants p
+      join app.users u on u.id = p.app_user_id
+     where p.conversation_id = receipts_of.conversation_id and p.app_user_id is distinct from message.sender_id);
+end $$;
+comment on function internal.receipts_of is
+  'Who has read a message, the first first: participants but for its sender, whose last_read_at is at or after the message. Refuses as
+   internal.reactions_of.';
+
+create or replace function api.receipts_get(conversation_id text, message_id text) returns api.reply
+language sql stable as $$
+  select internal.reply(200, internal.receipts_of(internal.messaging_id(receipts_get.conversation_id, 'conversationId', 'INVALID_CONVERSATION_ID'),
+                                                  internal.messaging_id(receipts_get.message_id, 'messageId', 'INVALID_ID')))
+$$;
+comment on function api.receipts_get is 'Who has read a message: internal.receipts_of states what is refused, besides 400 INVALID_CONVERSATION_ID, INVALID_ID.';
+
+create or replace function internal.unread_mine(page_limit int) returns json
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  me constant uuid := internal.user_id();
+  blocked constant uuid[] := array(select internal.blocked_ids());
+begin
+  return json_build_object(
+    'total', (select coalesce(sum(p.unread_count), 0) from app.conversation_participants p
+               where p.app_user_id = me and p.unread_count > 0 and (p.peer_id is null or p.peer_id <> all (blocked))),
+    'conversations', (
+      select coalesce(json_agg(json_build_object('id', n.conversation_id, 'unread', n.unread_count, 'mentions', n.mention_count)
+                               order by n.last_activity_at desc, n.conversation_id desc), '[]')
+        from (select p.conversation_id, p.unread_count, p.mention_count, p.last_activity_at
+                from app.conversation_participants p
+               where p.app_user_id = me and p.unread_count > 0 and (p.peer_id is null or p.peer_id <> all (blocked))
+               order by p.last_activity_at desc, p.conversation_id desc
+               limit unread_mine.page_limit) n));
+end $$;
+comment on function internal.unread_mine is
+  'The caller''s unread messages: total over all conversations, and those with unread messages, newest activity first, by conversation_participants_unread.';
+
+create or replace function api.unread_get(page_limit int default 200) returns api.reply
+language sql stable as $$
+  select internal.reply(200, internal.unread_mine(unread_get.page_limit))
+$$;
+comment on function api.unread_get is 'The caller''s unread messages: internal.unread_mine.';
+
+create or replace function internal.messages_found(q text, page_limit int, page_offset int) returns api.reply
+-- planned for each text: how many messages hold it decides between the trigrams and the messages of the caller's conversations
+language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'force_custom_plan' as $$
+declare
+  pattern constant text := '%' || replace(replace(replace(messages_found.q, '\', '\\'), '%', '\%'), '_', '\_') || '%';
+  ids uuid[];
+  total bigint;
+begin
+  with found as materialized (
+    select m.id, m.created_at
+      from app.messages m
+     where m.conversation_id in (select internal.my_conversation_ids()) and m.body ilike pattern
+  )
+  select (select count(*) from found),
+         array(select f.id from found f order by f.created_at desc, f.id desc limit messages_found.page_limit offset messages_found.page_offset)
+    into total, ids;
+  return internal.reply_page(internal.messages_json(ids, internal.user_id()), total, messages_found.page_offset, messages_found.page_limit);
+end $$;
+comment on function internal.messages_found is
+  'A page of the messages in the caller''s conversations whose body holds a text, whatever its case; newest first, with the total. % and _ are literal.';
+
+create or replace function api.messages_search(q text, page_limit int default 50, page_offset int default 0) returns api.reply
+language sql stable as $$
+  select internal.messages_found(messages_search.q, messages_search.page_limit, messages_search.page_offset)
+$$;
+comment on function api.messages_search is 'Messages of the caller''s conversations by a part of their text: internal.messages_found.';

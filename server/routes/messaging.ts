@@ -1,0 +1,435 @@
+import { z } from 'zod'
+import { administrator, endUser } from '#server/http/callers.ts'
+import { area, type Input, route } from '#server/http/route.ts'
+import {
+  AnyId,
+  Deleted,
+  data,
+  Flag,
+  Json,
+  JsonObject,
+  Limit,
+  Moment,
+  Offset,
+  Page,
+  page,
+  SmallJson,
+  Text,
+  Time,
+  Uuid,
+} from '#server/http/schemas.ts'
+
+const bodyBytes = 10_240
+const bodyReason = `must have 1 to ${bodyBytes} bytes and not only white space`
+const MessageText = z
+  .string()
+  .refine((text) => text.trim() !== '' && Buffer.byteLength(text) <= bodyBytes, bodyReason)
+  .meta({ minLength: 1, maxLength: bodyBytes })
+const Emoji = Text(64, 1)
+
+const Attachment = z.object({
+  url: Text(2000, 1),
+  content_type: Text(255).optional(),
+  size_bytes: z.int().min(0).optional(),
+  metadata: JsonObject.optional(),
+})
+const Reactions = z.array(z.strictObject({ emoji: z.string(), count: z.int(), reacted: z.boolean() }))
+const Participant = z.strictObject({
+  user_id: Uuid,
+  display_name: z.string(),
+  avatar_url: z.string().nullable(),
+  last_read_at: Time.nullable(),
+  joined_at: Time,
+})
+const Message = z.strictObject({
+  id: Uuid,
+  conversation_id: Uuid,
+  sender_id: Uuid.nullable(),
+  sender: z.strictObject({ id: Uuid, display_name: z.string(), avatar_url: z.string().nullable() }).nullable(),
+  body: z.string(),
+  message_type: z.string(),
+  metadata: JsonObject,
+  parent_message_id: Uuid.nullable(),
+  attachments: z.array(Attachment),
+  reactions: Reactions,
+  reply_count: z.int(),
+  created_at: Time,
+  edited_at: Time.nullable(),
+})
+const Conversation = z.strictObject({
+  id: Uuid,
+  type: z.enum(['direct', 'group']),
+  name: z.string().nullable(),
+  owner_id: Uuid.nullable(),
+  conversation_participants: z.array(Participant),
+  last_message: z
+    .strictObject({
+      id: Uuid,
+      sender_id: Uuid.nullable(),
+      body: z.string(),
+      message_type: z.string(),
+      created_at: Time,
+    })
+    .nullable(),
+  message_count: z.int(),
+  last_activity_at: Time,
+  created_at: Time,
+  updated_at: Time,
+})
+const Mine = Conversation.extend({
+  unread: z.int(),
+  mentions: z.int(),
+  muted_until: Time.nullable(),
+  archived: z.boolean(),
+})
+const Unread = z.strictObject({
+  total: z.int(),
+  conversations: z.array(z.strictObject({ id: Uuid, unread: z.int(), mentions: z.int() })),
+})
+const Receipts = z.strictObject({
+  read_by: z.array(z.strictObject({ user_id: Uuid, display_name: z.string(), read_at: Time })),
+  read_count: z.int(),
+  total_recipients: z.int(),
+})
+const Stats = z.strictObject({
+  conversations: z.strictObject({ total: z.int(), direct: z.int(), group: z.int() }),
+  messages: z.strictObject({ total: z.int(), last_24h: z.int(), last_7d: z.int() }),
+  active_senders: z.strictObject({ last_24h: z.int(), last_7d: z.int() }),
+})
+
+/** SQL checks attachments, which have a code of their own: a text that is no list must reach it as JSON. */
+const attachmentsAsJson = ({ body: { attachments } }: Pick<Input, 'body'>) => ({
+  attachments: attachments === undefined ? undefined : JSON.stringify(attachments),
+})
+const written = {
+  body: MessageText,
+  message_type: Text(64, 1).optional(),
+  metadata: SmallJson(8192).optional(),
+  attachments: Json.optional(),
+}
+const documented = { ...written, attachments: z.array(Attachment).max(10).optional() }
+
+const client = '/client/messaging/conversations' as const
+const one = `${client}/:conversationId` as const
+const oneMessage = `${one}/messages/:messageId` as const
+const admin = '/admin/projects/:projectId/messaging' as const
+const adminMessages = `${admin}/conversations/:conversationId/messages` as const
+
+const inConversation = { conversationId: AnyId }
+const ofMessage = { ...inConversation, messageId: AnyId }
+const conversationId = { conversationId: Uuid }
+const messageId = { ...conversationId, messageId: Uuid }
+/** What internal.conversation_enter refuses. */
+const entering = { 403: ['NOT_A_PARTICIPANT'], 404: ['CONVERSATION_NOT_FOUND', 'USER_NOT_FOUND'] }
+const reaching = { ...entering, 404: [...entering[404], 'MESSAGE_NOT_FOUND'] }
+const badIds = { 400: ['INVALID_CONVERSATION_ID', 'INVALID_ID'] }
+
+export const messaging = area({
+  stem: 'messaging',
+  title: 'Messaging',
+  source: 'contract',
+  invalid: 'INVALID_PAYLOAD',
+  routes: [
+    route(`POST ${client}`, {
+      caller: endUser,
+      summary: 'Create a conversation; the caller is added',
+      description:
+        '200 with the direct conversation of the same participants when there is one. At most 100 participants. Users who are blocked, either way, are not found.',
+      body: z.object({
+        type: z.enum(['direct', 'group'], 'must be direct or group').optional(),
+        name: Text(100, 1).nullish(),
+        participant_ids: z
+          .array(Uuid)
+          .min(1, 'must name at least one user')
+          .max(100, 'a conversation has at most 100 participants'),
+      }),
+      example: { type: 'group', name: 'Trip', participant_ids: ['00000000-0000-4000-8000-000000000000'] },
+      call: 'conversation_create',
+      replies: { 201: data(Mine), 200: data(Mine) },
+      refusals: { 404: ['USER_NOT_FOUND'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route(`GET ${client}`, {
+      caller: endUser,
+      summary: "The caller's conversations, newest activity first",
+      description: 'With `archived=true` those that the caller has archived, which are left out otherwise.',
+      query: { archived: Flag(), limit: Limit(200, 20), offset: Offset },
+      call: 'conversations_list',
+      replies: { 200: page(Mine) },
+      failure: 'FETCH_FAILED',
+    }),
+    route(`GET ${one}`, {
+      caller: endUser,
+      source: 'supplement',
+      summary: 'A conversation of the caller',
+      params: conversationId,
+      call: 'conversation_get',
+      replies: { 200: data(Mine) },
+      refusals: entering,
+      failure: 'FETCH_FAILED',
+    }),
+    route(`PATCH ${one}`, {
+      caller: endUser,
+      source: 'supplement',
+      summary: 'Rename a conversation; mute or archive it for the caller alone',
+      params: conversationId,
+      body: z.object({
+        name: Text(100, 1).nullable().optional(),
+        muted_until: Moment.nullable().optional(),
+        archived: z.boolean('must be true or false').optional(),
+      }),
+      patch: true,
+      example: { muted_until: '2030-01-01T00:00:00Z', archived: true },
+      call: 'conversation_update',
+      replies: { 200: data(Mine) },
+      refusals: entering,
+      failure: 'UPDATE_FAILED',
+    }),
+    route(`POST ${one}/messages`, {
+      caller: endUser,
+      summary: 'Send a message; at most 60 a minute',
+      description:
+        'Participants whose ids are in `metadata.mentions` are mentioned. The parent of a reply is a message of the same conversation; a message has at most 10,000 replies.',
+      params: inConversation,
+      body: z.object({ ...written, parent_message_id: AnyId.nullish() }),
+      documentedBody: z.object({ ...documented, parent_message_id: Uuid.nullish() }),
+      example: { body: 'Hello', attachments: [{ url: 'https://files.example.com/a.png', content_type: 'image/png' }] },
+      args: attachmentsAsJson,
+      call: 'message_send',
+      replies: { 201: data(Message) },
+      refusals: {
+        400: ['INVALID_CONVERSATION_ID', 'INVALID_PARENT', 'INVALID_ATTACHMENTS'],
+        403: [...entering[403], 'USER_MUTED'],
+        404: [...entering[404], 'PARENT_NOT_FOUND'],
+        409: ['LIMIT_REACHED'],
+      },
+      failure: 'SEND_FAILED',
+    }),
+    route(`GET ${one}/messages`, {
+      caller: endUser,
+      summary: 'Messages that are no replies, or the replies to one; newest first',
+      params: inConversation,
+      query: { parent_message_id: AnyId.optional(), limit: Limit(200, 50), offset: Offset },
+      call: 'messages_list',
+      replies: { 200: page(Message) },
+      refusals: {
+        400: ['INVALID_CONVERSATION_ID', 'INVALID_PARENT'],
+        403: entering[403],
+        404: [...entering[404], 'PARENT_NOT_FOUND'],
+      },
+      failure: 'FETCH_FAILED',
+    }),
+    route(`PATCH ${oneMessage}`, {
+      caller: endUser,
+      source: 'supplement',
+      summary: 'Edit a message within 15 minutes; its sender alone',
+      params: messageId,
+      body: z.object({ body: MessageText.optional(), metadata: SmallJson(8192).optional() }),
+      patch: true,
+      example: { body: 'Hello there' },
+      call: 'message_edit',
+      replies: { 200: data(Message) },
+      refusals: { 403: [...reaching[403], 'FORBIDDEN', 'USER_MUTED'], 404: reaching[404], 409: ['EDIT_WINDOW_CLOSED'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route(`DELETE ${oneMessage}`, {
+      caller: endUser,
+      source: 'supplement',
+      summary: 'Delete a message: its sender, or the owner of the group conversation',
+      params: messageId,
+      call: 'message_delete',
+      replies: { 200: Deleted },
+      refusals: { 403: [...reaching[403], 'FORBIDDEN'], 404: reaching[404] },
+      failure: 'DELETE_FAILED',
+    }),
+    route(`POST ${one}/typing`, {
+      caller: endUser,
+      summary: 'Say that the caller is typing; nothing is stored',
+      params: inConversation,
+      call: 'conversation_typing',
+      replies: { 202: data(z.strictObject({ accepted: z.literal(true) })) },
+      refusals: { 400: ['INVALID_CONVERSATION_ID'], ...entering },
+      failure: 'TYPING_FAILED',
+    }),
+    route(`POST ${oneMessage}/reactions`, {
+      caller: endUser,
+      summary: 'React to a message; at most 20 different emojis on one message',
+      description: '201, or 200 when the caller has reacted with this emoji already.',
+      params: ofMessage,
+      body: z.object({ emoji: Emoji }),
+      example: { emoji: '👍' },
+      call: 'reaction_add',
+      replies: { 201: data(Reactions), 200: data(Reactions) },
+      refusals: { ...badIds, 403: [...reaching[403], 'USER_MUTED'], 404: reaching[404], 409: ['LIMIT_REACHED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route(`DELETE ${oneMessage}/reactions`, {
+      caller: endUser,
+      summary: 'Take a reaction back; it need not be there',
+      params: ofMessage,
+      query: { emoji: Emoji },
+      call: 'reaction_remove',
+      replies: { 200: data(Reactions) },
+      refusals: { ...badIds, ...reaching },
+      failure: 'DELETE_FAILED',
+    }),
+    route(`GET ${oneMessage}/reactions`, {
+      caller: endUser,
+      summary: 'Reactions to a message by emoji, the oldest first',
+      params: ofMessage,
+      call: 'reactions_list',
+      replies: { 200: data(Reactions) },
+      refusals: { ...badIds, ...reaching },
+      failure: 'FETCH_FAILED',
+    }),
+    route(`GET ${oneMessage}/receipts`, {
+      caller: endUser,
+      summary: 'Who has read a message',
+      params: ofMessage,
+      call: 'receipts_get',
+      replies: { 200: data(Receipts) },
+      refusals: { ...badIds, ...reaching },
+      failure: 'FETCH_FAILED',
+    }),
+    route(`POST ${one}/participants`, {
+      caller: endUser,
+      summary: 'Add a user to a group conversation',
+      description:
+        '`app_user_id` is accepted for `user_id`. One who takes part already is answered with `already_member`.',
+      params: inConversation,
+      body: z
+        .object({ user_id: Uuid.optional(), app_user_id: Uuid.optional() })
+        .refine((sent) => sent.user_id ?? sent.app_user_id, { path: ['user_id'], message: 'is required' }),
+      documentedBody: z.object({ user_id: Uuid }),
+      example: { user_id: '00000000-0000-4000-8000-000000000000' },
+      args: ({ body }) => ({ user_id: body['user_id'] ?? body['app_user_id'], app_user_id: undefined }),
+      call: 'participant_add',
+      replies: { 200: data(Participant.extend({ already_member: z.literal(true).optional() })) },
+      refusals: {
+        400: ['INVALID_CONVERSATION_ID'],
+        ...entering,
+        409: ['CONVERSATION_IS_DIRECT', 'LIMIT_REACHED'],
+      },
+      failure: 'CREATE_FAILED',
+    }),
+    route(`DELETE ${one}/participants/me`, {
+      caller: endUser,
+      source: 'supplement',
+      summary: 'Leave a group conversation',
+      params: conversationId,
+      call: 'conversation_leave',
+      replies: { 200: Deleted },
+      refusals: { ...entering, 409: ['CONVERSATION_IS_DIRECT'] },
+      failure: 'DELETE_FAILED',
+    }),
+    route(`DELETE ${one}/participants/:userId`, {
+      caller: endUser,
+      source: 'supplement',
+      summary: 'Remove a participant; the owner of the group conversation alone',
+      params: { ...conversationId, userId: Uuid },
+      call: 'participant_remove',
+      replies: { 200: Deleted },
+      refusals: { 403: [...entering[403], 'FORBIDDEN'], 404: entering[404], 409: ['CONVERSATION_IS_DIRECT'] },
+      failure: 'DELETE_FAILED',
+    }),
+    route(`POST ${one}/read`, {
+      caller: endUser,
+      summary: 'Mark a conversation as read',
+      params: inConversation,
+      call: 'conversation_read',
+      replies: { 200: data(Participant) },
+      refusals: {
+        400: ['INVALID_CONVERSATION_ID'],
+        404: ['CONVERSATION_NOT_FOUND', 'UPDATE_FAILED', 'USER_NOT_FOUND'],
+      },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('GET /client/messaging/unread', {
+      caller: endUser,
+      source: 'supplement',
+      summary: 'Unread messages and mentions, in all and by conversation',
+      description:
+        '`total` counts every conversation; `conversations` are those with unread messages, newest activity first.',
+      query: { limit: Limit(1000, 200) },
+      call: 'unread_get',
+      replies: { 200: data(Unread) },
+      failure: 'FETCH_FAILED',
+    }),
+    route('GET /client/messaging/messages/search', {
+      caller: endUser,
+      source: 'supplement',
+      summary: "Messages of the caller's conversations by a part of their text, newest first",
+      query: { q: Text(200, 2), ...Page },
+      call: 'messages_search',
+      replies: { 200: page(Message) },
+      failure: 'LIST_FAILED',
+    }),
+    route(`GET ${admin}/conversations`, {
+      caller: administrator,
+      source: 'supplement',
+      summary: 'Conversations, newest first; with `user_id` those of a user',
+      query: { user_id: Uuid.optional(), ...Page },
+      call: 'conversations_admin',
+      replies: { 200: page(Conversation) },
+      failure: 'LIST_FAILED',
+    }),
+    route(`GET ${adminMessages}`, {
+      caller: administrator,
+      source: 'supplement',
+      summary: 'All messages of a conversation, replies too, newest first',
+      params: conversationId,
+      query: Page,
+      call: 'messages_admin',
+      replies: { 200: page(Message) },
+      refusals: { 404: ['CONVERSATION_NOT_FOUND'] },
+      failure: 'LIST_FAILED',
+    }),
+    route(`POST ${adminMessages}`, {
+      caller: administrator,
+      source: 'supplement',
+      summary: 'Post a message as a participant, or as the system',
+      params: conversationId,
+      body: z.object({
+        ...written,
+        as_user_id: Uuid.nullish(),
+        system: z.boolean('must be true or false').optional(),
+        parent_message_id: Uuid.nullish(),
+      }),
+      documentedBody: z.object({
+        ...documented,
+        as_user_id: Uuid.nullish(),
+        system: z.boolean().optional(),
+        parent_message_id: Uuid.nullish(),
+      }),
+      example: { body: 'Welcome', system: true },
+      args: attachmentsAsJson,
+      call: 'message_post',
+      replies: { 201: data(Message) },
+      refusals: {
+        400: ['INVALID_ATTACHMENTS', 'INVALID_PARENT'],
+        403: ['NOT_A_PARTICIPANT'],
+        404: ['CONVERSATION_NOT_FOUND', 'PARENT_NOT_FOUND', 'USER_NOT_FOUND'],
+        409: ['LIMIT_REACHED'],
+      },
+      failure: 'SEND_FAILED',
+    }),
+    route(`DELETE ${adminMessages}/:messageId`, {
+      caller: administrator,
+      source: 'supplement',
+      summary: 'Delete a message',
+      params: messageId,
+      call: 'message_delete_admin',
+      replies: { 200: Deleted },
+      refusals: { 404: ['CONVERSATION_NOT_FOUND', 'MESSAGE_NOT_FOUND'] },
+      failure: 'DELETE_FAILED',
+    }),
+    route(`GET ${admin}/stats`, {
+      caller: administrator,
+      source: 'supplement',
+      summary: 'Numbers of conversations, messages and senders',
+      call: 'messaging_stats',
+      replies: { 200: data(Stats) },
+      failure: 'FETCH_FAILED',
+    }),
+  ],
+})
