@@ -8,4 +8,3 @@ grant select, delete, update (due_at, wished_at, locked_until, lease, attempts, 
 grant execute on function internal.outbox_groups, internal.outbox_begun, internal.outbox_finish, internal.outbox_next, api.outbox_lease, api.outbox_renew, api.outbox_finish, api.outbox_release, api.outbox_next
   to app_worker;
 -- in the file that gave it in the former version too, so that it stays granted when that version is started again
-grant execute on function api.outbox_settle to app_worker;
