@@ -66,6 +66,29 @@ test("a worker that takes over a dead one's operation gets it again", async () =
   expect(await asWorker('operation_begin', { operation_id: id })).toMatchObject({ operation_id: id })
 })
 
+test('one whose job has failed as often as it may is ended by the sweep, whether it had begun or not', async () => {
+  const [begun, queued, young] = [await start(), await start(), await start()]
+  await asWorker('operation_begin', { operation_id: begun })
+  const fail = (id: string, attempts: number) =>
+    harness.control(
+      `update graphile_worker._private_jobs set attempts = $2, run_at = now() + interval '1 hour' where key = 'operation ' || $1`,
+      [id, attempts],
+    )
+  await fail(begun, 25)
+  await fail(queued, 25)
+  await fail(young, 24)
+  const { jobs } = await loadTasks()
+  await jobs.find(({ name }) => name === 'fleet__sweep')?.run(harness.running.services, {})
+  for (const id of [begun, queued])
+    expect((await poll(id)).data).toMatchObject({ status: 'failed', failed_reason: expect.stringMatching(/each time/) })
+  expect((await poll(young)).data.status).toBe('queued')
+  expect(
+    await harness.control(`select key from graphile_worker.jobs where key = any ($1)`, [
+      [begun, queued, young].map((id) => `operation ${id}`),
+    ]),
+  ).toEqual([{ key: `operation ${young}` }])
+})
+
 test('an unknown, a malformed and a foreign operation are 404; a stranger is refused before', async () => {
   const id = await start()
   for (const wrong of [randomUUID(), 'x', '1', `${id}x`]) {

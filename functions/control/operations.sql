@@ -124,10 +124,13 @@ begin
      set status = case when operation_end.failed_reason is null then 'succeeded' else 'failed' end,
          done = case when operation_end.failed_reason is null then coalesce(o.total, o.done) else o.done end,
          result = operation_end.result, failed_reason = operation_end.failed_reason, updated_at = internal.now()
-   where o.id = operation_end.operation_id and o.status = 'running';
+   where o.id = operation_end.operation_id
+     -- a job that never came to begin it may have failed as often as it may
+     and (o.status = 'running' or o.status = 'queued' and operation_end.failed_reason is not null);
   return internal.reply(200, to_json(found));
 end $$;
-comment on function api.operation_end is 'For the job: ends the operation with a result, or as failed with a reason that the developer may read.';
+comment on function api.operation_end is
+  'For the job: ends the operation that runs with a result, or as failed with a reason that the developer may read, also one that is still queued.';
 
 create or replace function internal.operation_input_changes(input jsonb) returns json
 language sql immutable as $$

@@ -34,6 +34,8 @@ export type Fleet = {
   queueAgain(task: 'provision' | 'remove', projectId: string): Promise<void>
   /** Queues the purging of a place that is due. */
   queuePurge(purgeId: string): Promise<void>
+  /** Ends the operations whose jobs have failed as often as they may, as failed, and removes those jobs. */
+  endExhausted(): Promise<void>
   /** Queues a job for each tenant that runs another program. Answers how many. */
   queueMigrations(): Promise<number>
 }
@@ -308,6 +310,20 @@ export const createFleet = (options: FleetOptions): Fleet => {
         `select graphile_worker.add_job('files__purge', json_build_object('purge_id', $1::text), job_key := 'purge ' || $1)`,
         [purgeId],
       )
+    },
+    async endExhausted() {
+      const { rows } = await options.jobs.query<{ job_id: string; operation_id: string }>(
+        `select j.id as job_id, substr(j.key, length('operation ') + 1) as operation_id
+           from graphile_worker.jobs j
+          where j.key like 'operation %' and j.attempts >= j.max_attempts and j.locked_at is null`,
+      )
+      for (const { job_id, operation_id } of rows) {
+        await asWorker('operation_end', {
+          operation_id,
+          failed_reason: 'The work failed each time it was tried. The operation can be started again.',
+        })
+        await options.jobs.query('select graphile_worker.complete_jobs(array[$1::bigint])', [job_id])
+      }
     },
     async queueMigrations() {
       if (!(await isCurrent())) return 0
