@@ -9,6 +9,7 @@ begin
   -- later than it was, also within one instant: two versions of a row never look the same, in the milliseconds that callers see and compare
   new.updated_at := greatest(internal.now(), old.updated_at + interval '1 millisecond');
   if old.deleted_at is not null and new.deleted_at is null then
+    perform internal.moderation_restore_check('collection_row', new.id);
     -- rows deleted while this row was deleted did not check it; the lock waits for a transaction that deletes one now
     for held in
       select k.name as col, k.on_delete, target.name as target
