@@ -645,7 +645,7 @@ test('items, reports and trust go with their user into a merge, an export and a 
   expect(
     await project.sql(
       `select 1 from app.moderation_items where subject_user_id = $1 union all select 1 from app.moderation_reports where reporter_id = $1
-        union all select 1 from app.moderation_trust where app_user_id = $1`,
+        union all select 1 from app.moderation_trust_levels where app_user_id = $1`,
       [survivor.id],
     ),
   ).toEqual([])

@@ -1552,19 +1552,19 @@ create policy "administrators read rules" on app.moderation_rules for select to 
   using (true);
 
 -- Trust levels, stored and listed; the queue does not read them.
-create table app.moderation_trust (
+create table app.moderation_trust_levels (
   app_user_id uuid not null,
   trust_level text not null default 'new'::text,
   auto_approve boolean not null default false,
   created_at timestamp with time zone not null default internal.now(),
   updated_at timestamp with time zone not null default internal.now(),
-  constraint moderation_trust_pkey PRIMARY KEY (app_user_id),
-  constraint moderation_trust_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
-  constraint moderation_trust_level_known CHECK ((trust_level = ANY (ARRAY['new'::text, 'trusted'::text, 'moderator'::text])))
+  constraint moderation_trust_levels_pkey PRIMARY KEY (app_user_id),
+  constraint moderation_trust_levels_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint moderation_trust_levels_level_known CHECK ((trust_level = ANY (ARRAY['new'::text, 'trusted'::text, 'moderator'::text])))
 );
-CREATE INDEX moderation_trust_newest ON app.moderation_trust USING btree (created_at DESC, app_user_id DESC);
-alter table app.moderation_trust enable row level security;
-create policy "administrators read trust levels" on app.moderation_trust for select to app_admin
+CREATE INDEX moderation_trust_levels_newest ON app.moderation_trust_levels USING btree (created_at DESC, app_user_id DESC);
+alter table app.moderation_trust_levels enable row level security;
+create policy "administrators read trust levels" on app.moderation_trust_levels for select to app_admin
   using (true);
 
 -- Nature-themed words that display names are made of, numbered from 0 within each kind.

@@ -1,7 +1,7 @@
 alter table app.moderation_rules enable row level security;
 alter table app.moderation_items enable row level security;
 alter table app.moderation_reports enable row level security;
-alter table app.moderation_trust enable row level security;
+alter table app.moderation_trust_levels enable row level security;
 alter table internal.moderated_texts enable row level security;
 
 create policy "administrators read rules" on app.moderation_rules for select to app_admin using (true);
@@ -9,11 +9,11 @@ create policy "administrators add rules" on app.moderation_rules for insert to a
 create policy "administrators change rules" on app.moderation_rules for update to app_admin using (true) with check (true);
 create policy "administrators delete rules" on app.moderation_rules for delete to app_admin using (true);
 create policy "administrators read the queue" on app.moderation_items for select to app_admin using (true);
-create policy "administrators read trust levels" on app.moderation_trust for select to app_admin using (true);
+create policy "administrators read trust levels" on app.moderation_trust_levels for select to app_admin using (true);
 create policy "users read their own reports" on app.moderation_reports for select to app_user
   using (reporter_id = (select internal.user_id()));
 
-grant select on app.moderation_items, app.moderation_trust to app_admin;
+grant select on app.moderation_items, app.moderation_trust_levels to app_admin;
 grant select on app.moderation_reports to app_user;
 grant execute on function internal.moderation_report_json, internal.moderation_reports_page, internal.moderation_report, internal.moderation_subject,
   internal.moderation_subject__user, internal.moderation_subject__group, internal.moderation_subject__collection_row,
@@ -37,7 +37,7 @@ values
   ('app.moderation_reports', 'reporter_id', 'moderation_reports',
    array['id', 'reporter_id', 'subject_type', 'subject_id', 'reason', 'details', 'status', 'created_at'], array['item_id'],
    null, 'one of each subject', 'cascade', current_setting('trellis.file')),
-  ('app.moderation_trust', 'app_user_id', 'moderation_trust',
+  ('app.moderation_trust_levels', 'app_user_id', 'moderation_trust_levels',
    array['app_user_id', 'trust_level', 'auto_approve', 'created_at', 'updated_at'], '{}', null, 'keep survivor', 'cascade',
    current_setting('trellis.file'));
 

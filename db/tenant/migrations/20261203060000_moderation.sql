@@ -70,16 +70,16 @@ comment on table app.moderation_reports is 'Reports of users, one for each repor
 create index moderation_reports_of_user on app.moderation_reports (reporter_id, created_at desc, id desc);
 create index moderation_reports_of_item on app.moderation_reports (item_id, created_at);
 
-create table app.moderation_trust (
+create table app.moderation_trust_levels (
   app_user_id  uuid primary key references app.users on delete cascade,
   trust_level  text not null default 'new'
-                 constraint moderation_trust_level_known check (trust_level in ('new', 'trusted', 'moderator')),
+                 constraint moderation_trust_levels_level_known check (trust_level in ('new', 'trusted', 'moderator')),
   auto_approve boolean not null default false,
   created_at   timestamptz not null default internal.now(),
   updated_at   timestamptz not null default internal.now()
 );
-comment on table app.moderation_trust is 'Trust levels, stored and listed; the queue does not read them.';
-create index moderation_trust_newest on app.moderation_trust (created_at desc, app_user_id desc);
+comment on table app.moderation_trust_levels is 'Trust levels, stored and listed; the queue does not read them.';
+create index moderation_trust_levels_newest on app.moderation_trust_levels (created_at desc, app_user_id desc);
 
 create table internal.moderated_texts (
   kind           text primary key,
@@ -98,7 +98,7 @@ comment on table internal.moderated_texts is
 
 -- migrate:down
 drop table internal.moderated_texts;
-drop table app.moderation_trust;
+drop table app.moderation_trust_levels;
 drop table app.moderation_reports;
 drop table app.moderation_items;
 drop table app.moderation_rules;

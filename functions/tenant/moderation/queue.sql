@@ -22,7 +22,7 @@ language sql stable as $$
 $$;
 comment on function internal.moderation_report_json is 'A report as its reporter sees it.';
 
-create or replace function internal.moderation_trust_json(t app.moderation_trust) returns json
+create or replace function internal.moderation_trust_json(t app.moderation_trust_levels) returns json
 language sql stable as $$
   select json_build_object(
     'app_user_id', (moderation_trust_json.t).app_user_id, 'trust_level', (moderation_trust_json.t).trust_level,
@@ -33,7 +33,7 @@ comment on function internal.moderation_trust_json is 'A trust level as response
 
 select internal.list_declare('moderation_items_page', null::app.moderation_items, 'moderation_item_json', '{created_at,id}', required => '{status}');
 select internal.list_declare('moderation_reports_page', null::app.moderation_reports, 'moderation_report_json', '{created_at,id}', required => '{reporter_id}');
-select internal.list_declare('moderation_trust_page', null::app.moderation_trust, 'moderation_trust_json', '{created_at,app_user_id}');
+select internal.list_declare('moderation_trust_page', null::app.moderation_trust_levels, 'moderation_trust_json', '{created_at,app_user_id}');
 
 create or replace function internal.moderation_report(subject_type text, subject_id uuid, author_id uuid, snapshot jsonb, reason text, details text)
 returns api.reply
@@ -181,19 +181,19 @@ comment on function api.moderation_escalate is 'Escalates an item: internal.mode
 create or replace function internal.moderation_trust_put(app_user_id uuid, patch jsonb) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  was app.moderation_trust;
-  trust app.moderation_trust;
+  was app.moderation_trust_levels;
+  trust app.moderation_trust_levels;
 begin
   if internal.caller() <> 'developer' then
     raise exception 'trust levels are set by administrators, not by %', internal.caller();
   elsif internal.lock_users(array[moderation_trust_put.app_user_id]) is null then
     perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
   end if;
-  select t.* into was from app.moderation_trust t where t.app_user_id = moderation_trust_put.app_user_id;
-  insert into app.moderation_trust as t (app_user_id, trust_level, auto_approve)
+  select t.* into was from app.moderation_trust_levels t where t.app_user_id = moderation_trust_put.app_user_id;
+  insert into app.moderation_trust_levels as t (app_user_id, trust_level, auto_approve)
   values (moderation_trust_put.app_user_id, coalesce(moderation_trust_put.patch ->> 'trust_level', 'new'),
           coalesce((moderation_trust_put.patch ->> 'auto_approve')::boolean, false))
-  on conflict on constraint moderation_trust_pkey do update
+  on conflict on constraint moderation_trust_levels_pkey do update
      set trust_level = coalesce(moderation_trust_put.patch ->> 'trust_level', t.trust_level),
          auto_approve = coalesce((moderation_trust_put.patch ->> 'auto_approve')::boolean, t.auto_approve), updated_at = internal.now()
   returning t.* into trust;

@@ -137,7 +137,8 @@ language sql immutable as $$
   -- a host without a scheme: words with dots before a slash, or that end as most sites do
   select m[1] || m[2]
     from regexp_matches(lower(normalize(moderation_hosts.body, nfkc)),
-                        '(?:^|[^[:alnum:]@./\\-])((?:[[:alnum:]-]{1,63}\.){1,8})([a-z]{2,24}(?=/)|(?:com|net|org|info|io|co|ru|cn|xyz|top|shop|site|online|app|dev|me|ly|gg|tk)(?![[:alnum:]-]))', 'g') m
+                        '(?:^|[^[:alnum:]@./\\-])((?:[[:alnum:]-]{1,63}\.){1,8})([a-z]{2,24}(?=/)|'
+                        '(?:com|net|org|info|io|co|ru|cn|xyz|top|shop|site|online|app|dev|me|ly|gg|tk)(?![[:alnum:]-]))', 'g') m
 $$;
 comment on function internal.moderation_hosts is 'The hosts that the links of a text lead to, in lower case.';
 

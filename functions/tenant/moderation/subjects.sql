@@ -34,8 +34,9 @@ begin
   if moderation_apply__user.act = 'show' then
     -- a name that the user has chosen since stays
     update app.users k
-       set display_name = case when k.display_name = kept ->> 'shown_name' then kept ->> 'display_name' else k.display_name end,
-           avatar_url = coalesce(k.avatar_url, kept ->> 'avatar_url')
+       set display_name = case when k.display_name = moderation_apply__user.kept ->> 'shown_name' then moderation_apply__user.kept ->> 'display_name'
+                               else k.display_name end,
+           avatar_url = coalesce(k.avatar_url, moderation_apply__user.kept ->> 'avatar_url')
      where k.id = u.id;
     return null;
   end if;
@@ -64,9 +65,10 @@ begin
   select k.* into g from app.groups k where k.id = moderation_apply__group.id for no key update;
   if moderation_apply__group.act = 'show' then
     update app.groups k
-       set name = case when k.name = 'Group' then kept ->> 'name' else k.name end,
-           description = coalesce(k.description, kept ->> 'description'), avatar_url = coalesce(k.avatar_url, kept ->> 'avatar_url')
-     where k.id = g.id and kept is not null;
+       set name = case when k.name = 'Group' then moderation_apply__group.kept ->> 'name' else k.name end,
+           description = coalesce(k.description, moderation_apply__group.kept ->> 'description'),
+           avatar_url = coalesce(k.avatar_url, moderation_apply__group.kept ->> 'avatar_url')
+     where k.id = g.id and moderation_apply__group.kept is not null;
     return null;
   end if;
   update app.groups k set name = 'Group', description = null, avatar_url = null where k.id = g.id;
