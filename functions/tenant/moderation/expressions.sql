@@ -89,9 +89,9 @@ create or replace function internal.moderation_expression(pattern text, out expr
 language plpgsql immutable as $$
 declare
   -- of the automaton: positions, parts that may be empty (each adds transitions across it), bracket expressions
-  most_positions constant int := 200;
+  most_positions constant int := 150;
   most_empty constant int := 30;
-  most_transitions constant int := 4000;
+  most_transitions constant int := 2000;
   most_depth constant int := 20;
   place int := 1;
   length constant int := char_length(moderation_expression.pattern);
@@ -249,7 +249,7 @@ begin
     classes[depth + 1] := classes[depth + 1] + atom[3];
   end if;
   if positions[depth + 1] > most_positions then
-    refusal := 'must match at most 200 characters, each repetition counted';
+    refusal := 'must match at most 150 characters, each repetition counted';
   elsif empties[depth + 1] > most_empty then
     refusal := 'must have at most 30 optional parts and assertions, each repetition counted';
   elsif depth > 0 then
@@ -268,4 +268,4 @@ begin
 end $$;
 comment on function internal.moderation_expression is
   'A regular expression of RE2''s syntax (no back-references, no lookaround) in the syntax of Postgres, without captures; or why it is refused. The size of its
-   automaton is limited: 200 positions, 30 parts that may be empty, 4,000 transitions, each repetition counted.';
+   automaton is limited: 150 positions, 30 parts that may be empty, 2,000 transitions, each repetition counted.';
