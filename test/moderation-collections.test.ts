@@ -181,7 +181,7 @@ test('a text that is longer than rules read is queued, and 1 MB is read in a mom
       continue
     }
     const item = await itemOf(row.data.id)
-    expect([item.rule_id, item.snapshot.text.length]).toEqual([null, 10_000])
+    expect([item.rule_id, item.snapshot.text.length]).toEqual([null, 10_240])
   }
   // five writes of 900 KB, each read by four rules
   expect(performance.now() - began).toBeLessThan(20_000)

@@ -1611,6 +1611,67 @@ create table app.ledger_requests (
 );
 alter table app.ledger_requests enable row level security;
 
+-- Reactions to messages, each emoji once by each user.
+create table app.message_reactions (
+  message_id uuid not null,
+  emoji text not null,
+  app_user_id uuid not null,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint message_reactions_pkey PRIMARY KEY (message_id, emoji, app_user_id),
+  constraint message_reactions_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint message_reactions_message_id_fkey FOREIGN KEY (message_id) REFERENCES app.messages(id) ON DELETE CASCADE,
+  -- 400 INVALID_PAYLOAD emoji: must have 1 to 64 characters.
+  constraint message_reactions_emoji_1_to_64 CHECK (((char_length(emoji) >= 1) AND (char_length(emoji) <= 64)))
+);
+CREATE INDEX message_reactions_of_user ON app.message_reactions USING btree (app_user_id, message_id);
+alter table app.message_reactions enable row level security;
+create policy "administrators read reactions" on app.message_reactions for select to app_admin
+  using (true);
+create policy "users read the reactions to messages that they see" on app.message_reactions for select to app_user
+  using ((EXISTS ( SELECT
+   FROM app.messages m
+  WHERE (m.id = message_reactions.message_id))));
+
+-- Messages of conversations; those of the system have no sender. reply_count is kept by triggers.
+create table app.messages (
+  id uuid not null default internal.new_id(),
+  conversation_id uuid not null,
+  sender_id uuid,
+  body text not null,
+  message_type text not null default 'text'::text,
+  metadata jsonb not null default '{}'::jsonb,
+  -- The participants that metadata.mentions named when the message was written, without its sender.
+  mentions uuid[] not null default '{}'::uuid[],
+  attachments jsonb not null default '[]'::jsonb,
+  parent_message_id uuid,
+  reply_count integer not null default 0,
+  -- After every earlier message, entry and reading of its conversation, whatever the clock says.
+  created_at timestamp with time zone not null,
+  edited_at timestamp with time zone,
+  constraint messages_pkey PRIMARY KEY (id),
+  constraint messages_in_order UNIQUE (conversation_id, created_at),
+  constraint messages_conversation_id_fkey FOREIGN KEY (conversation_id) REFERENCES app.conversations(id) ON DELETE CASCADE,
+  constraint messages_parent_message_id_fkey FOREIGN KEY (parent_message_id) REFERENCES app.messages(id) ON DELETE SET NULL,
+  constraint messages_sender_id_fkey FOREIGN KEY (sender_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint messages_attachments_at_most_10 CHECK (((jsonb_typeof(attachments) = 'array'::text) AND (jsonb_array_length(attachments) <= 10))),
+  -- 400 INVALID_PAYLOAD body: must have 1 to 10240 bytes.
+  constraint messages_body_1_to_10240_bytes CHECK (((octet_length(body) >= 1) AND (octet_length(body) <= 10240))),
+  -- 400 INVALID_PAYLOAD message_type: must have 1 to 64 characters.
+  constraint messages_message_type_1_to_64 CHECK (((char_length(message_type) >= 1) AND (char_length(message_type) <= 64))),
+  -- 400 INVALID_PAYLOAD metadata: must be an object.
+  constraint messages_metadata_is_object CHECK ((jsonb_typeof(metadata) = 'object'::text)),
+  constraint messages_reply_count_not_negative CHECK ((reply_count >= 0))
+);
+CREATE INDEX messages_by_parent ON app.messages USING btree (parent_message_id, conversation_id, created_at DESC);
+CREATE INDEX messages_by_time ON app.messages USING brin (created_at);
+CREATE INDEX messages_of_sender ON app.messages USING btree (sender_id, id);
+CREATE INDEX messages_search ON app.messages USING gin (body extensions.gin_trgm_ops);
+alter table app.messages enable row level security;
+create policy "administrators read messages" on app.messages for select to app_admin
+  using (true);
+create policy "users read the messages of their conversations" on app.messages for select to app_user
+  using ((conversation_id IN ( SELECT internal.my_conversation_ids() AS my_conversation_ids)));
+
 -- The queue of moderation. is_hidden: the content is hidden now; kept: what the hook of the subject needs to show it again.
 create table app.moderation_items (
   id uuid not null default internal.new_id(),
@@ -3022,6 +3083,20 @@ create table internal.definitions (
 alter table internal.definitions enable row level security;
 create policy "administrators read the registry of definitions" on internal.definitions for select to app_admin
   using (true);
+
+-- The registry of system events that make feed entries: each area declares its own in its policy file. target_property and group_property name the properties of
+-- the event that become target_id and group_id, shown those that become the metadata of the entry.
+create table internal.feed_events (
+  action text not null,
+  event_name text not null,
+  target_property text,
+  group_property text,
+  shown text[] not null default '{}'::text[],
+  declared_in text not null,
+  constraint feed_events_pkey PRIMARY KEY (action),
+  constraint feed_events_event_name_unique UNIQUE (event_name)
+);
+alter table internal.feed_events enable row level security;
 
 -- The registry of texts that rules of moderation read: columns of a table, or a function (since timestamptz, most bigint) that lists them; filled beside the policies of each area.
 create table internal.moderated_texts (

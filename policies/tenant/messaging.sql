@@ -46,3 +46,8 @@ values
   ('app.message_reactions', 'app_user_id', 'message_reactions',
    array['message_id', 'emoji', 'app_user_id', 'created_at'], '{}',
    'messages', 'move', 'cascade', null, current_setting('trellis.file'));
+
+grant execute on function internal.moderation_subject__message to app_user;
+
+insert into internal.moderated_texts (kind, subject_type, table_name, text_columns, id_column, user_column, at_column, declared_in)
+values ('message', 'message', 'app.messages', '{body}', 'id', 'sender_id', 'created_at', current_setting('trellis.file'));

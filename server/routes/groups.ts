@@ -165,7 +165,7 @@ export const groups = area({
       example: { name: 'Early birds', max_members: 50 },
       call: 'group_update',
       replies: { 200: data(MyGroup) },
-      refusals: { ...led, ...unchangeable },
+      refusals: { ...led, 400: ['CONTENT_REJECTED'], 403: [...led[403], 'USER_MUTED'], ...unchangeable },
       failure: 'UPDATE_FAILED',
     }),
     route('DELETE /client/groups/:groupId', {

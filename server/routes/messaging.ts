@@ -198,7 +198,7 @@ export const messaging = area({
       call: 'message_send',
       replies: { 201: data(Message) },
       refusals: {
-        400: ['INVALID_CONVERSATION_ID', 'INVALID_PARENT', 'INVALID_ATTACHMENTS'],
+        400: ['INVALID_CONVERSATION_ID', 'INVALID_PARENT', 'INVALID_ATTACHMENTS', 'CONTENT_REJECTED'],
         403: [...entering[403], 'USER_MUTED'],
         404: [...entering[404], 'PARENT_NOT_FOUND'],
         409: ['LIMIT_REACHED'],
@@ -229,7 +229,12 @@ export const messaging = area({
       example: { body: 'Hello there' },
       call: 'message_edit',
       replies: { 200: data(Message) },
-      refusals: { 403: [...reaching[403], 'FORBIDDEN', 'USER_MUTED'], 404: reaching[404], 409: ['EDIT_WINDOW_CLOSED'] },
+      refusals: {
+        400: ['CONTENT_REJECTED'],
+        403: [...reaching[403], 'FORBIDDEN', 'USER_MUTED'],
+        404: reaching[404],
+        409: ['EDIT_WINDOW_CLOSED'],
+      },
       failure: 'UPDATE_FAILED',
     }),
     route(`DELETE ${oneMessage}`, {

@@ -180,6 +180,8 @@ begin
     if message.created_at <= internal.now() - interval '15 minutes' then
       perform internal.fail(409, 'EDIT_WINDOW_CLOSED', 'A message can be edited for 15 minutes.');
     end if;
+    -- an edit would show again what is hidden
+    perform internal.moderation_restore_check('message', message.id);
     message.body := coalesce(message_edit.patch ->> 'body', message.body);
     message.metadata := coalesce(message_edit.patch -> 'metadata', message.metadata);
     message := internal.message_write(message);
@@ -188,7 +190,7 @@ begin
 end $$;
 comment on function internal.message_edit is
   'The sender changes body or metadata of a message that is less than 15 minutes old. Refuses as internal.reactions_of, and 403 FORBIDDEN, USER_MUTED, 409
-   EDIT_WINDOW_CLOSED. Locks the conversation and its participants.';
+   EDIT_WINDOW_CLOSED, 400 CONTENT_REJECTED where a rule blocks the text, or hides the message. Locks the conversation and its participants.';
 
 create or replace function api.message_edit(conversation_id uuid, message_id uuid, patch jsonb) returns api.reply
 language sql volatile as $$

@@ -55,6 +55,7 @@ begin
     perform internal.fail(429, 'RATE_LIMITED', 'A user sends at most 30 reports a day.', json_build_object('retry_after_seconds', wait),
                           json_build_object('Retry-After', wait::text));
   end if;
+  perform internal.moderation_lock(moderation_report.subject_type, moderation_report.subject_id);
   item := internal.moderation_enqueue(moderation_report.subject_type, moderation_report.subject_id, moderation_report.author_id,
     moderation_report.snapshot, null, moderation_report.reason,
     case when moderation_report.reason = 'self_harm' then 5 when moderation_report.reason in ('violence', 'sexual') then 3
@@ -117,6 +118,8 @@ begin
   end if;
   -- users before items: a reporter holds their own row and waits for the item
   perform internal.lock_users(array(select i.subject_user_id from app.moderation_items i where i.id = moderation_move.item_id));
+  -- and content before items: so does a write of the content that a rule catches
+  perform internal.moderation_lock(i.subject_type, i.subject_id) from app.moderation_items i where i.id = moderation_move.item_id;
   select i.* into item from app.moderation_items i where i.id = moderation_move.item_id for update;
   if not found then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such item.');

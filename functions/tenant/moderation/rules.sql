@@ -144,7 +144,7 @@ comment on function internal.moderation_hosts is 'The hosts that the links of a 
 
 create or replace function internal.moderation_longest() returns int
 language sql immutable parallel safe
-return 10000;
+return 10240;
 comment on function internal.moderation_longest is 'How many characters of a text a rule reads.';
 
 create or replace function internal.moderation_found(r app.moderation_rules, body text, words text default null) returns text[]

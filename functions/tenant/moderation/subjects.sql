@@ -57,6 +57,12 @@ language sql stable security definer set search_path = '' as $$
 $$;
 comment on function internal.moderation_subject__group is 'A group that the caller sees; its author is its owner.';
 
+create or replace function internal.moderation_lock__group(id uuid) returns void
+language sql volatile security definer set search_path = '' as $$
+  select from app.groups g where g.id = moderation_lock__group.id for no key update
+$$;
+comment on function internal.moderation_lock__group is 'Locks a group, before its item. Granted to nobody.';
+
 create or replace function internal.moderation_apply__group(id uuid, act text, snapshot jsonb, kept jsonb) returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$
 declare

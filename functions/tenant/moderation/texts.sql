@@ -36,6 +36,19 @@ comment on function internal.moderation_enqueue is
   'The open item of a subject: a new one, or the one that there is with one report more, or caught again. Without a reason it is a rule''s. Locks the item.
    Granted to nobody.';
 
+create or replace function internal.moderation_lock(subject_type text, subject_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  hook constant text := 'moderation_lock__' || moderation_lock.subject_type;
+begin
+  if to_regprocedure(format('internal.%I(uuid)', hook)) is not null then
+    execute format('select internal.%I($1)', hook) using moderation_lock.subject_id;
+  end if;
+end $$;
+comment on function internal.moderation_lock is
+  'Locks the content of a subject before its item, by the hook internal.moderation_lock__<subject type>(id) of its area: a write of the content locks them in this order.
+   Granted to nobody.';
+
 create or replace function internal.moderation_apply(item app.moderation_items, act text) returns app.moderation_items
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -130,31 +143,9 @@ begin
 end $$;
 comment on function internal.moderate is
   'Reads a text that the caller writes, within its transaction. Refuses 403 USER_MUTED, 400 CONTENT_REJECTED where a rule blocks; else queues the subject, and
-   hides it, as the strictest rule says. Rules read 10,000 characters of a text, regular expressions
+   hides it, as the strictest rule says. Rules read 10,240 characters of a text, regular expressions
    100,000 in all; a longer text is queued. Without
    may_block a rule that blocks hides. Locks the item, and the windows of rules of rates. Supplement D10.';
-
-create or replace function internal.is_moderated_write() returns boolean
-language sql stable parallel safe
-return internal.caller() in ('user', 'server_key_user') and coalesce(current_setting('app.is_moderating', true), '') <> 'on';
-comment on function internal.is_moderated_write is 'Whether an end user writes, or a server for one, and not moderation itself.';
-
-create or replace function internal.tg_moderated_text() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  t internal.moderated_texts;
-  written constant jsonb := to_jsonb(new);
-begin
-  if not internal.is_moderated_write() then
-    return null;
-  end if;
-  select m.* into strict t from internal.moderated_texts m where m.kind = tg_argv[0];
-  perform internal.moderate(t.kind, t.subject_type, (written ->> t.id_column)::uuid,
-                            (select string_agg(written ->> c.name, e'\n' order by c.n) from unnest(t.text_columns) with ordinality c (name, n)));
-  return null;
-end $$;
-comment on function internal.tg_moderated_text is
-  'After a row with moderated columns was added, or one of them changed, by an end user: internal.moderate. Its argument is the kind in internal.moderated_texts.';
 
 create or replace trigger tg_users__moderated
   after update of display_name on app.users
