@@ -70,7 +70,11 @@ export const rules: readonly Rule[] = [
     find: `select k.conrelid::regclass || ' ' || k.conname as offender from pg_constraint k
             where k.contype = 'f' and k.conparentid = 0 and k.connamespace::regnamespace::text in ${ours}
               and not exists (select from pg_index i
-                               where i.indrelid = k.conrelid and i.indpred is null
+                               where i.indrelid = k.conrelid
+                                 -- the check of a key looks for a value: what holds all values serves it
+                                 and (i.indpred is null or pg_get_expr(i.indpred, i.indrelid) = any (array(
+                                   select format('(%I IS NOT NULL)', a.attname) from pg_attribute a
+                                    where a.attrelid = k.conrelid and a.attnum = any (k.conkey))))
                                  and (string_to_array(i.indkey::text, ' ')::int2[])[1:cardinality(k.conkey)] @> k.conkey
                                  and k.conkey @> (string_to_array(i.indkey::text, ' ')::int2[])[1:cardinality(k.conkey)])`,
     bad: `create table app.lint_a (id int primary key); create table app.lint_bad (a int references app.lint_a on delete cascade)`,
