@@ -107,20 +107,20 @@ end$sql$, list_declare.name, array_to_string(list_declare.order_by, ','),
     -- the JSON is made of the rows of the page only. Far from the beginning the page is found in the index alone, from the end that is nearer,
     -- and then its rows are read
     statements := format($sql$
-    {counted}if total is null then
-      select count(*) into total from %2$s t where %3$s;
+    {counted}if rows_total is null then
+      select count(*) into rows_total from %2$s t where %3$s;
     end if;
     if %1$I.page_offset < 1000 then
       select json_agg(internal.%5$I(p) order by %6$s) into rows_json
         from (select t.* from %2$s t where %3$s order by %4$s limit %1$I.page_limit offset %1$I.page_offset) p;
-    elsif %1$I.page_offset < total / 2 then
+    elsif %1$I.page_offset < rows_total / 2 then
       with place as materialized (select %7$s from %2$s t where %3$s order by %4$s limit %1$I.page_limit offset %1$I.page_offset)
       select json_agg(internal.%5$I(p) order by %6$s) into rows_json
         from place k cross join lateral (select t.* from %2$s t where %8$s limit 1) p;
     else
       with place as materialized (
         select %7$s from %2$s t where %3$s order by %9$s
-         limit greatest(least(%1$I.page_limit, total - %1$I.page_offset), 0) offset greatest(total - %1$I.page_offset - %1$I.page_limit, 0))
+         limit greatest(least(%1$I.page_limit, rows_total - %1$I.page_offset), 0) offset greatest(rows_total - %1$I.page_offset - %1$I.page_limit, 0))
       select json_agg(internal.%5$I(p) order by %6$s) into rows_json
         from place k cross join lateral (select t.* from %2$s t where %8$s limit 1) p;
     end if;$sql$,
@@ -133,16 +133,16 @@ end$sql$, list_declare.name, array_to_string(list_declare.order_by, ','),
     body := internal.list_branches(list_declare.name, statements, list_declare.filters);
     if list_declare.is_counted then
       -- only the first branch has no filters
-      body := regexp_replace(body, '\{counted\}', format('total := internal.list_counted(%L, %L%s);%s    ', list_declare.name, source,
+      body := regexp_replace(body, '\{counted\}', format('rows_total := internal.list_counted(%L, %L%s);%s    ', list_declare.name, source,
                                                          (select string_agg(format(', %I.%I', list_declare.name, c), '') from unnest(list_declare.required) c), e'\n'));
     end if;
     body := format($sql$
 declare
   rows_json json;
-  total bigint;
+  rows_total bigint;
 begin
 %1$s
-  return internal.reply_page(rows_json, total, %2$I.page_offset, %2$I.page_limit);
+  return internal.reply_page(rows_json, rows_total, %2$I.page_offset, %2$I.page_limit);
 end$sql$, replace(body, '{counted}', ''), list_declare.name);
   end if;
   execute format('create or replace function internal.%I(%s) returns api.reply language plpgsql stable %s as %L', list_declare.name, arguments,

@@ -36,7 +36,6 @@ export const Aggregates = data(z.array(JsonObject))
 export const Nearest = data(z.array(z.looseObject({ _distance: z.number() })))
 export const Deleted = data(z.strictObject({ id: Uuid, deleted: z.literal(true) }))
 export const Count = data(z.strictObject({ count: z.int() }))
-export const AnyMap = z.looseObject({})
 export { AggregateOptions, FindOptions, NearestOptions }
 
 export const Batch = z.object({ rows: z.unknown() })
