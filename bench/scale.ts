@@ -54,7 +54,9 @@ const ask = async (url: string, { scenario, known }: Project, call: Call): Promi
       // a user who has something of everything, through the developer's own server
       ...(call.as === 'user'
         ? { 'x-api-key': scenario.serverKey, 'x-on-behalf-of': known.userId }
-        : scenario.developer),
+        : call.as === 'session'
+          ? scenario.user
+          : scenario.developer),
       ...(call.body === undefined ? {} : { 'content-type': 'application/json' }),
     },
     ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),

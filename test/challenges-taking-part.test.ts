@@ -183,9 +183,19 @@ test('a simulation says what the window before would have come to', async () => 
   const users = [await someone(), await someone()]
   for (const user of users) await send(user, c.event_name, { occurred_at: '2026-11-19T12:00:00Z' })
   await send(users[0] as Client, c.event_name, { occurred_at: '2026-11-20T12:00:00Z' })
-  expect((await admin.post(`/challenges/${c.id}/simulate`)).data).toEqual({ expected_completions: 1, rate: 0.5 })
+  expect((await admin.post(`/challenges/${c.id}/simulate`)).data).toEqual({
+    expected_completions: 1,
+    is_estimate: false,
+    margin: 0,
+    rate: 0.5,
+  })
   const empty = await define()
-  expect((await admin.post(`/challenges/${empty.id}/simulate`)).data).toEqual({ expected_completions: 0, rate: null })
+  expect((await admin.post(`/challenges/${empty.id}/simulate`)).data).toEqual({
+    expected_completions: 0,
+    is_estimate: false,
+    margin: 0,
+    rate: null,
+  })
 })
 
 test('replay counts; two users who become one have both counts, and one reward; a reset user is paid again', async () => {

@@ -140,9 +140,9 @@ test('a simulation sums today’s groups', async () => {
   for (let n = 0; n < 2; n += 1) await send(b, c.event_name, before)
   for (let n = 0; n < 3; n += 1) await send(alone, c.event_name, before)
   const simulate = async (id: string) => (await admin.post(`/challenges/${id}/simulate`)).data
-  expect(await simulate(c.id)).toEqual({ expected_completions: 2, rate: 0.6667 })
+  expect(await simulate(c.id)).toEqual({ expected_completions: 2, is_estimate: false, margin: 0, rate: 0.6667 })
   const single = await define({ ...rules, event_name: c.event_name })
-  expect(await simulate(single.id)).toEqual({ expected_completions: 1, rate: 0.3333 })
+  expect(await simulate(single.id)).toEqual({ expected_completions: 1, is_estimate: false, margin: 0, rate: 0.3333 })
 })
 
 test('the next turn is one of teams', async () => {

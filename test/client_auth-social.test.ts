@@ -339,3 +339,16 @@ test('an OpenID provider that is not ours to write: oauth2-mock-server', async (
     await server.stop()
   }
 })
+
+test('a name of the provider that a rule of moderation blocks is hidden, and its bearer signs in', async () => {
+  const rule = await project.admin.post('/moderation/rules', {
+    name: 'Rule',
+    rule_type: 'keyword',
+    config: { words: ['casino'], action: 'block' },
+  })
+  const { status, data } = await social('google', { sub: 'moderated', name: 'Casino Royale' })
+  expect([status, /casino/i.test(data.user.display_name)]).toEqual([201, false])
+  const { data: queue } = await project.admin.get('/moderation/queue')
+  expect(queue).toMatchObject([{ subject_id: data.user.id, rule_id: rule.data.id, is_hidden: true }])
+  await project.admin.delete(`/moderation/rules/${rule.data.id}`)
+})

@@ -60,6 +60,7 @@ describe('making', () => {
       enum: null,
       references: null,
       dimensions: null,
+      moderated: false,
     })
     expect(made.data.columns[7].references).toEqual({ collection: 'posts', on_delete: 'restrict' })
     expect(made.data.columns[9]).toMatchObject({ default: '9007199254740993', max: '9223372036854775807' })

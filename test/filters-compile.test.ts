@@ -82,6 +82,24 @@ test('text of a filter never becomes SQL', async () => {
     }
 })
 
+test('numbers in paths that Postgres reads after a sign or white space select elements in every form', async () => {
+  for (const place of ['1', '+1', ' 1', '\t+1', '-2', '01']) {
+    const filter = leaf('eq', 'x', `a.${place}`)
+    const row = { a: ['q', 'x', 'q'] }
+    const truth = await one(
+      'select internal.filter_truth($1::jsonb, $2::jsonb) as value',
+      [filter, row].map((it) => JSON.stringify(it)),
+    )
+    expect(truth, place).toBe(true)
+    expect(await compiled({ filter, row }), place).toBe(true)
+    const contains = await one(`select internal.filter_contains_sql('r', $1::jsonb, 'p') as value`, [
+      JSON.stringify(filter),
+    ])
+    expect(contains, place).toBeNull()
+  }
+  expect(await compiled({ filter: leaf('eq', 'x', '+1'), row: ['q', 'x'] })).toBe(true)
+})
+
 test('containment finds exactly the rows for which the comparison is true', async () => {
   const columns = fc.constantFrom('a', 'b', 'a.b', 'a.b.c', 'a.0', '0', 'a..b', 'é')
   const scalars = fc.constantFrom<Json>('x', '', 1, 1.5, true, false, null)

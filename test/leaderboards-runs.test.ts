@@ -356,6 +356,39 @@ describe('from the log', () => {
     await checkCounts()
   })
 
+  test('of two rebuilds at once the one that was asked for first ends, and the other counts', async () => {
+    const { id, key } = await board0()
+    const all = (await people(7)) as any[]
+    for (const who of all) await send(who, 'hit', { properties: { s: 2 } })
+    await project.sql(`update app.leaderboard_entries set score = 77, place = -77`)
+    const step = async (operation: string) =>
+      (
+        await project.as(
+          'app_worker',
+          { 'app.caller': 'worker' },
+          `select (api.leaderboard_rebuild_step($1, $2, 5)).body -> 'data' as data`,
+          [operation, id],
+        )
+      )[0].data
+    const rebuilds = ['0190a1b2-0000-7000-8000-0000000000ab', '0190a1b2-0000-7000-8000-0000000000ac']
+    const ended = new Map<string, boolean>()
+    for (let n = 0; n < 200 && ended.size < 2; n += 1)
+      for (const operation of rebuilds.filter((one) => !ended.has(one))) {
+        const { state, swapped } = await step(operation)
+        if (state === 'done') ended.set(operation, swapped)
+      }
+    expect(rebuilds.map((operation) => ended.get(operation))).toEqual([false, true])
+    const mine = new Set(all.map((who) => who.id))
+    const shown = (await show(all[0], key)).data.filter((entry: any) => mine.has(entry.app_user_id))
+    expect(shown.map((entry: any) => entry.score)).toEqual(all.map(() => 2))
+    const [runs] = await project.sql(
+      'select count(*)::int as count from app.leaderboard_runs where leaderboard_id = $1',
+      [id],
+    )
+    expect(runs.count).toBeLessThanOrEqual(3)
+    await checkCounts()
+  })
+
   test('XP is rebuilt from its ledger; manual boards and closed ones are not', async () => {
     const [a] = (await people(1)) as [any]
     await admin.post('/xp/grant', { app_user_id: a.id, amount: 70 })

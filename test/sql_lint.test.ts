@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { readProgram } from '#server/database/files.ts'
 import { controlName } from '#server/database/prepare.ts'
 import { startHarness } from '#test/support/harness.ts'
 import { type Rule, rules } from '#test/support/lint.ts'
@@ -63,4 +64,43 @@ describe.each(['control', 'tenant'] as const)('%s', (kind) => {
     await client.query('rollback')
     expect(wrong).toEqual([])
   })
+})
+
+/** "grant a, b on function f, g to x, y" as one line for each privilege. */
+const privilegesOf = (text: string): string[] => {
+  const listed = (list = '') => list.split(/,(?![^(]*\))/).map((item) => item.replaceAll(/\s+/g, ' ').trim())
+  const statements = text
+    .replaceAll(/--.*/g, '')
+    .matchAll(/\bgrant\s+([^;]+?)\s+on\s+(?:function\s+|table\s+)?([^;]+?)\s+to\s+([^;]+);/g)
+  return [...statements].flatMap(([, privileges, objects, roles]) =>
+    listed(privileges).flatMap((privilege) => {
+      const columns = listed(/\((.*)\)/s.exec(privilege)?.[1])
+      return columns.flatMap((column) =>
+        listed(objects).flatMap((object) =>
+          listed(roles).map((role) => `${privilege.replace(/ ?\(.*/s, '')} (${column}) on ${object} to ${role}`),
+        ),
+      )
+    }),
+  )
+}
+
+test('what a policy file grants is what it says', () => {
+  expect(privilegesOf('grant select, update (a, b) on app.t to x, y; -- grant all on app.t to z;')).toEqual([
+    ...['select () on app.t to x', 'select () on app.t to y', 'update (a) on app.t to x', 'update (a) on app.t to y'],
+    ...['update (b) on app.t to x', 'update (b) on app.t to y'],
+  ])
+})
+
+// the loader takes back what a file no longer grants: a second file that grants it too would lose it
+test.each(['control', 'tenant'] as const)('no privilege is granted by two policy files: %s', async (kind) => {
+  const givers = new Map<string, string>()
+  const twice: string[] = []
+  for (const { path, text } of (await readProgram(kind)).policies)
+    for (const privilege of privilegesOf(text)) {
+      const first = givers.get(privilege) ?? path
+      if (first !== path) twice.push(`${privilege}: ${first}, ${path}`)
+      givers.set(privilege, first)
+    }
+  expect(givers.size).toBeGreaterThan(kind === 'tenant' ? 800 : 100)
+  expect(twice).toEqual([])
 })

@@ -83,7 +83,15 @@ describe('lists', () => {
     const before = await project.sql('select * from app.streak_periods order by 1, 3')
     const simulate = (body: object) => project.admin.post(`${streak.admin}/simulate`, body)
     expect((await simulate({ definition: { freezes_initial: 1 } })).data).toEqual({
-      ...{ users: 2, broken_before: 1, broken_after: 1, median_length_before: 2.5, median_length_after: 3.5 },
+      ...{
+        users: 2,
+        is_estimate: false,
+        margin: 0,
+        broken_before: 1,
+        broken_after: 1,
+        median_length_before: 2.5,
+        median_length_after: 3.5,
+      },
     })
     expect((await simulate({ definition: { min_count: 2 } })).data).toMatchObject({
       users: 2,

@@ -54,6 +54,8 @@ describe('the ledger', () => {
     await other.admin.post('/xp/grant', { app_user_id: users[0]?.id, amount: -3 })
     expect((await other.admin.get('/xp/stats')).data).toEqual({
       total_awarded_7d: 20,
+      is_estimate: false,
+      margin: 0,
       by_rule: [{ rule_key: 'a', awards: 2, users: 2, total: 20 }],
       level_distribution: [{ level: 1, users: 2 }],
     })
@@ -79,7 +81,14 @@ describe('stored events', () => {
     const simulated = await other.admin.post('/xp/rules/a/simulate', {
       since: new Date(Date.now() - 60_000).toISOString(),
     })
-    expect(simulated.data).toEqual({ awards: 5, users: 3, total: 50, per_user: { median: 20, p90: 20, max: 20 } })
+    expect(simulated.data).toEqual({
+      awards: 5,
+      users: 3,
+      total: 50,
+      is_estimate: false,
+      margin: 0,
+      per_user: { median: 20, p90: 20, max: 20 },
+    })
     expect(await other.sql('select from app.xp_transactions')).toEqual([])
     expect(
       (await other.admin.post('/xp/rules/a/simulate', { since: '2020-01-01T00:00:00Z' })).error?.details.field,
@@ -89,6 +98,8 @@ describe('stored events', () => {
       awards: 0,
       users: 0,
       total: 0,
+      is_estimate: false,
+      margin: 0,
       per_user: { median: null, p90: null, max: null },
     })
   })

@@ -6,7 +6,8 @@ export type Call = {
   readonly method: string
   readonly path: string
   readonly body?: unknown
-  readonly as: 'developer' | 'user'
+  /** A user through the developer's own server; session: one who has signed in. */
+  readonly as: 'developer' | 'user' | 'session'
 }
 
 /** Ids of a filled project, by the parameter that takes them. */
@@ -25,7 +26,7 @@ const keys: readonly (readonly [path: RegExp, key: string])[] = [
   [/\/leaderboards\/\{/, 'lessons'],
   [/\/segments\/\{/, 'chosen'],
   [/\/roles\/\{/, 'editor'],
-  [/\/achievements\/\{/, 'six-lessons'],
+  [/\/client\/achievements\/\{/, 'six-lessons'],
   [/\/currencies\/\{/, 'COINS'],
   [/\/catalog\/\{/, 'potion'],
   [/\/inventory\/\{/, 'potion'],
@@ -41,6 +42,9 @@ const queries: Readonly<Record<string, string>> = {
 
 /** Not measured one by one: streams have a case of their own, and these count against limits or are no lists of this project. */
 const left = /export|jwks|\/health|provisioning-status|audit-events\/verify/
+
+/** Refused to a server key. */
+const own = /\/client\/(auth\/sessions|users\/search)$/
 
 type Document = { readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>> }
 
@@ -77,7 +81,7 @@ export const documented = (document: Document, known: Known): { calls: Call[]; u
         kind: isClient ? 'client read' : 'read',
         method: 'GET',
         path: text + (queries[path] ?? ''),
-        as: isClient ? 'user' : 'developer',
+        as: own.test(path) ? 'session' : isClient ? 'user' : 'developer',
       })
   }
   return { calls, unknown }
@@ -116,10 +120,10 @@ export const special = ({ size, projectId, others, values }: Known): Call[] => {
     get('events of a name', '/events?event_name=purchase_made'),
     get('streaks that are broken', '/streaks/daily/users?status=broken'),
     call('heavy', 'preview of a property', 'POST', '/segments/preview', {
-      rules: { property: 'plan', op: 'eq', value: 'pro' },
+      rules: { source: 'property', column: 'plan', op: 'eq', value: 'pro' },
     }),
     call('heavy', 'preview of a count of events', 'POST', '/segments/preview', {
-      rules: { event: 'lesson_completed', count: { op: 'gte', value: 6 } },
+      rules: { source: 'event', event_name: 'lesson_completed', measure: 'count', op: 'gte', value: 6 },
     }),
     call('heavy', 'dry run by a count of events', 'POST', '/achievements/dry-run', { criteria: eventCount(5) }),
     call('heavy', 'dry run by XP', 'POST', '/achievements/dry-run', {
@@ -128,6 +132,7 @@ export const special = ({ size, projectId, others, values }: Known): Call[] => {
     call('heavy', 'what a rule of XP would give', 'POST', '/xp/rules/lesson/simulate', {
       since: new Date(Date.now() - 86_400_000).toISOString(),
     }),
+    call('heavy', 'other rules of a streak', 'POST', '/streaks/daily/simulate', { definition: { min_count: 2 } }),
     call('heavy', 'what a challenge would give', 'POST', `/challenges/${values['challengeId']}/simulate`, {}),
     call('heavy', 'cohort of 100', 'POST', '/users/cohort', { count: 100 }),
     call('heavy', 'bulk update of 1000', 'POST', '/users/bulk-update', {

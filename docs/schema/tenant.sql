@@ -427,6 +427,8 @@ create table app.collection_columns (
   on_delete text,
   dimensions integer,
   created_at timestamp with time zone not null default internal.now(),
+  -- Whether rules of moderation read the texts of the column.
+  is_moderated boolean not null default false,
   constraint collection_columns_pkey PRIMARY KEY (id),
   constraint collection_columns_name_unique UNIQUE (collection_id, name) DEFERRABLE,
   constraint collection_columns_collection_id_fkey FOREIGN KEY (collection_id) REFERENCES app.collections(id) ON DELETE CASCADE,
@@ -1669,6 +1671,117 @@ create policy "administrators read messages" on app.messages for select to app_a
   using (true);
 create policy "users read the messages of their conversations" on app.messages for select to app_user
   using ((conversation_id IN ( SELECT internal.my_conversation_ids() AS my_conversation_ids)));
+
+-- The queue of moderation. is_hidden: the content is hidden now; kept: what the hook of the subject needs to show it again.
+create table app.moderation_items (
+  id uuid not null default internal.new_id(),
+  subject_type text not null,
+  subject_id uuid not null,
+  subject_user_id uuid,
+  snapshot jsonb not null default '{}'::jsonb,
+  source text not null,
+  rule_id uuid,
+  reasons jsonb not null default '{}'::jsonb,
+  report_count integer not null default 0,
+  priority integer not null default 0,
+  status text not null default 'pending'::text,
+  is_hidden boolean not null default false,
+  kept jsonb,
+  moderator_id text,
+  resolved_at timestamp with time zone,
+  note text,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint moderation_items_pkey PRIMARY KEY (id),
+  constraint moderation_items_rule_id_fkey FOREIGN KEY (rule_id) REFERENCES app.moderation_rules(id) ON DELETE SET NULL,
+  constraint moderation_items_subject_user_id_fkey FOREIGN KEY (subject_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint moderation_items_note_at_most_2000 CHECK ((char_length(note) <= 2000)),
+  constraint moderation_items_source_known CHECK ((source = ANY (ARRAY['report'::text, 'rule'::text]))),
+  constraint moderation_items_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'approved'::text, 'rejected'::text, 'escalated'::text]))),
+  constraint moderation_items_subject_type_known CHECK ((subject_type = ANY (ARRAY['user'::text, 'message'::text, 'review'::text, 'media'::text, 'feed_entry'::text, 'group'::text, 'collection_row'::text, 'content'::text])))
+);
+CREATE INDEX moderation_items_hidden ON app.moderation_items USING btree (subject_type, subject_id) WHERE is_hidden;
+CREATE INDEX moderation_items_of_rule ON app.moderation_items USING btree (rule_id);
+CREATE INDEX moderation_items_of_user ON app.moderation_items USING btree (subject_user_id);
+CREATE UNIQUE INDEX moderation_items_one_open ON app.moderation_items USING btree (subject_type, subject_id) WHERE (status = ANY (ARRAY['pending'::text, 'escalated'::text]));
+CREATE INDEX moderation_items_queue ON app.moderation_items USING btree (status, created_at DESC, id DESC);
+alter table app.moderation_items enable row level security;
+create policy "administrators read the queue" on app.moderation_items for select to app_admin
+  using (true);
+
+-- Reports of users, one for each reporter and subject.
+create table app.moderation_reports (
+  id uuid not null default internal.new_id(),
+  reporter_id uuid not null,
+  item_id uuid not null,
+  subject_type text not null,
+  subject_id uuid not null,
+  reason text not null,
+  details text,
+  status text not null default 'received'::text,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint moderation_reports_pkey PRIMARY KEY (id),
+  constraint moderation_reports_once UNIQUE (reporter_id, subject_type, subject_id),
+  constraint moderation_reports_item_id_fkey FOREIGN KEY (item_id) REFERENCES app.moderation_items(id) ON DELETE CASCADE,
+  constraint moderation_reports_reporter_id_fkey FOREIGN KEY (reporter_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint moderation_reports_details_at_most_1000 CHECK ((char_length(details) <= 1000)),
+  constraint moderation_reports_reason_known CHECK ((reason = ANY (ARRAY['spam'::text, 'abuse'::text, 'sexual'::text, 'violence'::text, 'self_harm'::text, 'copyright'::text, 'other'::text]))),
+  constraint moderation_reports_status_known CHECK ((status = ANY (ARRAY['received'::text, 'action_taken'::text, 'no_action'::text])))
+);
+CREATE INDEX moderation_reports_of_item ON app.moderation_reports USING btree (item_id, created_at);
+CREATE INDEX moderation_reports_of_user ON app.moderation_reports USING btree (reporter_id, created_at DESC, id DESC);
+alter table app.moderation_reports enable row level security;
+create policy "users read their own reports" on app.moderation_reports for select to app_user
+  using ((reporter_id = ( SELECT internal.user_id() AS user_id)));
+
+-- Rules of moderation, at most 50. applies_to, action, words (normalised) and expression (a regular expression of Postgres) are compiled from config.
+create table app.moderation_rules (
+  id uuid not null default internal.new_id(),
+  name text not null,
+  rule_type text not null,
+  config jsonb not null default '{}'::jsonb,
+  is_active boolean not null default true,
+  applies_to text[] not null default '{}'::text[],
+  action text not null default 'queue'::text,
+  words text[],
+  expression text,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint moderation_rules_pkey PRIMARY KEY (id),
+  constraint moderation_rules_action_known CHECK ((action = ANY (ARRAY['queue'::text, 'hide'::text, 'block'::text]))),
+  -- 400 INVALID_INPUT config: must be an object.
+  constraint moderation_rules_config_is_object CHECK ((jsonb_typeof(config) = 'object'::text)),
+  -- 400 INVALID_INPUT name: must have 1 to 200 characters.
+  constraint moderation_rules_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 INVALID_INPUT rule_type: must be keyword, regex, report_threshold, rate, link or new_account.
+  constraint moderation_rules_type_known CHECK ((rule_type = ANY (ARRAY['keyword'::text, 'regex'::text, 'report_threshold'::text, 'rate'::text, 'link'::text, 'new_account'::text])))
+);
+CREATE INDEX moderation_rules_newest ON app.moderation_rules USING btree (created_at DESC, id DESC);
+alter table app.moderation_rules enable row level security;
+create policy "administrators add rules" on app.moderation_rules for insert to app_admin
+  with check (true);
+create policy "administrators change rules" on app.moderation_rules for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete rules" on app.moderation_rules for delete to app_admin
+  using (true);
+create policy "administrators read rules" on app.moderation_rules for select to app_admin
+  using (true);
+
+-- Trust levels, stored and listed; the queue does not read them.
+create table app.moderation_trust_levels (
+  app_user_id uuid not null,
+  trust_level text not null default 'new'::text,
+  auto_approve boolean not null default false,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint moderation_trust_levels_pkey PRIMARY KEY (app_user_id),
+  constraint moderation_trust_levels_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint moderation_trust_levels_level_known CHECK ((trust_level = ANY (ARRAY['new'::text, 'trusted'::text, 'moderator'::text])))
+);
+CREATE INDEX moderation_trust_levels_newest ON app.moderation_trust_levels USING btree (created_at DESC, app_user_id DESC);
+alter table app.moderation_trust_levels enable row level security;
+create policy "administrators read trust levels" on app.moderation_trust_levels for select to app_admin
+  using (true);
 
 -- Nature-themed words that display names are made of, numbered from 0 within each kind.
 create table app.name_words (
@@ -2984,6 +3097,22 @@ create table internal.feed_events (
   constraint feed_events_event_name_unique UNIQUE (event_name)
 );
 alter table internal.feed_events enable row level security;
+
+-- The registry of texts that rules of moderation read: columns of a table, or a function (since timestamptz, most bigint) that lists them; filled beside the policies of each area.
+create table internal.moderated_texts (
+  kind text not null,
+  subject_type text not null,
+  table_name text,
+  text_columns text[],
+  id_column text,
+  user_column text,
+  at_column text,
+  texts_function text,
+  declared_in text not null,
+  constraint moderated_texts_pkey PRIMARY KEY (kind),
+  constraint moderated_texts_one_source CHECK (((table_name IS NULL) = (texts_function IS NOT NULL)))
+);
+alter table internal.moderated_texts enable row level security;
 
 -- The registry of what export, reset, merge and delete do with each table that names a user; filled beside each table's policies.
 create table internal.user_data (

@@ -27,7 +27,7 @@ grant select on app.currencies, app.currency_balances, app.currency_transactions
 grant select on app.currency_checks to app_admin;
 
 grant execute on function internal.currency_find, internal.currency_regenerate, internal.currency_accrue, internal.currency_current,
-  internal.currency_transaction_json, internal.currency_amount, internal.currency_expires, internal.as_time, internal.currency_ledger
+  internal.currency_transaction_json, internal.currency_amount, internal.currency_expires, internal.currency_ledger
   to app_user, app_admin;
 grant execute on function internal.currency_balance_json, internal.currency_transact, api.currencies_list, api.currency_transactions, api.currency_spend,
   api.currency_credit

@@ -29,10 +29,11 @@ grant execute on function api.events_post, internal.events_single, internal.even
   to app_user, app_server, app_admin;
 grant execute on function api.events_maintain, internal.make_event_partition, internal.events_purge_replays to app_worker;
 
+grant execute on function internal.as_time to app_user, app_admin;
 grant execute on function internal.event_definition_json, internal.event_definition_find, internal.event_definition_before_write, internal.schema_problem, internal.event_full_json,
   internal.time_parameter, internal.events_newest, internal.event_caused, internal.event_caused__events,
   internal.event_caused__webhook_deliveries, internal.event_names, internal.estimated_rows, internal.property_paths, internal.event_name_json,
-  internal.replay_targets, internal.as_time,
+  internal.replay_targets,
   api.event_definition_put, api.events_list, api.event_get,
   api.event_names, api.events_delete_check, api.events_replay_check
   to app_admin;

@@ -47,7 +47,7 @@ grant execute on function internal.streak_qualify_now, internal.streak_pause_cle
 grant execute on function internal.streak_definition_json, internal.streak_rules_check, internal.streak_definition_with,
   internal.streak_definition_find, internal.streak_definition_check, internal.streak_definition_before_update,
   internal.streak_definition_after_write, internal.streak_definition_before_delete,
-  internal.streak_statuses, internal.count_within, internal.streak_of_user, internal.streak_replay, internal.streak_gift, internal.streak_restore,
+  internal.streak_statuses, internal.streak_users_of_status, internal.streak_figures, internal.streak_simulation, internal.count_within, internal.streak_of_user, internal.streak_replay, internal.streak_gift, internal.streak_restore,
   internal.streak_qualify_for, internal.user_streaks_json, internal.streak_definition_apply_time, internal.streak_users_lock,
   api.streak_users,
   api.streak_stats, api.streak_simulate, api.streak_user_freezes, api.streak_user_pause, api.streak_user_restore, api.streak_user_qualify

@@ -48,8 +48,7 @@ grant insert on app.user_identities to app_auth;
 grant select on app.name_words to app_auth, app_admin;
 grant select on internal.user_data to app_worker;
 grant execute on function internal.user_json to app_user, app_server, app_admin, app_auth;
-grant execute on function internal.is_timezone, internal.as_time, internal.user_fields, internal.merged_properties,
-  internal.check_properties_size
+grant execute on function internal.user_fields, internal.merged_properties, internal.check_properties_size
   to app_user, app_admin;
 grant execute on function internal.is_blank to app_user, app_admin, app_auth;
 grant execute on function internal.profile_for_user, internal.profiles_named, internal.account_delete, internal.user_bundle,

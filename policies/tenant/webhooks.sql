@@ -45,7 +45,6 @@ grant execute on function internal.webhook_not_found to app_admin, app_worker;
 grant execute on function internal.webhook_json, internal.webhook_filter_check, internal.webhook_check, internal.webhook_stats_json, api.webhook_create, api.webhook_get, api.webhook_rotate_secret
   to app_admin;
 grant execute on function internal.uuid5, internal.webhook_requeue to app_admin, app_worker;
-grant execute on function internal.as_time to app_admin;
 grant execute on function internal.webhook_attempts_json, internal.webhook_delivery_json, internal.webhook_delivery_line_json, internal.webhook_delivery_page,
   internal.webhook_delivery_not_found, api.webhook_delivery_list, api.webhook_delivery_get, api.webhook_delivery_replay, api.webhook_replay_check
   to app_admin;

@@ -4,7 +4,12 @@ import type { Client } from 'pg'
 import { root } from '#server/database/files.ts'
 
 /** Tables whose rows policy files declare: a file's rows are replaced with it. */
-export const registries = ['internal.user_data', 'internal.definitions', 'internal.feed_events'] as const
+export const registries = [
+  'internal.user_data',
+  'internal.definitions',
+  'internal.feed_events',
+  'internal.moderated_texts',
+] as const
 
 /** One object that the loader manages, see sql/cluster/state.sql. */
 export type Item = {

@@ -187,7 +187,16 @@ export const challenges = area({
       params: challengeId,
       call: 'challenge_simulate',
       readOnly: true,
-      replies: { 200: data(z.strictObject({ expected_completions: z.int(), rate: z.number().nullable() })) },
+      replies: {
+        200: data(
+          z.strictObject({
+            expected_completions: z.int(),
+            rate: z.number().nullable(),
+            is_estimate: z.boolean(),
+            margin: z.int(),
+          }),
+        ),
+      },
       refusals: { 400: ['INVALID_ID'] },
       failure: 'FETCH_FAILED',
     }),

@@ -122,7 +122,11 @@ export const clientAuth = area({
       example: { email: 'user@example.com', password: 'a long passphrase', display_name: 'Ada' },
       handle: emailSignup,
       replies: { 201: AuthResult },
-      refusals: { 400: ['INVALID_INPUT', 'WEAK_PASSWORD'], 409: ['EMAIL_EXISTS'], 429: ['RATE_LIMITED'] },
+      refusals: {
+        400: ['INVALID_INPUT', 'WEAK_PASSWORD', 'CONTENT_REJECTED'],
+        409: ['EMAIL_EXISTS'],
+        429: ['RATE_LIMITED'],
+      },
       failure: 'CREATE_FAILED',
     }),
     route('POST /client/auth/email/login', {

@@ -98,7 +98,7 @@ export const groups = area({
       example: { name: 'Early birds' },
       call: 'group_create',
       replies: { 201: data(Group) },
-      refusals: { 409: ['GROUP_LIMIT_REACHED'] },
+      refusals: { 400: ['CONTENT_REJECTED'], 403: ['USER_MUTED'], 409: ['GROUP_LIMIT_REACHED'] },
       failure: 'CREATE_FAILED',
     }),
     route('GET /client/groups/mine', {

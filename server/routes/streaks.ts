@@ -77,6 +77,8 @@ const Definition = z.strictObject({
 })
 
 const Stats = z.strictObject({
+  is_estimate: z.boolean(),
+  margin: z.int(),
   active: z.int(),
   at_risk: z.int(),
   frozen: z.int(),
@@ -87,6 +89,8 @@ const Stats = z.strictObject({
 })
 
 const Simulation = z.strictObject({
+  is_estimate: z.boolean(),
+  margin: z.int(),
   users: z.int(),
   broken_before: z.int(),
   broken_after: z.int(),

@@ -66,7 +66,7 @@ export const users = area({
       patch: true,
       call: 'me_update',
       replies: { 200: data(User) },
-      refusals: { 400: ['INVALID_TIMEZONE'], 404: ['NOT_FOUND'] },
+      refusals: { 400: ['INVALID_TIMEZONE', 'CONTENT_REJECTED'], 403: ['USER_MUTED'], 404: ['NOT_FOUND'] },
       failure: 'UPDATE_FAILED',
     }),
     route('DELETE /client/users/me', {

@@ -195,6 +195,8 @@ export const xp = area({
             awards: z.int(),
             users: z.int(),
             total: z.int(),
+            is_estimate: z.boolean(),
+            margin: z.int(),
             per_user: z.strictObject({
               median: z.number().nullable(),
               p90: z.number().nullable(),
@@ -284,6 +286,8 @@ export const xp = area({
         200: data(
           z.strictObject({
             total_awarded_7d: z.int(),
+            is_estimate: z.boolean(),
+            margin: z.int(),
             by_rule: z.array(z.strictObject({ rule_key: z.string(), awards: z.int(), users: z.int(), total: z.int() })),
             level_distribution: z.array(z.strictObject({ level: z.int(), users: z.int() })),
           }),

@@ -71,10 +71,10 @@ export const rules: readonly Rule[] = [
             where k.contype = 'f' and k.conparentid = 0 and k.connamespace::regnamespace::text in ${ours}
               and not exists (select from pg_index i
                                where i.indrelid = k.conrelid
-                                 -- the check of a key looks for a value: what holds all values serves it
-                                 and (i.indpred is null or pg_get_expr(i.indpred, i.indrelid) = any (array(
-                                   select format('(%I IS NOT NULL)', a.attname) from pg_attribute a
-                                    where a.attrelid = k.conrelid and a.attnum = any (k.conkey))))
+                                 -- one without the rows whose column is null has all that a key refers to
+                                 and (i.indpred is null
+                                      or pg_get_expr(i.indpred, i.indrelid)
+                                         = (select format('(%I IS NOT NULL)', a.attname) from pg_attribute a where a.attrelid = k.conrelid and a.attnum = k.conkey[1]))
                                  and (string_to_array(i.indkey::text, ' ')::int2[])[1:cardinality(k.conkey)] @> k.conkey
                                  and k.conkey @> (string_to_array(i.indkey::text, ' ')::int2[])[1:cardinality(k.conkey)])`,
     bad: `create table app.lint_a (id int primary key); create table app.lint_bad (a int references app.lint_a on delete cascade)`,

@@ -62,9 +62,9 @@ comment on function api.achievements_users_total is 'For the worker: how many us
 
 create or replace function internal.users_number() returns bigint
 language sql stable security definer set search_path = '' as $$
-  select count(*) from app.users
+  select coalesce(internal.counted('users_page'), (select count(*) from app.users))
 $$;
-comment on function internal.users_number is 'How many users there are.';
+comment on function internal.users_number is 'How many users there are, by their counter.';
 
 create or replace function api.achievement_backfill_check(achievement_id text, notify boolean default false) returns api.reply
 language plpgsql stable as $$
@@ -214,13 +214,13 @@ $$;
 comment on function internal.achievement_holder_json is 'An unlocked achievement with its user.';
 
 create or replace function internal.is_achievement_held(u app.user_achievements) returns boolean
-language sql stable as $$
+language sql immutable as $$
   select (is_achievement_held.u).revoked_at is null
 $$;
 comment on function internal.is_achievement_held is 'Whether an unlock was not revoked.';
 
 select internal.list_declare('achievement_users_page', null::app.user_achievements, 'achievement_holder_json', '{unlocked_at,app_user_id}',
-                             required => '{achievement_id}', condition => 'is_achievement_held');
+                             required => '{achievement_id}', condition => 'is_achievement_held', is_counted => true, condition_reads => '{revoked_at}');
 
 create or replace function api.achievement_users(achievement_id text, page_offset int default 0, page_limit int default 50) returns api.reply
 language sql stable as $$
@@ -230,25 +230,29 @@ $$;
 comment on function api.achievement_users is 'Users who have an achievement, newest first. Refuses 400 INVALID_ID, 404 NOT_FOUND.';
 
 create or replace function api.achievement_stats() returns api.reply
-language sql stable as $$
-  with counted as (
-    select u.achievement_id, count(*) as unlocks, count(*) filter (where u.unlocked_at > internal.now() - interval '7 days') as unlocks_7d
-      from app.user_achievements u
-     where u.revoked_at is null
-     group by 1
-  ), everybody as (
-    select count(*) as users from app.users
+language plpgsql stable as $$
+declare
+  week_ago constant timestamptz := internal.now() - interval '7 days';
+  has_counters constant boolean := internal.reads_every_row('app.user_achievements');
+  users constant bigint := coalesce(internal.list_counted('users_page', 'app.users'), (select count(*) from app.users));
+  stats json;
+begin
+  with counted as materialized (
+    select a.id, a.key, a.name, a.sort_order,
+           coalesce(case when has_counters then internal.counted('achievement_users_page', a.id) end,
+                    (select count(*) from app.user_achievements u where u.achievement_id = a.id and internal.is_achievement_held(u))) as unlocks,
+           (select count(*) from app.user_achievements u
+             where u.achievement_id = a.id and internal.is_achievement_held(u) and u.unlocked_at > week_ago) as unlocks_7d
+      from app.achievements a
   )
-  select internal.reply(200, json_build_object(
-    'total_unlocks', (select coalesce(sum(c.unlocks), 0) from counted c),
-    'unlocks_7d', (select coalesce(sum(c.unlocks_7d), 0) from counted c),
-    'achievements', (
-      select coalesce(json_agg(json_build_object('id', a.id, 'key', a.key, 'name', a.name, 'unlocks', coalesce(c.unlocks, 0),
-                                                 'unlocks_7d', coalesce(c.unlocks_7d, 0),
-                                                 'rate', case when e.users > 0 then round(coalesce(c.unlocks, 0)::numeric / e.users, 4) else 0 end)
-                               order by a.sort_order, a.id), '[]')
-        from app.achievements a
-       cross join everybody e
-        left join counted c on c.achievement_id = a.id)))
-$$;
-comment on function api.achievement_stats is 'Unlocks of all time and of the last seven days, and the share of users, for each achievement. Reads all unlocks.';
+  select json_build_object(
+           'total_unlocks', coalesce(sum(c.unlocks), 0), 'unlocks_7d', coalesce(sum(c.unlocks_7d), 0),
+           'achievements', coalesce(json_agg(json_build_object('id', c.id, 'key', c.key, 'name', c.name, 'unlocks', c.unlocks, 'unlocks_7d', c.unlocks_7d,
+                                                               'rate', case when users > 0 then round(c.unlocks::numeric / users, 4) else 0 end)
+                                             order by c.sort_order, c.id), '[]'))
+    into stats
+    from counted c;
+  return internal.reply(200, stats);
+end $$;
+comment on function api.achievement_stats is
+  'Unlocks of all time and of the last seven days, and the share of users, for each achievement. Reads counters, and the unlocks of the seven days in their index.';

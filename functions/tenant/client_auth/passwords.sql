@@ -44,13 +44,17 @@ begin
   if user_id is null then
     perform internal.fail(409, 'EMAIL_EXISTS', 'This address is in use.', '{"field": "email"}');
   end if;
+  if auth_email_signup.display_name is not null then
+    perform internal.moderate('display_name', 'user', user_id, auth_email_signup.display_name, author_id => user_id);
+  end if;
   insert into app.user_passwords (app_user_id, password_hash) values (user_id, auth_email_signup.password_hash);
   -- stores that the address is claimed; until it is proved, the person who proves it gets the account
   insert into app.user_identities (app_user_id, provider, provider_id)
   values (user_id, 'email', internal.email_normal(auth_email_signup.email));
   return internal.sign_in(user_id, true, 'email', auth_email_signup.sid, auth_email_signup.refresh_hash, auth_email_signup.device);
 end $$;
-comment on function api.auth_email_signup is 'A new user with address and password, signed in at once, address unverified: 201. Refuses 409 EMAIL_EXISTS.';
+comment on function api.auth_email_signup is 'A new user with address and password, signed in at once, address unverified: 201. Refuses 409 EMAIL_EXISTS,
+   400 CONTENT_REJECTED for a display_name that a rule of moderation blocks.';
 
 create or replace function api.auth_email_password(email text) returns api.reply
 language sql stable as $$

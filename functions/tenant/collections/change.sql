@@ -180,6 +180,7 @@ begin
             then array(select s from internal.collection_reference_sql(c.name, k, target) as s)
                  || array(select s from internal.collection_trigger_sql(c.name, internal.collection_reference_names(c.id) || k.name) as s)
             else '{}' end
+    || case when k.is_moderated then array[internal.collection_moderation_sql(c.name, true)] else '{}' end
     || array[format('grant insert (%1$I), update (%1$I) on collections.%2$I to app_user', k.name, c.name)];
   if collection_column_add.dry_run then
     return internal.collection_plan_json(statements, is_volatile, rows, 10 + rows / case when is_volatile then 200 else 2000 end,

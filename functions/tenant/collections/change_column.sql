@@ -30,7 +30,7 @@ declare
 begin
   select coalesce(jsonb_object_agg(p.key, p.value), '{}') into sent
     from jsonb_each(collection_column_after.patch::jsonb) as p
-   where p.key in ('name', 'nullable', 'default', 'type', 'max_length', 'enum', 'min', 'max');
+   where p.key in ('name', 'nullable', 'default', 'type', 'max_length', 'enum', 'min', 'max', 'moderated');
   if sent ->> 'type' <> (collection_column_after.k).type and exists (select from internal.collection_type(sent ->> 'type')) then
     -- before anything else of the column is found not to suit the new type
     perform internal.collection_type_may_change(collection_column_after.c, collection_column_after.k, sent ->> 'type',
@@ -167,7 +167,7 @@ begin
   perform internal.collection_execute(plan.statements);
   update app.collection_columns k
      set name = after.name, type = after.type, sql_type = after.sql_type, nullable = after.nullable, default_value = after.default_value,
-         max_length = after.max_length, min = after.min, max = after.max, enum = after.enum, dimensions = after.dimensions
+         max_length = after.max_length, min = after.min, max = after.max, enum = after.enum, dimensions = after.dimensions, is_moderated = after.is_moderated
    where k.id = before.id;
   if after.name <> before.name then
     update app.collection_indexes i
@@ -260,6 +260,12 @@ begin
                       with ordinality as r (statement, n)
                 -- its index stays
                 where r.n > 1 order by r.n);
+  end if;
+
+  if (collection_column_plan.after).is_moderated <> (collection_column_plan.before).is_moderated then
+    statements := statements || internal.collection_moderation_sql((collection_column_plan.c).name, (collection_column_plan.after).is_moderated
+      or exists (select from app.collection_columns o
+                  where o.collection_id = (collection_column_plan.c).id and o.id <> (collection_column_plan.before).id and o.is_moderated));
   end if;
 
   estimated_ms := 10 + rows / case when rewrites_table then 200 when cardinality(added) > 0 then 2000 else 1000000 end;

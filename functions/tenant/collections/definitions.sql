@@ -18,7 +18,7 @@ language sql stable as $$
     'references', case when (collection_column_json.k).references_collection_id is not null then json_build_object(
        'collection', (select c.name from app.collections c where c.id = (collection_column_json.k).references_collection_id),
        'on_delete', (collection_column_json.k).on_delete) end,
-    'dimensions', (collection_column_json.k).dimensions)
+    'dimensions', (collection_column_json.k).dimensions, 'moderated', (collection_column_json.k).is_moderated)
 $$;
 comment on function internal.collection_column_json is 'A column as its definition shows it.';
 
@@ -161,6 +161,9 @@ begin
   statements := statements || array(
     select s from internal.collection_trigger_sql((collection_plan_create.c).name, array(
       select r.name from unnest(collection_plan_create.columns) as r where r.references_collection_id is not null order by r.position)) as s);
+  if exists (select from unnest(collection_plan_create.columns) m where m.is_moderated) then
+    statements := statements || internal.collection_moderation_sql((collection_plan_create.c).name, true);
+  end if;
   foreach i in array collection_plan_create.indexes loop
     statements := statements || array(
       select s from internal.collection_index_sql(i, collection_plan_create.c, collection_plan_create.columns) as s);

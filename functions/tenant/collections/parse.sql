@@ -217,6 +217,10 @@ begin
   if k.is_unique and (k.type in ('jsonb', 'vector') or k.type like '%[]') then
     perform internal.invalid(collection_column_read.field || 'unique', 'is not for columns of type ' || k.type);
   end if;
+  k.is_moderated := internal.collection_flag(collection_column_read.definition, 'moderated', false, collection_column_read.field);
+  if k.is_moderated and k.type <> 'text' then
+    perform internal.invalid(collection_column_read.field || 'moderated', 'is for columns of type text only');
+  end if;
   k := internal.collection_limits_read(k, collection_column_read.definition, collection_column_read.field);
 
   if json_typeof(reference) <> 'null' then

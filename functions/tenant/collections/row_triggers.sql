@@ -33,6 +33,7 @@ begin
   -- later than it was, also within one instant: two versions of a row never look the same, in the milliseconds that callers see and compare
   new.updated_at := greatest(internal.now(), old.updated_at + interval '1 millisecond');
   if old.deleted_at is not null and new.deleted_at is null then
+    perform internal.moderation_restore_check('collection_row', new.id);
     -- rows that were deleted while this row was deleted did not check its references
     for held in select r.col, r.on_delete, r.target from internal.collection_references(tg_table_name) r loop
       continue when to_jsonb(new) ->> held.col is null or to_jsonb(new) ->> held.col = new.id::text;

@@ -66,14 +66,17 @@ declare
   count_24h bigint;
   count_30d bigint;
 begin
+  -- an equal name would leave the planner the index by time alone, where a name that has become rare is found behind all newer events; a range, in the order
+  -- of names, is served by the index of names alone
   select count(*) as events, count(*) filter (where n.occurred_at >= day_ago) as today, count(distinct n.app_user_id) as users,
          min(n.occurred_at) as oldest
     into counted
     from (select e.occurred_at, e.app_user_id
             from app.engagement_events e
-           where e.event_name = event_name_json.event_name and e.occurred_at >= month_ago
-           order by e.occurred_at desc
-           limit most) n;
+           where e.event_name >= event_name_json.event_name and e.event_name <= event_name_json.event_name
+           order by e.event_name, e.occurred_at desc
+           limit most) n
+   where n.occurred_at >= month_ago;
   is_estimated := counted.events = most;
   count_30d := case when is_estimated then greatest(counted.events, internal.estimated_rows(event_name_json.event_name, month_ago)) else counted.events end;
   -- where ten thousand events reach further back than a day, the day is counted
@@ -84,14 +87,16 @@ begin
     'event_name', event_name_json.event_name,
     'count_24h', count_24h, 'count_30d', count_30d, 'users_30d', counted.users, 'is_estimated', is_estimated,
     'first_seen', internal.iso((select e.occurred_at from app.engagement_events e
-                                 where e.event_name = event_name_json.event_name order by e.occurred_at limit 1)),
+                                 where e.event_name >= event_name_json.event_name and e.event_name <= event_name_json.event_name
+                                 order by e.event_name desc, e.occurred_at limit 1)),
     'last_seen', internal.iso((select e.occurred_at from app.engagement_events e
-                                where e.event_name = event_name_json.event_name order by e.occurred_at desc limit 1)),
+                                where e.event_name >= event_name_json.event_name and e.event_name <= event_name_json.event_name
+                                order by e.event_name, e.occurred_at desc limit 1)),
     'status', coalesce((select d.status from app.event_definitions d where d.event_name = event_name_json.event_name), 'active'),
     'properties', internal.property_paths(array(
       select e.properties from app.engagement_events e
-       where e.event_name = event_name_json.event_name
-       order by e.occurred_at desc limit 200)));
+       where e.event_name >= event_name_json.event_name and e.event_name <= event_name_json.event_name
+       order by e.event_name, e.occurred_at desc limit 200)));
 end $$;
 comment on function internal.event_name_json is
   'One name: how often and by how many users it was seen, and its property paths, from its newest 200 events. Counted on its newest 10,000 of 30 days;

@@ -112,8 +112,8 @@ comment on function internal.filter_compare_sql is
 create or replace function internal.filter_property_sql("row" text, col text, place text) returns text
 language sql immutable parallel safe as $$
   select case
-    -- the path of a plain name is that name
-    when filter_property_sql.col ~ '[.]|^-?[0-9]+$'
+    -- the path of a plain name is that name, but that of a number, which Postgres also reads after a sign or white space
+    when filter_property_sql.col ~ '[.]|^\s*[-+]?[0-9]+$'
       then format('coalesce(%1$s -> (%2$s ->> ''column''), %1$s #> string_to_array(%2$s ->> ''column'', ''.''))', filter_property_sql."row", filter_property_sql.place)
     else format('(%1$s -> (%2$s ->> ''column''))', filter_property_sql."row", filter_property_sql.place) end
 $$;
@@ -129,8 +129,8 @@ declare
   is_path constant boolean := col ~ '[.]';
   named text;
 begin
-  -- a number in a path may select an element of an array, which containment by names does not find
-  if col ~ '(^|[.])-?[0-9]+([.]|$)' then
+  -- a number in a path may select an element of an array, which containment by names does not find; Postgres also reads one after a sign or white space
+  if col ~ '(^|[.])\s*[-+]?[0-9]+([.]|$)' then
     return null;
   elsif op = 'in' and value_kind = 'array' and jsonb_array_length(value) between 1 and 16
         and not exists (select from jsonb_array_elements(value) as e (element) where jsonb_typeof(e.element) not in ('string', 'number', 'boolean')) then

@@ -333,37 +333,64 @@ comment on function api.leaderboard_close is
   'Closes the current run now; final ranks and rewards follow at once in the background. A board of all time goes on with a new run. Refuses 404 NOT_FOUND,
    409 LEADERBOARD_NOT_ACTIVE.';
 
-create or replace function internal.leaderboard_anomalies(board app.leaderboards, run text, page_offset int, page_limit int) returns api.reply
-language plpgsql stable security definer set search_path = '' as $$
+create or replace function internal.leaderboard_anomalies(board app.leaderboards, run text, page_offset int, page_limit int, affordable int default 50000)
+returns api.reply
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   of_run constant app.leaderboard_runs := internal.leaderboard_run_find(leaderboard_anomalies.board, leaderboard_anomalies.run);
+  entries constant bigint := internal.planned_rows(format('select from app.leaderboard_entries e where e.run_id = %L and not e.is_hidden', of_run.id));
+  population constant bigint := internal.users_estimate();
+  is_estimate constant boolean := entries > leaderboard_anomalies.affordable;
+  -- null for everybody
+  sampled uuid[];
+  usual record;
   found_ones json;
   total bigint;
 begin
   perform internal.leaderboard_admin_only();
+  if is_estimate then
+    select s.ids into sampled from internal.users_sampled(population, 1, internal.users_afforded(population, entries, 5000)) s;
+  end if;
+  -- medians and deviations of places, which have the sign that makes smaller better: of all, or of a sample
   with entries as materialized (
-    select e.app_user_id, e.score, e.place, e.biggest_step from app.leaderboard_entries e where e.run_id = of_run.id and not e.is_hidden
+    select e.place::float8 as place, e.biggest_step::float8 as step
+      from app.leaderboard_entries e
+     where not is_estimate and e.run_id = of_run.id and not e.is_hidden
+    union all
+    select e.place::float8, e.biggest_step::float8
+      from unnest(sampled) as i (id)
+      join app.leaderboard_entries e on (e.app_user_id, e.run_id) = (i.id, of_run.id)
+     where is_estimate and not e.is_hidden
   ), middles as (
-    select percentile_cont(0.5) within group (order by e.score::float8) as score,
-           percentile_cont(0.5) within group (order by e.biggest_step::float8) as step, count(*) as n, count(e.biggest_step) as steps
+    select percentile_cont(0.5) within group (order by e.place) as place, percentile_cont(0.5) within group (order by e.step) as step,
+           count(*) as n, count(e.step) as steps
       from entries e
-  ), spreads as (
-    -- the median deviation, or where half of all are alike the mean one: both estimate sigma
-    select coalesce(nullif(1.4826 * percentile_cont(0.5) within group (order by abs(e.score::float8 - m.score)), 0),
-                    1.2533 * avg(abs(e.score::float8 - m.score))) as score,
-           coalesce(nullif(1.4826 * percentile_cont(0.5) within group (order by abs(e.biggest_step::float8 - m.step)), 0),
-                    1.2533 * avg(abs(e.biggest_step::float8 - m.step))) as step
-      from entries e
-     cross join middles m
+  )
+  -- the median deviation, or where half of all are alike the mean one: both estimate sigma
+  select m.place, m.step,
+         case when m.n >= 10 then nullif(coalesce(nullif(1.4826 * percentile_cont(0.5) within group (order by abs(e.place - m.place)), 0),
+                                                  1.2533 * avg(abs(e.place - m.place))), 0) end as place_sigma,
+         case when m.steps >= 10 then nullif(coalesce(nullif(1.4826 * percentile_cont(0.5) within group (order by abs(e.step - m.step)), 0),
+                                                      1.2533 * avg(abs(e.step - m.step))), 0) end as step_sigma
+    into usual
+    from entries e
+   cross join middles m
+   group by m.place, m.step, m.n, m.steps;
+  with far as materialized (
+    -- the first by the index of the order; jumps by one scan of the run
+    select e.app_user_id, e.place, e.biggest_step
+      from app.leaderboard_entries e
+     where e.run_id = of_run.id and not e.is_hidden and e.place < (usual.place - 6 * usual.place_sigma)::numeric
+    union
+    select e.app_user_id, e.place, e.biggest_step
+      from app.leaderboard_entries e
+     where e.run_id = of_run.id and not e.is_hidden and e.biggest_step > (usual.step + 6 * usual.step_sigma)::numeric
   ), judged as (
-    select e.app_user_id, e.place,
-           case when m.n >= 10 and s.score > 0 and (e.score < m.score) = ((leaderboard_anomalies.board).sort = 'asc')
-                then abs(e.score::float8 - m.score) / s.score end as score_sigmas,
-           case when m.steps >= 10 and s.step > 0 then (e.biggest_step::float8 - m.step) / s.step end as step_sigmas
-      from entries e
-     cross join middles m
-     cross join spreads s
-  ), odd as (
+    select f.app_user_id,
+           case when f.place::float8 < usual.place then (usual.place - f.place::float8) / usual.place_sigma end as score_sigmas,
+           (f.biggest_step::float8 - usual.step) / usual.step_sigma as step_sigmas
+      from far f
+  ), odd as materialized (
     select j.*, row_number() over (order by greatest(j.score_sigmas, j.step_sigmas) desc, j.app_user_id) as n
       from judged j
      where j.score_sigmas > 6 or j.step_sigmas > 6
@@ -379,14 +406,16 @@ begin
     into total, found_ones;
   return internal.reply_page(found_ones, total, leaderboard_anomalies.page_offset, leaderboard_anomalies.page_limit);
 end $$;
-comment on function internal.leaderboard_anomalies is 'The body of api.leaderboard_anomalies. Reads every entry of the run.';
+comment on function internal.leaderboard_anomalies is
+  'The body of api.leaderboard_anomalies. What is usual is computed from all entries of the run while the planner expects at most affordable of them, otherwise from
+   those of a sample of users; every entry is compared with it.';
 
 create or replace function api.leaderboard_anomalies(id_or_key text, run text default 'current', page_offset int default 0, page_limit int default 50)
 returns api.reply
-language sql stable as $$
+language sql volatile as $$
   select internal.leaderboard_anomalies(internal.definition_find(null::app.leaderboards, leaderboard_anomalies.id_or_key), leaderboard_anomalies.run, leaderboard_anomalies.page_offset,
                                         leaderboard_anomalies.page_limit)
 $$;
 comment on function api.leaderboard_anomalies is
   'Entries whose score is more than six robust sigmas better than the median, or which one submission moved so far beyond what it does for others; oddest
-   first. Null for fewer than ten entries. Refuses 404 NOT_FOUND.';
+   first. Null for fewer than ten entries. Of a run with very many entries the median and the sigma are those of a sample. Refuses 404 NOT_FOUND.';

@@ -50,7 +50,7 @@ begin
   if shadow.operation_id = leaderboard_begin_shadow.operation_id then
     return shadow;
   end if;
-  -- one rebuild at a time: the newer takes over
+  -- one rebuild at a time: who comes later takes over, and the other ends at its next step
   update app.leaderboard_runs r set state = 'doomed', fence = null where r.id = shadow.id;
   insert into app.leaderboard_runs (leaderboard_id, run_key, starts_at, ends_at, state, operation_id)
   values ((leaderboard_begin_shadow.board).id, (leaderboard_begin_shadow.live).run_key, (leaderboard_begin_shadow.live).starts_at,
@@ -88,6 +88,11 @@ begin
   select r.* into live from app.leaderboard_runs r where r.id = live.id for no key update;
   if not found then
     return json_build_object('state', 'done', 'users', 0, 'entries', 0, 'swapped', false);
+  end if;
+  -- another rebuild of this run took over: two that took over from each other in turn would never end
+  if exists (select from app.leaderboard_runs r
+              where r.leaderboard_id = board.id and r.run_key = live.run_key and r.operation_id = leaderboard_rebuild.operation_id and r.state = 'doomed') then
+    return json_build_object('state', 'done', 'users', 0, 'entries', internal.leaderboard_total(live.id), 'swapped', false);
   end if;
   shadow := internal.leaderboard_begin_shadow(board, live, leaderboard_rebuild.operation_id);
   if shadow.id is null then

@@ -1,7 +1,7 @@
 -- Administrators' statistics of streaks. Status is a comparison of stored dates with the clock, and the clock is the
 -- same for all users of a zone, so it is computed once for each zone: reading a hundred thousand users is one scan and two joins.
 
-create or replace function internal.streak_statuses(definition app.streak_definitions)
+create or replace function internal.streak_statuses(definition app.streak_definitions, app_user_ids uuid[] default null)
 returns table (app_user_id uuid, status text, current_count int, started_on int, last_period int, covered_through int, passed int,
                lapsed_through int, paused int[], created_at timestamptz)
 language sql stable rows 10000 as $$
@@ -12,6 +12,7 @@ language sql stable rows 10000 as $$
       join app.users u on u.id = s.app_user_id
       left join app.timezones t on t.name = u.timezone
      where s.streak_definition_id = (streak_statuses.definition).id and s.first_qualified_at is not null
+       and (streak_statuses.app_user_ids is null or s.app_user_id = any (streak_statuses.app_user_ids))
   ), clocks as materialized (
     select z.zone, c.*
       from (select distinct m.zone from mine m) z
@@ -57,7 +58,7 @@ language sql stable rows 10000 as $$
     from numbered n
 $$;
 comment on function internal.streak_statuses is
-  'The status of every user who ever qualified a streak, now. Reads all rows of the streak: a status is nowhere stored, so that no
+  'The status of some users, or of all (null), who ever qualified a streak, now. Reads all rows of the streak that are theirs: a status is nowhere stored, so that no
    schedule can make it wrong.';
 
 create or replace function internal.count_within(numbers int[], lowest int, highest int) returns int
@@ -78,9 +79,63 @@ comment on function internal.is_streak_begun is 'Whether a user has ever qualifi
 
 select internal.count_declare('streak_users', 'app.user_streaks', key => 'streak_definition_id', condition => 'is_streak_begun', condition_reads => '{first_qualified_at}');
 
+create or replace function internal.streak_users_of_status(
+  definition app.streak_definitions, status text, page_offset int, page_limit int, affordable int default 50000, patience interval default '2 seconds',
+  out users json, out total bigint)
+language plpgsql volatile as $$
+declare
+  d constant app.streak_definitions := streak_users_of_status.definition;
+  wanted constant int := streak_users_of_status.page_offset + streak_users_of_status.page_limit;
+  began constant timestamptz := clock_timestamp();
+  population bigint;
+  everybody bigint := internal.list_counted('streak_users', 'app.user_streaks', d.id);
+  batch uuid[];
+  last_at timestamptz := 'infinity';
+  last_id uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+  matching uuid[] := '{}';
+  size int := 200;
+  is_over boolean := false;
+begin
+  if coalesce(everybody, 0) <= streak_users_of_status.affordable then
+    matching := array(select m.app_user_id from internal.streak_statuses(d) m where m.status = streak_users_of_status.status
+                       order by m.created_at desc, m.app_user_id desc);
+    total := cardinality(matching);
+  else
+    -- newest first, in batches that grow, until the page is full
+    while cardinality(matching) < wanted and not is_over and clock_timestamp() < began + streak_users_of_status.patience loop
+      select array_agg(l.app_user_id), (array_agg(l.created_at order by l.created_at, l.app_user_id))[1], (array_agg(l.app_user_id order by l.created_at, l.app_user_id))[1]
+        into batch, last_at, last_id
+        from (select s.app_user_id, s.created_at
+                from app.user_streaks s
+               where s.streak_definition_id = d.id and s.first_qualified_at is not null and (s.created_at, s.app_user_id) < (last_at, last_id)
+               order by s.created_at desc, s.app_user_id desc
+               limit size) l;
+      is_over := coalesce(cardinality(batch), 0) < size;
+      matching := matching || array(select m.app_user_id from internal.streak_statuses(d, batch) m where batch is not null and m.status = streak_users_of_status.status
+                                     order by m.created_at desc, m.app_user_id desc);
+      size := least(size * 2, 5000);
+    end loop;
+    if is_over then
+      total := cardinality(matching);
+    else
+      population := internal.users_estimate();
+      total := greatest(
+        cardinality(matching),
+        (select round(everybody * count(*) filter (where m.status = streak_users_of_status.status)::numeric / greatest(count(*), 1))
+           from internal.streak_statuses(d, (select s.ids from internal.users_sampled(population, 1, internal.users_afforded(population, everybody, 5000)) s)) m));
+    end if;
+  end if;
+  users := (select json_agg(internal.streak_of_user(d, s) order by p.n)
+              from unnest(matching[streak_users_of_status.page_offset + 1 : wanted]) with ordinality as p (id, n)
+              join app.user_streaks s on (s.app_user_id, s.streak_definition_id) = (p.id, d.id));
+end $$;
+comment on function internal.streak_users_of_status is
+  'A page of users of one status, newest first, and how many there are. Exact while at most affordable users have the streak. Beyond, users are read in their order
+   until the page is full, and total is estimated from a sample; what the patience does not reach is left out.';
+
 create or replace function api.streak_users(id_or_key text, status text default null, page_offset int default 0, page_limit int default 50)
 returns api.reply
-language plpgsql stable as $$
+language plpgsql volatile as $$
 declare
   d constant app.streak_definitions := internal.streak_find(streak_users.id_or_key);
   total bigint;
@@ -100,24 +155,12 @@ begin
              order by s.created_at desc, s.app_user_id desc
              limit streak_users.page_limit offset streak_users.page_offset) p;
   else
-    with matching as materialized (
-      select m.app_user_id, m.created_at from internal.streak_statuses(d) m where m.status = streak_users.status
-    ), page as (
-      select m.app_user_id
-        from matching m
-       order by m.created_at desc, m.app_user_id desc
-       limit streak_users.page_limit offset streak_users.page_offset
-    )
-    select (select count(*) from matching),
-           (select json_agg(internal.streak_of_user(d, s) order by s.created_at desc, s.app_user_id desc)
-              from page p
-              join app.user_streaks s on (s.app_user_id, s.streak_definition_id) = (p.app_user_id, d.id))
-      into total, users;
+    select p.users, p.total into users, total from internal.streak_users_of_status(d, streak_users.status, streak_users.page_offset, streak_users.page_limit) p;
   end if;
   return internal.reply_page(users, total, streak_users.page_offset, streak_users.page_limit);
 end $$;
 comment on function api.streak_users is
-  'Users who have a streak, newest first, all or those of one status. Refuses 404 STREAK_NOT_FOUND, 400 INVALID_INPUT.';
+  'Users who have a streak, newest first, all or those of one status; of many, total with a status is an estimate: see internal.streak_users_of_status. Refuses 404 STREAK_NOT_FOUND, 400 INVALID_INPUT.';
 
 create or replace function internal.streak_of_user(definition app.streak_definitions, streak app.user_streaks) returns json
 language sql stable as $$
@@ -129,25 +172,42 @@ language sql stable as $$
 $$;
 comment on function internal.streak_of_user is 'A streak with whose it is.';
 
-create or replace function api.streak_stats(id_or_key text) returns api.reply
-language plpgsql stable as $$
+create or replace function internal.streak_figures(definition app.streak_definitions, affordable int default 50000) returns json
+language plpgsql volatile as $$
 declare
-  d constant app.streak_definitions := internal.streak_find(streak_stats.id_or_key);
+  d constant app.streak_definitions := streak_figures.definition;
   week_ago constant int := internal.period_number(d.period, d.week_starts_on, (internal.now() - interval '7 days')::date);
-  stats json;
+  reads constant bigint := coalesce(internal.list_counted('streak_users', 'app.user_streaks', d.id), 0);
+  is_estimate constant boolean := reads > streak_figures.affordable;
+  population constant bigint := internal.users_estimate();
+  -- null for everybody
+  sampled uuid[];
+  pages int[];
+  scale numeric := 1;
+  figures json;
 begin
+  if is_estimate then
+    -- how many have the streak is known: their shares are estimated
+    select coalesce(array_agg(i.id order by i.n), '{}'), coalesce(array_agg(i.page order by i.n), '{}')
+      into sampled, pages
+      from internal.users_sampled(population, 1, internal.users_afforded(population, reads, 10000)) u
+     cross join lateral unnest(u.ids, u.pages) with ordinality as i (id, page, n)
+      join app.user_streaks s on (s.app_user_id, s.streak_definition_id) = (i.id, d.id)
+     where s.first_qualified_at is not null;
+    scale := reads::numeric / greatest(cardinality(sampled), 1);
+  end if;
   with everybody as materialized (
     select s.*,
            -- periods since the newest qualified one that used a freeze: over, covered, and not paused
            r.reached - s.last_period - internal.count_within(s.paused, s.last_period + 1, r.reached) as frozen,
            r.reached - greatest(s.last_period, week_ago - 1)
              - internal.count_within(s.paused, greatest(s.last_period + 1, week_ago), r.reached) as frozen_7d
-      from internal.streak_statuses(d) s
+      from internal.streak_statuses(d, sampled) s
      cross join lateral (select least(s.covered_through, s.passed) as reached) r
   ), settled as (
     select r.app_user_id, internal.period_number(d.period, d.week_starts_on, r.starts_on) as number
       from app.streak_periods r
-     where r.streak_definition_id = d.id and r.source = 'freeze'
+     where r.streak_definition_id = d.id and r.source = 'freeze' and (not is_estimate or r.app_user_id = any (sampled))
   ), buckets (label, lowest, highest) as (
     values ('1', 1, 1), ('2-6', 2, 6), ('7-13', 7, 13), ('14-29', 14, 29), ('30-89', 30, 89), ('90-364', 90, 364), ('365+', 365, null)
   ), lengths as (
@@ -157,28 +217,40 @@ begin
      group by e.current_count
   )
   select json_build_object(
-    'active', count(*) filter (where e.status = 'active'),
-    'at_risk', count(*) filter (where e.status = 'at_risk'),
-    'frozen', count(*) filter (where e.status = 'frozen'),
+    'is_estimate', is_estimate,
+    'margin', case when is_estimate then internal.sample_margin(reads, pages, array(
+                select exists (select from everybody w where w.app_user_id = i.id and w.status = 'active') from unnest(sampled) with ordinality as i (id, n)
+                 order by i.n)) else 0 end,
+    'active', round(scale * count(*) filter (where e.status = 'active')),
+    'at_risk', round(scale * count(*) filter (where e.status = 'at_risk')),
+    'frozen', round(scale * count(*) filter (where e.status = 'frozen')),
     -- the first period that nothing covered was one of the last seven days
-    'broken_7d', count(*) filter (where case when e.status = 'broken' then e.covered_through else e.lapsed_through end + 1 >= week_ago),
+    'broken_7d', round(scale * count(*) filter (where case when e.status = 'broken' then e.covered_through else e.lapsed_through end + 1 >= week_ago)),
     'distribution', (
       select json_agg(json_build_object('bucket', b.label, 'users', (
-               select coalesce(sum(l.users), 0) from lengths l where l.length between b.lowest and coalesce(b.highest, l.length)))
+               select round(scale * coalesce(sum(l.users), 0)) from lengths l where l.length between b.lowest and coalesce(b.highest, l.length)))
                order by b.lowest)
         from buckets b),
-    'freezes_used_7d', coalesce(sum(greatest(e.frozen_7d, 0)), 0) + (select count(*) from settled f where f.number >= week_ago),
-    'saved_by_freeze', count(*) filter (where e.status <> 'broken' and (e.frozen > 0 or exists (
-      select from settled f where f.app_user_id = e.app_user_id and f.number >= e.started_on))))
-    into stats
+    'freezes_used_7d', round(scale * (coalesce(sum(greatest(e.frozen_7d, 0)), 0) + (select count(*) from settled f where f.number >= week_ago))),
+    'saved_by_freeze', round(scale * count(*) filter (where e.status <> 'broken' and (e.frozen > 0 or exists (
+      select from settled f where f.app_user_id = e.app_user_id and f.number >= e.started_on)))))
+    into figures
     from everybody e;
-  return internal.reply(200, stats);
+  return figures;
 end $$;
+comment on function internal.streak_figures is
+  'The body of api.streak_stats. Exact while at most affordable users have the streak; otherwise an estimate from up to 10,000 users, whose active is within
+   margin in 95 of 100 samples.';
+
+create or replace function api.streak_stats(id_or_key text) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.streak_figures(internal.streak_find(streak_stats.id_or_key)))
+$$;
 comment on function api.streak_stats is
   'How a streak is doing: users by status, breaks and freezes used in the last seven days, living streaks by length, and how many of
-   them a freeze has saved. Refuses 404 STREAK_NOT_FOUND. Reads all rows of the streak.';
+   them a freeze has saved; of many users an estimate: see internal.streak_figures. Refuses 404 STREAK_NOT_FOUND.';
 
-create or replace function internal.streak_replay(definition app.streak_definitions, since timestamptz)
+create or replace function internal.streak_replay(definition app.streak_definitions, since timestamptz, app_user_ids uuid[] default null)
 returns table (app_user_id uuid, is_broken boolean, length int)
 language plpgsql stable rows 1000 as $$
 declare
@@ -195,6 +267,7 @@ begin
        cross join lateral internal.streak_place(d, internal.streak_zone_of(d, e.app_user_id), internal.streak_zone_changes(d, e.app_user_id),
                                                 e.occurred_at) p
        where e.event_name = d.qualifying_event and e.occurred_at >= streak_replay.since
+         and (streak_replay.app_user_ids is null or e.app_user_id = any (streak_replay.app_user_ids))
          and (d.event_filter is null or internal.filter_truth(d.event_filter, e.properties))
        group by 1, 2
     )
@@ -221,31 +294,60 @@ begin
   end loop;
 end $$;
 comment on function internal.streak_replay is
-  'What stored events since a time would have come to under a definition: per user whether the streak is broken now, and its longest
+  'What stored events since a time would have come to under a definition, for some users or for all (null): per user whether the streak is broken now, and its longest
    chain. Pauses count, gifts and restores do not. Writes nothing.';
 
+create or replace function internal.streak_simulation(stored app.streak_definitions, requested app.streak_definitions, since timestamptz, affordable int default 5000)
+returns json
+language plpgsql volatile as $$
+declare
+  population constant bigint := internal.users_estimate();
+  reads constant bigint := internal.planned_rows(format('select from app.engagement_events e where e.event_name = %L and e.occurred_at >= %L',
+                                                        (streak_simulation.stored).qualifying_event, streak_simulation.since));
+  is_estimate constant boolean := reads > streak_simulation.affordable;
+  -- null for everybody
+  sampled uuid[];
+  pages int[];
+  scale numeric := 1;
+begin
+  if is_estimate then
+    select s.ids, s.pages into sampled, pages from internal.users_sampled(population, 1, internal.users_afforded(population, reads, 2500)) s;
+    scale := population::numeric / greatest(cardinality(sampled), 1);
+  end if;
+  return (
+    with replayed as materialized (
+      select coalesce(b.app_user_id, a.app_user_id) as app_user_id, b.is_broken as was_broken, a.is_broken, b.length as former_length, a.length
+        from internal.streak_replay(streak_simulation.stored, streak_simulation.since, sampled) b
+        full join internal.streak_replay(streak_simulation.requested, streak_simulation.since, sampled) a on a.app_user_id = b.app_user_id
+    )
+    select json_build_object(
+             'users', round(scale * count(*)),
+             'is_estimate', is_estimate,
+             'margin', case when is_estimate then internal.sample_margin(population, pages, array(
+                         select exists (select from replayed w where w.app_user_id = i.id) from unnest(sampled) with ordinality as i (id, n) order by i.n))
+                            else 0 end,
+             'broken_before', round(scale * count(*) filter (where r.was_broken)),
+             'broken_after', round(scale * count(*) filter (where r.is_broken)),
+             'median_length_before', percentile_cont(0.5) within group (order by r.former_length),
+             'median_length_after', percentile_cont(0.5) within group (order by r.length))
+      from replayed r);
+end $$;
+comment on function internal.streak_simulation is
+  'The body of api.streak_simulate. Exact while the planner expects at most affordable events; otherwise an estimate from a sample of users, whose users is within
+   margin in 95 of 100 samples; medians are those of the sample.';
+
 create or replace function api.streak_simulate(id_or_key text, definition jsonb default '{}', since timestamptz default null) returns api.reply
-language plpgsql stable as $$
+language plpgsql volatile as $$
 declare
   d constant app.streak_definitions := internal.streak_find(streak_simulate.id_or_key);
   requested constant app.streak_definitions := internal.streak_definition_with(d, streak_simulate.definition);
   since constant timestamptz := coalesce(streak_simulate.since, internal.now() - interval '30 days');
-  outcome json;
 begin
   if since > internal.now() or since < internal.now() - interval '366 days' then
     perform internal.invalid('since', 'must be within the last 366 days');
   end if;
-  select json_build_object(
-           'users', count(*),
-           'broken_before', count(*) filter (where b.is_broken),
-           'broken_after', count(*) filter (where a.is_broken),
-           'median_length_before', percentile_cont(0.5) within group (order by b.length),
-           'median_length_after', percentile_cont(0.5) within group (order by a.length))
-    into outcome
-    from internal.streak_replay(d, since) b
-    full join internal.streak_replay(requested, since) a on a.app_user_id = b.app_user_id;
-  return internal.reply(200, outcome);
+  return internal.reply(200, internal.streak_simulation(d, requested, since));
 end $$;
 comment on function api.streak_simulate is
-  'Replays real events since a time under the stored rules and under changed ones: {users, broken_before, broken_after,
+  'Replays real events since a time under the stored rules and under changed ones: {users, broken_before, broken_after, is_estimate, margin,
    median_length_before, median_length_after}; writes nothing. Refuses 404 STREAK_NOT_FOUND, 400 VALIDATION_ERROR.';

@@ -290,12 +290,12 @@ language sql stable security definer set search_path = '' as $$
      and (r.event_filter is null or internal.filter_truth(r.event_filter, e.properties))
      and (r.starts_at is null or r.starts_at <= c.at) and (r.ends_at is null or r.ends_at > c.at)
      -- as if from nothing, or what was not given yet
-     and (xp_acts.app_user_ids is null or not exists (
+     and (xp_acts.rule_id is not null or not exists (
        select from app.xp_transactions t
         where (t.app_user_id, t.source, t.source_id, t.rule_key) = (e.app_user_id, 'event', e.id::text, r.key)))
 $$;
 comment on function internal.xp_acts is
-  'Stored events of a time under the rules: of some users under the rules in force, what they were not given yet; or of everybody under one rule. Granted to nobody.';
+  'Stored events of a time under the rules: of some users under the rules in force, what they were not given yet; or of some or of everybody (null) under one rule, as if nothing had been given. Granted to nobody.';
 
 create or replace function internal.replay__xp(app_user_ids uuid[], since timestamptz, until timestamptz) returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$

@@ -43,6 +43,7 @@ const NewColumn = z.object({
   enum: z.array(z.unknown()).nullable().optional(),
   references: z.object({ collection: z.string(), on_delete: OnDelete.optional() }).nullable().optional(),
   dimensions: z.int().nullable().optional(),
+  moderated: z.boolean().optional(),
 })
 
 const NewIndex = z.object({
@@ -76,6 +77,7 @@ const ColumnChanges = NewColumn.pick({
   enum: true,
   min: true,
   max: true,
+  moderated: true,
 }).partial()
 
 const Column = z.strictObject({
@@ -90,6 +92,7 @@ const Column = z.strictObject({
   enum: z.array(z.unknown()).nullable(),
   references: z.strictObject({ collection: z.string(), on_delete: OnDelete }).nullable(),
   dimensions: z.int().nullable(),
+  moderated: z.boolean(),
 })
 
 const Index = z.strictObject({

@@ -31,9 +31,17 @@ const ofGroup = ['NOT_A_GROUP_MEMBER', 'GROUP_ROLE_FORBIDDEN']
 const reading = { 403: ofGroup, 404: ['COLLECTION_NOT_FOUND'] }
 const readingRow = { 403: ofGroup, 404: ['COLLECTION_NOT_FOUND', 'NOT_FOUND'] }
 // FORBIDDEN: policies that a DBA put beside ours
-const adding = { 403: [...ofGroup, 'FORBIDDEN'], 404: ['COLLECTION_NOT_FOUND'] }
+const adding = { 403: [...ofGroup, 'FORBIDDEN', 'USER_MUTED'], 404: ['COLLECTION_NOT_FOUND'] }
 const writingRow = { 403: [...ofGroup, 'FORBIDDEN'], 404: ['COLLECTION_NOT_FOUND', 'NOT_FOUND'] }
-const inserting = ['INVALID_COLUMN', 'NOT_NULL_VIOLATION', 'GROUP_CONTEXT_REQUIRED', 'GROUP_NOT_PRIVATE']
+const changingRow = { ...writingRow, 403: [...writingRow[403], 'USER_MUTED'] }
+// CONTENT_REJECTED and USER_MUTED: columns that are moderated
+const inserting = [
+  'INVALID_COLUMN',
+  'NOT_NULL_VIOLATION',
+  'GROUP_CONTEXT_REQUIRED',
+  'GROUP_NOT_PRIVATE',
+  'CONTENT_REJECTED',
+]
 
 const Operation = z.object({
   op: z.enum(['insert', 'update', 'upsert', 'delete'], 'must be insert, update, upsert or delete'),
@@ -85,7 +93,7 @@ export const collections = area({
       replies: { 200: data(z.array(JsonObject)) },
       refusals: {
         400: [...inserting, 'BATCH_TOO_LARGE', 'INVALID_CONFLICT_TARGET'],
-        ...writingRow,
+        ...changingRow,
         409: ['CONFLICT', 'IDEMPOTENCY_REPLAY_GONE'],
       },
       failure: 'UPDATE_FAILED',
@@ -231,7 +239,11 @@ export const collections = area({
       example: { title: 'Another' },
       handle: answers.patch,
       replies: { 200: OneRow },
-      refusals: { 400: ['INVALID_COLUMN', 'NOT_NULL_VIOLATION'], ...writingRow, 409: ['CONFLICT'] },
+      refusals: {
+        400: ['INVALID_COLUMN', 'NOT_NULL_VIOLATION', 'CONTENT_REJECTED'],
+        ...changingRow,
+        409: ['CONFLICT'],
+      },
       failure: 'UPDATE_FAILED',
     }),
     route('DELETE /client/collections/:name/:id', {
@@ -251,7 +263,7 @@ export const collections = area({
       headers: inGroup,
       handle: answers.restore,
       replies: { 200: OneRow },
-      refusals: { ...writingRow, 409: ['CONFLICT'] },
+      refusals: { 400: ['CONTENT_REJECTED'], ...writingRow, 409: ['CONFLICT'] },
       failure: 'UPDATE_FAILED',
     }),
   ],

@@ -1,0 +1,291 @@
+-- Rules of moderation: their configuration is compiled when it is written, so that a write of a text reads few and short rows.
+comment on constraint moderation_rules_name_1_to_200 on app.moderation_rules is '400 INVALID_INPUT name: must have 1 to 200 characters.';
+comment on constraint moderation_rules_type_known on app.moderation_rules is
+  '400 INVALID_INPUT rule_type: must be keyword, regex, report_threshold, rate, link or new_account.';
+comment on constraint moderation_rules_config_is_object on app.moderation_rules is '400 INVALID_INPUT config: must be an object.';
+
+create or replace trigger tg_moderation_rules__audit
+  after insert or update or delete on app.moderation_rules
+  for each row execute function internal.tg_audit('moderation_rules');
+
+create or replace function internal.moderation_text_kinds() returns text[]
+language sql immutable parallel safe
+return array['message', 'review', 'feed_entry', 'collection_row', 'content', 'media', 'display_name', 'group_name', 'ai_input', 'ai_output'];
+comment on function internal.moderation_text_kinds is 'The kinds of texts that a rule may apply to.';
+
+create or replace function internal.moderation_subject_types() returns text[]
+language sql immutable parallel safe
+return array['user', 'message', 'review', 'media', 'feed_entry', 'group', 'collection_row', 'content'];
+comment on function internal.moderation_subject_types is 'What users report, and what the queue is about.';
+
+create or replace function internal.moderation_words(value text) returns text
+language sql immutable parallel safe
+-- compatibility forms are the letters that they look like, and what is not a letter or a digit separates words
+return ' ' || btrim(regexp_replace(lower(normalize(moderation_words.value, nfkc)), '[^[:alnum:]]+', ' ', 'g')) || ' ';
+comment on function internal.moderation_words is 'The words of a text in lower case with one space around each, in which a word or a phrase is found by position.';
+
+create or replace function internal.moderation_list(config jsonb, name text, most int, longest int) returns text[]
+language plpgsql volatile as $$
+declare
+  sent constant jsonb := moderation_list.config -> moderation_list.name;
+begin
+  if jsonb_typeof(sent) is distinct from 'array' or jsonb_array_length(sent) not between 1 and moderation_list.most
+     or exists (select from jsonb_array_elements(sent) e
+                 where jsonb_typeof(e) <> 'string' or char_length(btrim(e #>> '{}')) not between 1 and moderation_list.longest) then
+    perform internal.invalid('config.' || moderation_list.name,
+                             format('must be 1 to %s strings of 1 to %s characters', moderation_list.most, moderation_list.longest), 'INVALID_INPUT');
+  end if;
+  return array(select btrim(e) from jsonb_array_elements_text(sent) e);
+end $$;
+comment on function internal.moderation_list is 'A list of strings of a rule''s configuration. Refuses 400 INVALID_INPUT.';
+
+create or replace function internal.moderation_number(config jsonb, name text, most int) returns int
+language plpgsql volatile as $$
+declare
+  sent constant jsonb := moderation_number.config -> moderation_number.name;
+begin
+  if jsonb_typeof(sent) is distinct from 'number' or (sent #>> '{}')::numeric <> trunc((sent #>> '{}')::numeric)
+     or (sent #>> '{}')::numeric not between 1 and moderation_number.most then
+    perform internal.invalid('config.' || moderation_number.name, format('must be a whole number from 1 to %s', moderation_number.most), 'INVALID_INPUT');
+  end if;
+  return (sent #>> '{}')::numeric::int;
+end $$;
+comment on function internal.moderation_number is 'A whole number of a rule''s configuration. Refuses 400 INVALID_INPUT.';
+
+create or replace function internal.tg_moderation_rules__compile() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  known constant text[] := internal.moderation_text_kinds() || internal.moderation_subject_types();
+  words text[];
+  compiled record;
+begin
+  if octet_length(new.config::text) > 65536 then
+    perform internal.invalid('config', 'must have at most 64 KB', 'INVALID_INPUT');
+  end if;
+  new.words := null;
+  new.expression := null;
+  case new.rule_type
+    when 'keyword' then
+      words := internal.moderation_list(new.config, 'words', 1000, 100);
+      if coalesce(new.config ->> 'match', 'word') not in ('word', 'substring') then
+        perform internal.invalid('config.match', 'must be word or substring', 'INVALID_INPUT');
+      elsif new.config ->> 'match' = 'substring' then
+        new.words := array(select lower(normalize(w, nfkc)) from unnest(words) w);
+      else
+        new.words := array(select internal.moderation_words(w) from unnest(words) w);
+        if '  ' = any (new.words) then
+          perform internal.invalid('config.words', 'must each have a letter or a digit; match substring finds others', 'INVALID_INPUT');
+        end if;
+      end if;
+    when 'regex' then
+      if jsonb_typeof(new.config -> 'pattern') is distinct from 'string' then
+        perform internal.invalid('config.pattern', 'must be a regular expression', 'INVALID_INPUT');
+      end if;
+      compiled := internal.moderation_expression(new.config ->> 'pattern');
+      if compiled.expression is null then
+        perform internal.invalid('config.pattern', compiled.refusal, 'INVALID_INPUT');
+      end if;
+      new.expression := compiled.expression;
+    when 'report_threshold' then
+      perform internal.moderation_number(new.config, 'count', 10000), internal.moderation_number(new.config, 'window_hours', 8760);
+    when 'rate' then
+      perform internal.moderation_number(new.config, 'max', 100000), internal.moderation_number(new.config, 'window_seconds', 2592000);
+    when 'link' then
+      if new.config ? 'allow_domains' and new.config -> 'allow_domains' <> '[]' then
+        new.words := array(select lower(regexp_replace(d, '^\.+|\.+$', '', 'g'))
+                             from unnest(internal.moderation_list(new.config, 'allow_domains', 1000, 253)) d);
+      else
+        new.words := '{}';
+      end if;
+    when 'new_account' then
+      perform internal.moderation_number(new.config, 'max_age_hours', 87600);
+    else
+      -- the check of the table refuses it
+      return new;
+  end case;
+  if new.config ? 'applies_to' then
+    new.applies_to := internal.moderation_list(new.config, 'applies_to', 20, 50);
+    if not new.applies_to <@ known then
+      perform internal.invalid('config.applies_to', 'must be of ' || array_to_string(array(select distinct k from unnest(known) k order by k), ', '),
+                               'INVALID_INPUT');
+    end if;
+  else
+    new.applies_to := case new.rule_type when 'report_threshold' then internal.moderation_subject_types() else internal.moderation_text_kinds() end;
+  end if;
+  new.action := coalesce(new.config ->> 'action', case new.rule_type when 'report_threshold' then 'hide' else 'queue' end);
+  if new.action not in ('queue', 'hide', 'block') or new.action = 'block' and new.rule_type = 'report_threshold' then
+    perform internal.invalid('config.action', case new.rule_type when 'report_threshold' then 'must be hide or queue' else 'must be queue, hide or block' end,
+                             'INVALID_INPUT');
+  end if;
+  return new;
+end $$;
+comment on function internal.tg_moderation_rules__compile is
+  'Checks and compiles the configuration of a rule before it is written. applies_to is by default every kind, action queue (report_threshold: hide). Refuses
+   400 INVALID_INPUT with details.field. Supplement D10.';
+
+create or replace trigger tg_moderation_rules__compile
+  before insert or update of rule_type, config on app.moderation_rules
+  for each row execute function internal.tg_moderation_rules__compile();
+
+create or replace function internal.moderation_hosts(body text) returns setof text
+language sql immutable as $$
+  -- what stands before an @ is a user name, and a browser takes a backslash for a slash
+  select btrim(regexp_replace(regexp_replace(m[1], '^.*@', ''), ':\d*$', ''), '.')
+    from regexp_matches(lower(normalize(moderation_hosts.body, nfkc)),
+                        '(?:https?:[/\\]{2,}|(?:^|[^[:alnum:]@.])(?=www\.))([^\s/\\?#<>"'')]+)', 'g') m
+  union
+  -- a host without a scheme: words with dots before a slash, or that end as most sites do
+  select m[1] || m[2]
+    from regexp_matches(lower(normalize(moderation_hosts.body, nfkc)),
+                        '(?:^|[^[:alnum:]@./\\-])((?:[[:alnum:]-]{1,63}\.){1,8})([a-z]{2,24}(?=/)|'
+                        '(?:com|net|org|info|io|co|ru|cn|xyz|top|shop|site|online|app|dev|me|ly|gg|tk)(?![[:alnum:]-]))', 'g') m
+$$;
+comment on function internal.moderation_hosts is 'The hosts that the links of a text lead to, in lower case.';
+
+create or replace function internal.moderation_longest() returns int
+language sql immutable parallel safe
+return 10000;
+comment on function internal.moderation_longest is 'How many characters of a text a rule reads.';
+
+create or replace function internal.moderation_found(r app.moderation_rules, body text, words text default null) returns text[]
+language plpgsql stable as $$
+declare
+  normal text;
+begin
+  case (moderation_found.r).rule_type
+    when 'keyword' then
+      normal := case when (moderation_found.r).config ->> 'match' = 'substring' then lower(normalize(moderation_found.body, nfkc))
+                     else coalesce(moderation_found.words, internal.moderation_words(moderation_found.body)) end;
+      return array(select btrim(w) from unnest((moderation_found.r).words) with ordinality as x (w, n) where strpos(normal, w) > 0 order by n limit 20);
+    when 'link' then
+      return array(select h from internal.moderation_hosts(moderation_found.body) h
+                    where not exists (select from unnest((moderation_found.r).words) d where h = d or right(h, char_length(d) + 1) = '.' || d)
+                    order by h limit 20);
+    when 'regex' then
+      return case when moderation_found.body ~ (moderation_found.r).expression then array[(moderation_found.r).config ->> 'pattern'] else '{}' end;
+    else
+      return '{}';
+  end case;
+end $$;
+comment on function internal.moderation_found is
+  'What a rule finds in a text of at most internal.moderation_longest() characters: words, hosts of links, or its pattern; at most 20. Nothing for rules that
+   read no text. words is internal.moderation_words(body), where the caller has it.';
+
+create or replace function internal.moderation_rule_json(r app.moderation_rules) returns json
+language sql stable as $$
+  select json_build_object(
+    'id', (moderation_rule_json.r).id, 'name', (moderation_rule_json.r).name, 'rule_type', (moderation_rule_json.r).rule_type,
+    'config', (moderation_rule_json.r).config, 'is_active', (moderation_rule_json.r).is_active,
+    'created_at', internal.iso((moderation_rule_json.r).created_at), 'updated_at', internal.iso((moderation_rule_json.r).updated_at))
+$$;
+comment on function internal.moderation_rule_json is 'A rule as responses show it, its configuration as it was sent.';
+
+create or replace function api.moderation_rule_test(rule_id uuid, text text) returns api.reply
+language plpgsql stable as $$
+declare
+  r constant app.moderation_rules := internal.definition_find(null::app.moderation_rules, moderation_rule_test.rule_id::text);
+  found_in constant text[] := internal.moderation_found(r, moderation_rule_test.text);
+begin
+  return internal.reply(200, json_build_object('matches', cardinality(found_in) > 0, 'found', found_in, 'action', r.action, 'is_active', r.is_active));
+end $$;
+comment on function api.moderation_rule_test is
+  'Whether a text matches a rule, active or not, and what was found. Rules that read no text never match. Refuses 404 NOT_FOUND.';
+
+create or replace function internal.moderation_texts(kind text, since timestamptz, most bigint)
+returns table (id uuid, user_id uuid, body text, written_at timestamptz)
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  t internal.moderated_texts;
+begin
+  select m.* into t from internal.moderated_texts m where m.kind = moderation_texts.kind;
+  if t.texts_function is not null then
+    return query execute format('select f.id, f.user_id, f.body, f.written_at from internal.%I($1, $2) f', t.texts_function)
+      using moderation_texts.since, moderation_texts.most;
+  elsif t.table_name is not null then
+    return query execute format(
+      'select t.%I, %s, concat_ws(e''\n'', %s), t.%I from %s t where t.%4$I >= $1 order by t.%4$I desc limit $2',
+      t.id_column, case when t.user_column is null then 'null::uuid' else format('t.%I', t.user_column) end,
+      (select string_agg(format('t.%I', c), ', ') from unnest(t.text_columns) c), t.at_column, t.table_name::regclass)
+      using moderation_texts.since, moderation_texts.most;
+  end if;
+end $$;
+comment on function internal.moderation_texts is 'The newest texts of a kind that were written since a time, with their authors. Granted to nobody.';
+
+create or replace function internal.moderation_simulate(rule_id uuid, days int) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  r app.moderation_rules;
+  since constant timestamptz := internal.now() - make_interval(days => moderation_simulate.days);
+  -- real time, and not internal.now(): what is limited is the work
+  until constant timestamptz := clock_timestamp() + interval '2 seconds';
+  most constant bigint := 20000;
+  simulated text;
+  t record;
+  checked bigint := 0;
+  caught bigint := 0;
+  of_kind bigint;
+  by_kind jsonb := '{}';
+  is_caught boolean;
+  is_complete boolean := true;
+begin
+  if internal.caller() <> 'developer' then
+    raise exception 'rules are simulated by administrators, not by %', internal.caller();
+  end if;
+  select m.* into r from app.moderation_rules m where m.id = moderation_simulate.rule_id;
+  if r.rule_type = 'report_threshold' then
+    select count(*), count(distinct (s.subject_type, s.subject_id)) filter (where s.n >= (r.config ->> 'count')::int)
+      into checked, caught
+      from (select p.subject_type, p.subject_id,
+                   count(*) over (partition by p.subject_type, p.subject_id order by p.created_at
+                                  range between make_interval(hours => (r.config ->> 'window_hours')::int) preceding and current row) as n
+              from (select m.* from app.moderation_reports m where m.created_at >= since and m.subject_type = any (r.applies_to)
+                     order by m.created_at desc limit most) p) s;
+    return json_build_object('days', moderation_simulate.days, 'checked', checked, 'caught', caught, 'by_kind', by_kind, 'is_complete', checked < most);
+  end if;
+  foreach simulated in array array(select distinct k from unnest(r.applies_to) k order by k) loop
+    of_kind := 0;
+    if r.rule_type = 'rate' then
+      select count(*) as texts, count(*) filter (where s.n > (r.config ->> 'max')::int) as beyond into t
+        from (select count(*) over (partition by m.user_id order by m.written_at
+                                    range between make_interval(secs => (r.config ->> 'window_seconds')::int) preceding and current row) as n
+                from internal.moderation_texts(simulated, since, most) m where m.user_id is not null) s;
+      checked := checked + t.texts;
+      is_complete := is_complete and t.texts < most;
+      of_kind := t.beyond;
+    else
+      for t in
+        select m.body, m.written_at, u.created_at as user_since, row_number() over () as n
+          from internal.moderation_texts(simulated, since, most) m
+          left join app.users u on u.id = m.user_id
+      loop
+        if clock_timestamp() > until then
+          is_complete := false;
+          exit;
+        end if;
+        checked := checked + 1;
+        is_complete := is_complete and t.n < most;
+        is_caught := case r.rule_type
+          when 'new_account' then t.written_at < t.user_since + make_interval(hours => (r.config ->> 'max_age_hours')::int)
+          else cardinality(internal.moderation_found(r, left(t.body, internal.moderation_longest()))) > 0 end;
+        if is_caught then
+          of_kind := of_kind + 1;
+        end if;
+      end loop;
+    end if;
+    if exists (select from internal.moderated_texts m where m.kind = simulated) then
+      by_kind := by_kind || jsonb_build_object(simulated, of_kind);
+    end if;
+    caught := caught + of_kind;
+  end loop;
+  return json_build_object('days', moderation_simulate.days, 'checked', checked, 'caught', caught, 'by_kind', by_kind, 'is_complete', is_complete);
+end $$;
+comment on function internal.moderation_simulate is
+  'How many texts of the last days a rule would have caught, by kind: of each kind the newest 20,000, for at most two seconds; is_complete says whether that
+   was all. For report_threshold: how many subjects. Nothing is written.';
+
+create or replace function api.moderation_rule_simulate(rule_id uuid, days int default 7) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.moderation_simulate(
+    (internal.definition_find(null::app.moderation_rules, moderation_rule_simulate.rule_id::text)).id, moderation_rule_simulate.days))
+$$;
+comment on function api.moderation_rule_simulate is 'What a rule would have caught: internal.moderation_simulate. Refuses 404 NOT_FOUND.';

@@ -1,0 +1,231 @@
+-- Texts that rules read, inside the transaction that writes them. A table joins with a row in internal.moderated_texts and triggers with
+-- internal.tg_moderated_text; docs/moderation.md shows both. Only what end users write is read: administrators and server keys without a user are not.
+
+create or replace function internal.moderation_mute_check() returns void
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  muted_until timestamptz;
+begin
+  select u.muted_until into muted_until from app.users u where u.id = internal.user_id();
+  if muted_until > internal.now() then
+    perform internal.fail(403, 'USER_MUTED', 'This user is muted.', json_build_object('muted_until', internal.iso(muted_until)));
+  end if;
+end $$;
+comment on function internal.moderation_mute_check is 'Refuses 403 USER_MUTED, with details.muted_until, where the caller is muted.';
+
+create or replace function internal.moderation_enqueue(subject_type text, subject_id uuid, subject_user_id uuid, snapshot jsonb, rule_id uuid,
+                                                       reason text, priority int)
+returns app.moderation_items
+language sql volatile security definer set search_path = '' as $$
+  insert into app.moderation_items as i (subject_type, subject_id, subject_user_id, snapshot, source, rule_id, reasons, report_count, priority)
+  values (moderation_enqueue.subject_type, moderation_enqueue.subject_id, moderation_enqueue.subject_user_id, moderation_enqueue.snapshot,
+          case when moderation_enqueue.reason is null then 'rule' else 'report' end, moderation_enqueue.rule_id,
+          case when moderation_enqueue.reason is null then '{}' else jsonb_build_object(moderation_enqueue.reason, 1) end,
+          case when moderation_enqueue.reason is null then 0 else 1 end, moderation_enqueue.priority)
+  on conflict (subject_type, subject_id) where status in ('pending', 'escalated') do update
+     set reasons = case when moderation_enqueue.reason is null then i.reasons
+                        else jsonb_set(i.reasons, array[moderation_enqueue.reason], to_jsonb(coalesce((i.reasons ->> moderation_enqueue.reason)::int, 0) + 1)) end,
+         report_count = i.report_count + excluded.report_count,
+         priority = i.priority + excluded.priority,
+         rule_id = coalesce(i.rule_id, excluded.rule_id),
+         -- what was reported stays to be seen; of texts that only rules caught, the last one
+         snapshot = case when i.source = 'rule' and i.report_count = 0 and not i.is_hidden then excluded.snapshot else i.snapshot end
+  returning i.*
+$$;
+comment on function internal.moderation_enqueue is
+  'The open item of a subject: a new one, or the one that there is with one report more, or caught again. Without a reason it is a rule''s. Locks the item.
+   Granted to nobody.';
+
+create or replace function internal.moderation_apply(item app.moderation_items, act text) returns app.moderation_items
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  hook constant text := 'moderation_apply__' || (moderation_apply.item).subject_type;
+  made jsonb;
+  changed app.moderation_items;
+begin
+  if to_regprocedure(format('internal.%I(uuid,text,jsonb,jsonb)', hook)) is not null then
+    -- what moderation writes is no text of a user
+    perform set_config('app.is_moderating', 'on', true);
+    execute format('select internal.%I($1, $2, $3, $4)', hook)
+       into made
+      using (moderation_apply.item).subject_id, moderation_apply.act, (moderation_apply.item).snapshot, (moderation_apply.item).kept;
+    perform set_config('app.is_moderating', '', true);
+  end if;
+  update app.moderation_items i
+     set is_hidden = moderation_apply.act = 'hide' or moderation_apply.act = 'remove', kept = made
+   where i.id = (moderation_apply.item).id
+  returning i.* into changed;
+  return changed;
+end $$;
+comment on function internal.moderation_apply is
+  'Hides, shows or removes the content of an item, by the hook of its area: internal.moderation_apply__<subject type>(id, act, snapshot, kept) returns what it
+   needs to show the content again. A subject without a hook stays as it is. Granted to nobody.';
+
+create or replace function internal.moderate(kind text, subject_type text, subject_id uuid, body text, snapshot jsonb default '{}',
+                                             author_id uuid default internal.user_id(), may_block boolean default true)
+returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  longest constant int := internal.moderation_longest();
+  head constant text := left(moderate.body, longest);
+  words text;
+  r app.moderation_rules;
+  -- characters that regular expressions may read, all together
+  budget int := 100000;
+  read int;
+  is_caught boolean;
+  is_unread boolean := false;
+  caught_by uuid;
+  action text;
+  user_since timestamptz;
+begin
+  perform internal.moderation_mute_check();
+  for r in
+    select m.* from app.moderation_rules m
+     where m.is_active and moderate.kind = any (m.applies_to) and m.rule_type <> 'report_threshold'
+     order by case m.action when 'block' then 1 when 'hide' then 2 else 3 end, m.created_at, m.id
+  loop
+    -- the first rule that catches decides: the others would do no more
+    exit when action is not null;
+    case r.rule_type
+      when 'rate' then
+        is_caught := moderate.author_id is not null and internal.take_limits(json_build_array(json_build_object(
+          'key', format('moderation %s %s', r.id, moderate.author_id), 'max', (r.config ->> 'max')::int,
+          'seconds', (r.config ->> 'window_seconds')::int))) is not null;
+      when 'new_account' then
+        if user_since is null then
+          select u.created_at into user_since from app.users u where u.id = moderate.author_id;
+        end if;
+        is_caught := user_since > internal.now() - make_interval(hours => (r.config ->> 'max_age_hours')::int);
+      when 'regex' then
+        read := least(char_length(head), budget);
+        budget := budget - read;
+        is_unread := is_unread or read < char_length(moderate.body);
+        is_caught := cardinality(internal.moderation_found(r, left(head, read))) > 0;
+      else
+        -- the words of a text are the same for all rules
+        words := coalesce(words, internal.moderation_words(head));
+        is_unread := is_unread or longest < char_length(moderate.body);
+        is_caught := cardinality(internal.moderation_found(r, head, words)) > 0;
+    end case;
+    if is_caught then
+      action := r.action;
+      caught_by := r.id;
+    end if;
+  end loop;
+  if action is null and not is_unread then
+    return;
+  elsif action = 'block' and moderate.may_block then
+    perform internal.fail(400, 'CONTENT_REJECTED', 'This text is against the rules of the app.');
+  end if;
+  declare
+    item app.moderation_items := internal.moderation_enqueue(moderate.subject_type, moderate.subject_id, moderate.author_id,
+      moderate.snapshot || jsonb_build_object('kind', moderate.kind, 'text', head), caught_by, null,
+      case action when 'block' then 3 when 'hide' then 3 else 1 end);
+  begin
+    if action in ('hide', 'block') and not item.is_hidden then
+      item := internal.moderation_apply(item, 'hide');
+    end if;
+  end;
+end $$;
+comment on function internal.moderate is
+  'Reads a text that the caller writes, within its transaction. Refuses 403 USER_MUTED, 400 CONTENT_REJECTED where a rule blocks; else queues the subject, and
+   hides it, as the strictest rule says. Rules read 10,000 characters of a text, regular expressions
+   100,000 in all; a longer text is queued. Without
+   may_block a rule that blocks hides. Locks the item, and the windows of rules of rates. Supplement D10.';
+
+create or replace function internal.is_moderated_write() returns boolean
+language sql stable parallel safe
+return internal.caller() in ('user', 'server_key_user') and coalesce(current_setting('app.is_moderating', true), '') <> 'on';
+comment on function internal.is_moderated_write is 'Whether an end user writes, or a server for one, and not moderation itself.';
+
+create or replace function internal.tg_moderated_text() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  t internal.moderated_texts;
+  written constant jsonb := to_jsonb(new);
+begin
+  if not internal.is_moderated_write() then
+    return null;
+  end if;
+  select m.* into strict t from internal.moderated_texts m where m.kind = tg_argv[0];
+  perform internal.moderate(t.kind, t.subject_type, (written ->> t.id_column)::uuid,
+                            (select string_agg(written ->> c.name, e'\n' order by c.n) from unnest(t.text_columns) with ordinality c (name, n)));
+  return null;
+end $$;
+comment on function internal.tg_moderated_text is
+  'After a row with moderated columns was added, or one of them changed, by an end user: internal.moderate. Its argument is the kind in internal.moderated_texts.';
+
+create or replace trigger tg_users__moderated
+  after update of display_name on app.users
+  for each row when (old.display_name is distinct from new.display_name)
+  execute function internal.tg_moderated_text('display_name');
+create or replace trigger tg_groups__moderated
+  after insert on app.groups
+  for each row execute function internal.tg_moderated_text('group_name');
+create or replace trigger tg_groups__moderated_change
+  after update of name on app.groups
+  for each row when (old.name is distinct from new.name)
+  execute function internal.tg_moderated_text('group_name');
+
+create or replace function internal.tg_collection_rows__moderated() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  written constant jsonb := to_jsonb(new);
+  before constant jsonb := case tg_op when 'UPDATE' then to_jsonb(old) else '{}' end;
+  body text;
+begin
+  if not internal.is_moderated_write() then
+    return null;
+  end if;
+  select string_agg(written ->> k.name, e'\n' order by k.position) into body
+    from app.collections c
+    join app.collection_columns k on k.collection_id = c.id and k.is_moderated
+   where c.name = tg_table_name
+     and exists (select from app.collection_columns o
+                  where o.collection_id = c.id and o.is_moderated and written ->> o.name is distinct from before ->> o.name);
+  if body is not null then
+    perform internal.moderate('collection_row', 'collection_row', (written ->> 'id')::uuid, body, jsonb_build_object('collection', tg_table_name));
+  end if;
+  return null;
+end $$;
+comment on function internal.tg_collection_rows__moderated is 'After a row of a collection with moderated columns came, or one of them changed: internal.moderate.';
+
+create or replace function internal.collection_moderation_sql(collection text, is_moderated boolean) returns text
+language sql immutable parallel safe
+return case when collection_moderation_sql.is_moderated
+  then format('create or replace trigger collection_moderated after insert or update on collections.%I for each row '
+              'execute function internal.tg_collection_rows__moderated()', collection_moderation_sql.collection)
+  else format('drop trigger if exists collection_moderated on collections.%I', collection_moderation_sql.collection) end;
+comment on function internal.collection_moderation_sql is 'The trigger that has the texts of a collection read; none for one without moderated columns.';
+
+create or replace function internal.moderation_restore_check(subject_type text, subject_id uuid) returns void
+language plpgsql stable security definer set search_path = '' as $$
+begin
+  if internal.caller() in ('user', 'server_key_user') and coalesce(current_setting('app.is_moderating', true), '') <> 'on'
+     and exists (select from app.moderation_items i
+                  where (i.subject_type, i.subject_id) = (moderation_restore_check.subject_type, moderation_restore_check.subject_id) and i.is_hidden) then
+    perform internal.fail(400, 'CONTENT_REJECTED', 'Moderation has removed this content.');
+  end if;
+end $$;
+comment on function internal.moderation_restore_check is 'Before a user takes a deletion back: refuses 400 CONTENT_REJECTED for what moderation hides or has removed.';
+
+create or replace function internal.moderated_texts__collection_row(since timestamptz, most bigint)
+returns table (id uuid, user_id uuid, body text, written_at timestamptz)
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  c record;
+begin
+  for c in
+    select o.name, string_agg(format('t.%I', k.name), ', ' order by k.position) as columns
+      from app.collections o
+      join app.collection_columns k on k.collection_id = o.id and k.is_moderated
+     group by o.name
+     order by o.name
+  loop
+    return query execute format('select t.id, t.user_id, concat_ws(e''\n'', %s), t.created_at from collections.%I t
+                                  where t.created_at >= $1 and t.deleted_at is null order by t.created_at desc limit $2', c.columns, c.name)
+      using moderated_texts__collection_row.since, moderated_texts__collection_row.most;
+  end loop;
+end $$;
+comment on function internal.moderated_texts__collection_row is 'The newest rows of all collections with moderated columns, as rules read them.';

@@ -1,0 +1,223 @@
+import { z } from 'zod'
+import { administrator, endUser } from '#server/http/callers.ts'
+import { definitions } from '#server/http/definitions.ts'
+import { area, route } from '#server/http/route.ts'
+import { data, JsonObject, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+
+const subjectTypes = ['user', 'message', 'review', 'media', 'feed_entry', 'group', 'collection_row', 'content'] as const
+const SubjectType = z.enum(subjectTypes, `must be one of ${subjectTypes.join(', ')}`)
+const reasons = ['spam', 'abuse', 'sexual', 'violence', 'self_harm', 'copyright', 'other'] as const
+const Reason = z.enum(reasons, `must be one of ${reasons.join(', ')}`)
+const statuses = ['pending', 'approved', 'rejected', 'escalated'] as const
+const Status = z.enum(statuses, `must be one of ${statuses.join(', ')}`)
+const ReportStatus = z.enum(['received', 'action_taken', 'no_action'])
+const ruleTypes = ['keyword', 'regex', 'report_threshold', 'rate', 'link', 'new_account'] as const
+const levels = ['new', 'trusted', 'moderator'] as const
+const Level = z.enum(levels, `must be one of ${levels.join(', ')}`)
+
+const Rule = {
+  name: Text(200, 1),
+  rule_type: z.enum(ruleTypes, `must be one of ${ruleTypes.join(', ')}`),
+  config: JsonObject,
+  is_active: z.boolean(),
+}
+const Item = z.strictObject({
+  id: Uuid,
+  subject_type: SubjectType,
+  subject_id: Uuid,
+  subject_user_id: Uuid.nullable(),
+  snapshot: JsonObject,
+  source: z.enum(['report', 'rule']),
+  rule_id: Uuid.nullable(),
+  reasons: JsonObject,
+  report_count: z.int(),
+  priority: z.int(),
+  status: Status,
+  is_hidden: z.boolean(),
+  moderator_id: z.string().nullable(),
+  resolved_at: Time.nullable(),
+  note: z.string().nullable(),
+  created_at: Time,
+})
+const Report = z.strictObject({
+  id: Uuid,
+  subject_type: SubjectType,
+  subject_id: Uuid,
+  reason: Reason,
+  details: z.string().nullable(),
+  status: ReportStatus,
+  created_at: Time,
+})
+const Received = z.strictObject({ id: Uuid, status: ReportStatus })
+const Trust = z.strictObject({
+  app_user_id: Uuid,
+  trust_level: Level,
+  auto_approve: z.boolean(),
+  created_at: Time,
+  updated_at: Time,
+})
+const Tested = z.strictObject({
+  matches: z.boolean(),
+  found: z.array(z.string()),
+  action: z.enum(['queue', 'hide', 'block']),
+  is_active: z.boolean(),
+})
+const Simulated = z.strictObject({
+  days: z.int(),
+  checked: z.int(),
+  caught: z.int(),
+  by_kind: JsonObject,
+  is_complete: z.boolean(),
+})
+
+const moderation_ = '/admin/projects/:projectId/moderation' as const
+const rule = `${moderation_}/rules/:ruleId` as const
+const ruleId = { ruleId: Uuid }
+const Note = { note: Text(2000).optional() }
+const anId = '00000000-0000-4000-8000-000000000000'
+
+const move = (
+  verb: 'approve' | 'reject' | 'escalate',
+  summary: string,
+  body: z.ZodType,
+  example: Record<string, unknown>,
+) =>
+  route(`POST ${moderation_}/queue/:itemId/${verb}`, {
+    caller: administrator,
+    summary,
+    params: { itemId: Uuid },
+    body,
+    example,
+    call: `moderation_${verb}`,
+    replies: { 200: data(Item) },
+    refusals: { 404: ['NOT_FOUND'], 409: ['ALREADY_RESOLVED'] },
+    failure: 'UPDATE_FAILED',
+  })
+
+export const moderation = area({
+  stem: 'moderation',
+  title: 'Moderation',
+  source: 'contract',
+  invalid: 'INVALID_INPUT',
+  routes: [
+    route(`GET ${moderation_}/queue`, {
+      caller: administrator,
+      summary: 'Items of the queue with a status, newest first',
+      query: { status: Status.default('pending'), ...Page },
+      call: 'moderation_queue',
+      replies: { 200: page(Item) },
+      failure: 'LIST_FAILED',
+    }),
+    move('approve', 'The content stays; what was hidden is shown again', z.object(Note), { note: 'Satire' }),
+    move(
+      'reject',
+      'The content is removed; with `action` its author is warned, muted for 24 hours or banned',
+      z.object({
+        ...Note,
+        action: z.enum(['none', 'warn', 'mute_24h', 'ban'], 'must be none, warn, mute_24h or ban').optional(),
+      }),
+      { action: 'warn' },
+    ),
+    move('escalate', 'Leave a pending item to somebody else', z.object(Note), {}),
+    ...definitions('moderation_rule', {
+      path: '/moderation/rules',
+      id: ruleId,
+      fields: Rule,
+      required: ['name', 'rule_type'],
+      row: z.strictObject({ id: Uuid, ...Rule, created_at: Time, updated_at: Time }),
+      refusals: { create: { 409: ['LIMIT_REACHED'] } },
+      example: {
+        create: {
+          name: 'No spam',
+          rule_type: 'keyword',
+          config: { words: ['casino'], match: 'word', applies_to: ['display_name'], action: 'queue' },
+        },
+        update: { is_active: false },
+      },
+      summaries: {
+        create: {
+          summary: 'Define a rule; at most 50',
+          description:
+            '`config` depends on `rule_type`; `applies_to` and `action` (`queue`, `hide`, `block`) stand in it.',
+        },
+        list: 'Rules, newest first',
+        update: 'Change a rule',
+        delete: 'Delete a rule; what it queued stays',
+      },
+    }),
+    route(`POST ${rule}/test`, {
+      caller: administrator,
+      source: 'supplement',
+      invalid: 'VALIDATION_ERROR',
+      invalidBody: 'INVALID_BODY',
+      summary: 'Whether a text matches a rule',
+      params: ruleId,
+      body: z.object({ text: Text(10_000, 1) }),
+      example: { text: 'Visit my casino' },
+      call: 'moderation_rule_test',
+      readOnly: true,
+      replies: { 200: data(Tested) },
+      refusals: { 404: ['NOT_FOUND'] },
+      failure: 'FETCH_FAILED',
+    }),
+    route(`POST ${rule}/simulate`, {
+      caller: administrator,
+      source: 'supplement',
+      invalid: 'VALIDATION_ERROR',
+      invalidBody: 'INVALID_BODY',
+      summary: 'How many texts of the last days a rule would have caught',
+      params: ruleId,
+      body: z.object({ days: z.int().min(1).max(90).optional() }),
+      example: { days: 7 },
+      call: 'moderation_rule_simulate',
+      readOnly: true,
+      replies: { 200: data(Simulated) },
+      refusals: { 404: ['NOT_FOUND'] },
+      failure: 'FETCH_FAILED',
+    }),
+    route(`POST ${moderation_}/trust`, {
+      caller: administrator,
+      summary: 'Set the trust level of a user',
+      description: 'Stored and listed; the queue does not read it.',
+      body: z.object({ app_user_id: Uuid, trust_level: Level.optional(), auto_approve: z.boolean().optional() }),
+      example: { app_user_id: anId, trust_level: 'trusted' },
+      args: ({ body }) => ({ patch: body, trust_level: undefined, auto_approve: undefined }),
+      call: 'moderation_trust_put',
+      replies: { 200: data(Trust) },
+      refusals: { 404: ['USER_NOT_FOUND'] },
+      failure: 'UPSERT_FAILED',
+    }),
+    route(`GET ${moderation_}/trust`, {
+      caller: administrator,
+      summary: 'Trust levels of users, newest first',
+      query: Page,
+      call: 'moderation_trust_list',
+      replies: { 200: page(Trust) },
+      failure: 'LIST_FAILED',
+    }),
+    route('POST /client/moderation/reports', {
+      caller: endUser,
+      source: 'supplement',
+      invalid: 'VALIDATION_ERROR',
+      invalidBody: 'INVALID_BODY',
+      summary: 'Report content or a user; at most 30 a day',
+      description: '200 where the caller has reported the same before.',
+      body: z.object({ subject_type: SubjectType, subject_id: Uuid, reason: Reason, details: Text(1000).optional() }),
+      example: { subject_type: 'user', subject_id: anId, reason: 'spam' },
+      call: 'moderation_report',
+      replies: { 200: data(Received), 201: data(Received) },
+      refusals: { 400: ['SELF_REPORT'], 404: ['SUBJECT_NOT_FOUND'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /client/moderation/reports', {
+      caller: endUser,
+      source: 'supplement',
+      invalidQuery: 'INVALID_INPUT',
+      summary: "The caller's reports, newest first",
+      query: Page,
+      call: 'moderation_reports',
+      replies: { 200: page(Report) },
+      failure: 'LIST_FAILED',
+    }),
+  ],
+})

@@ -1,0 +1,152 @@
+import { describe, expect, test } from 'vitest'
+import { startHarness } from '#test/support/harness.ts'
+
+const harness = await startHarness()
+const users = 20_000
+// more than a request reads row by row, with neighbours alike: what happens to a user depends on n / 50
+const project = await harness.project()
+await project.sql(`
+  do $do$ begin
+    alter table app.engagement_events disable trigger user;
+    alter table app.leaderboard_entries disable trigger user;
+    insert into app.users (display_name) select 'U' from generate_series(1, ${users});
+    create table public.people as select u.id, row_number() over (order by u.id)::int as n from app.users u;
+    insert into app.xp_rules (key, name, event_name, amount) values ('lesson', 'Lesson', 'lesson', 10);
+    insert into app.streak_definitions (key, name, qualifying_event) values ('daily', 'Daily', 'lesson');
+    insert into app.challenges (name, start_at, end_at, goal_type, event_name, goal_value)
+    values ('Alone', now() - interval '1 day', now() + interval '4 days', 'event_count', 'lesson', 3);
+    insert into app.challenges (name, start_at, end_at, goal_type, event_name, goal_value, team_mode)
+    values ('Teams', now() - interval '1 day', now() + interval '4 days', 'event_count', 'lesson', 9, 'group');
+    insert into app.engagement_events (id, app_user_id, event_name, properties, occurred_at, received_at, source)
+    select gen_random_uuid(), p.id, 'lesson', '{}', t.at, t.at, 'server'
+      from public.people p
+     cross join lateral generate_series(1, p.n / 50 % 5) k
+     cross join lateral (select now() - interval '2 days' - k * interval '6 hours' as at) t;
+    insert into app.user_event_counters (app_user_id, event_name, day, count)
+    select e.app_user_id, e.event_name, (e.occurred_at at time zone 'UTC')::date, count(*) from app.engagement_events e group by 1, 2, 3;
+    insert into app.xp_totals (app_user_id, total) select p.id, 10 * (p.n / 50 % 5) from public.people p;
+    insert into app.xp_transactions (app_user_id, amount, total_after, source, source_id, rule_key, wished, occurred_at, counted_at, created_at)
+    select e.app_user_id, 10, 10, 'event', e.id::text, 'lesson', 10, e.occurred_at, e.occurred_at, e.occurred_at from app.engagement_events e;
+    insert into app.user_streaks (app_user_id, streak_definition_id, freezes_initial, current_count, longest_count, started_on, last_period, covered_through,
+                                  freezes, first_qualified_at, last_qualified_at)
+    select p.id, d.id, 0, 3, 5, current_date - 30, case when p.n / 50 % 4 = 0 then current_date + 1 else current_date - 20 end,
+           case when p.n / 50 % 4 = 0 then current_date + 1 else current_date - 20 end, 0, now() - interval '9 days', now()
+      from public.people p, app.streak_definitions d where p.n % 2 = 0;
+    insert into app.leaderboards (key, name, source, scoring) values ('best', 'Best', '{"type": "manual"}', 'best');
+    insert into app.leaderboard_runs (leaderboard_id, run_key) select b.id, 'all' from app.leaderboards b;
+    insert into app.leaderboard_entries (run_id, app_user_id, score, place, reached_at, biggest_step)
+    select r.id, p.id, s.score, -s.score, now(), case when p.n = 9000 then 5000 else p.n % 7 end
+      from public.people p, app.leaderboard_runs r, lateral (select case when p.n % 4000 = 1 then 100000 + p.n else 500 + p.n % 100 end as score) s;
+    insert into app.groups (name) select 'G' || n from generate_series(1, ${users} / 4) n;
+    insert into app.group_members (group_id, app_user_id, role)
+    select g.id, p.id, 'member' from public.people p join (select id, row_number() over (order by id)::int as n from app.groups) g on g.n = (p.n - 1) / 4 + 1;
+    alter table app.engagement_events enable trigger user;
+    alter table app.leaderboard_entries enable trigger user;
+  end $do$`)
+await project.sql('analyze')
+
+/** The same figures read in full, and from a sample of users. */
+const both = async (call: (affordable: number) => string) => {
+  const answer = async (affordable: number) => {
+    const [row] = await project.as('app_admin', { 'app.caller': 'developer' }, `select ${call(affordable)} as answer`)
+    return row?.answer
+  }
+  return { exact: await answer(10_000_000), estimate: await answer(0) }
+}
+
+const expectNear = (exact: any, estimate: any, field: string) => {
+  expect(exact).toMatchObject({ is_estimate: false, margin: 0 })
+  expect(estimate.is_estimate).toBe(true)
+  expect(estimate.margin).toBeGreaterThan(0)
+  expect(estimate.margin).toBeLessThan(exact[field] / 2)
+  expect(Math.abs(estimate[field] - exact[field])).toBeLessThan(2.5 * estimate.margin)
+  // a part of the users was read, and scaled
+  expect(estimate[field]).not.toBe(exact[field])
+}
+
+describe('of many users an estimate answers what all rows would', () => {
+  test('statistics of XP', async () => {
+    const { exact, estimate } = await both((affordable) => `internal.xp_figures(${affordable})`)
+    expect(exact).toMatchObject({
+      total_awarded_7d: 400_000,
+      by_rule: [{ rule_key: 'lesson', users: 16_000, awards: 40_000 }],
+    })
+    expectNear(exact, estimate, 'total_awarded_7d')
+    const [rule] = estimate.by_rule
+    expect(Math.abs(rule.users - 16_000)).toBeLessThan(1600)
+    expect(rule.total).toBe(estimate.total_awarded_7d)
+    const levels = estimate.level_distribution.reduce((sum: number, level: { users: number }) => sum + level.users, 0)
+    expect(Math.abs(levels - users)).toBeLessThan(1000)
+  })
+
+  test('the simulation of a rule of XP, as if nothing had been given', async () => {
+    const { exact, estimate } = await both(
+      (affordable) => `internal.xp_simulation((select id from app.xp_rules), now() - interval '9 days', ${affordable})`,
+    )
+    expect(exact).toMatchObject({ users: 16_000, awards: 40_000, total: 400_000, per_user: { max: 40 } })
+    expectNear(exact, estimate, 'users')
+    expect(Math.abs(estimate.total - 400_000)).toBeLessThan(40_000)
+    expect(estimate.per_user.max).toBe(40)
+    expect(Math.abs(estimate.per_user.median - exact.per_user.median)).toBeLessThanOrEqual(10)
+  })
+
+  test.each([
+    ['Alone', 8000],
+    // four who came together: a team has nine of them from three each on, and at the edges of fifty
+    ['Teams', null],
+  ])('the simulation of a challenge: %s', async (name, expected) => {
+    const { exact, estimate } = await both(
+      (affordable) =>
+        `internal.challenge_simulation((select id from app.challenges where name = '${name}'), ${affordable})`,
+    )
+    expect(exact.expected_completions).toBe(expected ?? exact.expected_completions)
+    expect(exact.expected_completions).toBeGreaterThan(4000)
+    expectNear(exact, estimate, 'expected_completions')
+    expect(Math.abs(estimate.rate - exact.rate)).toBeLessThan(0.1)
+  })
+
+  test('statistics, simulation and lists of a streak', async () => {
+    const d = '(select d from app.streak_definitions d)'
+    const figures = await both((affordable) => `internal.streak_figures(${d}, ${affordable})`)
+    expect(figures.exact.active).toBe(2500)
+    expectNear(figures.exact, figures.estimate, 'active')
+    const simulation = await both(
+      (affordable) => `internal.streak_simulation(${d}, ${d}, now() - interval '9 days', ${affordable})`,
+    )
+    expect(simulation.exact.users).toBe(16_000)
+    expectNear(simulation.exact, simulation.estimate, 'users')
+    expect(simulation.estimate.broken_before).toBe(simulation.estimate.broken_after)
+    const list = async (page_offset: number, status = 'active') =>
+      both(
+        (affordable) =>
+          `(select json_build_object('users', (select json_agg(u ->> 'app_user_id') from json_array_elements(p.users) u), 'total', p.total)
+              from internal.streak_users_of_status(${d}, '${status}', ${page_offset}, 30, ${affordable}, '1 minute') p)`,
+      )
+    for (const page_offset of [0, 1000]) {
+      const { exact, estimate } = await list(page_offset)
+      expect(exact.users).toHaveLength(30)
+      expect(estimate.users).toEqual(exact.users)
+      expect(exact.total).toBe(2500)
+      expect(Math.abs(estimate.total - 2500)).toBeLessThan(500)
+    }
+    // all were read, and counted
+    const last = await list(2490)
+    expect(last.exact.users).toHaveLength(10)
+    expect(last.estimate).toEqual(last.exact)
+    const none = await list(0, 'frozen')
+    expect(none.estimate).toEqual({ users: null, total: 0 })
+  })
+
+  test('odd entries of a board: a sample says what is usual, and every entry is compared with it', async () => {
+    const { exact, estimate } = await both(
+      (affordable) =>
+        `to_json(internal.leaderboard_anomalies((select b from app.leaderboards b), 'current', 0, 50, ${affordable}))`,
+    )
+    const found = (answer: any) => {
+      const body = typeof answer.body === 'string' ? JSON.parse(answer.body) : answer.body
+      return body.data.map((odd: any) => [odd.entry.app_user_id, odd.reasons])
+    }
+    expect(found(exact)).toHaveLength(6)
+    expect(found(estimate)).toEqual(found(exact))
+  })
+})
