@@ -54,6 +54,18 @@ describe('posting', () => {
     expect((await user.get('/client/feeds/me')).data.map(({ id }: any) => id)).toContain(entry.id)
   })
 
+  test('is refused to a muted user, who may delete', async () => {
+    const [user] = (await people(1)) as [User]
+    const entry = await post(user, 'a')
+    const muted_until = new Date(harness.now().getTime() + 60_000).toISOString()
+    await project.sql('update app.users set muted_until = $2 where id = $1', [user.id, muted_until])
+    expectRefusal(await user.post('/client/feeds', { action: 'a' }), 403, 'USER_MUTED')
+    expect((await user.delete(`/client/feeds/${entry.id}`)).status).toBe(200)
+    harness.setTime(muted_until)
+    await post(project.onBehalfOf(user.id) as User, 'b')
+    harness.setTime(null)
+  })
+
   test('refuses each field out of its bounds, and actions that events make', async () => {
     const [user] = (await people(1)) as [User]
     const bad: [string, object][] = [

@@ -304,11 +304,11 @@ describe('the developer adds members', () => {
       'member',
     )
     const [audited] = await project.sql(
-      `select target_id, changes from app.audit_events where action = 'groups.member_add'
-      and changes ->> 'app_user_id' = $1`,
+      `select target_id, changes, status from app.audit_events where action = 'groups.member_add'
+      and changes -> 'app_user_id' ->> 1 = $1`,
       [user.id],
     )
-    expect(audited).toMatchObject({ target_id: group.id, changes: { role: 'admin' } })
+    expect(audited).toMatchObject({ target_id: group.id, changes: { role: [null, 'admin'] }, status: 201 })
   })
 
   test('refusals', async () => {
@@ -371,6 +371,30 @@ describe('when a user goes', () => {
     expect(moved.n).toBe(1)
     await gone(other)
     for (const group of [theirs, both, mine]) expect(await roles(group.id)).toEqual({ [survivor.id]: 'owner' })
+  })
+
+  test('two users become one: in 50 groups at most, and with no role in a group that is left', async () => {
+    const [survivor, other, host] = [await project.user(), await project.user(), await project.user()]
+    await project.sql('update app.users set external_id = $2 where id = $1', [survivor.id, survivor.id])
+    await project.sql(
+      `with made as (insert into app.groups (name) select 'one of many' from generate_series(1, 48) returning id)
+       insert into app.group_members (group_id, app_user_id) select id, $1 from made`,
+      [survivor.id],
+    )
+    const [both, older, newer] = [await make(host), await make(host), await make(host)]
+    for (const user of [survivor, other]) await add(both.id, user, 'member')
+    for (const group of [older, newer]) await add(group.id, other, 'member')
+    const led = await make(other)
+    await project.admin.post('/roles', { key: 'judge', name: 'Judge', permissions: ['judge'] })
+    for (const group_id of [older.id, led.id])
+      await project.admin.post('/roles/judge/assignments', { app_user_id: other.id, group_id })
+    const { status, text } = await survivor.post('/client/auth/merge', { from_session_token: other.sessionToken })
+    expect(status, text).toBe(200)
+    expect((await survivor.get('/client/groups/mine')).data).toHaveLength(50)
+    expect(await roles(led.id)).toEqual({ [survivor.id]: 'owner' })
+    for (const group of [older, newer]) expect(await roles(group.id)).toEqual({ [host.id]: 'owner' })
+    expect((await survivor.get('/client/roles')).data.roles).toMatchObject([{ key: 'judge', group_id: led.id }])
+    expect((await project.admin.get('/roles/judge/assignments')).body.total).toBe(1)
   })
 })
 

@@ -145,9 +145,13 @@ describe('users', () => {
       await me.post(path, { body: 'x' }),
       await me.patch(`${path}/${message}`, { body: 'x' }),
       await me.post(`${path}/${message}/reactions`, { emoji: 'x' }),
+      await me.patch(`${conversations}/${id}`, { name: 'x' }),
+      await me.post(conversations, { type: 'group', name: 'x', participant_ids: [two.id] }),
     ]) {
       expectRefusal(refused, 403, 'USER_MUTED', { muted_until })
     }
+    expect((await me.patch(`${conversations}/${id}`, { archived: false })).status).toBe(200)
+    expect((await me.post(conversations, { participant_ids: [two.id] })).status).toBe(200)
     expect(await bodies(me, id)).toEqual(['before'])
     expect((await me.post(`${conversations}/${id}/read`)).status).toBe(200)
     harness.setTime(muted_until)

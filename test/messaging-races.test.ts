@@ -106,6 +106,29 @@ test('a message that commits after a reading began is unread, or is read with it
   expect(await wrongCounters(project)).toEqual([])
 })
 
+test('a message that is deleted while somebody reads it is taken out of no count twice', async () => {
+  const [one, two] = (await users(2)) as [User, User]
+  const id = await conversationOf(one, [two], 'group')
+  const path = `${conversations}/${id}`
+  const mentions = [two.id]
+  const meanwhile = async (deletion: () => Promise<Answer>) => {
+    const reader = await openTransaction(project, 'app_user', { 'app.caller': 'user', 'app.user_id': two.id })
+    await reader.query('select api.conversation_read($1)', [id])
+    const deleting = deletion()
+    await untilBlocked(project)
+    await reader.commit()
+    const { status, text } = await deleting
+    expect(status, text).toBe(200)
+    expect([await counts(two, id), await wrongCounters(project)]).toEqual([[0, 0], []])
+  }
+  const { id: message } = await send(one, id, 'a', { metadata: { mentions } })
+  await meanwhile(() => one.delete(`${path}/messages/${message}`))
+  await send(one, id, 'b', { metadata: { mentions } })
+  await meanwhile(() => project.admin.delete(`/users/${one.id}/reset?sections=messages`))
+  await send(one, id, 'c', { metadata: { mentions } })
+  await meanwhile(() => project.admin.delete(`/users/${one.id}`))
+})
+
 test('somebody who waits to write is refused after being removed meanwhile', async () => {
   const [owner, member] = (await users(2)) as [User, User]
   const id = await conversationOf(owner, [member], 'group')

@@ -243,6 +243,7 @@ declare
   wait int;
 begin
   perform internal.lock_users(array[me]);
+  perform internal.check_may_write();
   if exists (select from internal.feed_events f where f.action = feed_post.action) then
     perform internal.invalid('action', 'is made by events only');
   end if;
@@ -265,7 +266,7 @@ begin
 end $$;
 comment on function internal.feed_post is
   'Posts an entry of the caller, at most 30 an hour. Refuses 400 VALIDATION_ERROR (an action that events make), 404 NOT_FOUND (group), 403 NOT_A_MEMBER,
-   GROUP_ROLE_FORBIDDEN (viewers), 429 RATE_LIMITED. Locks the user.';
+   GROUP_ROLE_FORBIDDEN (viewers), USER_MUTED, 429 RATE_LIMITED. Locks the user.';
 
 create or replace function internal.feed_delete(entry_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$

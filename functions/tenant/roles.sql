@@ -256,12 +256,15 @@ comment on function api.role_check is 'Whether a role of the caller has a permis
 create or replace function internal.merge__role_assignments(survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$
 declare
+  -- memberships have moved before (internal.users_merge goes by the names of tables): a role in a group is for its members
+  groups constant uuid[] := array(select m.group_id from app.group_members m where m.app_user_id = merge__role_assignments.survivor);
   -- the survivor's roles stay, and the oldest of the others follow, up to the limit of a user
   kept constant uuid[] := array(
     select r.role_id
       from app.role_assignments r
      where r.app_user_id in (merge__role_assignments.survivor, merge__role_assignments.other)
        and (r.expires_at is null or r.expires_at > internal.now())
+       and (r.group_id is null or r.group_id = any (groups))
      group by r.role_id
      order by bool_or(r.app_user_id = merge__role_assignments.survivor) desc, min(r.created_at), r.role_id
      limit 20);
@@ -275,7 +278,7 @@ begin
      and o.role_id = a.role_id and o.group_id is not distinct from a.group_id and a.role_id = any (kept);
   update app.role_assignments a
      set app_user_id = merge__role_assignments.survivor
-   where a.app_user_id = merge__role_assignments.other and a.role_id = any (kept)
+   where a.app_user_id = merge__role_assignments.other and a.role_id = any (kept) and (a.group_id is null or a.group_id = any (groups))
      and not exists (select from app.role_assignments s
                       where s.app_user_id = merge__role_assignments.survivor and s.role_id = a.role_id and s.group_id is not distinct from a.group_id)
      and (a.expires_at is null or a.expires_at > internal.now());

@@ -15,6 +15,9 @@ const readSources = async (): Promise<ReadonlyMap<string, string>> => {
   for (const { path, text } of files) {
     for (const [, kind, name] of text.matchAll(/^ *create (?:or replace )?(function|trigger) ([\w.]+)/gm))
       found.set(`${kind} ${name}`, path)
+    // counters are made by a declaration, of a list or of their own
+    for (const [, name] of text.matchAll(/internal\.(?:count|list)_declare\('(\w+)'/g))
+      for (const made of ['tg_count__', 'count_now__']) found.set(`function internal.${made}${name}`, path)
   }
   return found
 }
@@ -25,7 +28,7 @@ const triggers = `
   select t.tgrelid::regclass::text as on, t.tgname::text as name, t.tgfoid::regproc::text as function,
          (case when t.tgtype & 2 = 2 then 'before' else 'after' end) || ' '
            || concat_ws(' or ', case when t.tgtype & 4 = 4 then 'insert' end, case when t.tgtype & 16 = 16 then 'update' end,
-                        case when t.tgtype & 8 = 8 then 'delete' end)
+                        case when t.tgtype & 8 = 8 then 'delete' end, case when t.tgtype & 32 = 32 then 'truncate' end)
            || (case when t.tgtype & 1 = 1 then ', each row' else ', each statement' end)
            || (case when t.tgdeferrable then ', deferred' else '' end) as moment
     from pg_catalog.pg_trigger t

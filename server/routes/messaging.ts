@@ -146,7 +146,7 @@ export const messaging = area({
       example: { type: 'group', name: 'Trip', participant_ids: ['00000000-0000-4000-8000-000000000000'] },
       call: 'conversation_create',
       replies: { 201: data(Mine), 200: data(Mine) },
-      refusals: { 404: ['USER_NOT_FOUND'] },
+      refusals: { 403: ['USER_MUTED'], 404: ['USER_NOT_FOUND'] },
       failure: 'CREATE_FAILED',
     }),
     route(`GET ${client}`, {
@@ -182,7 +182,7 @@ export const messaging = area({
       example: { muted_until: '2030-01-01T00:00:00Z', archived: true },
       call: 'conversation_update',
       replies: { 200: data(Mine) },
-      refusals: entering,
+      refusals: { ...entering, 403: [...entering[403], 'USER_MUTED'] },
       failure: 'UPDATE_FAILED',
     }),
     route(`POST ${one}/messages`, {

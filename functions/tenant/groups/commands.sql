@@ -150,12 +150,13 @@ begin
   perform internal.group_limit_check(group_member_add.app_user_id);
   known := internal.group_enter(group_member_add.group_id, group_member_add.app_user_id, group_member_add.role);
   perform internal.audit('groups.member_add', 'groups', group_member_add.group_id::text,
-                         json_build_object('app_user_id', group_member_add.app_user_id, 'role', group_member_add.role));
+                         json_build_object('app_user_id', json_build_array(null, group_member_add.app_user_id),
+                                           'role', json_build_array(null, group_member_add.role)), 201);
   return internal.reply(201, known);
 end $$;
 comment on function internal.group_member_add is
   'The developer puts a user into a group, a private one too: 201, or 200 for who is in it already. Refuses 404 NOT_FOUND (group), USER_NOT_FOUND,
-   409 GROUP_FULL, GROUP_LIMIT_REACHED. Locks the user''s row and the group.';
+   409 GROUP_FULL, GROUP_LIMIT_REACHED. Locks the user''s row and the group. Audited as groups.member_add.';
 
 create or replace function api.group_member_add(group_id uuid, app_user_id uuid, role text default 'member') returns api.reply
 language sql volatile as $$
@@ -168,15 +169,22 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   theirs app.group_members;
   mine app.group_members;
+  room bigint;
   moved int := 0;
 begin
   perform from app.groups g
     where g.id in (select m.group_id from app.group_members m where m.app_user_id in (merge__group_members.survivor, merge__group_members.other))
     order by g.id
       for no key update;
-  for theirs in select m.* from app.group_members m where m.app_user_id = merge__group_members.other order by m.group_id loop
+  room := 50 - (select count(*) from app.group_members m where m.app_user_id = merge__group_members.survivor);
+  -- all groups are locked: where there is no room for all, those that the other led come first, then the oldest memberships
+  for theirs in
+    select m.* from app.group_members m where m.app_user_id = merge__group_members.other
+     order by internal.group_rank(m.role) desc, m.joined_at, m.group_id
+  loop
     select m.* into mine from app.group_members m where (m.group_id, m.app_user_id) = (theirs.group_id, merge__group_members.survivor);
     if mine.group_id is null then
+      continue when moved >= room;
       update app.group_members m set app_user_id = merge__group_members.survivor
        where (m.group_id, m.app_user_id) = (theirs.group_id, merge__group_members.other);
       moved := moved + 1;
@@ -189,7 +197,8 @@ begin
   return moved;
 end $$;
 comment on function internal.merge__group_members is
-  'When two users become one: the survivor is in the groups of both, with the higher role of the two. Answers how many it took over. Granted to nobody.';
+  'When two users become one: the survivor is in the groups of both, with the higher role of the two; in at most 50, as every user: memberships beyond them end
+   with the other user. Answers how many it took over. Granted to nobody.';
 
 comment on constraint groups_within_max_members on app.groups is '409 GROUP_FULL: The group has as many members as it may have.';
 comment on constraint groups_name_1_to_100 on app.groups is '400 INVALID_INPUT name: must have 1 to 100 characters.';

@@ -33,6 +33,8 @@ begin
     perform internal.invalid('participant_ids', 'a conversation has at most 100 participants', 'INVALID_PAYLOAD');
   elsif internal.participants_keep(everybody) <> everybody or everybody && array(select internal.blocked_ids()) then
     perform internal.fail(404, 'USER_NOT_FOUND', 'One of the users is not there.');
+  elsif conversation_create.name is not null then
+    perform internal.check_may_write();
   end if;
   loop
     insert into app.conversations as c (type, name, direct_key)
@@ -57,7 +59,7 @@ begin
 end $$;
 comment on function internal.conversation_create is
   'A conversation of the caller and other users: 201, or 200 with the direct conversation of the same participants. Refuses 400 INVALID_PAYLOAD, 404
-   USER_NOT_FOUND for a user who does not exist, is banned, or is blocked by the caller, either way. Locks the users'' keys.';
+   USER_NOT_FOUND for a user who does not exist, is banned, or is blocked by the caller, either way, 403 USER_MUTED for a name. Locks the users'' keys.';
 
 create or replace function api.conversation_create(participant_ids jsonb, type text default 'direct', name text default null) returns api.reply
 language sql volatile as $$
@@ -76,6 +78,7 @@ begin
   end if;
   perform internal.conversation_enter(conversation_update.conversation_id);
   if conversation_update.patch ? 'name' then
+    perform internal.check_may_write();
     update app.conversations c
        set name = conversation_update.patch ->> 'name', updated_at = internal.now()
      where c.id = conversation_update.conversation_id;
@@ -89,8 +92,8 @@ begin
   return internal.conversations_json(array[conversation_update.conversation_id], me) -> 0;
 end $$;
 comment on function internal.conversation_update is
-  'Changes the name of a conversation, and muted_until and archived for the caller alone. Refuses as internal.conversation_enter. Locks the conversation for its
-   name.';
+  'Changes the name of a conversation, and muted_until and archived for the caller alone. Refuses as internal.conversation_enter, and 403 USER_MUTED for a
+   name. Locks the conversation for its name.';
 
 create or replace function api.conversation_update(conversation_id uuid, patch jsonb) returns api.reply
 language sql volatile as $$

@@ -41,6 +41,11 @@ create or replace trigger tg_messages__count_in
 create or replace function internal.tg_messages__count_out() returns trigger
 language plpgsql volatile security definer set search_path = '' set enable_hashjoin = off set enable_mergejoin = off set enable_seqscan = off as $$
 begin
+  -- locked by a statement of its own: the one below then sees what who read at the same time committed, and takes out what is still counted
+  perform from app.conversation_participants p
+    where p.conversation_id in (select d.conversation_id from changed d)
+    order by p.conversation_id, p.app_user_id
+      for no key update;
   -- replies to a deleted message become messages without a parent, but for those that are deleted with it
   update app.conversations c
      set message_count = c.message_count - n.messages, top_level_count = c.top_level_count - n.top_level + n.orphaned - n.deleted_with_parent
@@ -65,7 +70,7 @@ begin
    where (p.conversation_id, p.app_user_id) = (n.conversation_id, n.app_user_id);
   return null;
 end $$;
-comment on function internal.tg_messages__count_out is 'Takes deleted messages out of the counters of their conversations, parents and participants.';
+comment on function internal.tg_messages__count_out is 'Takes deleted messages out of the counters of their conversations, parents and participants. Locks the participants.';
 
 create or replace trigger tg_messages__count_out
   after delete on app.messages
