@@ -337,6 +337,7 @@ describe('administrators', () => {
       expectRefusal(await own.admin.get(`/groups/${randomUUID()}${path}`), 404, 'NOT_FOUND')
       expectRefusal(await own.admin.get(`/groups/x${path}`), 400, 'INVALID_ID')
     }
+    expectRefusal(await own.admin.patch('/groups/x', { name: 'X' }), 400, 'INVALID_ID')
   })
 
   test('change and delete a group, in the trail', async () => {

@@ -52,7 +52,7 @@ const schema = async (database: string) => {
   const { rows } = await clientOf(database).query<{ line: string }>(`
     select format('%s.%s %s %s %s', n.nspname, c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull) as line
       from pg_class c join pg_namespace n on n.oid = c.relnamespace and n.nspname in ('app', 'internal', 'ops')
-      join pg_attribute a on a.attrelid = c.oid and a.attnum > 0
+      join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
     union all
     select conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid) from pg_constraint
     union all

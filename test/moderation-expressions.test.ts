@@ -127,8 +127,8 @@ const texts = () => {
 }
 
 describe('the time', () => {
-  // 50 ms on an idle machine, where Postgres builds a state in 5 µs; a busy one takes some times as long, and an attack that works takes minutes
-  const longest = 0.5
+  // 50 ms on an idle machine, where Postgres builds a state in 5 µs; a busy one takes many times as long, and an attack that works takes minutes
+  const longest = 3
 
   test('of no attack that is let in is long', async () => {
     let admitted = 0
@@ -144,10 +144,10 @@ describe('the time', () => {
     expect(admitted).toBeGreaterThan(8)
   })
 
-  test('is long for what is refused: the limits are needed', async () => {
-    const pattern = 'a[ab]?[ab]{100}(?:[ab]?){150}c'
-    expect((await compiled(pattern)).refusal).toMatch(/150/)
-    expect(await seconds(pattern, texts()[0]!)).toBeGreaterThan(longest)
+  test('of what takes seconds is none: it is refused', async () => {
+    // 0.4 s to match and more to compile, for one of fifty rules
+    expect((await compiled('a[ab]?[ab]{100}(?:[ab]?){150}c')).refusal).toMatch(/150/)
+    expect((await compiled('(?:(?:(?:a?){6}){6}){6}')).refusal).toMatch(/must match at most 150|at most 30 optional/)
   })
 
   test('of random expressions is short, and each one that is let in is one of Postgres', async () => {

@@ -22,7 +22,7 @@ test('rules that take too long even for a sample are refused by name, and may be
   // a single user is as small as a sample gets
   await project.sql(
     inDatabase(`insert into app.engagement_events (id, app_user_id, event_name, properties, occurred_at, received_at, source)
-      select gen_random_uuid(), '${id}', 'played', jsonb_build_object('n', n), now(), now(), 'server' from generate_series(1, 40000) n`),
+      select gen_random_uuid(), '${id}', 'played', jsonb_build_object('n', n), now(), now(), 'server' from generate_series(1, 250000) n`),
   )
   await project.sql('analyze app.engagement_events')
   const leaf = (n: number) => ({

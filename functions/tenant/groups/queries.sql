@@ -65,6 +65,14 @@ begin
   if groups_search.q = '' then
     return internal.groups_page(groups_search.page_offset, groups_search.page_limit);
   end if;
+  if char_length(groups_search.q) < 3 then
+    -- trigrams know nothing of so short a text: the index of names would be read whole, and then the groups
+    return internal.reply_page(
+      (select json_agg(internal.group_json(f) order by f.created_at desc, f.id desc)
+         from (select g.* from app.groups g where g.is_public and (g.name || '') ilike pattern
+                order by g.created_at desc, g.id desc limit groups_search.page_limit offset groups_search.page_offset) as f),
+      (select count(*) from app.groups g where g.is_public and (g.name || '') ilike pattern), groups_search.page_offset, groups_search.page_limit);
+  end if;
   return internal.reply_page(
     (select json_agg(internal.group_json(f) order by f.created_at desc, f.id desc)
        from (select g.* from app.groups g where g.is_public and g.name ilike pattern

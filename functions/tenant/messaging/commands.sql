@@ -204,17 +204,6 @@ language sql volatile as $$
 $$;
 comment on function api.conversation_read is 'Marks a conversation as read: internal.conversation_read states what is refused, besides 400 INVALID_CONVERSATION_ID.';
 
-create or replace function internal.check_may_write() returns void
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  until constant timestamptz := (select u.muted_until from app.users u where u.id = internal.user_id() and u.muted_until > internal.now());
-begin
-  if until is not null then
-    perform internal.fail(403, 'USER_MUTED', 'You may not write at the moment.', json_build_object('muted_until', internal.iso(until)));
-  end if;
-end $$;
-comment on function internal.check_may_write is 'Refuses 403 USER_MUTED with details {muted_until} while the caller is muted. Granted to nobody.';
-
 create or replace function internal.typing(conversation_id uuid) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 begin

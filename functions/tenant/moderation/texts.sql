@@ -1,17 +1,16 @@
 -- Texts that rules read, inside the transaction that writes them. A table joins with a row in internal.moderated_texts and triggers with
 -- internal.tg_moderated_text; docs/moderation.md shows both. Only what end users write is read: administrators and server keys without a user are not.
 
-create or replace function internal.moderation_mute_check() returns void
-language plpgsql stable security definer set search_path = '' as $$
+create or replace function internal.check_may_write() returns void
+language plpgsql volatile security definer set search_path = '' as $$
 declare
-  muted_until timestamptz;
+  until constant timestamptz := (select u.muted_until from app.users u where u.id = internal.user_id() and u.muted_until > internal.now());
 begin
-  select u.muted_until into muted_until from app.users u where u.id = internal.user_id();
-  if muted_until > internal.now() then
-    perform internal.fail(403, 'USER_MUTED', 'This user is muted.', json_build_object('muted_until', internal.iso(muted_until)));
+  if until is not null then
+    perform internal.fail(403, 'USER_MUTED', 'You may not write at the moment.', json_build_object('muted_until', internal.iso(until)));
   end if;
 end $$;
-comment on function internal.moderation_mute_check is 'Refuses 403 USER_MUTED, with details.muted_until, where the caller is muted.';
+comment on function internal.check_may_write is 'Refuses 403 USER_MUTED with details {muted_until} while the caller is muted. Granted to nobody.';
 
 create or replace function internal.moderation_enqueue(subject_type text, subject_id uuid, subject_user_id uuid, snapshot jsonb, rule_id uuid,
                                                        reason text, priority int)
@@ -92,7 +91,7 @@ declare
   action text;
   user_since timestamptz;
 begin
-  perform internal.moderation_mute_check();
+  perform internal.check_may_write();
   for r in
     select m.* from app.moderation_rules m
      where m.is_active and moderate.kind = any (m.applies_to) and m.rule_type <> 'report_threshold'
