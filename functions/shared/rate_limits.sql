@@ -47,6 +47,36 @@ comment on function internal.take_limits is
   'Counts one attempt against each of [{key, max, seconds}]; if one is exhausted, counts none and returns the seconds to wait.
    A window begins at its first counted attempt; a refused attempt is not counted. Locks the rows in key order.';
 
+create or replace function internal.rate_refusal(key text, max int, seconds int, message text) returns api.reply
+language plpgsql volatile as $$
+declare
+  wait constant int := internal.take_limits(json_build_array(json_build_object(
+    'key', rate_refusal.key, 'max', rate_refusal.max, 'seconds', rate_refusal.seconds)));
+begin
+  if wait is null then
+    return null;
+  end if;
+  return internal.refuse(429, 'RATE_LIMITED', rate_refusal.message, json_build_object('retry_after_seconds', wait),
+                         json_build_object('Retry-After', wait::text));
+end $$;
+comment on function internal.rate_refusal is
+  'Counts one attempt of a key and returns null, or the reply 429 RATE_LIMITED {retry_after_seconds} with Retry-After once `max` were counted in `seconds`.
+   For commands that return their refusals, so that refused attempts stay counted (codes are not to be guessed). Granted to nobody.';
+
+create or replace function internal.check_rate(key text, max int, seconds int, message text) returns void
+language plpgsql volatile as $$
+declare
+  wait constant int := internal.take_limits(json_build_array(json_build_object(
+    'key', check_rate.key, 'max', check_rate.max, 'seconds', check_rate.seconds)));
+begin
+  if wait is not null then
+    perform internal.fail(429, 'RATE_LIMITED', check_rate.message, json_build_object('retry_after_seconds', wait),
+                          json_build_object('Retry-After', wait::text));
+  end if;
+end $$;
+comment on function internal.check_rate is
+  'As internal.rate_refusal, but raises: an attempt that is refused for another reason later is not counted, as it is rolled back. Granted to nobody.';
+
 create or replace function api.rate_limit_take(limits json) returns api.reply
 language sql volatile as $$
   select internal.reply(200, json_build_object('wait', internal.take_limits(rate_limit_take.limits)))

@@ -240,7 +240,6 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant uuid := internal.user_id();
   role text;
-  wait int;
 begin
   perform internal.lock_users(array[me]);
   perform internal.check_may_write();
@@ -257,11 +256,7 @@ begin
       perform internal.fail(403, 'GROUP_ROLE_FORBIDDEN', 'Viewers do not post to a group.');
     end if;
   end if;
-  wait := internal.take_limits(json_build_array(json_build_object('key', 'feed posts ' || me, 'max', 30, 'seconds', 3600)));
-  if wait is not null then
-    perform internal.fail(429, 'RATE_LIMITED', 'A user posts at most 30 entries an hour.', json_build_object('retry_after_seconds', wait),
-                          json_build_object('Retry-After', wait::text));
-  end if;
+  perform internal.check_rate('feed posts ' || me, 30, 3600, 'A user posts at most 30 entries an hour.');
   return internal.feed_write(me, feed_post.action, feed_post.target_id, feed_post.group_id, feed_post.metadata);
 end $$;
 comment on function internal.feed_post is

@@ -7,7 +7,6 @@ declare
   other uuid := friend_request.user_id;
   known uuid[];
   f app.friendships;
-  wait int;
   refusal api.reply;
 begin
   if (friend_request.user_id is null) = (friend_request.friend_code is null) then
@@ -27,10 +26,9 @@ begin
   if f.status = 'accepted' or f.requested_by = me then
     return internal.reply(200, internal.friend_json(f, me));
   end if;
-  wait := internal.take_limits(json_build_array(json_build_object('key', 'friend requests ' || me, 'max', 30, 'seconds', 3600)));
-  if wait is not null then
-    return internal.refuse(429, 'RATE_LIMITED', 'A user sends at most 30 requests an hour.', json_build_object('retry_after_seconds', wait),
-                           json_build_object('Retry-After', wait::text));
+  refusal := internal.rate_refusal('friend requests ' || me, 30, 3600, 'A user sends at most 30 requests an hour.');
+  if refusal.status is not null then
+    return refusal;
   end if;
   -- from here on refusals are returned, so that the attempt stays counted: codes are not to be guessed
   if other is null or other <> all (known) or internal.is_blocked(other) or exists (select from app.users u where u.id = other and u.is_banned) then

@@ -46,14 +46,9 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant uuid := internal.user_id();
   g app.groups;
-  wait int;
 begin
   perform internal.group_limit_check(me);
-  wait := internal.take_limits(json_build_array(json_build_object('key', 'groups created ' || me, 'max', 10, 'seconds', 86400)));
-  if wait is not null then
-    perform internal.fail(429, 'RATE_LIMITED', 'A user makes at most 10 groups a day.', json_build_object('retry_after_seconds', wait),
-                          json_build_object('Retry-After', wait::text));
-  end if;
+  perform internal.check_rate('groups created ' || me, 10, 86400, 'A user makes at most 10 groups a day.');
   insert into app.groups as mine (name, description, avatar_url, is_public, max_members, metadata)
   values (group_create.name, group_create.description, group_create.avatar_url, group_create.is_public, group_create.max_members,
           group_create.metadata)

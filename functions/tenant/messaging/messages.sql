@@ -136,17 +136,12 @@ returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant uuid := internal.user_id();
-  wait int;
 begin
   perform internal.lock_users(array[me]);
   perform internal.conversation_lock(message_send.conversation_id);
   perform internal.conversation_enter(message_send.conversation_id);
   perform internal.check_may_write();
-  wait := internal.take_limits(json_build_array(json_build_object('key', 'messages sent ' || me, 'max', 60, 'seconds', 60)));
-  if wait is not null then
-    perform internal.fail(429, 'RATE_LIMITED', 'A user sends at most 60 messages a minute.', json_build_object('retry_after_seconds', wait),
-                          json_build_object('Retry-After', wait::text));
-  end if;
+  perform internal.check_rate('messages sent ' || me, 60, 60, 'A user sends at most 60 messages a minute.');
   return internal.message_post(message_send.conversation_id, me, message_send.body, message_send.message_type, message_send.metadata,
                                message_send.parent_message_id, message_send.attachments);
 end $$;

@@ -42,7 +42,6 @@ declare
   me constant uuid := internal.user_id();
   report app.moderation_reports;
   item app.moderation_items;
-  wait int;
 begin
   perform internal.lock_users(array[me]);
   select m.* into report from app.moderation_reports m
@@ -50,11 +49,7 @@ begin
   if found then
     return internal.reply(200, json_build_object('id', report.id, 'status', report.status));
   end if;
-  wait := internal.take_limits(json_build_array(json_build_object('key', 'reports of ' || me, 'max', 30, 'seconds', 86400)));
-  if wait is not null then
-    perform internal.fail(429, 'RATE_LIMITED', 'A user sends at most 30 reports a day.', json_build_object('retry_after_seconds', wait),
-                          json_build_object('Retry-After', wait::text));
-  end if;
+  perform internal.check_rate('reports of ' || me, 30, 86400, 'A user sends at most 30 reports a day.');
   perform internal.moderation_lock(moderation_report.subject_type, moderation_report.subject_id);
   item := internal.moderation_enqueue(moderation_report.subject_type, moderation_report.subject_id, moderation_report.author_id,
     moderation_report.snapshot, null, moderation_report.reason,

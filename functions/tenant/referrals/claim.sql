@@ -49,8 +49,8 @@ declare
   owner_id uuid;
   d app.referral_defaults;
   claim app.referral_claims;
-  wait int;
   is_personal boolean;
+  refusal api.reply;
   is_banned boolean;
 begin
   if internal.caller() not in ('user', 'server_key_user') or me is null then
@@ -70,10 +70,9 @@ begin
   if claim.id is not null then
     return internal.reply(200, internal.referral_claim_json(claim));
   end if;
-  wait := internal.take_limits(json_build_array(json_build_object('key', 'referral claims ' || me, 'max', 5, 'seconds', 3600)));
-  if wait is not null then
-    return internal.refuse(429, 'RATE_LIMITED', 'A user tries at most 5 codes an hour.', json_build_object('retry_after_seconds', wait),
-                           json_build_object('Retry-After', wait::text));
+  refusal := internal.rate_refusal('referral claims ' || me, 5, 3600, 'A user tries at most 5 codes an hour.');
+  if refusal.status is not null then
+    return refusal;
   end if;
   -- from here on refusals are returned, so that the attempt stays counted: codes are not to be guessed
   if c.id is null then
