@@ -42,6 +42,7 @@ begin
     on conflict on constraint conversations_one_direct do nothing
     returning c.* into conversation;
     if found then
+      perform internal.check_rate('conversations created ' || me, 100, 3600, 'A user creates at most 100 conversations an hour.');
       insert into app.conversation_participants (conversation_id, app_user_id, peer_id, is_owner, joined_at, last_activity_at)
       select conversation.id, k,
              case when key is not null and cardinality(everybody) = 2 then case k when everybody[1] then everybody[2] else everybody[1] end end,
@@ -59,7 +60,8 @@ begin
 end $$;
 comment on function internal.conversation_create is
   'A conversation of the caller and other users: 201, or 200 with the direct conversation of the same participants. Refuses 400 INVALID_PAYLOAD, 404
-   USER_NOT_FOUND for a user who does not exist, is banned, or is blocked by the caller, either way, 403 USER_MUTED for a name. Locks the users'' keys.';
+   USER_NOT_FOUND for a user who does not exist, is banned, or is blocked by the caller, either way, 403 USER_MUTED for a name,
+   429 RATE_LIMITED (100 new conversations an hour). Locks the users'' keys.';
 
 create or replace function api.conversation_create(participant_ids jsonb, type text default 'direct', name text default null) returns api.reply
 language sql volatile as $$

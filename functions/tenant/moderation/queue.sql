@@ -43,7 +43,8 @@ declare
   report app.moderation_reports;
   item app.moderation_items;
 begin
-  perform internal.lock_users(array[me]);
+  -- the author as well, who is changed when the report hides a profile: two users may report each other at once
+  perform internal.lock_users(array_remove(array[me, moderation_report.author_id], null));
   select m.* into report from app.moderation_reports m
    where (m.reporter_id, m.subject_type, m.subject_id) = (me, moderation_report.subject_type, moderation_report.subject_id);
   if found then
@@ -73,7 +74,7 @@ begin
 end $$;
 comment on function internal.moderation_report is
   'Writes a report of the caller and queues its subject: 201, or 200 where the caller has reported it before. Refuses 429 RATE_LIMITED (30 a day). Hides the
-   subject where a rule report_threshold is reached. Locks the reporter, and the item. Emits svc.moderation.reported. Supplement D10.';
+   subject where a rule report_threshold is reached. Locks the reporter and the author, and the item. Emits svc.moderation.reported. Supplement D10.';
 
 create or replace function api.moderation_report(subject_type text, subject_id uuid, reason text, details text default null) returns api.reply
 language plpgsql volatile as $$

@@ -108,6 +108,20 @@ end $$;
 comment on function internal.moderation_subject__collection_row is
   'A row of any collection that the caller reads, looked up by its id in each; values of more than 10,000 bytes are cut.';
 
+create or replace function internal.moderation_lock__collection_row(id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  c record;
+  locked int;
+begin
+  for c in select o.name from app.collections o order by o.name loop
+    execute format('select from collections.%I t where t.id = $1 for no key update', c.name) using moderation_lock__collection_row.id;
+    get diagnostics locked = row_count;
+    exit when locked > 0;
+  end loop;
+end $$;
+comment on function internal.moderation_lock__collection_row is 'Locks a row of any collection, before its item. Granted to nobody.';
+
 create or replace function internal.moderation_apply__collection_row(id uuid, act text, snapshot jsonb, kept jsonb) returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$
 declare
