@@ -5,7 +5,7 @@ alter table app.group_invites enable row level security;
 create policy "users read public groups and their own" on app.groups for select to app_user
   using (internal.group_is_visible(groups, (select array(select internal.my_group_ids()))));
 -- the groups that the policy above shows
-create policy "users read themselves and the members of groups that they see" on app.group_members for select to app_user
+create policy "users read their own memberships and members of visible groups" on app.group_members for select to app_user
   using (app_user_id = (select internal.user_id()) or exists (select from app.groups g where g.id = group_id));
 create policy "server keys read groups" on app.groups for select to app_server using (true);
 create policy "server keys read members" on app.group_members for select to app_server using (true);
@@ -35,7 +35,7 @@ values
   ('app.group_members', 'app_user_id', 'group_members',
    array['group_id', 'app_user_id', 'role', 'metadata', 'joined_at'],
    'groups', 'keep higher role', 'cascade', null, current_setting('trellis.file')),
-  -- they go and move with the membership of who made them
+  -- triggers delete and move them with the membership of their creator
   ('app.group_invites', 'created_by', 'group_invites',
    array['id', 'group_id', 'code', 'role', 'max_uses', 'uses', 'created_by', 'expires_at', 'created_at'],
    'groups', 'with app.group_members', 'cascade', null, current_setting('trellis.file'));
