@@ -23,18 +23,15 @@ import {
 import { StartError } from '#server/errors.ts'
 import { uuidPattern } from '#server/http/schemas.ts'
 import { createLog } from '#server/log.ts'
-import { createSecrets, type Secrets } from '#server/secrets.ts'
 import {
-  assemble,
-  checkFor,
   embeddedPassword,
   type Foundation,
   noDatabases,
-  prepare,
-  type Running,
   startExistingPostgres,
   startPostgres,
-} from '#server/start.ts'
+} from '#server/postgres.ts'
+import { createSecrets, type Secrets } from '#server/secrets.ts'
+import { assemble, checkFor, prepare, type Running } from '#server/start.ts'
 
 const print = (line: string) => process.stdout.write(`${line}\n`)
 

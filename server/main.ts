@@ -3,11 +3,10 @@ import { once } from 'node:events'
 import { readConfig } from '#server/config.ts'
 import { existingHome } from '#server/database/embedded-folder.ts'
 import { StartError } from '#server/errors.ts'
-import { loadAreas } from '#server/http/areas.ts'
 import { requireFreePort } from '#server/http/port.ts'
 import { announce, createLog } from '#server/log.ts'
+import { startPostgres } from '#server/postgres.ts'
 import { stopOnSignals } from '#server/signals.ts'
-import { assemble, prepare, startPostgres } from '#server/start.ts'
 
 const [major = 0] = process.versions.node.split('.').map(Number)
 
@@ -19,15 +18,16 @@ const main = async (): Promise<void> => {
   const began = performance.now()
   const isFirst = config.DATABASE_URL === undefined && !(await existingHome(config.DATA_DIR))
   await requireFreePort(config.HOST, config.PORT)
-  // the routes' modules are read while Postgres starts; an error in one is thrown where they are used
-  loadAreas().catch(() => undefined)
+  const server = readServer()
+  server.catch(() => undefined)
   const foundation = await startPostgres(config, log)
-  const prepared = await prepare(foundation).catch(async (error) => {
-    await foundation.postgres.stop()
-    throw error
-  })
+  const running = await server
+    .then(({ prepareAndAssemble }) => prepareAndAssemble(foundation))
+    .catch(async (error) => {
+      await foundation.postgres.stop()
+      throw error
+    })
   const isAlone = config.WEB_CONCURRENCY === 1
-  const running = await assemble(foundation, prepared)
   stopOnSignals({
     async stop() {
       await Promise.all([stopMembers(), running.stop()])
@@ -52,6 +52,13 @@ const main = async (): Promise<void> => {
     await foundation.postgres.stop()
     throw error
   }
+}
+
+/** The modules of the server and its routes, read while Postgres starts: initdb and they keep one core each. An error is thrown where they are used. */
+const readServer = async () => {
+  const [server, { loadAreas }] = await Promise.all([import('#server/start.ts'), import('#server/http/areas.ts')])
+  loadAreas().catch(() => undefined)
+  return server
 }
 
 type Places = { readonly api: string; readonly reference: string; readonly health: string; readonly data: string }

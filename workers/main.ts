@@ -2,8 +2,9 @@
 import { readConfig } from '#server/config.ts'
 import { StartError } from '#server/errors.ts'
 import { announce, createLog } from '#server/log.ts'
+import { startPostgres } from '#server/postgres.ts'
 import { stopOnSignals } from '#server/signals.ts'
-import { assemble, prepare, startPostgres } from '#server/start.ts'
+import { assemble, prepare } from '#server/start.ts'
 
 const main = async (): Promise<void> => {
   const config = readConfig()

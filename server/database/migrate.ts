@@ -25,6 +25,11 @@ type MigrateOptions = {
   /** Of many databases, so that what a version changes is worked out once. Without it files are loaded one by one. */
   readonly loader?: Loader
   readonly templates?: Origin['templates']
+  /**
+   * Commits do not wait for the disk. For a database whose state counts only once a later transaction on the same server has committed, which
+   * forces all that was written before it: a draft that is renamed, and control, in which the start then notes itself.
+   */
+  readonly isProvisional?: boolean
 }
 
 /**
@@ -35,9 +40,9 @@ export const migrateDatabase = async (
   cluster: Cluster,
   database: string,
   program: Program,
-  { afterBase = async () => undefined, log, loader, templates }: MigrateOptions = {},
+  { afterBase = async () => undefined, log, loader, templates, isProvisional = false }: MigrateOptions = {},
 ): Promise<string[]> => {
-  const client = await connectAdmin(cluster, database)
+  const client = await connectAdmin(cluster, database, true, isProvisional ? '-c synchronous_commit=off' : '')
   try {
     await takeLock(client, migrationLock(database), { connect: () => connectAdmin(cluster, database, false), log })
     const from = loader && (await changedFiles(client, program)).length > 0 ? await fingerprintOf(client) : null
@@ -102,14 +107,14 @@ export const buildDraft = async (
     await admin.query(`create database "${draft}" owner trellis_owner template "${template}" strategy wal_log`)
     await admin.query(`revoke all on database "${draft}" from public`)
     if (await isNearlyLoaded(cluster, draft, program)) {
-      await migrateDatabase(cluster, draft, program)
+      await migrateDatabase(cluster, draft, program, { isProvisional: true })
       return
     }
     await admin.query(`drop database "${draft}" with (force)`)
   }
   await admin.query(`create database "${draft}" owner trellis_owner template template0 encoding 'UTF8'`)
   await admin.query(`revoke all on database "${draft}" from public`)
-  await migrateDatabase(cluster, draft, program)
+  await migrateDatabase(cluster, draft, program, { isProvisional: true })
   await compact(cluster, draft)
 }
 

@@ -24,6 +24,8 @@ type PrepareOptions = {
   readonly log: Pick<Logger, 'info' | 'warn'>
   readonly progress?: Progress
   readonly check?: Check
+  /** Called when control is ready, with the id of its cluster, while the template is still being built. */
+  readonly onControl?: (clusterId: string) => void
 }
 
 export type Prepared = { readonly clusterId: string }
@@ -41,7 +43,7 @@ export const prepareInstallation = (
   prefix: string,
   programs: Programs,
   secrets: Secrets,
-  { log, progress = logged(log), check = async () => undefined }: PrepareOptions,
+  { log, progress = logged(log), check = async () => undefined, onControl = () => undefined }: PrepareOptions,
 ): Promise<Prepared> =>
   withClusterLock(
     cluster,
@@ -65,6 +67,7 @@ export const prepareInstallation = (
         await timed(progress, control, 'migrated', () => migrateControl(cluster, control, programs.control, log))
         // control is as it is by now, so it is checked each time; a template that is refused is built again next time
         await checked(cluster, control, 'control', check)
+        if (!isBuilt) onControl(await withControl(cluster, control, ensureCluster))
       }
       const prepareTemplate = async () => {
         await timed(progress, template, 'built', () => buildDraft(cluster, admin, template, programs.tenant))
@@ -125,7 +128,7 @@ const migrateControl = async (
   jobs.on('connect', (client) => client.on('error', () => undefined))
   const afterBase = () => runMigrations({ pgPool: jobs, schema: 'graphile_worker' })
   try {
-    await migrateDatabase(cluster, control, program, { afterBase, log })
+    await migrateDatabase(cluster, control, program, { afterBase, log, isProvisional: true })
   } finally {
     await jobs.end()
   }
