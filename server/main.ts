@@ -1,3 +1,4 @@
+import '#server/compile_cache.ts'
 import cluster from 'node:cluster'
 import { once } from 'node:events'
 import { readConfig } from '#server/config.ts'
