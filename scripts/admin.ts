@@ -55,7 +55,7 @@ const runOn =
 const onControl = async (work: (run: Run) => Promise<void>): Promise<void> => {
   const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
   // the whole server is behind this import: a mistyped command need not wait for it
-  const { startExistingPostgres, noDatabases } = await import('#server/start.ts')
+  const { startExistingPostgres, noDatabases } = await import('#server/postgres.ts')
   const { postgres } = await startExistingPostgres(config, createLog(config))
   try {
     const cluster: Cluster = { id: '', dsn: postgres.dsn, socketDirectory: postgres.socketDirectory }

@@ -9,7 +9,8 @@ import { startEmbeddedPostgres } from '#server/database/embedded.ts'
 import { controlName, templateName } from '#server/database/prepare.ts'
 import { loadAreas } from '#server/http/areas.ts'
 import { createLog } from '#server/log.ts'
-import { prepare, startPostgres } from '#server/start.ts'
+import { startPostgres } from '#server/postgres.ts'
+import { prepare } from '#server/start.ts'
 
 const print = (line: string) => process.stdout.write(`${line}\n`)
 
@@ -45,7 +46,7 @@ const check = async (folder: string, base: string | undefined): Promise<number> 
       ['tenant', templateName(config.DATABASE_PREFIX)],
     ] as const) {
       const client = await connectAdmin(cluster, name)
-      findings.push(...(await checkDatabase(client, kind, areas, base).finally(() => client.end())))
+      findings.push(...(await checkDatabase(client, kind, areas, base ? { base } : {}).finally(() => client.end())))
     }
     for (const finding of findings) print(lineOf(finding))
     print(`check:sql: ${findings.length} found in ${((performance.now() - began) / 1000).toFixed(1)} s`)

@@ -3,11 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { checkDatabase, refuseErrors } from '#server/checks/program.ts'
-import type { Config } from '#server/config.ts'
 import { adminConfig, type Cluster } from '#server/database/cluster.ts'
 import { createDatabase, migrationPending, type Place } from '#server/database/database.ts'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '#server/database/embedded.ts'
-import { existingHome } from '#server/database/embedded-folder.ts'
 import { readProgram, root } from '#server/database/files.ts'
 import { createFleet, type Fleet } from '#server/database/fleet.ts'
 import { createNotifier } from '#server/database/notifier.ts'
@@ -16,7 +13,6 @@ import { logged, type Progress } from '#server/database/progress.ts'
 import { createStatements } from '#server/database/statements.ts'
 import { createWaker } from '#server/database/waker.ts'
 import { watchTenants } from '#server/database/watch.ts'
-import { StartError } from '#server/errors.ts'
 import { createApp, type Observer } from '#server/http/app.ts'
 import { loadAreas } from '#server/http/areas.ts'
 import { createSessions } from '#server/http/callers.ts'
@@ -24,26 +20,16 @@ import { type CachedProject, createProjectCache } from '#server/http/project_cac
 import { createRateLimiter } from '#server/http/rate_limiter.ts'
 import type { Area, Route } from '#server/http/route.ts'
 import { createTokens } from '#server/http/tokens.ts'
+import type { Foundation } from '#server/postgres.ts'
 import { parseAllowedCidrs } from '#server/providers/addresses.ts'
 import { type BillingProvider, createNoBilling } from '#server/providers/billing.ts'
 import { createIdentityProviders } from '#server/providers/identity.ts'
 import { createMail } from '#server/providers/mail.ts'
 import { createOutbound } from '#server/providers/outbound.ts'
 import { createProjectFiles, type ProjectFiles } from '#server/providers/project_files.ts'
-import { createSecrets, loadSecretsKey, type Secrets } from '#server/secrets.ts'
 import type { Services } from '#server/services.ts'
 import { createStopping } from '#server/stopping.ts'
 import { startWorkers, type Workers } from '#workers/runner.ts'
-
-/** Where the databases are: embedded, or a server of the operator's. */
-export type Postgres = { readonly dsn: string; readonly socketDirectory: string | null; stop(): Promise<void> }
-
-export type Foundation = {
-  readonly config: Config
-  readonly log: Logger
-  readonly secrets: Secrets
-  readonly postgres: Postgres
-}
 
 /** What only tests pass: their clock, their eyes, their SQL, their outside world. None of it can be reached by a request or the environment. */
 export type Harness = {
@@ -56,75 +42,6 @@ export type Harness = {
   readonly files?: ProjectFiles
 }
 
-export const embeddedPassword = (secrets: Secrets): string =>
-  secrets.derive('embedded superuser', 24).toString('base64url')
-
-/** Starts embedded Postgres, or takes the one of DATABASE_URL. */
-export const startPostgres = async (config: Config, log: Logger): Promise<Foundation> => {
-  const secrets = createSecrets(await loadSecretsKey(config.SECRETS_KEY, config.DATA_DIR))
-  if (config.DATABASE_URL) {
-    const dsn = config.DATABASE_URL
-    return { config, log, secrets, postgres: { dsn, socketDirectory: null, stop: async () => undefined } }
-  }
-  const start = () =>
-    startEmbeddedPostgres({
-      dataDir: config.DATA_DIR,
-      superuserPassword: embeddedPassword(secrets),
-      log: (message) => log.info(message),
-      maxConnections: 300,
-    })
-  return { config, log, secrets, postgres: supervise(await start(), start, log) }
-}
-
-/** As `startPostgres`, where there are data already. An operator's command makes none: it refuses, and writes nothing. */
-export const startExistingPostgres = async (config: Config, log: Logger): Promise<Foundation> => {
-  if (!config.DATABASE_URL && !(await existingHome(config.DATA_DIR))) throw new StartError(noDatabases)
-  return startPostgres(config, log)
-}
-
-export const noDatabases = 'There are no databases here yet: run npm start, or npm run db:migrate.'
-
-/** Embedded Postgres is ours to look after: one that was killed is started again, where it was. */
-const supervise = (first: EmbeddedPostgres, start: () => Promise<EmbeddedPostgres>, log: Logger): Postgres => {
-  let current = first
-  let restarting: Promise<void> | undefined
-  const restart = async (): Promise<void> => {
-    log.warn({ pid: current.pid }, 'embedded Postgres is gone: starting it again')
-    await start().then(
-      (next) => {
-        // else Postgres would look used for ever, and outlive the server
-        current.release()
-        current = next
-        if (next.url !== first.url) log.error('embedded Postgres came back on another port: start the server again')
-      },
-      (error: Error) => log.error({ error: error.message }, 'embedded Postgres cannot be started'),
-    )
-    restarting = undefined
-  }
-  const timer = setInterval(() => {
-    if (!restarting && !isAlive(current.pid)) restarting = restart()
-  }, 500)
-  timer.unref()
-  return {
-    dsn: first.url,
-    socketDirectory: first.socketDirectory,
-    async stop() {
-      clearInterval(timer)
-      await restarting
-      await current.stop()
-    },
-  }
-}
-
-const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
-}
-
 /** The program, and where control is. */
 export type Installed = { readonly programs: Programs; readonly cluster: Cluster }
 
@@ -133,27 +50,59 @@ export const prepare = async (
   foundation: Foundation,
   harness: Harness = {},
   progress: Progress = logged(foundation.log),
+  onControl: (installed: Installed) => void = () => undefined,
 ): Promise<Installed> => {
   const { config, log, secrets, postgres } = foundation
   const base = harness.sqlRoot ?? root
   const [control, tenant] = await Promise.all([readProgram('control', base), readProgram('tenant', base)])
   const programs = { control, tenant }
   const cluster = { id: '', dsn: postgres.dsn, socketDirectory: postgres.socketDirectory }
-  const options = { log, progress, ...(harness.isUnchecked ? {} : { check: checkFor(base) }) }
+  const options = {
+    log,
+    progress,
+    onControl: (id: string) => onControl({ programs, cluster: { ...cluster, id } }),
+    ...(harness.isUnchecked ? {} : { check: checkFor(base) }),
+  }
   const { clusterId } = await prepareInstallation(cluster, config.DATABASE_PREFIX, programs, secrets, options)
   return { programs, cluster: { ...cluster, id: clusterId } }
+}
+
+/**
+ * Brings the databases to this program, and makes what serves them: already while the template is being built, which leaves a core idle. Nothing
+ * listens or works yet.
+ */
+export const prepareAndAssemble = async (foundation: Foundation): Promise<Running> => {
+  let early: Promise<Running> | undefined
+  const onControl = (installed: Installed) => {
+    early = assemble(foundation, installed).then(async (running) => {
+      await running.makeRoutes()
+      return running
+    })
+    // awaited below; until then an error must not go unhandled
+    early.catch(() => undefined)
+  }
+  try {
+    const installed = await prepare(foundation, {}, logged(foundation.log), onControl)
+    return await (early ?? assemble(foundation, installed))
+  } catch (error) {
+    const running = await early?.catch(() => undefined)
+    await running?.stop()
+    throw error
+  }
 }
 
 /** Refuses a program whose routes and SQL do not fit together, before it reaches a project. */
 export const checkFor =
   (base: string): Check =>
   async (client, kind) =>
-    refuseErrors(await checkDatabase(client, kind, await loadAreas(), base))
+    refuseErrors(await checkDatabase(client, kind, await loadAreas(), { base, errorsOnly: true }))
 
 export type Running = {
   readonly services: Services
   readonly areas: readonly Area[]
   readonly jobs: pg.Pool
+  /** Makes the HTTP application, which does not listen yet: hundreds of routes take a part of a second. */
+  makeRoutes(): Promise<void>
   /** Serves HTTP; answers the port. */
   listen(): Promise<number>
   work(concurrency?: number): Promise<Workers>
@@ -300,7 +249,7 @@ export const assemble = async (
     areaOf,
     checkMigrated,
   }
-  // made when it listens: a worker and the operator's commands serve nothing, and hundreds of routes take a second
+  // made for a server alone: a worker and the operator's commands serve nothing
   let app: ReturnType<typeof createApp> | undefined
   let workers: Workers | undefined
   let stopped: Promise<void> | undefined
@@ -317,12 +266,20 @@ export const assemble = async (
     await jobs.end()
   }
 
+  const makeApp = () => {
+    app ??= createApp({ areas, services, ...(harness.observe ? { observe: harness.observe } : {}) })
+    return app
+  }
+
   return {
     services,
     areas,
     jobs,
+    async makeRoutes() {
+      await makeApp().ready()
+    },
     async listen() {
-      app = createApp({ areas, services, ...(harness.observe ? { observe: harness.observe } : {}) })
+      const app = makeApp()
       // Fastify logs its addresses when it listens; the start announces them once (main.ts)
       app.log.level = 'warn'
       await app.listen({ host: config.HOST, port: config.PORT })

@@ -1,26 +1,4 @@
 // npm run worker: runs background jobs without HTTP, beside servers that run with WORKER=off. Any number of processes, on any machine.
-import { readConfig } from '#server/config.ts'
-import { StartError } from '#server/errors.ts'
-import { announce, createLog } from '#server/log.ts'
-import { stopOnSignals } from '#server/signals.ts'
-import { assemble, prepare, startPostgres } from '#server/start.ts'
+import '#server/compile_cache.ts'
 
-const main = async (): Promise<void> => {
-  const config = readConfig()
-  const log = createLog(config)
-  const foundation = await startPostgres(config, log)
-  const running = await assemble(foundation, await prepare(foundation))
-  await running.work()
-  announce('The worker is running', {}, 'The worker is running. Ctrl-C stops it.\n')
-  stopOnSignals({
-    stop: () => running.stop(),
-    endNow: () => running.endNow(),
-    stopPostgres: () => foundation.postgres.stop(),
-    seconds: config.SHUTDOWN_SECONDS,
-  })
-}
-
-main().catch((error: unknown) => {
-  process.stderr.write(`\nThe worker cannot start.\n${error instanceof StartError ? error.message : String(error)}\n`)
-  process.exit(1)
-})
+await import('#workers/work.ts')

@@ -5,8 +5,8 @@ import { readConfig } from '#server/config.ts'
 import { type Cluster, connectAdmin, targetOf } from '#server/database/cluster.ts'
 import type { Target } from '#server/database/pools.ts'
 import { tenantName } from '#server/database/prepare.ts'
+import { startPostgres } from '#server/postgres.ts'
 import { createSecrets } from '#server/secrets.ts'
-import { startPostgres } from '#server/start.ts'
 import {
   ask,
   createTestProject,

@@ -8,7 +8,7 @@ import { connectAdmin } from '#server/database/cluster.ts'
 import { readProgram, root } from '#server/database/files.ts'
 import { migrateDatabase } from '#server/database/migrate.ts'
 import { createLoader } from '#server/database/replay.ts'
-import { fingerprintOf } from '#server/database/state.ts'
+import { knownOf } from '#server/database/state.ts'
 import { postgresCpu } from './cpu.ts'
 import type { Installation } from './installation.ts'
 import { figure, table } from './numbers.ts'
@@ -110,8 +110,8 @@ export const profileReload = async (
   const began = performance.now()
   try {
     const watched = Object.assign(client, { query: timed })
-    const from = await fingerprintOf(watched)
-    await loader.load(watched, program, { fingerprint: from ?? '', path: `${cluster.dsn} ` })
+    const known = await knownOf(watched)
+    if (known) await loader.load(watched, program, { ...known, path: `${cluster.dsn} ` })
   } finally {
     await client.end()
   }

@@ -8,7 +8,8 @@ import { type Cluster, connectAdmin, maintenanceDatabase } from '#server/databas
 import { startEmbeddedPostgres } from '#server/database/embedded.ts'
 import { createTenantDatabase } from '#server/database/migrate.ts'
 import { controlName, templateName } from '#server/database/prepare.ts'
-import { prepare, startPostgres } from '#server/start.ts'
+import { startPostgres } from '#server/postgres.ts'
+import { prepare } from '#server/start.ts'
 import { hooksPage } from './hooks.ts'
 import { schemaPage } from './schema.ts'
 

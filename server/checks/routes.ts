@@ -29,7 +29,8 @@ type Checked = {
   readonly route: Route
   readonly kind: 'control' | 'tenant'
   readonly found: ApiFunction | undefined
-  readonly place: string
+  /** Where the route is declared. It is a search in all files: asked only where something is wrong. */
+  readonly place: () => string
   readonly sources: Sources
 }
 
@@ -46,7 +47,7 @@ export const checkRoutes = async (
     area.routes
       .filter((route) => route.call && route.caller.reaches.kind === kind)
       .flatMap((route) => {
-        const place = placeOf(route, sources)
+        const place = () => placeOf(route, sources)
         const checked = { area, route, kind, found: functions.get(route.call ?? ''), place, sources }
         return [...checkFunction(checked), ...checkArguments(checked), ...checkKind(checked, kinds)]
       }),
@@ -72,12 +73,13 @@ const checkFunction = ({ area, route, kind, found, place }: Checked): Finding[] 
   const name = `api.${route.call}`
   if (!found) {
     const remedy = `Write it in functions/${kind}/${area.stem}.sql or correct the name in "call".`
-    return [{ place, severity: 'error', problem: `${signature(route)} calls ${name}, which does not exist.`, remedy }]
+    const problem = `${signature(route)} calls ${name}, which does not exist.`
+    return [{ place: place(), severity: 'error', problem, remedy }]
   }
   return route.caller.reaches.roles
     .filter((role) => !found.grantees.includes(role))
     .map((role) => ({
-      place,
+      place: place(),
       severity: 'error',
       problem: `${signature(route)} calls ${name} as ${role}, which may not execute it.`,
       remedy: `Write in policies/${kind}/${area.stem}.sql: grant execute on function ${name} to ${role};`,
@@ -87,18 +89,19 @@ const checkFunction = ({ area, route, kind, found, place }: Checked): Finding[] 
 const checkArguments = ({ route, kind, found, place, sources }: Checked): Finding[] => {
   const sent = found ? namesOf(route) : null
   if (!found || !sent) return []
-  const where = sources.find(new RegExp(`create or replace function api\\.${found.name}\\(`), 'functions/')
-  const has = `api.${found.name} (${where}) has ${found.names.length > 0 ? found.names.join(', ') : 'no arguments'}`
+  const where = () =>
+    `api.${found.name} (${sources.find(new RegExp(`create or replace function api\\.${found.name}\\(`), 'functions/')})`
+  const has = () => `${where()} has ${found.names.length > 0 ? found.names.join(', ') : 'no arguments'}`
   const findings: Finding[] = []
-  const add = (problem: string, remedy: string) => findings.push({ place, severity: 'error', problem, remedy })
+  const add = (problem: string, remedy: string) => findings.push({ place: place(), severity: 'error', problem, remedy })
   for (const [name, schema] of sent) {
     const index = found.names.indexOf(name)
     if (index < 0) {
-      add(`${signature(route)} sends "${name}"; ${has}.`, 'Give both the same name, in the route or in the function.')
+      add(`${signature(route)} sends "${name}"; ${has()}.`, 'Give both the same name, in the route or in the function.')
     } else if (schema && !takes(found.types[index] ?? '', schema)) {
       const type = found.types[index]
       add(
-        `${signature(route)} sends "${name}" as ${kindsOf(schema).join(' or ')}, and api.${found.name} (${where}) takes ${type}.`,
+        `${signature(route)} sends "${name}" as ${kindsOf(schema).join(' or ')}, and ${where()} takes ${type}.`,
         `Change the type of the argument in functions/${kind}, or the schema of the route.`,
       )
     }
@@ -107,12 +110,12 @@ const checkArguments = ({ route, kind, found, place, sources }: Checked): Findin
     const schema = sent.get(name)
     if (!sent.has(name))
       add(
-        `${signature(route)} never sends "${name}", which api.${found.name} (${where}) needs.`,
+        `${signature(route)} never sends "${name}", which ${where()} needs.`,
         'Add it to the route, or give the argument a default.',
       )
     else if (schema && isOptional(schema))
       add(
-        `${signature(route)} may leave out "${name}", which api.${found.name} (${where}) needs.`,
+        `${signature(route)} may leave out "${name}", which ${where()} needs.`,
         `Give the argument a default: "${name} ... default null".`,
       )
   }
@@ -152,7 +155,7 @@ const checkKind = ({ area, route, place }: Checked, kinds: ReadonlySet<string>):
   if (!definition || kinds.has(definition.kind)) return []
   return [
     {
-      place,
+      place: place(),
       severity: 'error',
       problem: `${signature(route)} is of the kind "${definition.kind}", and the registry internal.definitions has no such row.`,
       remedy: `Write in policies/tenant/${area.stem}.sql: insert into internal.definitions (kind, table_name, singular, plural, create_order, declared_in) values ('${definition.kind}', ...); see docs/definitions.md.`,

@@ -4,19 +4,15 @@ import { stemOf } from '#server/database/files.ts'
 
 type Kind = 'control' | 'tenant'
 
-/** What a newcomer forgets beside a table: row security, a policy, a row in the registry of what belongs to users. */
+/** What a newcomer forgets beside a table: row security, a row in the registry of what belongs to users. */
 export const checkTables = async (client: Client, kind: Kind, sources: Sources): Promise<Finding[]> => {
   const placeOf = (table: string) =>
     sources.find(new RegExp(`create table ${escapeRegExp(table)}\\b`), `db/${kind}/migrations/`)
-  const policyFile = (table: string) => {
-    const area = sources.find(new RegExp(`\\bon ${escapeRegExp(table)}\\b`), `policies/${kind}/`)
-    return area.includes(':') ? area.replace(/:\d+$/, '') : `policies/${kind}/<area>.sql`
-  }
+  const policyFile = (table: string) => policyFileOf(table, kind, sources)
   const { rows: open } = await client.query<{ name: string }>(
     `select c.oid::regclass::text as name from pg_catalog.pg_class c
       where c.relnamespace = 'app'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and not c.relrowsecurity`,
   )
-  const { rows: blind } = await client.query<{ name: string; role: string; command: string }>(withoutPolicy)
   const users = kind === 'tenant' ? await unregistered(client) : []
   return [
     ...open.map(
@@ -25,14 +21,6 @@ export const checkTables = async (client: Client, kind: Kind, sources: Sources):
         severity: 'error',
         problem: `${name} has no row-level security: a role with a grant sees every row.`,
         remedy: `Write in ${policyFile(name)}: alter table ${name} enable row level security;`,
-      }),
-    ),
-    ...blind.map(
-      ({ name, role, command }): Finding => ({
-        place: sources.find(new RegExp(`\\bon ${escapeRegExp(name)}\\b[^;]*\\b${role}\\b`), `policies/${kind}/`),
-        severity: 'warning',
-        problem: `${role} has the privilege ${command} on ${name}, and no policy lets it reach a row.`,
-        remedy: `Write in ${policyFile(name)}: create policy "..." on ${name} for ${command} to ${role} ...; or take the grant back.`,
       }),
     ),
     ...users.map(
@@ -44,6 +32,22 @@ export const checkTables = async (client: Client, kind: Kind, sources: Sources):
       }),
     ),
   ]
+}
+
+const policyFileOf = (table: string, kind: Kind, sources: Sources) => {
+  const area = sources.find(new RegExp(`\\bon ${escapeRegExp(table)}\\b`), `policies/${kind}/`)
+  return area.includes(':') ? area.replace(/:\d+$/, '') : `policies/${kind}/<area>.sql`
+}
+
+/** Privileges that reach no row. */
+export const checkPolicies = async (client: Client, kind: Kind, sources: Sources): Promise<Finding[]> => {
+  const { rows: blind } = await client.query<{ name: string; role: string; command: string }>(withoutPolicy)
+  return blind.map(({ name, role, command }) => ({
+    place: sources.find(new RegExp(`\\bon ${escapeRegExp(name)}\\b[^;]*\\b${role}\\b`), `policies/${kind}/`),
+    severity: 'warning',
+    problem: `${role} has the privilege ${command} on ${name}, and no policy lets it reach a row.`,
+    remedy: `Write in ${policyFileOf(name, kind, sources)}: create policy "..." on ${name} for ${command} to ${role} ...; or take the grant back.`,
+  }))
 }
 
 /** Grants to a serving role under which row security shows nothing, as no permissive policy is for that role and command. */

@@ -52,7 +52,7 @@ export const targetOf = (cluster: Cluster, database: string, role: Role, secrets
 })
 
 /** Connection settings of the cluster's administrator, acting as the owner of our objects once `asOwner`. */
-export const adminConfig = (cluster: Cluster, database: string, asOwner = true): pg.ClientConfig => {
+export const adminConfig = (cluster: Cluster, database: string, asOwner = true, settings = ''): pg.ClientConfig => {
   const url = new URL(cluster.dsn)
   return {
     ...address(cluster),
@@ -62,12 +62,17 @@ export const adminConfig = (cluster: Cluster, database: string, asOwner = true):
     application_name: 'trellis_admin',
     connectionTimeoutMillis: 10_000,
     // queries of the catalog look dear to the planner, and compiling one takes a second
-    ...(asOwner ? { options: '-c role=trellis_owner -c jit=off' } : {}),
+    ...(asOwner ? { options: `-c role=trellis_owner -c jit=off ${settings}`.trim() } : {}),
   }
 }
 
-export const connectAdmin = async (cluster: Cluster, database: string, asOwner = true): Promise<pg.Client> => {
-  const client = new pg.Client(adminConfig(cluster, database, asOwner))
+export const connectAdmin = async (
+  cluster: Cluster,
+  database: string,
+  asOwner = true,
+  settings = '',
+): Promise<pg.Client> => {
+  const client = new pg.Client(adminConfig(cluster, database, asOwner, settings))
   client.on('error', () => undefined)
   await client.connect()
   return client

@@ -1,5 +1,5 @@
 import { escapeIdentifier, escapeLiteral } from 'pg'
-import { type Dependency, type Item, itemKey, type State } from '#server/database/state.ts'
+import { type Dependency, type FunctionText, type Item, itemKey, type State } from '#server/database/state.ts'
 
 /** Two states of one database, and what is needed to write the statements that lead from the first to the second. */
 export type Change = {
@@ -8,7 +8,7 @@ export type Change = {
   readonly dependenciesBefore: readonly Dependency[]
   readonly dependenciesAfter: readonly Dependency[]
   /** The SQL of functions as they are afterwards. */
-  readonly textOf: (identity: string) => string | null | undefined
+  readonly textOf: (identity: string) => FunctionText | undefined
 }
 
 type Sides = { readonly removed: Item[]; readonly changed: Item[]; readonly added: Item[] }
@@ -81,7 +81,7 @@ const tableOf = (identity: string) => identity.slice(identity.lastIndexOf(' on '
  * or something that the loader does not manage depends on a function that has to be dropped.
  */
 export const statementsOf = (change: Change): string | null => {
-  const { before, after, dependenciesBefore, dependenciesAfter, textOf } = change
+  const { before, after, dependenciesBefore } = change
   const sides = compare(before, after)
   const { removed, changed, added } = sides
   if (['table', 'type'].some((kind) => of(kind, removed, changed, added).length > 0)) return null
@@ -90,20 +90,26 @@ export const statementsOf = (change: Change): string | null => {
   const dependent = dependenciesBefore.filter(({ on }) => dropped.has(on))
   if (dependent.some(({ kind }) => kind === 'other')) return null
   const withDependent = (kind: 'policy' | 'trigger') => {
+    const leaning = new Set(dependent.filter((found) => found.kind === kind).map(({ identity }) => identity))
+    const isAltered = ({ identity, shape }: Item) =>
+      kind === 'policy' && !leaning.has(identity) && before.get(itemKey(kind, identity))?.shape === shape
+    const altered = of(kind, changed).filter(isAltered)
     const anew = new Set([
-      ...of(kind, removed, changed).map((item) => item.identity),
-      ...dependent.filter((found) => found.kind === kind).map(({ identity }) => identity),
+      ...of(kind, removed, changed)
+        .filter((item) => !altered.includes(item))
+        .map((item) => item.identity),
+      ...leaning,
     ])
     const back = [...anew].flatMap((identity) => after.get(itemKey(kind, identity)) ?? [])
-    return { drop: [...anew], create: [...of(kind, added), ...back].map((item) => item.definition) }
+    return { drop: [...anew], altered, create: [...of(kind, added), ...back].map((item) => item.definition) }
   }
   const policies = withDependent('policy')
   const triggers = withDependent('trigger')
 
-  const made = inOrder(changedFunctions(before, after, dependenciesBefore), dependenciesAfter)
-  const texts = made.map(textOf)
-  if (texts.some((text) => !text)) return null
-  const tables = [...policies.drop, ...triggers.drop, ...addedTo(sides)].map(tableOf)
+  const made = functionStatements(change, dropped)
+  if (made === null) return null
+  const alteredPolicies = policies.altered.map((item) => item.identity)
+  const tables = [...policies.drop, ...alteredPolicies, ...triggers.drop, ...addedTo(sides)].map(tableOf)
   return [
     lockTables([...new Set([...tables, ...of('row security', changed, added).map((item) => item.identity)])]),
     ...policies.drop.map((identity) => `drop policy if exists ${identity}`),
@@ -112,14 +118,49 @@ export const statementsOf = (change: Change): string | null => {
     ...inOrder([...dropped], dependenciesBefore)
       .reverse()
       .map((identity) => `drop routine if exists ${identity}`),
-    ...texts,
+    ...made,
     ...of('row security', changed, added).flatMap(rowSecurity),
+    ...policies.altered.map((item) => alterPolicy(before.get(itemKey('policy', item.identity)), item)),
     ...policies.create,
     ...triggers.create,
     ...privileges(sides, before, after, dropped),
     ...rows(sides),
     ...bookkeeping(sides),
   ].join(';\n')
+}
+
+/** The text of a function only where more than its comment changed, and its comment only where that did: each is a row of the catalog that is written. */
+const functionStatements = (
+  { before, after, dependenciesBefore, dependenciesAfter, textOf }: Change,
+  dropped: ReadonlySet<string>,
+): string[] | null => {
+  const statements: string[] = []
+  for (const identity of inOrder(changedFunctions(before, after, dependenciesBefore), dependenciesAfter)) {
+    const found = textOf(identity)
+    if (!found?.text) return null
+    const key = itemKey('function', identity)
+    const [body, comment] = dropped.has(identity) ? [] : (before.get(key)?.definition.split(' ') ?? [])
+    const [newBody, newComment] = after.get(key)?.definition.split(' ') ?? []
+    if (body !== newBody) statements.push(found.text)
+    if (comment !== newComment) statements.push(found.comment)
+  }
+  return statements
+}
+
+/** A policy's statement and its comment's, which may be missing. */
+const partsOf = ({ identity, definition }: Item): readonly [string, string] => {
+  const at = definition.lastIndexOf(`; comment on policy ${identity} is `)
+  return at < 0 ? [definition, ''] : [definition.slice(0, at), definition.slice(at + 2)]
+}
+
+/** Roles and expressions change in place: dropping and creating would write the policy, its comment and all its dependencies anew. */
+const alterPolicy = (before: Item | undefined, after: Item): string => {
+  const [statement, comment] = partsOf(after)
+  const made = statement.slice(`create policy ${after.identity}`.length)
+  const altered = `alter policy ${after.identity}${made.replace(/^ as [a-z]+ for [a-z]+/, '')}`
+  return before && partsOf(before)[1] === comment
+    ? altered
+    : [altered, comment || `comment on policy ${after.identity} is null`].join(';\n')
 }
 
 const addedTo = ({ added }: Sides) => [...of('policy', added), ...of('trigger', added)].map((item) => item.identity)

@@ -3,12 +3,12 @@ import type { Logger } from 'pino'
 import { type Cluster, connectAdmin, grantConnect, maintenanceDatabase, tenantRoles } from '#server/database/cluster.ts'
 import { type Database, dataOf, type Place } from '#server/database/database.ts'
 import { withClusterLock, withDatabaseLock } from '#server/database/locks.ts'
-import { buildTemplate, createTenantDatabase, migrateDatabase } from '#server/database/migrate.ts'
+import { createTenantDatabase, migrateDatabase } from '#server/database/migrate.ts'
 import { type Programs, templateName } from '#server/database/prepare.ts'
 import { repairPrivileges, restoredAmong } from '#server/database/privileges.ts'
 import { logged, timed } from '#server/database/progress.ts'
 import { createLoader } from '#server/database/replay.ts'
-import { readTemplates, type Templates } from '#server/database/templates.ts'
+import { buildTemplate, dropFormer, readTemplates, type Templates } from '#server/database/templates.ts'
 import type { Secrets } from '#server/secrets.ts'
 
 /** What workers do to databases: make them, and bring them to the newest program. */
@@ -28,6 +28,8 @@ export type Fleet = {
   confirm(projectId: string): Promise<boolean>
   /** Checks every cluster for databases that were lost or restored, and for privileges that a restore has lost. */
   inspect(): Promise<void>
+  /** Drops the templates that newer ones have replaced. It forces checkpoints: for workers, and not while somebody waits. */
+  tidy(): Promise<void>
   /** Removes a deleted project's database, then its rows in control; safe to run again. */
   remove(projectId: string): Promise<void>
   /** Queues the making or the removing of a database again, for the sweep. */
@@ -263,6 +265,15 @@ export const createFleet = (options: FleetOptions): Fleet => {
           ),
         ),
       )
+    },
+    async tidy() {
+      for (const { id } of await asWorker<{ id: string }[]>('cluster_list')) {
+        const cluster = await clusterOf(id)
+        const drop = () => cluster && asAdmin(cluster, (admin) => dropFormer(cluster, admin, templateName(prefix)))
+        await drop()?.catch((error: Error) =>
+          log.warn({ cluster: id, error: error.message }, 'a former template cannot be dropped'),
+        )
+      }
     },
     placeOf: options.placeOf,
     provision,

@@ -8,14 +8,13 @@ import { functionsLoaded, inTransaction } from '#server/database/load.ts'
  */
 export const loadFresh = (client: Client, program: Program): Promise<string[]> =>
   inTransaction(client, async () => {
-    for (const file of program.functions) await client.query(inSubtransaction(file))
-    await client.query(recordObjects)
+    const policies = program.policies.map((file) => `${inSubtransaction(file)};\n${noteAcls(file)}`)
+    // in few messages: while Postgres works, this process is free for others
+    await client.query([...program.functions.map(inSubtransaction), recordObjects].join(';\n'))
     await functionsLoaded(client)
-    await client.query(beginGrants)
-    for (const file of program.policies) await client.query(`${inSubtransaction(file)};\n${noteAcls(file)}`)
-    await client.query(recordGrants)
-    await client.query(markPolicies)
-    for (const file of program.seeds) await client.query(inSubtransaction(file))
+    await client.query(
+      [beginGrants, ...policies, recordGrants, markPolicies, ...program.seeds.map(inSubtransaction)].join(';\n'),
+    )
     return [...program.functions, ...program.policies, ...program.seeds].map((file) => file.path)
   })
 

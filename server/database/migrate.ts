@@ -16,8 +16,7 @@ import { migrationLock, takeLock } from '#server/database/locks.ts'
 import { pendingMigrations, runMigrations } from '#server/database/migrations.ts'
 import { lockDown } from '#server/database/privileges.ts'
 import type { Loader, Origin } from '#server/database/replay.ts'
-import { fingerprintOf } from '#server/database/state.ts'
-import { formerOf } from '#server/database/templates.ts'
+import { knownOf } from '#server/database/state.ts'
 
 type MigrateOptions = {
   readonly afterBase?: () => Promise<void>
@@ -25,6 +24,11 @@ type MigrateOptions = {
   /** Of many databases, so that what a version changes is worked out once. Without it files are loaded one by one. */
   readonly loader?: Loader
   readonly templates?: Origin['templates']
+  /**
+   * Commits do not wait for the disk. For a database whose state counts only once a later transaction on the same server has committed, which
+   * forces all that was written before it: a draft that is renamed, and control, in which the start then notes itself.
+   */
+  readonly isProvisional?: boolean
 }
 
 /**
@@ -35,12 +39,12 @@ export const migrateDatabase = async (
   cluster: Cluster,
   database: string,
   program: Program,
-  { afterBase = async () => undefined, log, loader, templates }: MigrateOptions = {},
+  { afterBase = async () => undefined, log, loader, templates, isProvisional = false }: MigrateOptions = {},
 ): Promise<string[]> => {
-  const client = await connectAdmin(cluster, database)
+  const client = await connectAdmin(cluster, database, true, isProvisional ? '-c synchronous_commit=off' : '')
   try {
     await takeLock(client, migrationLock(database), { connect: () => connectAdmin(cluster, database, false), log })
-    const from = loader && (await changedFiles(client, program)).length > 0 ? await fingerprintOf(client) : null
+    const from = loader && (await changedFiles(client, program)).length > 0 ? await knownOf(client) : null
     await loadBase(client, program)
     await client.query(installVectors)
     await lockDown(client)
@@ -50,7 +54,7 @@ export const migrateDatabase = async (
     const applied =
       loader && from
         ? await loader.load(client, program, {
-            fingerprint: from,
+            ...from,
             path: `${cluster.dsn} ${pending.join(' ')}`,
             templates,
           })
@@ -81,92 +85,6 @@ export const createControl = async (admin: pg.Client, database: string): Promise
     await admin.query(`create database "${database}" owner trellis_owner template template0 encoding 'UTF8'`)
   }
   await grantConnect(admin, database, controlRoles)
-}
-
-/** More changed files than this are loaded faster into an empty database, in one transaction, than one by one. */
-const fewFiles = 20
-
-/**
- * Builds a new template beside the old one, so that it is never open for connections and never half made: a copy of the old one in which
- * few files change, and otherwise a new database. The cluster lock must be held until publishDraft has renamed it.
- */
-export const buildDraft = async (
-  cluster: Cluster,
-  admin: pg.Client,
-  template: string,
-  program: Program,
-): Promise<void> => {
-  const draft = draftOf(template)
-  await admin.query(`drop database if exists "${draft}" with (force)`)
-  if (await databaseExists(admin, template)) {
-    await admin.query(`create database "${draft}" owner trellis_owner template "${template}" strategy wal_log`)
-    await admin.query(`revoke all on database "${draft}" from public`)
-    if (await isNearlyLoaded(cluster, draft, program)) {
-      await migrateDatabase(cluster, draft, program)
-      return
-    }
-    await admin.query(`drop database "${draft}" with (force)`)
-  }
-  await admin.query(`create database "${draft}" owner trellis_owner template template0 encoding 'UTF8'`)
-  await admin.query(`revoke all on database "${draft}" from public`)
-  await migrateDatabase(cluster, draft, program)
-  await compact(cluster, draft)
-}
-
-/** Whether only a few files of functions, policies and seeds differ, and nothing before them. */
-const isNearlyLoaded = async (cluster: Cluster, database: string, program: Program): Promise<boolean> => {
-  const client = await connectAdmin(cluster, database)
-  try {
-    const changed = await changedFiles(client, program)
-    const isOlder = (await pendingMigrations(client, program).catch(() => ['unknown'])).length > 0
-    const bases = new Set(program.base.map(({ path }) => path))
-    return !isOlder && changed.length <= fewFiles && !changed.some((path) => bases.has(path))
-  } finally {
-    await client.end()
-  }
-}
-
-export const draftOf = (template: string) => `${template}_draft`
-
-/** Renames the draft into the place of the template. */
-export const publishDraft = async (admin: pg.Client, template: string): Promise<void> => {
-  const draft = draftOf(template)
-  const old = formerOf(template)
-  await admin.query(`alter database "${draft}" allow_connections false`)
-  // a drop forces a checkpoint, which takes seconds on a busy server: the old template goes when the next one is built
-  await admin.query(`drop database if exists "${old}" with (force)`)
-  if (await databaseExists(admin, template)) await admin.query(`alter database "${template}" rename to "${old}"`)
-  await admin.query(`alter database "${draft}" rename to "${template}"`)
-}
-
-export const buildTemplate = async (
-  cluster: Cluster,
-  admin: pg.Client,
-  template: string,
-  program: Program,
-): Promise<void> => {
-  await buildDraft(cluster, admin, template, program)
-  await publishDraft(admin, template)
-}
-
-/**
- * Every project's database is a copy of the template, with what loading left behind: dead rows of the catalog, and free space maps and
- * visibility maps, which are files of their own. Rewrites only tables that have something to lose, as this is a part of the first start.
- */
-const compact = async (cluster: Cluster, database: string): Promise<void> => {
-  const client = await connectAdmin(cluster, database)
-  try {
-    const { rows } = await client.query<{ names: string }>(
-      `select string_agg(format('%I.%I', n.nspname, c.relname), ', ') as names
-         from pg_catalog.pg_class c
-         join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-        where c.relkind in ('r', 'm') and not c.relisshared and n.nspname <> 'pg_toast'
-          and (pg_relation_size(c.oid, 'fsm') > 0 or pg_relation_size(c.oid, 'vm') > 0 or pg_table_size(c.oid) > 65536)`,
-    )
-    await client.query(`vacuum (full) ${rows[0]?.names}`)
-  } finally {
-    await client.end()
-  }
 }
 
 /** One tenant database from the template; idempotent. Grants on a database are not copied from its template. */

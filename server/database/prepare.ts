@@ -4,9 +4,10 @@ import type { Logger } from 'pino'
 import { adminConfig, bootstrapRoles, type Cluster, connectAdmin, databaseExists } from '#server/database/cluster.ts'
 import type { Program } from '#server/database/files.ts'
 import { withClusterLock } from '#server/database/locks.ts'
-import { buildDraft, createControl, draftOf, migrateDatabase, publishDraft } from '#server/database/migrate.ts'
+import { createControl, migrateDatabase } from '#server/database/migrate.ts'
 import { repairPrivileges, restoredAmong } from '#server/database/privileges.ts'
 import { logged, type Progress, timed } from '#server/database/progress.ts'
+import { buildDraft, draftOf, publishDraft } from '#server/database/templates.ts'
 import { StartError } from '#server/errors.ts'
 import type { Secrets } from '#server/secrets.ts'
 
@@ -24,6 +25,8 @@ type PrepareOptions = {
   readonly log: Pick<Logger, 'info' | 'warn'>
   readonly progress?: Progress
   readonly check?: Check
+  /** Called when control is ready, with the id of its cluster, while the template is still being built. */
+  readonly onControl?: (clusterId: string) => void
 }
 
 export type Prepared = { readonly clusterId: string }
@@ -41,7 +44,7 @@ export const prepareInstallation = (
   prefix: string,
   programs: Programs,
   secrets: Secrets,
-  { log, progress = logged(log), check = async () => undefined }: PrepareOptions,
+  { log, progress = logged(log), check = async () => undefined, onControl = () => undefined }: PrepareOptions,
 ): Promise<Prepared> =>
   withClusterLock(
     cluster,
@@ -65,6 +68,7 @@ export const prepareInstallation = (
         await timed(progress, control, 'migrated', () => migrateControl(cluster, control, programs.control, log))
         // control is as it is by now, so it is checked each time; a template that is refused is built again next time
         await checked(cluster, control, 'control', check)
+        if (!isBuilt) onControl(await withControl(cluster, control, ensureCluster))
       }
       const prepareTemplate = async () => {
         await timed(progress, template, 'built', () => buildDraft(cluster, admin, template, programs.tenant))
@@ -125,7 +129,7 @@ const migrateControl = async (
   jobs.on('connect', (client) => client.on('error', () => undefined))
   const afterBase = () => runMigrations({ pgPool: jobs, schema: 'graphile_worker' })
   try {
-    await migrateDatabase(cluster, control, program, { afterBase, log })
+    await migrateDatabase(cluster, control, program, { afterBase, log, isProvisional: true })
   } finally {
     await jobs.end()
   }

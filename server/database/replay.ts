@@ -7,11 +7,16 @@ import {
   type Dependency,
   dependenciesOf,
   fingerprintHere,
+  isUndisturbed,
   itemKey,
+  type Known,
+  noteHere,
+  noteLoaded,
   readTarget,
   type State,
   stateOf,
   type Target,
+  witnessHere,
 } from '#server/database/state.ts'
 import type { Templates } from '#server/database/templates.ts'
 
@@ -22,12 +27,16 @@ type Plan = {
   readonly seeds: readonly SqlFile[]
   readonly hasFunctions: boolean
   readonly fingerprint: string | null
+  readonly counts: string
   readonly applied: readonly string[]
+  /** Whether it has led to its fingerprint in a database: then, where nobody interferes, it does so in all that have the same one before. */
+  isProven: boolean
+  /** Writes so many rows of the catalog that the space of the former ones is worth finding. */
+  readonly isLarge: boolean
 }
 
 /** A database before its migrations ran. */
-export type Origin = {
-  readonly fingerprint: string
+export type Origin = Known & {
   /** What else decides how the database is brought to the program: its server, and the migrations that ran since. */
   readonly path: string
   readonly templates?: (() => Promise<Templates | null>) | undefined
@@ -69,7 +78,7 @@ export const createLoader = (): Loader => {
         const plan = await known.catch(() => undefined)
         // the database that was first has failed: this one is the first now
         if (plan === undefined) continue
-        if (plan && (await replay(client, plan))) return [...plan.applied]
+        if (plan && (await replay(client, plan, from.since))) return [...plan.applied]
         return loadProgram(client, program)
       }
       const working = workOut(client, program, from)
@@ -90,12 +99,16 @@ export const createLoader = (): Loader => {
 }
 
 /** Of the first database with a fingerprint: brings it to the program, and finds the plan for the others. */
-const workOut = async (client: Client, program: Program, { fingerprint, templates }: Origin): Promise<Worked> => {
+const workOut = async (
+  client: Client,
+  program: Program,
+  { fingerprint, since, templates }: Origin,
+): Promise<Worked> => {
   const known = await templates?.()
   if (known?.former === fingerprint) {
     const [state, dependencies] = [await stateOf(client), await dependenciesOf(client)]
     const plan = planOf(program, { state, dependencies }, known.target)
-    if (plan && (await replay(client, plan))) return { plan, applied: plan.applied }
+    if (plan && (await replay(client, plan, since))) return { plan, applied: plan.applied }
   }
   return learn(client, program)
 }
@@ -129,32 +142,57 @@ const planOf = (program: Program, before: Before, target: Target): Plan | null =
         before.state.get(itemKey(kind, identity))?.definition !== target.state.get(itemKey(kind, identity))?.definition,
     ),
     fingerprint: target.fingerprint,
+    counts: target.counts,
+    isProven: false,
+    isLarge: changedDefinitions(before.state, target.state) > 50,
     applied: [...changed.map(({ path }) => path), ...gone.map(({ identity }) => identity)],
   }
 }
+
+const changedDefinitions = (before: State, after: State): number =>
+  [...after].filter(
+    ([key, { kind, definition }]) =>
+      (kind === 'function' || kind === 'policy') && before.has(key) && before.get(key)?.definition !== definition,
+  ).length
 
 /** Loads file by file, and notes the difference. */
 const learn = async (client: Client, program: Program): Promise<Worked> => {
   const before = { state: await stateOf(client), dependencies: await dependenciesOf(client) }
   const applied = await loadProgram(client, program)
+  await noteLoaded(client)
   return { plan: planOf(program, before, await readTarget(client)), applied }
 }
 
 class Different extends Error {}
 
 /** Whether the plan led where it should. If not, nothing was changed. A connection that is lost throws. */
-const replay = async (client: Client, plan: Plan): Promise<boolean> => {
+const replay = async (client: Client, plan: Plan, since: string): Promise<boolean> => {
   try {
     await inTransaction(client, async () => {
       await client.query(plan.statements)
       if (plan.hasFunctions) await functionsLoaded(client, true)
       for (const file of plan.seeds) await run(client, file)
-      if ((await fingerprintHere(client)) !== plan.fingerprint) throw new Different()
+      const found = await witnessHere(client)
+      const isSure = plan.isProven && found.counts === plan.counts && (await isUndisturbed(client, found, since))
+      if (!isSure && (await fingerprintHere(client)) !== plan.fingerprint) throw new Different()
+      if (plan.fingerprint !== null) await noteHere(client, { fingerprint: plan.fingerprint, witness: found.witness })
     })
-    return true
   } catch (error) {
     // Postgres refused a statement, because of something that the fingerprint does not show
     if (error instanceof Different || (error as DatabaseError).code) return false
     throw error
   }
+  plan.isProven = true
+  if (plan.isLarge) await freeSpace(client)
+  return true
 }
+
+/**
+ * Lets the next version use the space of the rows that this one has replaced; autovacuum would come after minutes, and a database in which
+ * nothing else happens would grow with each version. It takes no lock that a request waits for, and leaves out a table that is locked.
+ */
+const freeSpace = (client: Client) =>
+  client.query(
+    `vacuum (skip_locked, truncate false)
+       pg_catalog.pg_proc, pg_catalog.pg_description, pg_catalog.pg_policy, pg_catalog.pg_depend, ops.files, ops.objects, ops.grants`,
+  )

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { bootstrapRoles, type Cluster, connectAdmin, maintenanceDatabase } from '#server/database/cluster.ts'
 import type { Program } from '#server/database/files.ts'
 import { withClusterLock } from '#server/database/locks.ts'
-import { buildDraft, draftOf, migrateDatabase, publishDraft } from '#server/database/migrate.ts'
+import { migrateDatabase } from '#server/database/migrate.ts'
 import {
   type Check,
   checked,
@@ -20,6 +20,7 @@ import {
   wrongPrivileges,
 } from '#server/database/privileges.ts'
 import { type Progress, timed } from '#server/database/progress.ts'
+import { buildDraft, draftOf, publishDraft } from '#server/database/templates.ts'
 import { StartError } from '#server/errors.ts'
 import type { Secrets } from '#server/secrets.ts'
 

@@ -2,33 +2,30 @@ import type pg from 'pg'
 import { type Cluster, connectAdmin, databaseExists } from '#server/database/cluster.ts'
 import type { Program } from '#server/database/files.ts'
 import { changedFiles } from '#server/database/load.ts'
-import { withClusterLock } from '#server/database/locks.ts'
+import { withClusterLock, withDatabaseLock } from '#server/database/locks.ts'
+import { migrateDatabase } from '#server/database/migrate.ts'
 import { pendingMigrations } from '#server/database/migrations.ts'
-import { fingerprintOf, readTarget, type Target } from '#server/database/state.ts'
+import { formerNotedIn, knownOf, noteLoaded, readTarget, type Target } from '#server/database/state.ts'
 
-/** The template, which tenants are brought to, and the template before it, which they are copies of. */
+/** The template, which tenants are brought to, and what the template before it was, which they are copies of. */
 export type Templates = {
   readonly target: Target
-  /** Fingerprint of the template before: a tenant with the same one was changed by nobody. Null where that template is not there. */
+  /** Fingerprint of the template before: a tenant with the same one was changed by nobody. Null where there was none. */
   readonly former: string | null
 }
 
-export const formerOf = (template: string) => `${template}_old`
-
 /**
- * Reads both templates. They are closed to connections, so each is opened for the time of the reading; a tenant that is made meanwhile waits.
- * Null where the template holds another program than this one. Takes the cluster lock.
+ * Reads the template, which is closed to connections, and opened for the time of the reading; a tenant that is made meanwhile waits.
+ * Null where it holds another program than this one. Takes the cluster lock.
  */
 export const readTemplates = (cluster: Cluster, template: string, program: Program): Promise<Templates | null> =>
-  withClusterLock(cluster, async (admin) => {
-    const target = await whileOpen(cluster, admin, template, async (client) => {
+  withClusterLock(cluster, (admin) =>
+    whileOpen(cluster, admin, template, async (client) => {
       const isOther = (await changedFiles(client, program)).length > 0
-      return isOther || (await pendingMigrations(client, program)).length > 0 ? null : readTarget(client)
-    })
-    if (!target) return null
-    const former = await whileOpen(cluster, admin, formerOf(template), fingerprintOf)
-    return { target, former }
-  })
+      if (isOther || (await pendingMigrations(client, program)).length > 0) return null
+      return { target: await readTarget(client), former: await formerNotedIn(client) }
+    }),
+  )
 
 /** Null where there is no such database. */
 const whileOpen = async <T>(
@@ -45,4 +42,98 @@ const whileOpen = async <T>(
   } finally {
     await admin.query(`alter database "${database}" allow_connections false`)
   }
+}
+
+/** More changed files than this are loaded faster into an empty database, in one transaction, than one by one. */
+const fewFiles = 20
+
+/**
+ * Builds a new template beside the old one, so that it is never open for connections and never half made: a copy of the old one in which
+ * few files change, and otherwise a new database. The cluster lock must be held until publishDraft has renamed it.
+ */
+export const buildDraft = async (
+  cluster: Cluster,
+  admin: pg.Client,
+  template: string,
+  program: Program,
+): Promise<void> => {
+  const draft = draftOf(template)
+  await admin.query(`drop database if exists "${draft}" with (force)`)
+  const former = await whileOpen(cluster, admin, template, async (client) => ({
+    isNear: await isNearlyLoaded(client, program),
+    fingerprint: (await knownOf(client))?.fingerprint ?? null,
+  }))
+  const source = former?.isNear ? `"${template}" strategy wal_log` : `template0 encoding 'UTF8'`
+  await admin.query(`create database "${draft}" owner trellis_owner template ${source}`)
+  await admin.query(`revoke all on database "${draft}" from public`)
+  await migrateDatabase(cluster, draft, program, { isProvisional: true })
+  const client = await connectAdmin(cluster, draft, true, '-c synchronous_commit=off')
+  try {
+    if (!former?.isNear) await compact(client)
+    await noteLoaded(client, former?.fingerprint)
+  } finally {
+    await client.end()
+  }
+}
+
+/** Whether only a few files of functions, policies and seeds differ, and nothing before them. */
+const isNearlyLoaded = async (client: pg.Client, program: Program): Promise<boolean> => {
+  const changed = await changedFiles(client, program)
+  const isOlder = (await pendingMigrations(client, program).catch(() => ['unknown'])).length > 0
+  const bases = new Set(program.base.map(({ path }) => path))
+  return !isOlder && changed.length <= fewFiles && !changed.some((path) => bases.has(path))
+}
+
+export const draftOf = (template: string) => `${template}_draft`
+
+/**
+ * Renames the draft into the place of the template. The former template is put aside: dropping a database forces a checkpoint, which takes seconds
+ * on a busy server, so this is left to `dropFormer`.
+ */
+export const publishDraft = async (admin: pg.Client, template: string): Promise<void> => {
+  const draft = draftOf(template)
+  await admin.query(`alter database "${draft}" allow_connections false`)
+  const { rows } = await admin.query<{ oid: string }>('select oid from pg_catalog.pg_database where datname = $1', [
+    template,
+  ])
+  if (rows[0]) await admin.query(`alter database "${template}" rename to "${template}_former_${rows[0].oid}"`)
+  await admin.query(`alter database "${draft}" rename to "${template}"`)
+}
+
+/** Drops the templates that were put aside. */
+export const dropFormer = async (cluster: Cluster, admin: pg.Client, template: string): Promise<void> => {
+  const { rows } = await admin.query<{ name: string }>(
+    `select d.datname as name
+       from pg_catalog.pg_database d
+      -- earlier releases kept one, under the name "old"
+      where starts_with(d.datname, $1) and substr(d.datname, length($1) + 1) ~ '^_(old|former_[0-9]+)$'`,
+    [template],
+  )
+  for (const { name } of rows)
+    await withDatabaseLock(cluster, name, (client) => client.query(`drop database if exists "${name}" with (force)`))
+}
+
+export const buildTemplate = async (
+  cluster: Cluster,
+  admin: pg.Client,
+  template: string,
+  program: Program,
+): Promise<void> => {
+  await buildDraft(cluster, admin, template, program)
+  await publishDraft(admin, template)
+}
+
+/**
+ * Every project's database is a copy of the template, with what loading left behind: dead rows of the catalog, and free space maps and
+ * visibility maps, which are files of their own. Rewrites only tables that have something to lose, as this is a part of the first start.
+ */
+const compact = async (client: pg.Client): Promise<void> => {
+  const { rows } = await client.query<{ names: string }>(
+    `select string_agg(format('%I.%I', n.nspname, c.relname), ', ') as names
+       from pg_catalog.pg_class c
+       join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+      where c.relkind in ('r', 'm') and not c.relisshared and n.nspname <> 'pg_toast'
+        and (pg_relation_size(c.oid, 'fsm') > 0 or pg_relation_size(c.oid, 'vm') > 0 or pg_table_size(c.oid) > 65536)`,
+  )
+  await client.query(`vacuum (full) ${rows[0]?.names}`)
 }

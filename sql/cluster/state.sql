@@ -1,5 +1,5 @@
 -- What the loader manages in a database, one row for each object: kind, identity, definition, and of a function its shape, which create or
--- replace cannot change. Two databases with the same rows behave the same, and one program changes both in the same way. The definition of a
+-- replace cannot change; of a policy, what alter policy cannot. Two databases with the same rows behave the same, and one program changes both in the same way. The definition of a
 -- policy and of a trigger is the SQL that makes it. Left out: partitions and schema collections, whose number is a matter of data.
 -- Run with an empty search_path, so that every name is qualified.
 with tables as (
@@ -26,7 +26,8 @@ with tables as (
 select 'function' as kind, f.name as identity,
        md5(concat_ws(e'\x01', f.prosrc, f.proargnames, f.proargmodes, pg_get_function_arguments(f.oid), f.prorettype::regtype, f.proretset, f.provolatile,
                  f.proparallel, f.prosecdef, f.proleakproof, f.proisstrict, f.procost, f.prorows, f.proconfig, f.prokind, f.prolang, f.proowner::regrole,
-                 case when f.prosqlbody is not null then pg_get_function_sqlbody(f.oid) end, d.description)) as definition,
+                 case when f.prosqlbody is not null then pg_get_function_sqlbody(f.oid) end))
+       || ' ' || md5(coalesce(d.description, '')) as definition,
        concat_ws(e'\x01', f.proargnames, f.proargmodes, f.pronargdefaults, f.prorettype::regtype, f.proretset, f.prokind,
                  case when f.proallargtypes is not null then f.proallargtypes::regtype[] end) as shape
   from functions f
@@ -38,7 +39,8 @@ select 'policy', format('%I on %s', p.polname, t.name),
               coalesce((select string_agg(format('%I', r.rolname), ', ' order by r.rolname) from pg_catalog.pg_roles r where r.oid = any (p.polroles)), 'public'))
        || coalesce(' using (' || pg_get_expr(p.polqual, p.polrelid) || ')', '')
        || coalesce(' with check (' || pg_get_expr(p.polwithcheck, p.polrelid) || ')', '')
-       || coalesce(format('; comment on policy %I on %s is %L', p.polname, t.name, d.description), ''), null
+       || coalesce(format('; comment on policy %I on %s is %L', p.polname, t.name, d.description), ''),
+       concat_ws(' ', p.polpermissive, p.polcmd, p.polqual is null, p.polwithcheck is null)
   from pg_catalog.pg_policy p
   join tables t on t.oid = p.polrelid
   left join pg_catalog.pg_description d on d.objoid = p.oid and d.classoid = 'pg_catalog.pg_policy'::regclass and d.objsubid = 0

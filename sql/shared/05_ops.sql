@@ -26,6 +26,15 @@ create table if not exists ops.grants (
 );
 comment on table ops.grants is 'Grants that a policy file gave, so that those it no longer says are revoked. A DBA''s own are not here.';
 
+create table if not exists ops.loaded (
+  fingerprint uuid not null,
+  witness     uuid not null,
+  former      uuid
+);
+comment on table ops.loaded is
+  'One row: the fingerprint of what the loader left here, the witness that it had then (sql/cluster/witness.sql), and in a template the fingerprint of the
+   template before. While the witness is the same, nobody has changed what the loader manages. Numbers of a fixed size, so that there is no TOAST table.';
+
 -- read and written whole, or by path: their keys were as large as they, in the database of every project
 alter table ops.objects drop constraint if exists objects_pkey;
 alter table ops.grants drop constraint if exists grants_pkey;

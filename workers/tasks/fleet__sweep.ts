@@ -46,6 +46,7 @@ export const fleetSweep = job('fleet__sweep', async (services) => {
   await services.fleet.endExhausted()
   services.waker.seal()
   await services.fleet.inspect()
+  await services.fleet.tidy()
   for (const until = performance.now() + turnMs; performance.now() < until && !services.stopping.asked.aborted; ) {
     const ids = await ask<string[]>(services, 'sweep_take', { all_tenants: false, batch })
     await lookInto(services, ids)

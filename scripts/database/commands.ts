@@ -1,0 +1,319 @@
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { type Config, readConfig } from '#server/config.ts'
+import { type Cluster, connectAdmin, databaseExists, maintenanceDatabase } from '#server/database/cluster.ts'
+import { runningEmbeddedPostgres } from '#server/database/embedded.ts'
+import { readProgram, root } from '#server/database/files.ts'
+import { controlName, type Programs } from '#server/database/prepare.ts'
+import { type Progress, sentenceOf } from '#server/database/progress.ts'
+import {
+  addCluster,
+  type FleetStatus,
+  fleetStatus,
+  listClusters,
+  needsMigrating,
+  readyTenants,
+  reloadInstallation,
+  rollOut,
+  type Tenant,
+  whereIs,
+  withoutMigrations,
+} from '#server/database/rollout.ts'
+import { StartError } from '#server/errors.ts'
+import { uuidPattern } from '#server/http/schemas.ts'
+import { createLog } from '#server/log.ts'
+import {
+  embeddedPassword,
+  type Foundation,
+  noDatabases,
+  startExistingPostgres,
+  startPostgres,
+} from '#server/postgres.ts'
+import { createSecrets, type Secrets } from '#server/secrets.ts'
+import { assemble, checkFor, prepare, type Running } from '#server/start.ts'
+
+const print = (line: string) => process.stdout.write(`${line}\n`)
+
+/** A line for each database, as soon as it is done. */
+const sayStep: Progress = (step) =>
+  print(`${step.of === undefined ? 'database' : 'tenant'.padEnd(8)}  ${sentenceOf(step)}`)
+
+const seconds = (since: number) => `${((performance.now() - since) / 1000).toFixed(1)} s`
+
+const onFoundation = async <T>(
+  work: (foundation: Foundation) => Promise<T>,
+  start = startExistingPostgres,
+): Promise<T> => {
+  const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
+  const foundation = await start(config, createLog(config))
+  try {
+    return await work(foundation)
+  } finally {
+    await foundation.postgres.stop()
+  }
+}
+
+const readPrograms = async (): Promise<Programs> => {
+  const [control, tenant] = await Promise.all([readProgram('control'), readProgram('tenant')])
+  return { control, tenant }
+}
+
+const clusterOf = ({ postgres }: Foundation): Cluster => ({
+  id: '',
+  dsn: postgres.dsn,
+  socketDirectory: postgres.socketDirectory,
+})
+
+const requireControl = async ({ config }: Pick<Foundation, 'config'>, cluster: Cluster): Promise<void> => {
+  const admin = await connectAdmin(cluster, maintenanceDatabase(cluster), false)
+  try {
+    if (!(await databaseExists(admin, controlName(config.DATABASE_PREFIX)))) throw new StartError(noDatabases)
+  } finally {
+    await admin.end()
+  }
+}
+
+/** Brings tenants to this program, says how far it is, and names those that fail. Answers the exit code. */
+const rollOutAndReport = async (
+  tenants: readonly Tenant[],
+  running: Running,
+  began: number,
+  check: (tenant: Tenant) => void = () => undefined,
+): Promise<number> => {
+  if (tenants.length === 0) {
+    print('tenants   all at this version')
+    return 0
+  }
+  const migrate = async (tenant: Tenant) => {
+    check(tenant)
+    await running.services.fleet.migrate(tenant.projectId)
+  }
+  const { done, failures } = await rollOut(tenants, migrate, { progress: sayStep })
+  // again, together and last: among hundreds of lines one is easily overlooked
+  for (const { database, message } of failures) print(`failed    ${database}: ${message}`)
+  print(`tenants   ${done - failures.length} of ${tenants.length} brought to this version, ${failures.length} failed`)
+  print(`done in ${seconds(began)}`)
+  return failures.length > 0 ? 1 : 0
+}
+
+const migrate = (): Promise<number> =>
+  onFoundation(async (foundation) => {
+    const began = performance.now()
+    const prepared = await prepare(foundation, {}, sayStep)
+    const { control, tenant } = prepared.programs
+    print(`control   at ${control.schemaVersion}`)
+    print(`template  at ${tenant.schemaVersion}`)
+    const running = await assemble(foundation, prepared)
+    try {
+      const behind = await readyTenants(prepared.cluster, foundation.config.DATABASE_PREFIX, tenant.contentHash)
+      const code = await rollOutAndReport(behind, running, began)
+      await running.services.fleet.inspect()
+      return code
+    } finally {
+      await running.stop()
+    }
+  }, startPostgres)
+
+const reload = (): Promise<number> =>
+  onFoundation(async (foundation) => {
+    const began = performance.now()
+    const programs = await readPrograms()
+    const cluster = clusterOf(foundation)
+    await requireControl(foundation, cluster)
+    const prefix = foundation.config.DATABASE_PREFIX
+    const reloaded = await reloadInstallation(cluster, prefix, programs, {
+      log: foundation.log,
+      progress: sayStep,
+      check: checkFor(root),
+    })
+    print(`control   ${reloaded.control ? 'reloaded' : 'as it was'}`)
+    print(`template  ${reloaded.template ? 'built anew' : 'as it was'}`)
+    const tenantProgram = withoutMigrations(programs.tenant)
+    const running = await assemble(foundation, {
+      programs: { ...programs, tenant: tenantProgram },
+      cluster: { ...cluster, id: reloaded.clusterId },
+    })
+    try {
+      const behind = await readyTenants(cluster, prefix, programs.tenant.contentHash)
+      const code = await rollOutAndReport(behind, running, began, (tenant) => {
+        if (tenant.schemaVersion < programs.tenant.schemaVersion) throw needsMigrating('It')
+      })
+      await running.services.fleet.inspect()
+      return code
+    } finally {
+      await running.stop()
+    }
+  })
+
+const status = (): Promise<number> =>
+  onFoundation(async (foundation) => {
+    const cluster = clusterOf(foundation)
+    await requireControl(foundation, cluster)
+    const programs = await readPrograms()
+    const found = await fleetStatus(cluster, foundation.config.DATABASE_PREFIX, programs, foundation.secrets)
+    for (const line of table(found, programs)) print(line)
+    return 0
+  })
+
+const counted = (count: number, one: string, many: string) => `${count} ${count === 1 ? one : many}`
+
+/** What somebody has to look at: servers away, databases gone, privileges that are wrong. */
+const troubles = ({ clusters, tenants, isLockedDown }: FleetStatus): string[] => {
+  const gone = new Map(
+    [...tenants.gone, ...clusters.flatMap(({ missing }) => missing)].map((one) => [one.database, one]),
+  )
+  const wrong = clusters.flatMap((cluster) => cluster.wrong)
+  const shared = wrong.filter(({ kind, canRepair }) => kind === 'shared' && !canRepair)
+  const ours = wrong.filter((one) => !shared.includes(one))
+  return [
+    ...clusters.filter(({ error }) => error).map(({ name, error }) => `away      server ${name}: ${error}`),
+    ...[...gone.values()].map(
+      ({ project_id, database }) =>
+        `gone      ${database}: restore it, or POST /v1/admin/projects/${project_id}/reprovision makes an empty one`,
+    ),
+    ...ours.map(
+      ({ database, problems }) => `open      ${database}: ${problems.join(', ')}; npm run db:migrate repairs it`,
+    ),
+    ...shared.map(
+      ({ database, problems, remedy }) =>
+        `open      ${database}: ${problems.join(', ')}; it is not ours to close. Its owner can: ${remedy}`,
+    ),
+    ...(isLockedDown
+      ? []
+      : ['open      large objects and sessions of one login: only a superuser can take these functions from logins']),
+  ]
+}
+
+const table = (found: FleetStatus, programs: Programs): string[] => {
+  const { control, template, queued, tenants } = found
+  const toCome = [
+    ...(control.pending > 0 ? [counted(control.pending, 'migration to come', 'migrations to come')] : []),
+    ...(control.changed > 0 ? [counted(control.changed, 'changed file', 'changed files')] : []),
+  ]
+  const percent = tenants.ready > 0 ? ` (${Math.floor((100 * tenants.current) / tenants.ready)} %)` : ''
+  const rows: [string, string, string][] = [
+    ['', 'version', 'state'],
+    ['program', programs.tenant.schemaVersion, 'what the files here say'],
+    ['control', control.version, toCome.join(', ') || 'current'],
+    ['template', template?.version ?? '-', template ? (template.isCurrent ? 'current' : 'behind') : 'not made yet'],
+    ['tenants', '', `${tenants.current} of ${tenants.ready} ready ones current${percent}`],
+    ...Object.entries(tenants.versions)
+      .sort()
+      .map(([version, count]): [string, string, string] => ['', version || '-', counted(count, 'tenant', 'tenants')]),
+    ['', '', `${tenants.behind} behind, ${queued} of them queued, ${tenants.failed.length} failed`],
+    ['', '', `${tenants.provisioning} being made, ${tenants.not_made} could not be made`],
+  ]
+  return [
+    ...rows.map(([name, version, state]) => `${name.padEnd(10)}${version.padEnd(16)}${state}`.trimEnd()),
+    ...tenants.failed.map(({ database, error }) => `failed    ${database}: ${error.replaceAll(/\s+/g, ' ')}`),
+    ...troubles(found),
+  ]
+}
+
+/** UTC, to the second; later than every migration there is, because dbmate --strict wants them in order. */
+const nextVersion = async (folder: string): Promise<string> => {
+  const newest = (await readdir(folder).catch(() => []))
+    .map((name) => name.split('_')[0] ?? '')
+    .filter((version) => /^\d{14}$/.test(version))
+    .sort()
+    .at(-1)
+  const now = new Date().toISOString().replaceAll(/\D/g, '').slice(0, 14)
+  if (!newest || newest < now) return now
+  const [, year, month, day, hour, minute, second] = /^(....)(..)(..)(..)(..)(..)$/.exec(newest) ?? []
+  const next = Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second) + 1)
+  return new Date(next).toISOString().replaceAll(/\D/g, '').slice(0, 14)
+}
+
+const create = async ([kind, name]: readonly string[]): Promise<number> => {
+  if ((kind !== 'tenant' && kind !== 'control') || !name || !/^[a-z][a-z0-9_]*$/.test(name)) {
+    throw new StartError('Say which kind of database and what it is about: npm run db:new -- tenant streaks')
+  }
+  const folder = join(root, 'db', kind, 'migrations')
+  await mkdir(folder, { recursive: true })
+  const file = join(folder, `${await nextVersion(folder)}_${name}.sql`)
+  await writeFile(file, '-- migrate:up\n\n\n-- migrate:down\n\n', { flag: 'wx' })
+  print(relative(process.cwd(), file))
+  return 0
+}
+
+/** The address comes from the environment: arguments can be read by every user of the machine. */
+const clusters = ([action = 'list', name = '', capacity = '500']: readonly string[]): Promise<number> =>
+  onFoundation(async (foundation) => {
+    const cluster = clusterOf(foundation)
+    await requireControl(foundation, cluster)
+    const prefix = foundation.config.DATABASE_PREFIX
+    const dsn = process.env['CLUSTER_URL']
+    if (action === 'add') {
+      if (!dsn || !/^[a-z][a-z0-9_-]{0,62}$/.test(name) || !/^[1-9]\d{0,5}$/.test(capacity)) {
+        throw new StartError(
+          'Say its name, and its address: CLUSTER_URL=postgres://... npm run db:cluster -- add second 500',
+        )
+      }
+      await addCluster(cluster, prefix, foundation.secrets, { name, dsn, capacity: Number(capacity) })
+    } else if (action !== 'list') throw new StartError('Say what to do: npm run db:cluster -- list, or add.')
+    for (const row of await listClusters(cluster, prefix)) {
+      print(
+        `${row.name.padEnd(16)}${counted(row.tenants, 'project', 'projects')} of ${row.capacity}${row.is_open ? '' : ', closed'}`,
+      )
+    }
+    return 0
+  })
+
+/** The Postgres that runs: nothing is started, and nothing is written. */
+const findRunning = async (): Promise<{ config: Config; secrets: Secrets; cluster: Cluster }> => {
+  const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
+  const key = config.SECRETS_KEY ?? (await readFile(join(config.DATA_DIR, 'secrets.key'), 'utf8').catch(() => ''))
+  if (!key) throw new StartError(noDatabases)
+  const secrets = createSecrets(key.trim())
+  const dsn = config.DATABASE_URL ?? (await runningEmbeddedPostgres(config.DATA_DIR, embeddedPassword(secrets)))
+  if (!dsn) {
+    throw new StartError(
+      `No server runs on ${config.DATA_DIR}, and Postgres runs only as long as one does: start it with npm start.`,
+    )
+  }
+  return { config, secrets, cluster: { id: '', dsn } }
+}
+
+/** Where a client such as psql finds control, or the database of a project. */
+const url = async ([projectId, ...rest]: readonly string[]): Promise<number> => {
+  if (rest.length > 0 || (projectId !== undefined && !uuidPattern.test(projectId)))
+    throw new StartError("Say the project's id, a uuid, or nothing for control: npm run -s db:url -- <project id>")
+  const { config, secrets, cluster } = await findRunning()
+  const { DATABASE_PREFIX: prefix } = config
+  await requireControl({ config }, cluster)
+  const place = projectId
+    ? await whereIs(cluster, prefix, projectId, secrets)
+    : { dsn: cluster.dsn, database: controlName(prefix) }
+  const found = new URL(place.dsn)
+  found.pathname = `/${place.database}`
+  found.searchParams.delete('pooler')
+  found.searchParams.set('options', '-c role=trellis_owner')
+  print(found.href.replaceAll('+', '%20'))
+  return 0
+}
+
+const commands: Readonly<Record<string, (rest: readonly string[]) => Promise<number>>> = {
+  migrate,
+  reload,
+  status,
+  new: create,
+  cluster: clusters,
+  url,
+}
+
+const main = async (): Promise<number> => {
+  const [name = '', ...rest] = process.argv.slice(2)
+  const command = commands[name]
+  if (!command)
+    throw new StartError('Say what to do: npm run db:migrate, db:reload, db:status, db:new, db:cluster or db:url.')
+  return command(rest)
+}
+
+try {
+  process.exitCode = await main()
+} catch (error) {
+  const { code, message } = error as NodeJS.ErrnoException
+  const isUnreachable = code === 'ECONNREFUSED' || code === 'ENOTFOUND'
+  process.stderr.write(`${isUnreachable ? 'The server of DATABASE_URL cannot be reached: ' : ''}${message}\n`)
+  process.exitCode = 1
+}

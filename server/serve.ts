@@ -1,0 +1,145 @@
+import cluster from 'node:cluster'
+import { once } from 'node:events'
+import { readConfig } from '#server/config.ts'
+import { existingHome } from '#server/database/embedded-folder.ts'
+import { StartError } from '#server/errors.ts'
+import { requireFreePort } from '#server/http/port.ts'
+import { announce, createLog } from '#server/log.ts'
+import { startPostgres } from '#server/postgres.ts'
+import { stopOnSignals } from '#server/signals.ts'
+
+const [major = 0] = process.versions.node.split('.').map(Number)
+
+/** Everything in one process: databases, HTTP, workers; more server processes with WEB_CONCURRENCY. */
+const main = async (): Promise<void> => {
+  if (major < 24) throw new StartError(`Trellis needs Node 24 and this is ${process.version}. Start it with: npm start`)
+  const config = readConfig()
+  const log = createLog(config)
+  const began = performance.now()
+  const isFirst = config.DATABASE_URL === undefined && !(await existingHome(config.DATA_DIR))
+  await requireFreePort(config.HOST, config.PORT)
+  const server = readServer()
+  server.catch(() => undefined)
+  const foundation = await startPostgres(config, log)
+  const running = await server
+    .then(({ prepareAndAssemble }) => prepareAndAssemble(foundation))
+    .catch(async (error) => {
+      await foundation.postgres.stop()
+      throw error
+    })
+  const isAlone = config.WEB_CONCURRENCY === 1
+  stopOnSignals({
+    async stop() {
+      await Promise.all([stopMembers(), running.stop()])
+    },
+    endNow() {
+      for (const member of members()) member.process.kill('SIGKILL')
+      running.endNow()
+    },
+    stopPostgres: () => foundation.postgres.stop(),
+    seconds: config.SHUTDOWN_SECONDS,
+  })
+  try {
+    const port = isAlone ? await running.listen() : await forkServers(config.WEB_CONCURRENCY, foundation.postgres)
+    if (config.WORKER === 'inline') await running.work()
+    const url = config.PUBLIC_URL ?? `http://${config.HOST}:${port}`
+    const milliseconds = Math.round(performance.now() - began)
+    const data = config.DATABASE_URL === undefined ? config.DATA_DIR : 'on the server of DATABASE_URL'
+    const places = { api: `${url}/v1`, reference: `${url}/docs`, health: `${url}/health`, data }
+    announce('Trellis is running', { ...places, milliseconds }, banner(places, milliseconds, isFirst ? url : null))
+  } catch (error) {
+    await running.stop().catch(() => undefined)
+    await foundation.postgres.stop()
+    throw error
+  }
+}
+
+/** The modules of the server and its routes, read while Postgres starts: initdb and they keep one core each. An error is thrown where they are used. */
+const readServer = async () => {
+  const [server, { loadAreas }] = await Promise.all([import('#server/start.ts'), import('#server/http/areas.ts')])
+  loadAreas().catch(() => undefined)
+  return server
+}
+
+type Places = { readonly api: string; readonly reference: string; readonly health: string; readonly data: string }
+
+/** What a terminal shows after the start. The first start of an installation adds the next steps. */
+const banner = ({ api, reference, health, data }: Places, milliseconds: number, firstUrl: string | null) => `
+  Trellis is running (started in ${milliseconds} ms)
+
+    API        ${api}
+    Reference  ${reference}
+    Health     ${health}
+    Data       ${data}
+${firstUrl === null ? '' : nextSteps(firstUrl)}
+  Ctrl-C stops everything.
+
+`
+
+const nextSteps = (url: string) => `
+  Next: open an account, and keep the access_token of the answer.
+
+    curl -s ${url}/v1/auth/developer/signup -H 'content-type: application/json' \\
+         -d '{"email":"you@example.com","password":"a long passphrase"}'
+
+  Then follow docs/quickstart.md, or watch the whole story: npm run demo
+`
+
+/** Server processes share the port; the first process keeps Postgres and the workers. */
+const forkServers = async (
+  count: number,
+  postgres: { dsn: string; socketDirectory: string | null },
+): Promise<number> => {
+  cluster.setupPrimary({ exec: new URL('./member.ts', import.meta.url).pathname })
+  const start = () => cluster.fork({ TRELLIS_MEMBER: JSON.stringify(postgres) })
+  const listening = Promise.all(
+    Array.from({ length: count }, start).map(
+      (member) =>
+        new Promise<number>((resolve, reject) => {
+          member.once('listening', ({ port }) => resolve(port))
+          member.once('exit', (code) =>
+            reject(new StartError(`A server process ended at its start with code ${code}.`)),
+          )
+        }),
+    ),
+  )
+  const ports = await listening
+  cluster.on('exit', () => {
+    if (!isStopping) start()
+  })
+  return ports[0] ?? 0
+}
+
+let isStopping = false
+const members = () => Object.values(cluster.workers ?? {}).filter((member) => member !== undefined)
+
+/**
+ * Asks the server processes to stop, and waits until each has finished its requests and exited. Not by cluster.disconnect, of
+ * which a member hears only when its last connection is closed, and clients keep theirs open.
+ */
+const stopMembers = async (): Promise<void> => {
+  isStopping = true
+  const ends = members().map((member) => once(member, 'exit'))
+  for (const member of members()) member.send('stop', () => undefined)
+  await Promise.all(ends)
+}
+
+const explain = (error: unknown): string => {
+  if (error instanceof StartError) return error.message
+  const { code, message, stack } = error as NodeJS.ErrnoException
+  if (code === 'EADDRINUSE')
+    return `${message}\nAnother program listens there. Stop it, or choose another port: PORT=4001 npm start`
+  if (code === 'EACCES') return `${message}\nThis port or folder is not yours. Choose another PORT or DATA_DIR.`
+  if (code === 'ENOSPC') return `The disk is full: ${message}`
+  if (code === 'ECONNREFUSED' || code === 'ENOTFOUND')
+    return `The Postgres server of DATABASE_URL cannot be reached: ${message}`
+  if (code === '3D000' || code === '42501')
+    return `DATABASE_URL names a database that is there, such as postgres, and a role that may create databases and roles: ${message}`
+  if (code === '28P01' || code === '28000') return `The Postgres server of DATABASE_URL refuses this role: ${message}`
+  return stack ?? message
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`\nTrellis cannot start.\n${explain(error)}\n`)
+  process.exit(1)
+})
