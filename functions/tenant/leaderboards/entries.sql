@@ -13,7 +13,7 @@ comment on function internal.leaderboard_takes is
 create or replace function internal.leaderboards_take(app_user_id uuid, board_ids uuid[], scores numeric[], event_name text, properties jsonb,
                                                       place_at timestamptz, reached_at timestamptz, source_id uuid)
 returns void
-language plpgsql volatile set enable_seqscan = off as $$
+language plpgsql volatile set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off as $$
 declare
   moved record;
 begin

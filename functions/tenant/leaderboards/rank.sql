@@ -40,6 +40,8 @@ language sql stable as $$
     where c.run_id = leaderboard_before.run_id
       and c.made >= (select f.folded_to from app.leaderboard_folds f where f.run_id = leaderboard_before.run_id)
       and (c.place, c.at, c.whose) < (bucket.from_place, bucket.from_at, bucket.from_id)
+      -- nothing comes before the first bucket: of a small run, and of the best of a large one, no change is read
+      and bucket.from_place > '-Infinity'
    union all
    -- where nothing was folded yet, all of them
    select 1::bigint
