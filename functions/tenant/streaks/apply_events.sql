@@ -186,7 +186,7 @@ begin
       join people u on u.id = a.app_user_id
      where d.grace_hours > 0 or u.moves is not null and d.timezone_mode = 'user'
   ), placed as (
-    select f.app_user_id, d.id, internal.period_date(d.period, d.week_starts_on, p.number) as starts_on,
+    select f.app_user_id, d.id, case d.period when 'day' then f.day else internal.period_date(d.period, d.week_starts_on, p.number) end as starts_on,
            sum(f.count)::int as count, 0 as open_1, 0 as open_2, 0 as open_3, max(f.latest) as latest,
            bool_or(internal.period_number(d.period, d.week_starts_on, (internal.now() at time zone f.zone)::date) = p.number) as is_under_way,
            d.min_count, d.freeze_earn_every, d.freezes_max
