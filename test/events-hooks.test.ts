@@ -160,3 +160,68 @@ test('emit_many takes times and lists that go together, and nothing for nobody',
       /permission denied/,
     )
 })
+
+describe('effects', () => {
+  const one = '00000000-0000-4000-8000-000000000001'
+  const other = '00000000-0000-4000-8000-000000000002'
+  const noted = async (times: number, answer: string) => {
+    await project.sql(`
+      create or replace function internal.test_effects() returns json language plpgsql as $$
+      begin
+        perform internal.collect_effects();
+        for n in 1 .. ${times} loop
+          perform internal.add_effects('streaks', array[
+            json_build_object('app_user_id', '${one}', 'key', 'a', 'n', n), json_build_object('app_user_id', '${one}', 'key', 'b' || n % 2, 'n', n)]);
+          perform internal.add_effect('xp', json_build_object('app_user_id', '${one}', 'total', n));
+          perform internal.add_effect('challenges', json_build_object('app_user_id', '${other}', 'id', 'c', 'n', n));
+        end loop;
+        return ${answer};
+      end $$`)
+    const [{ effects }] = await project.sql('select internal.test_effects() as effects')
+    await project.sql('drop function internal.test_effects')
+    return effects
+  }
+
+  test('of one user: each thing once, as it was said last, and without the user', async () => {
+    const answer = `internal.effects_json('${one}')`
+    expect(await noted(0, answer)).toEqual({})
+    expect(await noted(1, answer)).toEqual({
+      streaks: [
+        { key: 'a', n: 1 },
+        { key: 'b1', n: 1 },
+      ],
+      xp: { total: 1 },
+    })
+    expect(await noted(3, answer)).toEqual({
+      streaks: [
+        { key: 'b0', n: 2 },
+        { key: 'a', n: 3 },
+        { key: 'b1', n: 3 },
+      ],
+      xp: { total: 3 },
+    })
+    expect((await noted(500, answer)).xp).toEqual({ total: 500 })
+  })
+
+  test('of all users: each names its user', async () => {
+    expect(await noted(2, 'internal.effects_json()')).toEqual({
+      streaks: [
+        { app_user_id: one, key: 'b1', n: 1 },
+        { app_user_id: one, key: 'a', n: 2 },
+        { app_user_id: one, key: 'b0', n: 2 },
+      ],
+      xp: [{ app_user_id: one, total: 2 }],
+      challenges: [{ app_user_id: other, id: 'c', n: 2 }],
+    })
+  })
+
+  test('are not noted where the answer does not show them', async () => {
+    expect(
+      (
+        await project.sql(
+          `select internal.add_effect('xp', '{"total": 1}'), current_setting('app.effects', true) as effects`,
+        )
+      )[0].effects ?? '',
+    ).toBe('')
+  })
+})

@@ -247,3 +247,29 @@ test('a hundred events at once of many users leave ranks unique and gapless', { 
   )
   await checkCounts()
 })
+
+test('ranks in effects are right far from the best, near them, and across', async () => {
+  const { key, id } = await board({ source: event('climbed', { value_property: 's' }), scoring: 'sum' })
+  const me = await someone()
+  const climb = (s: number) => send(me, 'climbed', { properties: { s } })
+  expect(await climb(1)).toEqual([{ key, score: 1, rank: 1, previous_rank: null }])
+  await project.sql(
+    `with others as (
+       insert into app.users (display_name) select 'Climber' from generate_series(1, 200) returning id
+     )
+     insert into app.leaderboard_entries (run_id, app_user_id, score, place, reached_at, submissions, is_hidden, created_at)
+     select r.id, o.id, 10 * o.n, -10 * o.n, r.created_at, 1, false, r.created_at
+       from app.leaderboard_runs r
+      cross join (select others.id, row_number() over () as n from others) o
+      where r.leaderboard_id = $1`,
+    [id],
+  )
+  expect(await climb(500)).toEqual([{ key, score: 501, rank: 151, previous_rank: 201 }])
+  expect(await climb(600)).toEqual([{ key, score: 1101, rank: 91, previous_rank: 151 }])
+  expect(await climb(400)).toEqual([{ key, score: 1501, rank: 51, previous_rank: 91 }])
+  // without a move there is no effect
+  expect(await climb(0)).toBeUndefined()
+  expect(await climb(480)).toEqual([{ key, score: 1981, rank: 3, previous_rank: 51 }])
+  expect(await climb(-1000)).toEqual([{ key, score: 981, rank: 103, previous_rank: 3 }])
+  await checkCounts()
+})

@@ -3040,7 +3040,6 @@ create table app.xp_transactions (
   constraint xp_transactions_once_per_source UNIQUE NULLS NOT DISTINCT (app_user_id, source, source_id, rule_key)
 );
 CREATE INDEX xp_transactions_counted ON app.xp_transactions USING btree (app_user_id, counted_at);
-CREATE INDEX xp_transactions_newest ON app.xp_transactions USING brin (created_at);
 CREATE INDEX xp_transactions_of_user ON app.xp_transactions USING btree (app_user_id, id);
 alter table app.xp_transactions enable row level security;
 create policy "administrators read every ledger" on app.xp_transactions for select to app_admin

@@ -26,7 +26,7 @@ grant execute on function internal.xp_level_of, internal.xp_levels_json, interna
   to app_user, app_admin;
 grant execute on function internal.xp_my_boosts, api.xp_me, api.xp_history to app_user;
 grant execute on function internal.xp_adjust, api.xp_award to app_user, app_server;
-grant execute on function internal.xp_adjust, internal.xp_rule_check, internal.xp_boost_check, internal.xp_levels_requested, internal.xp_levels_replace, internal.xp_simulation, internal.xp_figures,
+grant execute on function internal.xp_adjust, internal.xp_rule_check, internal.xp_boost_check, internal.xp_levels_requested, internal.xp_levels_replace, internal.xp_simulation, internal.xp_figures, internal.first_id_at,
   internal.event_caused__xp, api.xp_rule_simulate, api.xp_levels_put, api.xp_grant, api.xp_transactions, api.xp_stats
   to app_admin;
 

@@ -314,6 +314,7 @@ declare
   moved uuid[] := '{}';
   amount bigint;
   amounts bigint[] := '{}';
+  effects json[] := '{}';
   edge_from timestamptz;
   edge_to timestamptz;
   at_edge bigint;
@@ -327,7 +328,7 @@ begin
     return;
   end if;
   for counting in
-    select c.id, c.goal_value, p.progress, coalesce(p.status = 'in_progress', true) as may_complete,
+    select c.id, c.name, c.goal_value, p.progress, coalesce(p.status = 'in_progress', true) as may_complete, p.status = 'completed' as is_completed,
            p.status is not null and c.team_mode = 'none' and p.group_id is null and d.first_day < d.last_day as is_simple,
            (select sum(k.count)
               from app.user_event_counters k
@@ -366,6 +367,8 @@ begin
     elsif amount <> counting.progress then
       moved := moved || counting.id;
       amounts := amounts || amount;
+      effects := effects || json_build_object('app_user_id', e.app_user_id, 'id', counting.id, 'name', counting.name, 'progress', amount,
+                                              'goal_value', counting.goal_value, 'completed', counting.is_completed);
     end if;
   end loop;
   -- who joins, completes, or counts for a team: in one order for all of them
@@ -378,16 +381,9 @@ begin
   update app.challenge_participants p
      set progress = w.amount, reached_at = at
     from unnest(moved, amounts) as w (id, amount)
-   where p.app_user_id = e.app_user_id and p.challenge_id = w.id;
-  if internal.collects_effects() then
-    perform internal.add_effects('challenges', array(
-      select json_build_object('app_user_id', e.app_user_id, 'id', c.id, 'name', c.name, 'progress', p.progress, 'goal_value', c.goal_value,
-                               'completed', p.status = 'completed')
-        from app.challenges c
-        join app.challenge_participants p on (p.app_user_id, p.challenge_id) = (e.app_user_id, c.id)
-       where c.id = any (moved)
-       order by c.id));
-  end if;
+   -- both, so that what the user took part in before is not read
+   where p.app_user_id = e.app_user_id and p.challenge_id = any (moved) and p.challenge_id = w.id;
+  perform internal.add_effects('challenges', effects);
 end $$;
 comment on function internal.on_event__40_challenges is
   'Sets the progress of challenges that a user takes part in to what is counted in their window. Who joins or completes, teams, and challenges of XP and of

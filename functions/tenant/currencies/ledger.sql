@@ -128,11 +128,11 @@ begin
   end if;
   if currency_apply.is_notified then
     -- several changes within one event are one entry with their sum
-    select (e.line::json -> 'effect' ->> 'amount')::bigint into told
-      from string_to_table(nullif(current_setting('app.effects', true), ''), e'\n') with ordinality as e (line, n)
-     where e.line::json ->> 'part' = 'currencies' and e.line::json -> 'effect' ->> 'code' = held.currency_code
-       and e.line::json -> 'effect' ->> 'app_user_id' = held.app_user_id::text
-     order by e.n desc
+    select (e.effect ->> 'amount')::bigint into told
+      from jsonb_array_elements(internal.effects_noted()) with ordinality as l (line, n)
+     cross join lateral jsonb_array_elements(l.line -> 'effects') as e (effect)
+     where l.line ->> 'part' = 'currencies' and e.effect ->> 'code' = held.currency_code and e.effect ->> 'app_user_id' = held.app_user_id::text
+     order by l.n desc
      limit 1;
     perform internal.add_effect('currencies', json_build_object('app_user_id', held.app_user_id, 'code', held.currency_code,
                                                                 'amount', coalesce(told, 0) + currency_apply.amount, 'balance', after));

@@ -65,56 +65,101 @@ comment on function internal.collects_effects is
   'Whether the answer of this transaction shows effects. Jobs, and batches that did not ask for them, need not work out what nobody reads.';
 
 create or replace function internal.add_effect(part text, effect json) returns void
-language sql volatile as $$
-  select set_config('app.effects',
-                    concat_ws(e'\n', nullif(current_setting('app.effects', true), ''),
-                              json_build_object('part', add_effect.part, 'effect', add_effect.effect)::text), true)
-   where internal.collects_effects()
-$$;
+language plpgsql volatile as $$
+begin
+  perform internal.add_effects(add_effect.part, array[add_effect.effect]);
+end $$;
 comment on function internal.add_effect is
   'Tells the app what an event moved: part is streaks, xp, achievements, ..., effect one entry of it with app_user_id. An event that changes nothing has no entry.';
 
 create or replace function internal.add_effects(part text, effects json[]) returns void
-language sql volatile as $$
-  select set_config('app.effects',
-                    concat_ws(e'\n', nullif(current_setting('app.effects', true), ''),
-                              string_agg(json_build_object('part', add_effects.part, 'effect', e.effect)::text, e'\n' order by e.n)), true)
-    from unnest(add_effects.effects) with ordinality as e (effect, n)
-   where internal.collects_effects()
+language plpgsql volatile as $$
+begin
+  if coalesce(cardinality(add_effects.effects), 0) > 0 and internal.collects_effects() then
+    -- a condition is a simple expression: a statement would start the executor
+    if set_config('app.effects', concat_ws(',', nullif(current_setting('app.effects', true), ''),
+                                           json_build_object('part', add_effects.part, 'effects', array_to_json(add_effects.effects))::text), true) is null then
+    end if;
+  end if;
+end $$;
+comment on function internal.add_effects is 'Many effects of one part at once, in their order, each on another thing.';
+
+create or replace function internal.effects_noted() returns jsonb
+language sql stable as $$
+  select ('[' || coalesce(current_setting('app.effects', true), '') || ']')::jsonb
 $$;
-comment on function internal.add_effects is 'Many effects of one part at once, in their order.';
+comment on function internal.effects_noted is 'What internal.add_effects noted in this transaction: an array of {part, effects}, in its order.';
 
 create or replace function internal.effects_json(app_user_id uuid default null) returns json
 language plpgsql stable as $$
+declare
+  answer json;
 begin
   -- most events move nothing
   if coalesce(current_setting('app.effects', true), '') = '' then
     return '{}';
+  elsif effects_json.app_user_id is not null and length(current_setting('app.effects')) < 10000 then
+    answer := internal.effects_of(effects_json.app_user_id, internal.effects_noted());
+    if answer is not null then
+      return answer;
+    end if;
   end if;
   -- a later effect on the same thing replaces the earlier: the last word of the transaction is shown
   return (
     with noted as (
-      select line.n, line.text::jsonb ->> 'part' as part, line.text::jsonb -> 'effect' as effect
-        from string_to_table(current_setting('app.effects', true), e'\n') with ordinality as line (text, n)
+      select l.n, e.m, l.line ->> 'part' as part, e.effect
+        from jsonb_array_elements(internal.effects_noted()) with ordinality as l (line, n)
+       cross join lateral jsonb_array_elements(l.line -> 'effects') with ordinality as e (effect, m)
     ), latest as (
       select distinct on (n.part, n.effect -> 'app_user_id', coalesce(n.effect ->> 'key', n.effect ->> 'id', n.effect ->> 'code'))
-             n.n, n.part, n.effect
+             n.n, n.m, n.part, n.effect
         from noted n
        where effects_json.app_user_id is null or n.effect ->> 'app_user_id' = effects_json.app_user_id::text
-       order by n.part, n.effect -> 'app_user_id', coalesce(n.effect ->> 'key', n.effect ->> 'id', n.effect ->> 'code'), n.n desc
+       order by n.part, n.effect -> 'app_user_id', coalesce(n.effect ->> 'key', n.effect ->> 'id', n.effect ->> 'code'), n.n desc, n.m desc
     ), parts as (
       select l.part,
-             json_agg(case when effects_json.app_user_id is null then l.effect else l.effect - 'app_user_id' end order by l.n) as entries,
+             jsonb_agg(case when effects_json.app_user_id is null then l.effect else l.effect - 'app_user_id' end order by l.n, l.m) as entries,
              -- xp and league of one user are single objects, the other parts lists
-             (array_agg(l.effect - 'app_user_id' order by l.n desc))[1] as single
+             (array_agg(l.effect - 'app_user_id' order by l.n desc, l.m desc))[1] as single
         from latest l
        group by l.part
     )
-    select coalesce(json_object_agg(p.part, case when p.part in ('xp', 'league') and effects_json.app_user_id is not null then p.single::json else p.entries end), '{}')
+    select coalesce(jsonb_object_agg(p.part, case when p.part in ('xp', 'league') and effects_json.app_user_id is not null then p.single else p.entries end), '{}')::json
       from parts p);
 end $$;
 comment on function internal.effects_json is
   'The effects noted in this transaction: of one user without app_user_id in the entries, or of all with it.';
+
+create or replace function internal.effects_of(app_user_id uuid, noted jsonb) returns json
+language plpgsql immutable as $$
+declare
+  answer jsonb := '{}';
+  part text;
+  effects jsonb;
+  effect jsonb;
+  entries jsonb;
+begin
+  for i in 0 .. jsonb_array_length(effects_of.noted) - 1 loop
+    part := effects_of.noted -> i ->> 'part';
+    effects := effects_of.noted -> i -> 'effects';
+    entries := '[]';
+    for j in 0 .. jsonb_array_length(effects) - 1 loop
+      effect := effects -> j;
+      if effect ->> 'app_user_id' = effects_of.app_user_id::text then
+        entries := entries || (effect - 'app_user_id');
+      end if;
+    end loop;
+    if answer ? part then
+      return null;
+    elsif entries <> '[]' then
+      answer := answer || jsonb_build_object(part, case when part in ('xp', 'league') then entries -> -1 else entries end);
+    end if;
+  end loop;
+  return answer;
+end $$;
+comment on function internal.effects_of is
+  'internal.effects_json for one user, where each part was noted once, as after most single events: without a statement, whose start would cost more than all of
+   it. Otherwise null.';
 
 create or replace function internal.event_json(event app.engagement_events) returns json
 language sql stable as $$

@@ -13,12 +13,16 @@ comment on function internal.leaderboard_takes is
 create or replace function internal.leaderboards_take(app_user_id uuid, board_ids uuid[], scores numeric[], event_name text, properties jsonb,
                                                       place_at timestamptz, reached_at timestamptz, source_id uuid)
 returns void
-language plpgsql volatile set enable_seqscan = off as $$
+language plpgsql volatile
+  set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_hashjoin = off as $$
 declare
+  most constant int := case when internal.collects_effects() then 100 else 10 end;
   moved record;
+  effects json[] := '{}';
 begin
   -- the row trigger of entries leaves the changes to the statement below, which inserts those of all boards at once
-  perform set_config('app.leaderboard_changes', 'inserted', true);
+  if set_config('app.leaderboard_changes', 'inserted', true) is null then
+  end if;
   with due as materialized (
     select b.id as board_id, b.key, v.value, x.run_id, x.score as score_was, x.place as place_was, x.reached_at as reached_was,
            s.score, s.score * o.sign as place, s.reached_at, s.has_metadata,
@@ -66,22 +70,28 @@ begin
   select bool_or(d.is_rare) as is_rare, array_agg(d.board_id) as boards, array_agg(d.value) as scores, array_agg(d.run_id) as runs,
          array_agg(d.key) as keys, array_agg(d.score_was) as scores_was, array_agg(d.place_was) as places_was, array_agg(d.reached_was) as reached_was,
          array_agg(d.score) as scores_now, array_agg(d.place) as places, array_agg(d.reached_at) as reached,
-         -- somebody enters or leaves the ten best: the tenth best of the others is on the other side of the entry now
-         coalesce(bool_or((d.place_was, d.reached_was, leaderboards_take.app_user_id) < (t.place, t.reached_at, t.app_user_id)
-                          is distinct from (d.place, d.reached_at, leaderboards_take.app_user_id) < (t.place, t.reached_at, t.app_user_id))
-                    filter (where t.place is not null), false)
-           or exists (select from internal.friends_of(leaderboards_take.app_user_id)) as is_news
+         array_agg(f.n_was) as ahead_was, array_agg(f.n) as ahead, coalesce(bool_or(greatest(f.n, f.n_was) >= most), false) as is_far,
+         -- somebody enters or leaves the ten best
+         coalesce(bool_or((f.n < 10) <> (f.n_was < 10)), false) or exists (select from internal.friends_of(leaderboards_take.app_user_id)) as is_news
     into moved
     from (select a.* from due a order by a.run_id) d
+    -- how many others were and are ahead, as far as that is few; in order, so that the planner takes the index of the order
     left join lateral (
-      select o.place, o.reached_at, o.app_user_id
-        from app.leaderboard_entries o
-       where o.run_id = d.run_id and not o.is_hidden and o.app_user_id <> leaderboards_take.app_user_id
-         and (d.place, d.reached_at) is distinct from (d.place_was, d.reached_was)
-       order by o.place, o.reached_at, o.app_user_id
-      offset 9
-       limit 1) t on true;
-  perform set_config('app.leaderboard_changes', '', true);
+      select (select count(*)
+                from (select from app.leaderboard_entries o
+                       where o.run_id = d.run_id and not o.is_hidden and o.app_user_id <> leaderboards_take.app_user_id
+                         and (o.place, o.reached_at, o.app_user_id) < (d.place, d.reached_at, leaderboards_take.app_user_id)
+                       order by o.place, o.reached_at, o.app_user_id
+                       limit most) ahead) as n,
+             (select count(*)
+                from (select from app.leaderboard_entries o
+                       where o.run_id = d.run_id and not o.is_hidden and o.app_user_id <> leaderboards_take.app_user_id
+                         and (o.place, o.reached_at, o.app_user_id) < (d.place_was, d.reached_was, leaderboards_take.app_user_id)
+                       order by o.place, o.reached_at, o.app_user_id
+                       limit most) ahead) as n_was
+       where (d.place, d.reached_at) is distinct from (d.place_was, d.reached_was)) f on true;
+  if set_config('app.leaderboard_changes', '', true) is null then
+  end if;
   if moved.is_rare then
     perform internal.leaderboards_submit_many(array(
       select (w.id, leaderboards_take.app_user_id, w.score, leaderboards_take.place_at, leaderboards_take.reached_at,
@@ -98,9 +108,18 @@ begin
   end loop;
   if moved.is_news or internal.is_history() then
     perform internal.leaderboards_notify_moved(leaderboards_take.app_user_id, moved.runs, moved.scores_was, moved.places_was, moved.reached_was);
-  elsif internal.collects_effects() then
+  elsif moved.is_far and internal.collects_effects() then
     perform internal.add_effects('leaderboards', internal.leaderboard_effects(
       leaderboards_take.app_user_id, moved.keys, moved.runs, moved.scores_was, moved.places_was, moved.reached_was, moved.scores_now, moved.places, moved.reached));
+  elsif internal.collects_effects() then
+    for i in 1 .. cardinality(moved.runs) loop
+      if moved.scores_was[i] <> moved.scores_now[i] or moved.ahead[i] <> moved.ahead_was[i] then
+        effects := effects || json_build_object(
+          'app_user_id', leaderboards_take.app_user_id, 'key', moved.keys[i], 'score', internal.numeric_json(moved.scores_now[i]), 'rank', moved.ahead[i] + 1,
+          'previous_rank', moved.ahead_was[i] + 1);
+      end if;
+    end loop;
+    perform internal.add_effects('leaderboards', effects);
   end if;
 end $$;
 comment on function internal.leaderboards_take is

@@ -11,6 +11,44 @@ begin
 end $$;
 comment on function internal.leaderboard_blank is 'The entry of a user who has none yet.';
 
+create or replace function internal.leaderboards_tally(facts internal.leaderboard_fact[])
+returns table (app_user_id uuid, board_id uuid, run app.leaderboard_runs, tally internal.leaderboard_tally)
+language plpgsql stable set plan_cache_mode = 'force_generic_plan' rows 1000 as $$
+declare
+  boards uuid[];
+  runs app.leaderboard_runs[];
+  is_common boolean;
+begin
+  -- mostly one run takes all that is submitted to a board: then it is looked for once, and submissions are added up before it is
+  select array_agg(o.leaderboard_id), array_agg(o.run),
+         bool_and(o.runs = 1 and ((o.run).starts_at is null or (o.run).starts_at <= o.since) and ((o.run).ends_at is null or (o.run).ends_at > o.until))
+    into boards, runs, is_common
+    from (select s.leaderboard_id, s.since, s.until, (array_agg(r))[1] as run, count(r.id) as runs
+            from (select f.leaderboard_id, min(f.place_at) as since, max(f.place_at) as until from unnest(leaderboards_tally.facts) f group by 1) s
+            left join app.leaderboard_runs r on r.leaderboard_id = s.leaderboard_id and r.state = 'live'
+             and (r.starts_at is null or r.starts_at <= s.until) and (r.ends_at is null or r.ends_at > s.since)
+           group by 1, 2, 3) o;
+  return query
+  -- as internal.leaderboard_tallied, but the best and the last only where the board asks for them
+  select t.app_user_id, t.board_id, t.run,
+         row(t.app_user_id, t.submissions, (t.best).value, (t.best).reached_at, t.total, t.total_at, (t.last).value, t.last_at, null)::internal.leaderboard_tally
+    from (select f.app_user_id, b.id as board_id, case when is_common then runs[array_position(boards, b.id)] else (array_agg(p.run))[1] end as run,
+                 count(*) as submissions, sum(f.value) as total,
+                 max(f.reached_at) filter (where f.value <> 0) as total_at, max(f.reached_at) as last_at,
+                 (array_agg(f order by case b.sort when 'desc' then -f.value else f.value end, f.reached_at) filter (where b.scoring = 'best'))[1] as best,
+                 (array_agg(f order by f.reached_at desc, f.source_id desc) filter (where b.scoring = 'last'))[1] as last
+            from unnest(leaderboards_tally.facts) f
+            join app.leaderboards b on b.id = f.leaderboard_id
+           cross join lateral (select case when not is_common then internal.leaderboard_run_at(b, f.place_at) end as run offset 0) p
+           where b.is_active and (b.starts_at is null or f.place_at >= b.starts_at) and (b.ends_at is null or f.place_at < b.ends_at)
+             and (b.min_score is null or b.scoring = 'count' or f.value >= b.min_score)
+             and (b.max_score is null or b.scoring = 'count' or f.value <= b.max_score)
+           group by f.app_user_id, b.id, (p.run).id, (p.run).run_key) t
+   where internal.leaderboard_is_open(t.run);
+end $$;
+comment on function internal.leaderboards_tally is
+  'What the submissions of each user to each board come to, in the open run that they are due to; a run without id is still to be made. Granted to nobody.';
+
 create or replace function internal.leaderboards_submit_many(facts internal.leaderboard_fact[]) returns void
 language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
 declare
@@ -20,43 +58,21 @@ begin
   if leaderboards_submit_many.facts is null then
     return;
   end if;
-  with placed as materialized (
-    select f, b, b.id as board_id, case when r.id is null then internal.leaderboard_run_at(b, f.place_at) else r end as run
-      from unnest(leaderboards_submit_many.facts) f
-      join app.leaderboards b on b.id = f.leaderboard_id
-      left join lateral internal.leaderboard_runs_at(b.id, f.place_at) r on true
-     where b.is_active and (b.starts_at is null or f.place_at >= b.starts_at) and (b.ends_at is null or f.place_at < b.ends_at)
-       and (b.min_score is null or b.scoring = 'count' or f.value >= b.min_score)
-       and (b.max_score is null or b.scoring = 'count' or f.value <= b.max_score)
-  ), summed as (
-    select (p.f).app_user_id, p.board_id, (p.run).id as run_id, (p.run).run_key, count(*) as submissions, sum((p.f).value) as total,
-           max((p.f).reached_at) filter (where (p.f).value <> 0) as total_at, max((p.f).reached_at) as last_at,
-           (array_agg(p.f order by case (p.b).sort when 'desc' then -(p.f).value else (p.f).value end, (p.f).reached_at)
-             filter (where (p.b).scoring = 'best'))[1] as best,
-           (array_agg(p.f order by (p.f).reached_at desc, (p.f).source_id desc) filter (where (p.b).scoring = 'last'))[1] as last
-      from placed p
-     where internal.leaderboard_is_open(p.run)
-     group by 1, 2, 3, 4
-  ), tallied as materialized (
-    -- as internal.leaderboard_tallied, but the best and the last only where the board asks for them
-    select s.app_user_id, s.board_id, s.run_id, s.run_key,
-           row(s.app_user_id, s.submissions, (s.best).value, (s.best).reached_at, s.total, s.total_at, (s.last).value, s.last_at,
-               null)::internal.leaderboard_tally as tally
-      from summed s
+  with tallied as materialized (
+    select t.app_user_id, t.board_id, t.run, t.tally from internal.leaderboards_tally(leaderboards_submit_many.facts) t
   ), made as materialized (
     -- the first submission of a period creates its run
     select m.board_id, m.run_key, internal.leaderboard_run_make(m.run) as run
-      from (select distinct on (p.board_id, (p.run).run_key) p.board_id, (p.run).run_key, p.run
-              from placed p
-             where (p.run).id is null and internal.leaderboard_is_open(p.run)
-             order by p.board_id, (p.run).run_key) m
+      from (select distinct on (t.board_id, (t.run).run_key) t.board_id, (t.run).run_key, t.run
+              from tallied t
+             where (t.run).id is null
+             order by t.board_id, (t.run).run_key) m
   ), due as (
-    select t.app_user_id, t.tally, b, coalesce(t.run_id, (m.run).id) as run_id, coalesce(r.shadow_id, (m.run).shadow_id) as shadow_id
+    select t.app_user_id, t.tally, b, coalesce((t.run).id, (m.run).id) as run_id, coalesce((t.run).shadow_id, (m.run).shadow_id) as shadow_id
       from tallied t
       join app.leaderboards b on b.id = t.board_id
-      left join app.leaderboard_runs r on r.id = t.run_id
-      left join made m on (m.board_id, m.run_key) = (t.board_id, t.run_key) and t.run_id is null
-     where coalesce(t.run_id, (m.run).id) is not null
+      left join made m on (m.board_id, m.run_key) = (t.board_id, (t.run).run_key) and (t.run).id is null
+     where coalesce((t.run).id, (m.run).id) is not null
        and case when b.segment_id is null then true else internal.leaderboard_admits(b, t.app_user_id) end
   ), stepped as (
     -- what is being rebuilt to replace a run gets the same

@@ -40,6 +40,8 @@ language sql stable as $$
     where c.run_id = leaderboard_before.run_id
       and c.made >= (select f.folded_to from app.leaderboard_folds f where f.run_id = leaderboard_before.run_id)
       and (c.place, c.at, c.whose) < (bucket.from_place, bucket.from_at, bucket.from_id)
+      -- nothing comes before the first bucket: of a small run, and of the best of a large one, no change is read
+      and bucket.from_place > '-Infinity'
    union all
    -- where nothing was folded yet, all of them
    select 1::bigint
@@ -203,17 +205,20 @@ comment on function internal.leaderboard_fold_chance is
 
 create or replace function internal.leaderboard_fold_later(run_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
+declare
+  queued_at constant timestamptz := (
+    select o.created_at from app.outbox o where o.task = 'leaderboards__fold' and o.key = leaderboard_fold_later.run_id::text and o.failed_at is null);
 begin
-  -- now and then at once: where no worker runs, or far behind, the changes that wait stay bounded
-  if random() < 0.1 then
+  -- where no worker runs, or far behind, writers fold: the changes that wait stay bounded
+  if queued_at < internal.now() - interval '10 seconds' then
     perform internal.leaderboard_fold(leaderboard_fold_later.run_id);
   -- others that ask at this moment leave it to the first, and nobody waits for the row of the outbox
-  elsif internal.try_advisory_lock('leaderboard_fold_later', leaderboard_fold_later.run_id::text)
-        and not exists (select from app.outbox o where o.task = 'leaderboards__fold' and o.key = leaderboard_fold_later.run_id::text and o.failed_at is null) then
+  elsif queued_at is null and internal.try_advisory_lock('leaderboard_fold_later', leaderboard_fold_later.run_id::text) then
     perform internal.enqueue('leaderboards__fold', leaderboard_fold_later.run_id::text);
   end if;
 end $$;
-comment on function internal.leaderboard_fold_later is 'Queues the fold of a run, or now and then folds it. Granted to nobody.';
+comment on function internal.leaderboard_fold_later is
+  'Queues the fold of a run, or folds it where it has been queued for ten seconds. Granted to nobody.';
 
 create or replace function internal.leaderboard_fold_by_chance(run_id uuid, moves bigint) returns void
 language plpgsql volatile as $$

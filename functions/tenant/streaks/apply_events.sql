@@ -186,7 +186,7 @@ begin
       join people u on u.id = a.app_user_id
      where d.grace_hours > 0 or u.moves is not null and d.timezone_mode = 'user'
   ), placed as (
-    select f.app_user_id, d.id, internal.period_date(d.period, d.week_starts_on, p.number) as starts_on,
+    select f.app_user_id, d.id, case d.period when 'day' then f.day else internal.period_date(d.period, d.week_starts_on, p.number) end as starts_on,
            sum(f.count)::int as count, 0 as open_1, 0 as open_2, 0 as open_3, max(f.latest) as latest,
            bool_or(internal.period_number(d.period, d.week_starts_on, (internal.now() at time zone f.zone)::date) = p.number) as is_under_way,
            d.min_count, d.freeze_earn_every, d.freezes_max
@@ -439,7 +439,7 @@ language plpgsql volatile as $$
 declare
   e constant app.engagement_events := on_event__20_streaks.event;
   at constant timestamptz := internal.now();
-  zone text;
+  users_day date;
   has_moved boolean;
   fed uuid[];
   counted uuid[];
@@ -454,8 +454,8 @@ begin
       return;
     end if;
   end if;
-  select coalesce(t.name, 'UTC'), exists (select from app.streak_timezones m where m.app_user_id = u.id)
-    into zone, has_moved
+  select (e.occurred_at at time zone coalesce(t.name, 'UTC'))::date, exists (select from app.streak_timezones m where m.app_user_id = u.id)
+    into users_day, has_moved
     from app.users u
     left join app.timezones t on t.name = u.timezone
    where u.id = e.app_user_id;
@@ -464,13 +464,15 @@ begin
     with counted as (
       update app.streak_periods r
          set count = r.count + 1
-        from app.streak_definitions d, app.user_streaks s
+        from app.streak_definitions d
+       cross join lateral (select case when d.timezone_mode = 'fixed' then (e.occurred_at at time zone d.timezone)::date else users_day end as day) l
+        join app.user_streaks s on s.streak_definition_id = d.id
        where d.id = any (fed) and d.grace_hours = 0
-         and (s.app_user_id, s.streak_definition_id) = (e.app_user_id, d.id)
+         and s.app_user_id = e.app_user_id
          and coalesce(s.next_check_at, 'infinity') > at
          and (r.app_user_id, r.streak_definition_id) = (e.app_user_id, d.id)
-         and r.starts_on = internal.period_date(d.period, d.week_starts_on, internal.period_number(
-               d.period, d.week_starts_on, (e.occurred_at at time zone case when d.timezone_mode = 'fixed' then d.timezone else zone end)::date))
+         and r.starts_on = case d.period when 'day' then l.day
+                                         else internal.period_date(d.period, d.week_starts_on, internal.period_number(d.period, d.week_starts_on, l.day)) end
          and r.source = 'event' and r.count >= r.needed and r.count - r.taken >= r.needed and r.open_1 = 0
       returning r.streak_definition_id
     )

@@ -206,6 +206,19 @@ begin
   if not internal.collects_effects() then
     return;
   end if;
+  if cardinality(xp_notify.app_user_ids) = 1 then
+    told := jsonb_build_object(
+      'awarded', coalesce((known -> xp_notify.app_user_ids[1]::text ->> 'awarded')::bigint, 0) + xp_notify.amounts[1],
+      'from', coalesce((known -> xp_notify.app_user_ids[1]::text ->> 'from')::int, xp_notify.levels_before[1]),
+      'clipped_by', coalesce(xp_notify.clips[1], known -> xp_notify.app_user_ids[1]::text ->> 'clipped_by'));
+    if set_config('app.xp_notified', (known || jsonb_build_object(xp_notify.app_user_ids[1]::text, told))::text, true) is null then
+    end if;
+    if internal.add_effects('xp', array[json_strip_nulls(json_build_object(
+         'app_user_id', xp_notify.app_user_ids[1], 'awarded', told -> 'awarded', 'total', xp_notify.totals[1], 'level', xp_notify.levels[1],
+         'level_up', xp_notify.levels[1] > (told ->> 'from')::int, 'clipped_by', told ->> 'clipped_by'))]) is null then
+    end if;
+    return;
+  end if;
   select jsonb_object_agg(c.app_user_id::text, jsonb_build_object(
            'awarded', coalesce((known -> c.app_user_id::text ->> 'awarded')::bigint, 0) + c.amount,
            'from', coalesce((known -> c.app_user_id::text ->> 'from')::int, c.level_before),

@@ -73,10 +73,18 @@ language sql stable as $$
 $$;
 comment on function api.xp_transactions is 'The ledger of everybody or of one user, newest first. Refuses 400 INVALID_INPUT for a bad cursor.';
 
+create or replace function internal.first_id_at(at timestamptz) returns uuid
+language sql immutable parallel safe as $$
+  select (lpad(to_hex(floor(extract(epoch from first_id_at.at) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
+$$;
+comment on function internal.first_id_at is 'The least id that internal.new_id can make from a time on: it begins with the milliseconds of its time.';
+
 create or replace function internal.xp_figures(affordable int default 100000) returns json
 language plpgsql volatile as $$
 declare
   week_ago constant timestamptz := internal.now() - interval '7 days';
+  -- by the index of ids, made by the clock of the machine, which may go back a little
+  first_id constant uuid := internal.first_id_at(least(week_ago, now() - interval '7 days') - interval '1 hour');
   population constant bigint := internal.users_estimate();
   is_estimate constant boolean := xp_figures.affordable < greatest(
     internal.planned_rows('select from app.xp_totals'),
@@ -95,19 +103,19 @@ begin
     -- per user, in the order of the pages
     awarded := array(
       select coalesce((select sum(t.amount) from app.xp_transactions t
-                        where t.app_user_id = i.id and t.created_at > week_ago and t.source <> 'merge' and t.amount > 0), 0)
+                        where t.app_user_id = i.id and t.id >= first_id and t.created_at > week_ago and t.source <> 'merge' and t.amount > 0), 0)
         from unnest(sampled) with ordinality as i (id, n)
        order by i.n);
   end if;
   with week as (
     select t.app_user_id, t.source, t.rule_key, t.amount
       from app.xp_transactions t
-     where not is_estimate and t.created_at > week_ago and t.source <> 'merge'
+     where not is_estimate and t.id >= first_id and t.created_at > week_ago and t.source <> 'merge'
     union all
     select t.app_user_id, t.source, t.rule_key, t.amount
       from unnest(sampled) as i (id)
       join app.xp_transactions t on t.app_user_id = i.id
-     where is_estimate and t.created_at > week_ago and t.source <> 'merge'
+     where is_estimate and t.id >= first_id and t.created_at > week_ago and t.source <> 'merge'
   ), by_user as materialized (
     select w.rule_key, w.app_user_id, count(*) as awards, sum(w.amount) as total, sum(w.amount) filter (where w.amount > 0) as awarded
       from week w
