@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import type { Claims } from '#server/database/call.ts'
 import type { Role } from '#server/database/cluster.ts'
-import type { Arguments, CallSettings, Place, Reply } from '#server/database/database.ts'
+import type { Arguments, CallSettings, Lines, Place, Reply } from '#server/database/database.ts'
 import type { Answered, Question } from '#server/database/statements.ts'
 import type { DeveloperCredential } from '#server/http/credentials.ts'
 import type { CachedProject } from '#server/http/project_cache.ts'
@@ -64,6 +64,8 @@ export type HandlerContext = Input & {
     args: Arguments,
     settings?: CallSettings & { role?: Role; as?: Resolved },
   ) => Promise<Reply>
+  /** A batch of an export: `lines` of a function that returns `api.lines`, unread, as this caller. */
+  readonly lines: (name: string, args: Arguments) => Promise<Lines>
   /** A question to a collection, as this caller, by the statement that was compiled for its shape. */
   readonly ask: (question: Question) => Promise<Answered>
 }
