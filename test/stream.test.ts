@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { refusal } from '#server/errors.ts'
-import { type Column, cellText, csvHead, csvRow } from '#server/http/csv.ts'
+import { type Column, cellText, csvHead, csvRow, linesOf } from '#server/http/csv.ts'
 import { envelopeOf, send } from '#server/http/errors.ts'
 import { type Batch, type StreamFormat, streamRows } from '#server/http/stream.ts'
 
@@ -14,12 +14,15 @@ let reads = 0
 let columns: Column[] = ['id']
 
 /** Batch after batch under cursors 0, 1, 2, ...; an empty list ends it. */
-const read = async (cursor: string | null): Promise<Batch> => {
-  reads += 1
-  const rows = source(cursor)
-  if (rows instanceof Error) throw rows
-  return { rows, next_cursor: rows.length > 0 ? String(Number(cursor ?? -1) + 1) : null }
-}
+const reader =
+  (format: StreamFormat) =>
+  async (cursor: string | null): Promise<Batch> => {
+    reads += 1
+    const rows = source(cursor)
+    if (rows instanceof Error) throw rows
+    const next_cursor = rows.length > 0 ? String(Number(cursor ?? -1) + 1) : null
+    return { lines: linesOf(format, columns, rows, cursor === null), next_cursor }
+  }
 const batches = (...given: (string[] | Error)[]) => {
   reads = 0
   source = (cursor) => given[Number(cursor ?? -1) + 1] ?? []
@@ -28,10 +31,8 @@ const batches = (...given: (string[] | Error)[]) => {
 beforeAll(async () => {
   app.get<{ Querystring: { format: StreamFormat } }>('/', async (request, reply) => {
     try {
-      return send(
-        reply,
-        await streamRows({ format: request.query.format, filename: 'audit "x"\r\n2026', columns, read }),
-      )
+      const { format } = request.query
+      return send(reply, await streamRows({ format, filename: 'audit "x"\r\n2026', read: reader(format) }))
     } catch (error) {
       return send(reply, { status: 404, body: envelopeOf(error as ReturnType<typeof refusal>) })
     }
@@ -117,6 +118,8 @@ describe('CSV', () => {
     ['{"a": [-0]}', '"{""a"":[-0]}"'],
     ['{"a": 1234567890123456789}', '"{""a"":1234567890123456789}"'],
     ['{"a": 7}', '"{""a"":7}"'],
+    // keys with escapes
+    ['{"k\\t\\\\":1.5,"k, \\r":1.5}', '"{""k\\t\\\\"":1.5,""k, \\r"":1.5}"'],
     ['-0', '-0'],
     ['1e2', '1e2'],
   ])('%s is %j', (json, cell) => {

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
+import fc from 'fast-check'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { csvHead, csvRow } from '#server/http/csv.ts'
 import { type Answer, type Project, startHarness, type User } from '#test/support/harness.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
 import { fillEveryTable } from '#test/support/user_rows.ts'
@@ -103,6 +105,81 @@ describe('the export of users', () => {
     ['2027-01-01', 0],
   ])('since %s has %i users', async (since, count) => {
     expect(lines(await own.admin.get(`/users/export?format=ndjson&since=${since}`))).toHaveLength(count)
+  })
+
+  test('has in CSV, byte for byte, what server/http/csv.ts makes of the rows in NDJSON', async () => {
+    const many = await harness.project()
+    const risky = [
+      '',
+      'null',
+      '"',
+      '\\',
+      ',',
+      ', ',
+      '": ',
+      ' ',
+      '\n',
+      '\r',
+      '\t',
+      '=',
+      '-',
+      '+',
+      '@',
+      '|',
+      '\u0001',
+      'é',
+      '😀',
+      'a',
+    ]
+    const text = fc.array(fc.constantFrom(...risky), { maxLength: 5 }).map((parts) => parts.join(''))
+    const value = fc.letrec((tie) => ({
+      any: fc.oneof(
+        { depthSize: 'small' },
+        text,
+        fc.integer(),
+        fc.constantFrom(null, true, 1.5, -0.25, 1e21),
+        tie('list'),
+        tie('object'),
+      ),
+      list: fc.array(tie('any'), { maxLength: 3 }),
+      // keys that are numbers come first in JavaScript, and JSON.parse of V8 mistakes keys with escapes for each other
+      object: fc.dictionary(fc.constantFrom('k', 'k ', 'k, ', 'k:', 'null', 'é', '='), tie('any'), { maxKeys: 3 }),
+    })).object
+    const users = fc.sample(fc.record({ anonymous_id: fc.option(text), properties: value }), { numRuns: 300, seed: 1 })
+    await many.sql(
+      `insert into app.users (display_name, anonymous_id, properties, created_at)
+       select 'u', case when r.u ->> 'anonymous_id' <> '' then (r.u ->> 'anonymous_id') || r.n end, r.u -> 'properties', timestamptz '2026-11-01' + r.n * interval '1 second'
+         from jsonb_array_elements($1) with ordinality r (u, n)`,
+      [JSON.stringify(users)],
+    )
+    await many.sql(
+      `update app.users set properties = '{"exact": 12345678901234567890.10, "none": null}' where anonymous_id is null`,
+    )
+    const rows = (await many.admin.get('/users/export?format=ndjson')).text.split('\n').slice(0, -1)
+    expect(rows).toHaveLength(300)
+    const names = columns
+      .split(',')
+      .map((name) =>
+        name === 'platform_strings'
+          ? { name, cell: (row: Readonly<Record<string, unknown>>) => (row[name] as string[]).join('|') }
+          : name,
+      )
+    expect((await many.admin.get('/users/export')).text).toBe(
+      csvHead(names) + rows.map((row) => csvRow(names, row)).join(''),
+    )
+    const user = await many.user()
+    await many.sql(
+      `insert into app.engagement_events (id, app_user_id, event_name, properties, occurred_at, received_at, source)
+       select internal.new_id(), $1, '=1,"x"', u.properties, now(), now(), 'client' from app.users u`,
+      [user.id],
+    )
+    const path = `/users/${user.id}/events/export`
+    const events = (await many.admin.get(`${path}?format=ndjson`)).text.split('\n').slice(0, -1)
+    expect(events).toHaveLength(301)
+    const columnsOfEvents = ['id', 'app_user_id', 'event_name', 'properties', 'occurred_at']
+    expect((await many.admin.get(path)).text).toBe(
+      csvHead(columnsOfEvents) + events.map((row) => csvRow(columnsOfEvents, row)).join(''),
+    )
   })
 
   test('refuses a bound that is no time, and an unknown format', async () => {

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
 import type { Logger } from 'pino'
-import { type Claims, runOneSync, type Statement } from '#server/database/call.ts'
+import { type Claims, runOneSync, type Statement, type TakeRow } from '#server/database/call.ts'
 import { cancelStatement } from '#server/database/cancel.ts'
 import { type Cluster, type Role, targetOf } from '#server/database/cluster.ts'
 import { type DatabaseError, failureOf, refusalOfComment } from '#server/database/failures.ts'
@@ -24,6 +24,12 @@ export type Reply = {
   /** Cached credentials to drop: `key:<hash>`, `session:<id>`, `user:<id>`, `project:<id>`, `token:<id>`, `developer:<id>`. */
   readonly changed: readonly string[]
   readonly milliseconds: number
+}
+
+/** Lines as their bytes came, which are not read, and where to go on, null after the last. */
+export type Lines = Pick<Reply, 'milliseconds' | 'dueAt' | 'changed'> & {
+  readonly lines: Buffer
+  readonly next_cursor: string | null
 }
 
 export type Arguments = Readonly<Record<string, unknown>>
@@ -63,6 +69,15 @@ export type Database = {
     prepare: (client: object) => Statement,
     settings?: CallSettings,
   ): Promise<{ readonly row: (string | null)[]; readonly milliseconds: number }>
+  /** A batch of an export, in one round trip: what `api.name(arguments)` returns as `api.lines`. It writes nothing. */
+  lines(
+    place: Place,
+    role: Role,
+    claims: Omit<Claims, 'role'>,
+    name: string,
+    args: Arguments,
+    settings?: CallSettings,
+  ): Promise<Lines>
   /** What an error means to the caller; logs it when it is a defect. */
   explain(error: unknown, place: Place, role: Role, name: string, settings?: CallSettings): Promise<ApiError>
   readonly pools: Pools
@@ -97,27 +112,44 @@ export type DatabaseOptions = {
 
 const identifier = /^[a-z_][a-z0-9_]*$/
 
+/** What a call answers: of `api.reply` its columns and two settings, of `api.lines` both columns. */
+const columnsOf = {
+  reply:
+    "r.status, r.body::text, r.headers::text, pg_catalog.current_setting('app.due_at', true), pg_catalog.current_setting('app.changed', true)",
+  lines: 'r.lines, r.next_cursor',
+} as const
+
 /** The text of a call is made of names alone; values are always parameters. */
-const statementOf = (name: string, names: readonly string[]) => {
+const statementOf = (kind: keyof typeof columnsOf, name: string, names: readonly string[]) => {
   for (const part of [name, ...names]) if (!identifier.test(part)) throw new Error(`not a name: ${part}`)
   const list = names.map((argument, index) => `"${argument}" => $${index + 1}`).join(', ')
   return {
     // the arguments present are part of the shape, and so of the prepared statement's name
     name: `${name}(${names.join(',')})`,
-    text: `select r.status, r.body::text, r.headers::text, pg_catalog.current_setting('app.due_at', true), pg_catalog.current_setting('app.changed', true) from api."${name}"(${list}) r`,
+    text: `select ${columnsOf[kind]} from api."${name}"(${list}) r`,
   }
 }
 
 /** Postgres truncates names of prepared statements silently at 63 bytes: longer ones are numbered here. */
 const statements = new Map<string, { name: string; text: string }>()
-const statementFor = (name: string, names: readonly string[]) => {
-  const key = `${name}(${names.join(',')})`
+const statementFor = (kind: keyof typeof columnsOf, name: string, names: readonly string[]) => {
+  const key = `${kind} ${name}(${names.join(',')})`
   let statement = statements.get(key)
   if (!statement) {
-    statement = { ...statementOf(name, names), name: `t${statements.size}_${name}`.slice(0, 60) }
+    statement = { ...statementOf(kind, name, names), name: `t${statements.size}_${name}`.slice(0, 60) }
     statements.set(key, statement)
   }
   return statement
+}
+
+const boundOf = (kind: keyof typeof columnsOf, name: string, args: Arguments): Statement => {
+  const present = Object.entries(args).filter(([, value]) => value !== undefined)
+  const shape = statementFor(
+    kind,
+    name,
+    present.map(([key]) => key),
+  )
+  return { ...shape, values: present.map(([, value]) => encode(value)) }
 }
 
 const encode = (value: unknown): string | null => {
@@ -201,17 +233,32 @@ export const createDatabase = (options: DatabaseOptions): Database => {
     args: Arguments,
     settings: CallSettings,
   ): Promise<Reply> => {
-    const present = Object.entries(args).filter(([, value]) => value !== undefined)
-    const shape = statementFor(
-      name,
-      present.map(([key]) => key),
-    )
-    const statement = { ...shape, values: present.map(([, value]) => encode(value)) }
+    const statement = boundOf('reply', name, args)
     const { row, milliseconds } = await execute(place, role, claims, () => statement, settings)
     const reply = replyOf(row, `api.${name}`)
     // in control nothing but the audit trail sets a due time
     if (reply.dueAt && place.kind === 'control') options.onUnsealed?.()
     return { ...reply, milliseconds }
+  }
+
+  const lines: Database['lines'] = async (place, role, claims, name, args, settings = {}) => {
+    let taken: Lines['lines'] | undefined
+    let next: string | null = null
+    const take: TakeRow = (bytes, start) => {
+      // the number of columns, then each with its length before it
+      const end = start + 6 + Math.max(0, bytes.readInt32BE(start + 2))
+      const size = bytes.readInt32BE(end)
+      taken = bytes.subarray(start + 6, end)
+      next = size < 0 ? null : bytes.toString('utf8', end + 4, end + 4 + size)
+    }
+    try {
+      const statement = { ...boundOf('lines', name, args), take }
+      const { milliseconds } = await execute(place, role, claims, () => statement, { ...settings, readOnly: true })
+      if (!taken) throw new Error(`api.${name} answered nothing`)
+      return { lines: taken, next_cursor: next, dueAt: null, changed: [], milliseconds }
+    } catch (error) {
+      throw await explain(error, place, role, name, settings)
+    }
   }
 
   /** Turns what went wrong into what the caller may know of it. */
@@ -277,6 +324,7 @@ export const createDatabase = (options: DatabaseOptions): Database => {
   return {
     pools,
     execute,
+    lines,
     explain: (error, place, role, name, settings = {}) => explain(error, place, role, name, settings),
     async call(place, role, claims, name, args, settings = {}) {
       for (let attempt = 0; ; attempt += 1) {

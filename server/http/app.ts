@@ -257,7 +257,8 @@ const serve = async (area: Area, route: Route, request: FastifyRequest, services
   const input = readInput(area, route, request)
   const call = callAs(area, route, request, resolved, services)
   const ask = askAs(area, route, request, resolved, services)
-  if (route.handle) return route.handle({ ...input, request, services, resolved, call, ask })
+  const lines = linesAs(area, route, request, resolved, services)
+  if (route.handle) return route.handle({ ...input, request, services, resolved, call, ask, lines })
   return call(route.call ?? '', argumentsOf(route, { ...input, request, services, resolved }))
 }
 
@@ -287,6 +288,19 @@ const callAs =
     )
   }
 
+/** A batch may take longer than a response: it is sent while the next one is read. */
+const batchMs = 30_000
+
+const linesAs =
+  (area: Area, route: Route, request: FastifyRequest, resolved: Resolved, services: Services) =>
+  (name: string, args: Record<string, unknown>) =>
+    accounted(area, request, resolved, services, true, () =>
+      services.database.lines(resolved.place, resolved.role, resolved.claims, name, args, {
+        ...settingsOf(area, route, request, true),
+        timeoutMs: batchMs,
+      }),
+    )
+
 const askAs =
   (area: Area, route: Route, request: FastifyRequest, resolved: Resolved, services: Services) =>
   (question: Question) => {
@@ -312,7 +326,7 @@ const settingsOf = (area: Area, route: Route, request: FastifyRequest, readOnly:
 })
 
 /** After every call: counts its time, wakes the workers, drops changed credentials from the caches. */
-const accounted = async <T extends Reply>(
+const accounted = async <T extends Pick<Reply, 'milliseconds' | 'dueAt' | 'changed'>>(
   area: Area,
   request: FastifyRequest,
   { place, project }: Resolved,

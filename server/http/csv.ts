@@ -1,3 +1,5 @@
+import { exactJson } from '#server/json/lossless_json.ts'
+
 /** A column: its name in the row, or a name and a function that computes its cell. */
 export type Column =
   | string
@@ -10,10 +12,25 @@ export const csvHead = (columns: readonly Column[]): string => line(columns.map(
 
 /** The line of a row, given as the text of a JSON object. */
 export const csvRow = (columns: readonly Column[], row: string): string => {
-  const reviver = numberToKeep.test(row) ? (keepDigits as Parameters<typeof JSON.parse>[1]) : undefined
-  const parsed = JSON.parse(row, reviver) as Readonly<Record<string, unknown>>
+  const parsed = parseRow(row)
   return line(columns.map((column) => cellText(typeof column === 'string' ? parsed[column] : column.cell(parsed))))
 }
+
+/** Rows that are JSON texts, as the lines of a file; CSV has the columns' names before its first rows. */
+export const linesOf = (
+  format: 'csv' | 'ndjson',
+  columns: readonly Column[],
+  rows: readonly string[],
+  isFirst: boolean,
+): Buffer =>
+  Buffer.from(
+    format === 'ndjson'
+      ? rows.map(ndjsonRow).join('')
+      : (isFirst ? csvHead(columns) : '') + rows.map((row) => csvRow(columns, row)).join(''),
+  )
+
+/** One line: a JSON text can have line breaks only between its tokens. */
+const ndjsonRow = (row: string): string => (/[\r\n]/.test(row) ? `${row.replaceAll(/[\r\n]/g, ' ')}\n` : `${row}\n`)
 
 // Node 24 has these, but TypeScript's types do not yet
 type ExactJson = { rawJSON(text: string): unknown; isRawJSON(value: unknown): value is { readonly rawJSON: string } }
@@ -23,8 +40,18 @@ const exact = JSON as unknown as ExactJson
 const numberToKeep = /(?:[,[\s]|":)(?:-?\d+[.eE]|-?\d{16}|-0)/
 
 /** Numbers are written as they were read: a bigint or a numeric has more digits than a double holds. */
-const keepDigits = (_key: string, value: unknown, { source = '' }: { source?: string }) =>
-  typeof value === 'number' ? exact.rawJSON(source) : value
+const parseRow = (row: string): Readonly<Record<string, unknown>> => {
+  if (!numberToKeep.test(row)) return JSON.parse(row)
+  let isSpelled = true
+  const keepDigits = (_key: string, value: unknown, { source }: { source?: string } = {}) => {
+    if (typeof value !== 'number') return value
+    // V8 has no source for some numbers of an object whose keys have escapes
+    if (source === undefined) isSpelled = false
+    return source === undefined ? value : exact.rawJSON(source)
+  }
+  const parsed = JSON.parse(row, keepDigits as Parameters<typeof JSON.parse>[1])
+  return isSpelled ? parsed : (exactJson(row) as Readonly<Record<string, unknown>>)
+}
 
 /** The beginning of a text that a spreadsheet would treat as a formula (CSV injection). */
 const formula = /^[=+\-@\t\r]/

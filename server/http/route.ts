@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import type { Claims } from '#server/database/call.ts'
 import type { Role } from '#server/database/cluster.ts'
-import type { Arguments, CallSettings, Place, Reply } from '#server/database/database.ts'
+import type { Arguments, CallSettings, Lines, Place, Reply } from '#server/database/database.ts'
 import type { Answered, Question } from '#server/database/statements.ts'
 import type { DeveloperCredential } from '#server/http/credentials.ts'
 import type { CachedProject } from '#server/http/project_cache.ts'
@@ -64,6 +64,8 @@ export type HandlerContext = Input & {
     args: Arguments,
     settings?: CallSettings & { role?: Role; as?: Resolved },
   ) => Promise<Reply>
+  /** A batch of an export as this caller: the lines of a function that returns `api.lines`, passed on without parsing. */
+  readonly lines: (name: string, args: Arguments) => Promise<Lines>
   /** A query of a collection as this caller, by the statement that is compiled for its shape. */
   readonly ask: (question: Question) => Promise<Answered>
 }

@@ -1,13 +1,12 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
-import { type Column, csvHead, csvRow } from '#server/http/csv.ts'
 import type { Answer } from '#server/http/route.ts'
 
 export type StreamFormat = 'csv' | 'ndjson'
 
-/** A batch of rows as JSON texts, and the cursor of the next batch, null after the last: the `data` of an export function. */
-export type Batch = { readonly rows: readonly string[]; readonly next_cursor: string | null }
+/** Lines as the client gets them, and the cursor of the next batch, null after the last. */
+export type Batch = { readonly lines: Buffer; readonly next_cursor: string | null }
 
 /** The maximum number of rows in a batch of an export, as the contract says. */
 export const batchSize = 500
@@ -16,8 +15,6 @@ export type StreamOptions = {
   readonly format: StreamFormat
   /** Name of the downloaded file, without its extension. */
   readonly filename: string
-  /** Columns of CSV; NDJSON has the complete rows. */
-  readonly columns: readonly Column[]
   /** The batch after `cursor`: one call, as the caller of the request. */
   readonly read: (cursor: string | null) => Promise<Batch>
 }
@@ -47,23 +44,18 @@ export const streamRows = async (options: StreamOptions): Promise<Answer> => {
   }
 }
 
-async function* chunks(options: StreamOptions, first: Batch): AsyncGenerator<Buffer> {
-  const write = options.format === 'csv' ? (row: string) => csvRow(options.columns, row) : ndjsonRow
-  if (options.format === 'csv') yield Buffer.from(csvHead(options.columns))
+async function* chunks({ read }: StreamOptions, first: Batch): AsyncGenerator<Buffer> {
   for (let batch = first; ; ) {
-    // the database reads the next batch while this one is written and sent
-    const next = batch.next_cursor === null ? null : options.read(batch.next_cursor)
+    // the database reads the next batch while this one is sent
+    const next = batch.next_cursor === null ? null : read(batch.next_cursor)
     // its failure is thrown where it is awaited, or ignored when the client has disconnected
     next?.catch(() => undefined)
     // an empty chunk would end the stream
-    if (batch.rows.length > 0) yield Buffer.from(batch.rows.map(write).join(''))
+    if (batch.lines.length > 0) yield batch.lines
     if (next === null) return
     batch = await next
   }
 }
-
-/** One line: a JSON text can have line breaks only between its tokens. */
-const ndjsonRow = (row: string): string => (/[\r\n]/.test(row) ? `${row.replaceAll(/[\r\n]/g, ' ')}\n` : `${row}\n`)
 
 const safeName = (name: string) => name.replaceAll(/[^A-Za-z0-9._-]/g, '_')
 

@@ -3,7 +3,7 @@ import { type Arguments, dataOf, type Reply } from '#server/database/database.ts
 import { pageBytes } from '#server/database/row_encoder.ts'
 import { refusal } from '#server/errors.ts'
 import { projectOwner } from '#server/http/callers.ts'
-import type { Column } from '#server/http/csv.ts'
+import { type Column, linesOf } from '#server/http/csv.ts'
 import { readCursor, writeCursor } from '#server/http/cursors.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { cursorPage, data, Limit, Moment, Text, Time, Uuid, uuidPattern } from '#server/http/schemas.ts'
@@ -132,11 +132,15 @@ const exportAll = (context: HandlerContext) => {
   return streamRows({
     format,
     filename: `project-${context.resolved.project?.projectId}-audit`,
-    columns,
     async read(cursor) {
       const { rows, isCut } = await readRows(places, batchSize, { ...bounds, after: cursor ?? undefined })
       return {
-        rows: rows.map(({ event }) => event),
+        lines: linesOf(
+          format,
+          columns,
+          rows.map(({ event }) => event),
+          cursor === null,
+        ),
         next_cursor: isCut || rows.length === batchSize ? (rows.at(-1)?.key ?? null) : null,
       }
     },

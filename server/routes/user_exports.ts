@@ -1,48 +1,33 @@
 import { z } from 'zod'
-import { dataOf } from '#server/database/database.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { perSubject, refundLimits, takeLimits } from '#server/http/limits.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { AnyId, Flag, Text } from '#server/http/schemas.ts'
-import { type Batch, type StreamFormat, streamed, streamRows } from '#server/http/stream.ts'
+import { type StreamFormat, streamed, streamRows } from '#server/http/stream.ts'
 
 const Format = z.enum(['csv', 'ndjson'], 'must be csv or ndjson').default('csv')
-const reading = { readOnly: true, timeoutMs: 30_000 }
 
-const batchOf = async ({ call }: HandlerContext, name: string, args: Record<string, unknown>) =>
-  dataOf<Batch>(await call(name, args, reading))
-
-const exportUsers = (context: HandlerContext) =>
-  streamRows({
-    format: context.query['format'] as StreamFormat,
+const exportUsers = (context: HandlerContext) => {
+  const { format, since } = context.query as { format: StreamFormat; since?: string }
+  return streamRows({
+    format,
     filename: 'users-export',
-    columns: [
-      'id',
-      'email',
-      'anonymous_id',
-      'created_at',
-      'last_seen_at',
-      'properties',
-      { name: 'platform_strings', cell: (row) => (row['platform_strings'] as string[]).join('|') },
-      'push_token_count',
-    ],
-    read: (cursor) => batchOf(context, 'users_export', { cursor, since: context.query['since'] }),
+    read: (cursor) => context.lines('users_export', { cursor, since, format }),
   })
+}
 
 const exportEvents = (context: HandlerContext) => {
-  const { format, ...bounds } = context.query
   const { userId } = context.params
   return streamRows({
-    format: format as StreamFormat,
+    format: context.query['format'] as StreamFormat,
     filename: `user-${userId}-events`,
-    columns: ['id', 'app_user_id', 'event_name', 'properties', 'occurred_at'],
-    read: (cursor) => batchOf(context, 'user_events_export', { user_id: userId, cursor, ...bounds }),
+    read: (cursor) => context.lines('user_events_export', { user_id: userId, cursor, ...context.query }),
   })
 }
 
 const exportBundle = (context: HandlerContext) => {
   const user_id = String(context.params['userId'])
-  return bundle(user_id, (cursor) => batchOf(context, 'user_export', { user_id, cursor }))
+  return bundle(user_id, (cursor) => context.lines('user_export', { user_id, cursor }))
 }
 
 /** One bundle in 24 hours; a bundle that could not begin is not counted, nor is a HEAD request. */
@@ -51,7 +36,7 @@ const exportOwn = async (context: HandlerContext) => {
   const limit = perSubject('user export', userId ?? '', [1, 'day'])
   await takeLimits(counting(context), limit, 'RATE_LIMITED')
   try {
-    const answer = await bundle(userId ?? '', (cursor) => batchOf(context, 'me_export', { cursor }))
+    const answer = await bundle(userId ?? '', (cursor) => context.lines('me_export', { cursor }))
     if (context.request.method === 'HEAD') await refundLimits(counting(context), limit)
     return answer
   } catch (error) {
@@ -62,7 +47,7 @@ const exportOwn = async (context: HandlerContext) => {
 
 /** All data of a user, under the contract's headers. */
 const bundle = async (userId: string, read: Parameters<typeof streamRows>[0]['read']) => {
-  const answer = await streamRows({ format: 'ndjson', filename: `user-${userId}-export`, columns: [], read })
+  const answer = await streamRows({ format: 'ndjson', filename: `user-${userId}-export`, read })
   return { ...answer, headers: { ...answer.headers, 'content-type': 'application/x-ndjson' } }
 }
 

@@ -45,7 +45,8 @@ begin
   with gone as (
     delete from app.segment_members m
      where m.segment_id = segment_update_members.segment_id and m.app_user_id = any (segment_update_members.app_user_ids)
-       and not m.app_user_id = any (coalesce(inside, '{}'))
+       -- a hashed subquery: of an array the generic plan would compare each element
+       and m.app_user_id not in (select i from unnest(inside) i)
     returning m.app_user_id
   )
   select array_agg(g.app_user_id order by g.app_user_id) into exited from gone g;
@@ -144,13 +145,14 @@ set enable_nestloop = off set random_page_cost = 1.1 set max_parallel_workers_pe
 declare
   differing uuid[];
 begin
-  execute 'with inside as (' || (segment_differing.state).query || '), stored as (
-             select m.app_user_id from app.segment_members m where m.segment_id = $4 and m.app_user_id > $2 and m.app_user_id <= $3)
-           select array(select coalesce(i.id, m.app_user_id)
-                          from inside i
-                          full join stored m on m.app_user_id = i.id
-                         where i.id is null or m.app_user_id is null
-                         order by 1
+  -- in the order of a scan over users, so that merges of indexes end with the last one wanted
+  execute 'with inside as (' || (segment_differing.state).query || ')
+           select array(select o.id
+                          from app.users o
+                          left join inside i on i.id = o.id
+                          left join app.segment_members m on m.segment_id = $4 and m.app_user_id = o.id and m.app_user_id > $2 and m.app_user_id <= $3
+                         where o.id > $2 and o.id <= $3 and (i.id is null) <> (m.app_user_id is null)
+                         order by o.id
                          limit $5)'
      into differing
     using internal.segment_bind((segment_differing.state).parameters), segment_differing.after_id, segment_differing.last_id,

@@ -3,14 +3,19 @@ import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { administrator } from '#server/http/callers.ts'
+import { linesOf } from '#server/http/csv.ts'
 import { type Answer, area, type HandlerContext, route } from '#server/http/route.ts'
 import { data, Flag, Uuid } from '#server/http/schemas.ts'
-import { type Batch, streamed, streamRows } from '#server/http/stream.ts'
+import { streamed, streamRows } from '#server/http/stream.ts'
 import { boundedRows, csvRows, type ImportRow, mostFileBytes, ndjsonRows, textOf, tooLarge } from './import_lines.ts'
 
 const Format = z.enum(['csv', 'ndjson'], 'must be csv or ndjson')
 
-type Part = Batch & { readonly columns: readonly string[] }
+type Part = {
+  readonly rows: readonly string[]
+  readonly next_cursor: string | null
+  readonly columns: readonly string[]
+}
 
 /** Rows in the order of their creation: rows written after the export began may appear at its end. */
 const exportRows = async (context: HandlerContext) => {
@@ -22,8 +27,10 @@ const exportRows = async (context: HandlerContext) => {
   return streamRows({
     format,
     filename: name,
-    columns: first.columns,
-    read: async (cursor) => (cursor === null ? first : read(cursor)),
+    async read(cursor) {
+      const { rows, next_cursor } = cursor === null ? first : await read(cursor)
+      return { lines: linesOf(format, first.columns, rows, cursor === null), next_cursor }
+    },
   })
 }
 
