@@ -1682,14 +1682,27 @@ create table app.media_catalogs (
   created_at timestamp with time zone not null default internal.now(),
   updated_at timestamp with time zone not null default internal.now(),
   constraint media_catalogs_pkey PRIMARY KEY (id),
+  -- 409 CONFLICT slug: A catalog with this slug exists.
   constraint media_catalogs_slug_unique UNIQUE (slug),
+  -- 400 VALIDATION_ERROR asset_ids: must have at most 500 items.
   constraint media_catalogs_at_most_500_assets CHECK ((cardinality(asset_ids) <= 500)),
+  -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
   constraint media_catalogs_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR slug: must match ^[a-z][a-z0-9_-]{0,127}$.
   constraint media_catalogs_slug_form CHECK ((slug ~ '^[a-z][a-z0-9_-]{0,127}$'::text))
 );
 CREATE INDEX media_catalogs_assets ON app.media_catalogs USING gin (asset_ids);
 CREATE INDEX media_catalogs_newest ON app.media_catalogs USING btree (created_at DESC, id DESC);
 alter table app.media_catalogs enable row level security;
+create policy "administrators add catalogs" on app.media_catalogs for insert to app_admin
+  with check (true);
+create policy "administrators change catalogs" on app.media_catalogs for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete catalogs" on app.media_catalogs for delete to app_admin
+  using (true);
+create policy "administrators read catalogs" on app.media_catalogs for select to app_admin
+  using (true);
 
 -- Folders in which administrators sort assets. They are not part of the key of an asset.
 create table app.media_folders (
@@ -1698,11 +1711,20 @@ create table app.media_folders (
   created_at timestamp with time zone not null default internal.now(),
   updated_at timestamp with time zone not null default internal.now(),
   constraint media_folders_pkey PRIMARY KEY (id),
-  constraint media_folders_name_unique UNIQUE (name),
+  -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
   constraint media_folders_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200)))
 );
 CREATE INDEX media_folders_newest ON app.media_folders USING btree (created_at DESC, id DESC);
 alter table app.media_folders enable row level security;
+create policy "administrators add folders" on app.media_folders for insert to app_admin
+  with check (true);
+create policy "administrators change folders" on app.media_folders for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete folders" on app.media_folders for delete to app_admin
+  using (true);
+create policy "administrators read folders" on app.media_folders for select to app_admin
+  using (true);
 
 -- Assets whose bytes are to be removed. The row of the asset may be gone: its user was deleted.
 create table app.media_removals (

@@ -35,3 +35,25 @@ values
          'created_at', 'updated_at'],
    array['object_version', 'thumbnail_of', 'upload_version', 'upload_mime_type', 'upload_expires_at'],
    'media', 'move', 'cascade', null, current_setting('trellis.file'));
+
+create policy "administrators read folders" on app.media_folders for select to app_admin using (true);
+create policy "administrators add folders" on app.media_folders for insert to app_admin with check (true);
+create policy "administrators change folders" on app.media_folders for update to app_admin using (true) with check (true);
+create policy "administrators delete folders" on app.media_folders for delete to app_admin using (true);
+create policy "administrators read catalogs" on app.media_catalogs for select to app_admin using (true);
+create policy "administrators add catalogs" on app.media_catalogs for insert to app_admin with check (true);
+create policy "administrators change catalogs" on app.media_catalogs for update to app_admin using (true) with check (true);
+create policy "administrators delete catalogs" on app.media_catalogs for delete to app_admin using (true);
+
+grant execute on function internal.media_catalog_public, internal.media_links_begin, api.media_catalog_get to app_auth;
+grant execute on function internal.media_assets_hold, internal.media_catalog_check, internal.media_search, internal.media_update, internal.media_sums,
+  internal.media_budget, internal.media_most_bytes, internal.storage_buckets, internal.storage_bucket_check, internal.storage_object_json, internal.storage_delete,
+  api.media_list_admin, api.media_update, api.storage_buckets, api.storage_usage, api.storage_objects, api.storage_delete
+  to app_admin;
+
+insert into internal.definitions (kind, table_name, singular, plural, found_by, max_count, create_order, declared_in)
+values ('media_folder', 'app.media_folders', 'folder', 'folders', 'id', 1000, 60, current_setting('trellis.file'));
+select internal.definition_declare('media_folder');
+insert into internal.definitions (kind, table_name, singular, plural, key_column, found_by, fixed_columns, max_count, create_order, declared_in)
+values ('media_catalog', 'app.media_catalogs', 'catalog', 'catalogs', 'slug', 'key', '{slug}', 200, 61, current_setting('trellis.file'));
+select internal.definition_declare('media_catalog');

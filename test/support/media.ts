@@ -4,7 +4,12 @@ import { expect } from 'vitest'
 import type { Answer, Client, Harness, Project } from '#test/support/harness.ts'
 
 /** A request to a signed URL, by a client that has nothing but the URL. */
-export const put = (url: string, body: BodyInit, type = 'text/plain', headers: Record<string, string> = {}) =>
+export const put = (
+  url: string,
+  body: string | Uint8Array<ArrayBuffer> | ReadableStream,
+  type = 'text/plain',
+  headers: Record<string, string> = {},
+) =>
   fetch(url, {
     method: 'PUT',
     body,

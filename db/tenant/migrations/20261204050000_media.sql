@@ -3,8 +3,7 @@ create table app.media_folders (
   id         uuid primary key default internal.new_id(),
   name       text not null constraint media_folders_name_1_to_200 check (char_length(name) between 1 and 200),
   created_at timestamptz not null default internal.now(),
-  updated_at timestamptz not null default internal.now(),
-  constraint media_folders_name_unique unique (name)
+  updated_at timestamptz not null default internal.now()
 );
 comment on table app.media_folders is 'Folders in which administrators sort assets. They are not part of the key of an asset.';
 -- serves the list of administrators, newest first
