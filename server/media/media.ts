@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { Config } from '#server/config.ts'
 import { createFileStorage, type FileStorage } from '#server/media/files.ts'
 import { createLinks, type Links, type ObjectLink } from '#server/media/links.ts'
+import { createS3Storage } from '#server/media/s3.ts'
 import type { MediaStorage } from '#server/media/storage.ts'
 import type { Secrets } from '#server/secrets.ts'
 
@@ -26,12 +27,13 @@ export type MediaOptions = {
 }
 
 export const createMedia = ({ config, secrets, publicUrl, now }: MediaOptions): Media => {
-  const files = createFileStorage(join(config.DATA_DIR, 'media'))
+  const uploads = config.STORAGE_URL ? null : createFileStorage(join(config.DATA_DIR, 'media'))
+  const storage = uploads ?? createS3Storage(config.STORAGE_URL ?? '', now)
   return {
-    storage: files,
-    uploads: files,
+    storage,
+    uploads,
     links: createLinks(secrets, publicUrl, now),
     variantOf: async (link) => link,
-    close: () => files.close(),
+    close: () => storage.close(),
   }
 }
