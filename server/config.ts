@@ -74,6 +74,9 @@ export const environment = z.object({
     .string()
     .default('Trellis <no-reply@localhost.localdomain>')
     .describe('Sender of mail that has none of its own: an address, or `Name <address>`.'),
+  STORAGE_URL: optional.describe(
+    'Where media are stored: `s3://KEY:SECRET@host/bucket?region=eu-central-1`, any S3 API; `tls=off` for one without TLS, `path=/s3` where the API begins at a path. Without this variable media are files under DATA_DIR/media.',
+  ),
   APPLE_JWKS_URL: z.url().default('https://appleid.apple.com/auth/keys').describe("Where Apple's public keys are."),
   APPLE_ISSUER: z.string().min(1).default('https://appleid.apple.com').describe('Issuer of identity tokens of Apple.'),
   GOOGLE_JWKS_URL: z

@@ -10,6 +10,7 @@ import type { CachedProject, ProjectCache } from '#server/http/project_cache.ts'
 import type { RateLimiter } from '#server/http/rate_limiter.ts'
 import type { Area, Route } from '#server/http/route.ts'
 import type { Tokens } from '#server/http/tokens.ts'
+import type { Media } from '#server/media/media.ts'
 import type { BillingProvider } from '#server/providers/billing.ts'
 import type { IdentityProviders } from '#server/providers/identity.ts'
 import type { Mail } from '#server/providers/mail.ts'
@@ -36,6 +37,7 @@ export type Services = {
   readonly mail: Mail
   readonly billing: BillingProvider
   readonly files: ProjectFiles
+  readonly media: Media
   readonly identity: IdentityProviders
   readonly waker: Waker
   readonly notifier: Notifier

@@ -20,13 +20,15 @@ import { type CachedProject, createProjectCache } from '#server/http/project_cac
 import { createRateLimiter } from '#server/http/rate_limiter.ts'
 import type { Area, Route } from '#server/http/route.ts'
 import { createTokens } from '#server/http/tokens.ts'
+import { createMedia, type Media } from '#server/media/media.ts'
+import { serveMedia } from '#server/media/serve.ts'
 import type { Foundation } from '#server/postgres.ts'
 import { parseAllowedCidrs } from '#server/providers/addresses.ts'
 import { type BillingProvider, createNoBilling } from '#server/providers/billing.ts'
 import { createIdentityProviders } from '#server/providers/identity.ts'
 import { createMail } from '#server/providers/mail.ts'
 import { createOutbound } from '#server/providers/outbound.ts'
-import { createProjectFiles, type ProjectFiles } from '#server/providers/project_files.ts'
+import type { ProjectFiles } from '#server/providers/project_files.ts'
 import type { Services } from '#server/services.ts'
 import { createStopping } from '#server/stopping.ts'
 import { startWorkers, type Workers } from '#workers/runner.ts'
@@ -40,6 +42,8 @@ export type Harness = {
   readonly isUnchecked?: boolean
   readonly billing?: BillingProvider
   readonly files?: ProjectFiles
+  /** Stands in for the storage, or watches it. */
+  readonly media?: (media: Media) => Media
 }
 
 /** The program, and where control is. */
@@ -220,6 +224,8 @@ export const assemble = async (
     if (needed && project.schemaVersion < needed) throw migrationPending()
   }
 
+  const ownMedia = createMedia({ config, secrets, log, publicUrl: () => publicUrl, now })
+  const media = harness.media?.(ownMedia) ?? ownMedia
   let publicUrl = config.PUBLIC_URL?.replace(/\/+$/, '') ?? `http://${config.HOST}:${config.PORT}`
   const services: Services = {
     config,
@@ -239,7 +245,8 @@ export const assemble = async (
     outbound,
     mail,
     billing: harness.billing ?? createNoBilling(),
-    files: harness.files ?? createProjectFiles(join(config.DATA_DIR, 'media')),
+    files: harness.files ?? media.storage.files,
+    media,
     identity,
     waker,
     notifier,
@@ -262,12 +269,16 @@ export const assemble = async (
     await notifier.close()
     await outbound.close()
     mail.close()
+    await media.close()
     await database.close()
     await jobs.end()
   }
 
   const makeApp = () => {
-    app ??= createApp({ areas, services, ...(harness.observe ? { observe: harness.observe } : {}) })
+    if (!app) {
+      app = createApp({ areas, services, ...(harness.observe ? { observe: harness.observe } : {}) })
+      void app.register(serveMedia(services))
+    }
     return app
   }
 

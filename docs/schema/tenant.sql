@@ -1611,6 +1611,141 @@ create table app.ledger_requests (
 );
 alter table app.ledger_requests enable row level security;
 
+-- Files of end users and of the project. The bytes are in the storage of the installation, under the ids of project and asset and a version, never under a name that
+-- a caller chose.
+create table app.media_assets (
+  id uuid not null default internal.new_id(),
+  -- The path that callers see, without the id of the project: user/<user id>/<name>, project/<name>.
+  key text not null,
+  filename text not null,
+  mime_type text not null,
+  status text not null default 'pending'::text,
+  source text not null,
+  size_bytes bigint,
+  -- Names the stored bytes. Each upload that replaces them has a new version, so a version never changes.
+  object_version text not null,
+  -- The version that there is a thumbnail of.
+  thumbnail_of text,
+  -- The version that an open upload becomes when it is committed; null when there is none.
+  upload_version text,
+  upload_mime_type text,
+  -- Until when a signed upload URL may be used.
+  upload_expires_at timestamp with time zone,
+  alt_text text,
+  metadata jsonb not null default '{}'::jsonb,
+  folder_id uuid,
+  uploaded_by uuid,
+  committed_at timestamp with time zone,
+  deleted_at timestamp with time zone,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint media_assets_pkey PRIMARY KEY (id),
+  -- 409 FOLDER_NOT_EMPTY: Assets are in this folder. Move them, or delete them.
+  constraint media_assets_folder_id_fkey FOREIGN KEY (folder_id) REFERENCES app.media_folders(id) ON DELETE RESTRICT,
+  constraint media_assets_uploaded_by_fkey FOREIGN KEY (uploaded_by) REFERENCES app.users(id) ON DELETE CASCADE,
+  -- 400 VALIDATION_ERROR alt_text: must have at most 2000 characters.
+  constraint media_assets_alt_text_at_most_2000 CHECK ((char_length(alt_text) <= 2000)),
+  constraint media_assets_committed_with_size CHECK (((status <> 'committed'::text) OR (size_bytes IS NOT NULL))),
+  -- 400 INVALID_INPUT filename: must have 1 to 255 characters.
+  constraint media_assets_filename_1_to_255 CHECK (((char_length(filename) >= 1) AND (char_length(filename) <= 255))),
+  constraint media_assets_key_1_to_1024_bytes CHECK (((octet_length(key) >= 1) AND (octet_length(key) <= 1024))),
+  -- 400 VALIDATION_ERROR metadata: must be an object.
+  constraint media_assets_metadata_is_object CHECK ((jsonb_typeof(metadata) = 'object'::text)),
+  constraint media_assets_mime_type_at_most_127 CHECK (((octet_length(mime_type) >= 3) AND (octet_length(mime_type) <= 127))),
+  constraint media_assets_pending_with_upload CHECK (((status <> 'pending'::text) OR (upload_version IS NOT NULL))),
+  constraint media_assets_size_1_to_50_mb CHECK (((size_bytes >= 1) AND (size_bytes <= 52428800))),
+  constraint media_assets_source_known CHECK ((source = ANY (ARRAY['upload'::text, 'presign'::text, 'job'::text]))),
+  constraint media_assets_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'committed'::text, 'deleted'::text])))
+);
+CREATE INDEX media_assets_deleted ON app.media_assets USING btree (deleted_at) WHERE (status = 'deleted'::text);
+CREATE INDEX media_assets_in_folder ON app.media_assets USING btree (folder_id, status, created_at DESC, id DESC) WHERE (folder_id IS NOT NULL);
+CREATE INDEX media_assets_names ON app.media_assets USING gin (filename extensions.gin_trgm_ops) WHERE (status = 'committed'::text);
+CREATE INDEX media_assets_newest ON app.media_assets USING btree (status, created_at DESC, id DESC);
+CREATE INDEX media_assets_of_type ON app.media_assets USING btree (mime_type, status, created_at DESC, id DESC);
+CREATE INDEX media_assets_of_user ON app.media_assets USING btree (uploaded_by, status, created_at DESC, id DESC);
+CREATE UNIQUE INDEX media_assets_one_per_key ON app.media_assets USING btree (key COLLATE "C") WHERE (status <> 'deleted'::text);
+alter table app.media_assets enable row level security;
+create policy "administrators read assets" on app.media_assets for select to app_admin
+  using (true);
+create policy "server keys read committed assets" on app.media_assets for select to app_server
+  using ((status = 'committed'::text));
+create policy "users read their own committed assets" on app.media_assets for select to app_user
+  using (((uploaded_by = ( SELECT internal.user_id() AS user_id)) AND (status = 'committed'::text)));
+
+-- Ordered selections of assets that apps read without a session.
+create table app.media_catalogs (
+  id uuid not null default internal.new_id(),
+  slug text not null,
+  name text not null,
+  is_public boolean not null default true,
+  asset_ids uuid[] not null default '{}'::uuid[],
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint media_catalogs_pkey PRIMARY KEY (id),
+  -- 409 CONFLICT slug: A catalog with this slug exists.
+  constraint media_catalogs_slug_unique UNIQUE (slug),
+  -- 400 VALIDATION_ERROR asset_ids: must have at most 500 items.
+  constraint media_catalogs_at_most_500_assets CHECK ((cardinality(asset_ids) <= 500)),
+  -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
+  constraint media_catalogs_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR slug: must match ^[a-z][a-z0-9_-]{0,127}$.
+  constraint media_catalogs_slug_form CHECK ((slug ~ '^[a-z][a-z0-9_-]{0,127}$'::text))
+);
+CREATE INDEX media_catalogs_assets ON app.media_catalogs USING gin (asset_ids);
+CREATE INDEX media_catalogs_newest ON app.media_catalogs USING btree (created_at DESC, id DESC);
+alter table app.media_catalogs enable row level security;
+create policy "administrators add catalogs" on app.media_catalogs for insert to app_admin
+  with check (true);
+create policy "administrators change catalogs" on app.media_catalogs for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete catalogs" on app.media_catalogs for delete to app_admin
+  using (true);
+create policy "administrators read catalogs" on app.media_catalogs for select to app_admin
+  using (true);
+
+-- Folders in which administrators sort assets. They are not part of the key of an asset.
+create table app.media_folders (
+  id uuid not null default internal.new_id(),
+  name text not null,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint media_folders_pkey PRIMARY KEY (id),
+  -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
+  constraint media_folders_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200)))
+);
+CREATE INDEX media_folders_newest ON app.media_folders USING btree (created_at DESC, id DESC);
+alter table app.media_folders enable row level security;
+create policy "administrators add folders" on app.media_folders for insert to app_admin
+  with check (true);
+create policy "administrators change folders" on app.media_folders for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete folders" on app.media_folders for delete to app_admin
+  using (true);
+create policy "administrators read folders" on app.media_folders for select to app_admin
+  using (true);
+
+-- Assets whose bytes are to be removed. The row of the asset may be gone: its user was deleted.
+create table app.media_removals (
+  asset_id uuid not null,
+  requested_at timestamp with time zone not null default internal.now(),
+  constraint media_removals_pkey PRIMARY KEY (asset_id)
+);
+CREATE INDEX media_removals_oldest ON app.media_removals USING btree (requested_at, asset_id);
+alter table app.media_removals enable row level security;
+
+-- Sums over app.media_assets, kept by triggers: registered bytes of pending and committed assets, bytes and number of committed ones. The sum is that of all slots, so
+-- that writers do not wait for each other, as in app.row_counts.
+create table app.media_totals (
+  slot bigint not null generated always as identity,
+  registered_bytes bigint not null,
+  stored_bytes bigint not null,
+  objects bigint not null,
+  constraint media_totals_pkey PRIMARY KEY (slot)
+);
+alter table app.media_totals enable row level security;
+
 -- Reactions to messages, each emoji once by each user.
 create table app.message_reactions (
   message_id uuid not null,

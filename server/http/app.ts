@@ -20,6 +20,7 @@ import { fullPath } from '#server/http/openapi.ts'
 import {
   commonHeaders,
   guardProtocol,
+  limitBodies,
   pathOf,
   refuseUnparsed,
   requestIdOf,
@@ -57,20 +58,24 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
     genReqId: requestIdOf,
     rewriteUrl: pathOf,
     // a request without a Host header is refused with our own envelope
-    http: { requireHostHeader: false },
+    http: { requireHostHeader: false, headersTimeout: 30_000 },
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: 16_384 },
     exposeHeadRoutes: true,
     // a path that cannot be decoded is treated as not found
     frameworkErrors: (_error, request, reply) => {
+      // of a signed URL: it was altered
+      const isSigned = request.raw.url?.startsWith('/storage/')
+      const answer = isSigned ? refusal(403, 'FORBIDDEN', 'The URL was altered.') : nothingHere
       send(reply.headers({ 'x-request-id': request.id, ...commonHeaders, ...usualHeaders }), {
-        status: 404,
-        body: envelopeOf(nothingHere),
+        status: answer.status,
+        body: envelopeOf(answer),
       })
     },
     clientErrorHandler: refuseUnparsed,
     forceCloseConnections: 'idle',
     connectionTimeout: 0,
-    requestTimeout: 30_000,
+    // of the whole request it would cut off the upload of a file over a slow line: bodies have a limit of their own
+    requestTimeout: 0,
     return503OnClosing: false,
   })
 
@@ -97,6 +102,7 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
   })
 
   guardProtocol(app)
+  limitBodies(app, 30_000)
   void app.register(cors, { delegator: corsFor(config.CORS_ORIGINS) })
   void app.register(reference)
   closeInTime(app, services.stopping)
@@ -179,7 +185,15 @@ const corsFor =
       // an OPTIONS request without preflight headers gets the same response, and no text beside our envelope
       strictPreflight: false,
       methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
-      exposedHeaders: ['X-Request-Id', 'Retry-After', 'ETag', 'Idempotency-Replayed'],
+      exposedHeaders: [
+        'X-Request-Id',
+        'Retry-After',
+        'ETag',
+        'Idempotency-Replayed',
+        'Upload-Offset',
+        'Content-Range',
+        'Content-Disposition',
+      ],
     })
   }
 

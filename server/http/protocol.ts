@@ -122,3 +122,21 @@ export const guardProtocol = (app: FastifyInstance): void => {
     send(reply.header('connection', 'close'), { status: refused.status, body: envelopeOf(refused) })
   })
 }
+
+/**
+ * Bodies must come whole in this time, except those of routes that are slow and look after it themselves. Node's own limit is one for the
+ * whole server.
+ */
+export const limitBodies = (app: FastifyInstance, milliseconds: number): void => {
+  app.addHook('preParsing', (request, _reply, payload, done) => {
+    const { raw } = request
+    if (!request.routeOptions.config.isSlow && !raw.complete) {
+      const late = () => {
+        if (!raw.complete) refuseUnparsed({ name: '', message: '', code: 'ERR_HTTP_REQUEST_TIMEOUT' }, raw.socket)
+      }
+      const timer = setTimeout(late, milliseconds)
+      raw.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer))
+    }
+    done(null, payload)
+  })
+}

@@ -59,7 +59,7 @@ export type HarnessOptions = {
   readonly work?: boolean
   readonly sqlRoot?: string
   /** The outside world, as this test file wants it. */
-  readonly providers?: Pick<Hooks, 'billing' | 'files'>
+  readonly providers?: Pick<Hooks, 'billing' | 'files' | 'media'>
 }
 
 export type Harness = {

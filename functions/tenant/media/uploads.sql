@@ -1,0 +1,267 @@
+-- Registration of uploads, presigned keys, and the commit of what has arrived.
+create or replace function internal.media_type(mime_type text) returns text
+language plpgsql volatile as $$
+declare
+  normal constant text := lower(media_type.mime_type);
+begin
+  if normal !~ '^(image|audio|video)/[a-z0-9][a-z0-9.+-]{0,99}$'
+     and normal not in ('application/pdf', 'text/plain', 'application/json', 'application/zip', 'application/octet-stream') then
+    perform internal.fail(400, 'MIME_NOT_ALLOWED', 'Files of this type are not stored: images, audio, video, PDF, plain text, JSON, ZIP and octet streams are.',
+                          '{"field": "mime_type", "reason": "is no type that is stored"}');
+  end if;
+  return normal;
+end $$;
+comment on function internal.media_type is 'A media type in lower case. Refuses 400 MIME_NOT_ALLOWED.';
+
+create or replace function internal.media_safe_name(filename text) returns text
+language sql immutable parallel safe as $$
+  select coalesce(nullif(left(regexp_replace(regexp_replace(media_safe_name.filename, '^.*[/\\]', ''), '[^A-Za-z0-9._-]', '_', 'g'), 200), ''), 'file')
+$$;
+comment on function internal.media_safe_name is
+  'The last component of a path with each character other than ASCII letters, digits, ".", "_" and "-" replaced by "_", as keys of uploads have it.';
+
+create or replace function internal.media_insert(owner uuid, filename text, mime_type text, size_bytes bigint, is_free boolean, seconds int)
+returns app.media_assets
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  type constant text := internal.media_type(media_insert.mime_type);
+  id constant uuid := internal.new_id();
+  version constant text := internal.media_new_version();
+  made app.media_assets;
+begin
+  if media_insert.is_free and media_insert.size_bytes is null then
+    perform internal.fail(400, 'SIZE_REQUIRED', 'Free projects register the exact size of a file: send size_bytes.',
+                          '{"field": "size_bytes", "reason": "is required on free projects"}');
+  end if;
+  if media_insert.owner is not null and internal.lock_users(array[media_insert.owner]) is null then
+    perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
+  end if;
+  if media_insert.is_free then
+    perform internal.media_budget_check(media_insert.size_bytes);
+  end if;
+  insert into app.media_assets as a
+    (id, key, filename, mime_type, source, size_bytes, object_version, upload_version, upload_mime_type, upload_expires_at, uploaded_by)
+  values (
+    id,
+    concat(coalesce('user/' || media_insert.owner, 'project'), '/', floor(extract(epoch from internal.now()) * 1000)::bigint, '_', id, '_',
+           internal.media_safe_name(media_insert.filename)),
+    media_insert.filename, type, 'upload', media_insert.size_bytes, version, version, type,
+    internal.now() + make_interval(secs => media_insert.seconds), media_insert.owner)
+  returning a.* into made;
+  return made;
+end $$;
+comment on function internal.media_insert is
+  'Registers an upload: a pending asset of a user, or of the project. Refuses 400 MIME_NOT_ALLOWED, SIZE_REQUIRED, 402 FREE_TIER_LIMIT_REACHED, 404 USER_NOT_FOUND.
+   Locks the user, and in a free project the budget. Granted to nobody.';
+
+create or replace function internal.media_register(filename text, mime_type text, size_bytes bigint, is_free boolean, seconds int) returns app.media_assets
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.user_id() is null and internal.caller() <> 'developer' then
+    raise exception 'uploads are registered by users and administrators, not by %', internal.caller();
+  end if;
+  return internal.media_insert(internal.user_id(), media_register.filename, media_register.mime_type, media_register.size_bytes, media_register.is_free,
+                               media_register.seconds);
+end $$;
+comment on function internal.media_register is 'internal.media_insert for the caller: an asset of the user, or of the project for an administrator.';
+
+create or replace function api.media_upload(filename text, mime_type text, nonce text, is_free boolean, seconds int, size_bytes bigint default null)
+returns api.reply
+language plpgsql volatile as $$
+declare
+  made app.media_assets;
+begin
+  perform internal.media_links_begin(media_upload.nonce);
+  made := internal.media_register(media_upload.filename, media_upload.mime_type, media_upload.size_bytes, media_upload.is_free, media_upload.seconds);
+  return internal.reply(201, json_build_object(
+    'asset', json_build_object('id', made.id, 'filename', made.filename,
+                               'storage_url', internal.media_link(made, made.object_version, made.mime_type), 'uploaded_by', made.uploaded_by),
+    'upload', internal.media_upload_json(made)));
+end $$;
+comment on function api.media_upload is 'Registers an upload, {asset, upload} for the server: internal.media_insert states what is refused.';
+
+create or replace function internal.media_key(key text, out path text, out owner text) returns record
+language plpgsql volatile as $$
+declare
+  reason text;
+begin
+  path := case when media_key.key ^@ (internal.project_id() || '/') then substr(media_key.key, length(internal.project_id()::text) + 2) else media_key.key end;
+  owner := split_part(path, '/', 2);
+  reason := case
+    when octet_length(path) > 1024 then 'must have at most 1024 bytes'
+    when path ~ '[?#%\\]' or path ~ '[[:cntrl:]]' then 'must have no ?, #, %, \ and no control characters'
+    when not path ^@ 'user/' then 'must begin with user/<user id>/'
+    when path ~ '(^|/)(\.{0,2})(/|$)' then 'must have no empty, . and .. segments, and name a file'
+    when path !~ '^user/[^/]+/[^/]' then 'must name a file under user/<user id>/'
+    when path ~ '[^/]{255}[^/]' then 'must have segments of at most 255 characters'
+  end;
+  if reason is not null then
+    perform internal.invalid('key', reason, 'INVALID_INPUT');
+  end if;
+end $$;
+comment on function internal.media_key is
+  'The path of a key without the id of the project, and the id that its owner''s folder is named by. Refuses 400 INVALID_INPUT for a key that is no path of a file.';
+
+create or replace function internal.media_presign_put(key text, content_type text, is_free boolean, seconds int) returns app.media_assets
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  k record;
+  type text;
+  owner uuid;
+  a app.media_assets;
+begin
+  k := internal.media_key(media_presign_put.key);
+  type := internal.media_type(media_presign_put.content_type);
+  owner := internal.as_uuid(k.owner);
+  if internal.caller() not in ('user', 'server_key_user', 'server_key') then
+    raise exception 'keys are presigned by users and server keys, not by %', internal.caller();
+  elsif internal.caller() <> 'server_key' and k.owner is distinct from internal.user_id()::text then
+    perform internal.fail(403, 'FORBIDDEN', 'The key is in the folder of another user.');
+  elsif media_presign_put.is_free then
+    perform internal.fail(400, 'PRESIGN_PUT_NOT_AVAILABLE', 'Free projects register uploads with POST /v1/client/media/upload.');
+  elsif k.owner is distinct from owner::text or internal.lock_users(array[owner]) is null then
+    perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
+  end if;
+  select m.* into a from app.media_assets m where m.key = k.path collate "C" and m.status <> 'deleted' for update;
+  if a.id is null then
+    insert into app.media_assets as m
+      (key, filename, mime_type, source, object_version, upload_version, upload_mime_type, upload_expires_at, uploaded_by)
+    select k.path, regexp_replace(k.path, '^.*/', ''), type, 'presign', v.version, v.version, type,
+           internal.now() + make_interval(secs => media_presign_put.seconds), owner
+      from (select internal.media_new_version() as version) v
+    returning m.* into a;
+  elsif a.source <> 'presign' or a.uploaded_by is distinct from owner then
+    perform internal.fail(409, 'KEY_IN_USE', 'Another file has this key.', '{"field": "key"}');
+  else
+    update app.media_assets m
+       set upload_version = coalesce(m.upload_version, internal.media_new_version()), upload_mime_type = type,
+           mime_type = case when m.status = 'pending' then type else m.mime_type end,
+           upload_expires_at = greatest(m.upload_expires_at, internal.now() + make_interval(secs => media_presign_put.seconds)),
+           updated_at = case when m.status = 'pending' then internal.now() else m.updated_at end
+     where m.id = a.id
+    returning m.* into a;
+  end if;
+  return a;
+end $$;
+comment on function internal.media_presign_put is
+  'The asset of a key with an open upload: a new one, or the one of the key, whose bytes the next commit replaces. Refuses 400 INVALID_INPUT, MIME_NOT_ALLOWED,
+   PRESIGN_PUT_NOT_AVAILABLE, 403 FORBIDDEN, 404 USER_NOT_FOUND, 409 KEY_IN_USE (a file that was uploaded in another way, or of another user). Locks the user and the
+   asset.';
+
+create or replace function internal.media_presign_get(key text) returns app.media_assets
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  k record;
+  a app.media_assets;
+begin
+  k := internal.media_key(media_presign_get.key);
+  select m.* into a from app.media_assets m where m.key = k.path collate "C" and m.status = 'committed';
+  if a.id is not null and internal.media_is_mine(a) then
+    return a;
+  elsif internal.caller() <> 'server_key' and k.owner is distinct from internal.user_id()::text then
+    -- whether there is a file is not said
+    perform internal.fail(403, 'FORBIDDEN', 'The key is in the folder of another user.');
+  end if;
+  perform internal.check_found(false, 'file');
+end $$;
+comment on function internal.media_presign_get is 'The committed asset of a key. Refuses 400 INVALID_INPUT, 403 FORBIDDEN, 404 NOT_FOUND.';
+
+create or replace function api.media_presign(bucket text, key text, method text, is_free boolean, seconds int, content_type text default null) returns api.reply
+language plpgsql volatile as $$
+declare
+  a app.media_assets;
+begin
+  if media_presign.bucket <> 'media' then
+    perform internal.fail(404, 'BUCKET_NOT_FOUND', 'There is no such bucket: apps use media.');
+  elsif media_presign.method not in ('GET', 'PUT') then
+    perform internal.fail(400, 'INVALID_METHOD', 'method must be GET or PUT.', '{"field": "method", "reason": "must be GET or PUT"}');
+  elsif media_presign.method = 'GET' then
+    a := internal.media_presign_get(media_presign.key);
+    return internal.reply(200, json_build_object(
+      'asset_id', a.id, 'key', a.key, 'object', a.object_version, 'mime_type', a.mime_type,
+      'expires_at', internal.iso(internal.now() + make_interval(secs => media_presign.seconds))));
+  elsif media_presign.content_type is null then
+    perform internal.invalid('content_type', 'is required for PUT', 'INVALID_INPUT');
+  end if;
+  a := internal.media_presign_put(media_presign.key, media_presign.content_type, media_presign.is_free, media_presign.seconds);
+  return internal.reply(200, internal.json_merge(internal.media_upload_json(a), json_build_object(
+    'expires_at', internal.iso(internal.now() + make_interval(secs => media_presign.seconds)))));
+end $$;
+comment on function api.media_presign is
+  'What a signed URL for a key leads to, for the server: an object for GET, an upload for PUT. Refuses 404 BUCKET_NOT_FOUND, 400 INVALID_METHOD, INVALID_INPUT, and as
+   internal.media_presign_get and internal.media_presign_put do.';
+
+create or replace function internal.media_found(asset_id uuid) returns app.media_assets
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  a app.media_assets;
+begin
+  select m.* into a from app.media_assets m where m.id = media_found.asset_id and m.status <> 'deleted';
+  perform internal.check_found(a.id is not null and internal.media_is_mine(a), 'asset');
+  return a;
+end $$;
+comment on function internal.media_found is 'An asset of the caller, pending or committed. Refuses 404 NOT_FOUND.';
+
+create or replace function api.media_lookup(asset_id uuid, nonce text, with_upload boolean default false) returns api.reply
+language plpgsql volatile as $$
+declare
+  a constant app.media_assets := internal.media_found(media_lookup.asset_id);
+begin
+  perform internal.media_links_begin(media_lookup.nonce);
+  if a.upload_version is not null and (a.status = 'pending' or media_lookup.with_upload) then
+    return internal.reply(202, internal.media_upload_json(a));
+  end if;
+  return internal.reply(200, internal.media_asset_json(a));
+end $$;
+comment on function api.media_lookup is
+  'An asset of the caller: 200 with the asset; 202, for the server, with its open upload when the asset is pending, or with_upload. Refuses 404 NOT_FOUND.';
+
+create or replace function internal.media_commit(asset_id uuid, version text, size_bytes bigint, keeps_window boolean) returns app.media_assets
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  a app.media_assets;
+begin
+  if internal.caller() not in ('user', 'server_key_user', 'server_key', 'developer', 'worker') then
+    raise exception 'assets are committed by their owners and by the server, not by %', internal.caller();
+  end if;
+  select m.* into a from app.media_assets m where m.id = media_commit.asset_id and m.status <> 'deleted' for update;
+  perform internal.check_found(a.id is not null and (internal.media_is_mine(a) or internal.caller() = 'worker'), 'asset');
+  -- another commit of the same upload was faster
+  if a.upload_version is distinct from media_commit.version then
+    return a;
+  end if;
+  update app.media_assets m
+     set status = 'committed', size_bytes = media_commit.size_bytes, object_version = m.upload_version, mime_type = m.upload_mime_type,
+         upload_version = null, upload_mime_type = null,
+         upload_expires_at = case when media_commit.keeps_window then m.upload_expires_at end,
+         committed_at = coalesce(m.committed_at, internal.now()), updated_at = internal.now()
+   where m.id = a.id
+  returning m.* into a;
+  return a;
+end $$;
+comment on function internal.media_commit is
+  'Notes that the bytes of an upload are stored under its version: the asset is committed. keeps_window: upload URLs that are out cannot be ended, so they count until they
+   expire. Does nothing where another commit was faster. Refuses 404 NOT_FOUND. Locks the asset.';
+
+create or replace function api.media_commit(asset_id uuid, version text, size_bytes bigint, keeps_window boolean, nonce text) returns api.reply
+language plpgsql volatile as $$
+begin
+  perform internal.media_links_begin(media_commit.nonce);
+  return internal.reply(200, internal.media_asset_json(
+    internal.media_commit(media_commit.asset_id, media_commit.version, media_commit.size_bytes, media_commit.keeps_window)));
+end $$;
+comment on function api.media_commit is 'Commits an upload that the server has verified: internal.media_commit states what is refused.';
+
+create or replace function internal.media_upload_is_open(asset_id uuid, version text, mime_type text) returns boolean
+language sql stable security definer set search_path = '' as $$
+  select exists (select from app.media_assets m
+                  where m.id = media_upload_is_open.asset_id and m.status <> 'deleted' and m.upload_version = media_upload_is_open.version
+                    and m.upload_mime_type = media_upload_is_open.mime_type)
+$$;
+comment on function internal.media_upload_is_open is 'Whether bytes of this type may be uploaded as this version of an asset: it is neither committed nor deleted.';
+
+create or replace function api.media_upload_open(asset_id uuid, version text, mime_type text) returns api.reply
+language sql stable as $$
+  select internal.reply(200, to_json(internal.media_upload_is_open(media_upload_open.asset_id, media_upload_open.version, media_upload_open.mime_type)))
+$$;
+comment on function api.media_upload_open is 'For the server, before it takes the bytes of a signed upload URL: internal.media_upload_is_open.';

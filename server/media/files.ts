@@ -1,0 +1,243 @@
+import { randomBytes } from 'node:crypto'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { copyFile, link, mkdir, open, opendir, readdir, rename, rm, stat, unlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { type Readable, Transform } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { refusal } from '#server/errors.ts'
+import type { UploadLink } from '#server/media/links.ts'
+import { type MediaStorage, mostBytes, type Name, type StoredName, versionOf } from '#server/media/storage.ts'
+import { createProjectFiles } from '#server/providers/project_files.ts'
+
+/** Files take uploads themselves: whole ones, and parts of one. */
+export type FileStorage = MediaStorage & {
+  /** Stores an upload that came whole. Refuses a size that is not the registered one, and more than 50 MB. */
+  receive(upload: UploadLink, source: Readable): Promise<number>
+  /** Stores the bytes from `start` to `end`, both included, and answers up to where bytes have come without a gap. */
+  receivePart(upload: UploadLink, source: Readable, start: number, end: number, total: number): Promise<number>
+  /** Up to where bytes have come: the size of an upload that came whole. */
+  offset(upload: UploadLink): Promise<number>
+}
+
+type Version = { readonly projectId: string; readonly assetId: string; readonly version: string }
+
+const isMissing = (error: unknown) => ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')
+const ignoreMissing = (error: unknown) => {
+  if (!isMissing(error)) throw error
+}
+const ids = /^[0-9a-f-]{36}$/
+const names = /^[0-9a-z][0-9a-z._-]{0,120}$/
+
+const refused = (reason: string) =>
+  refusal(400, 'INVALID_INPUT', `The file ${reason}.`, { field: 'body', reason }, { Connection: 'close' })
+
+/** Counts what passes, and ends a stream that is longer than it may be, before the rest of it comes. */
+const counter = (most: number) => {
+  let size = 0
+  const stream = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      size += chunk.length
+      if (size > most) done(refused(`has more than ${most} bytes`))
+      else done(null, chunk)
+    },
+  })
+  return { stream, size: () => size }
+}
+
+/** A name survives a crash when its folder has been written too. */
+const syncFolder = async (folder: string) => {
+  const handle = await open(folder)
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/**
+ * Files under DATA_DIR/media: `<project>/uploads/<asset>/<version>` until the commit, then `<project>/objects/<aa>/<asset>/<version>`. A file
+ * is written under a temporary name, synced, and renamed: a name stands for whole bytes, whatever crashes.
+ */
+export const createFileStorage = (folder: string): FileStorage => {
+  const at = (projectId: string, ...parts: readonly string[]) => {
+    if (!ids.test(projectId) || parts.some((part) => !names.test(part))) throw new Error('not a name of stored bytes')
+    return join(folder, projectId, ...parts)
+  }
+  const uploadsOf = (projectId: string, assetId: string) => at(projectId, 'uploads', assetId)
+  const objectsOf = (projectId: string, assetId: string) => at(projectId, 'objects', assetId.slice(-2), assetId)
+  const uploadAt = ({ projectId, assetId, version }: Version) => at(projectId, 'uploads', assetId, version)
+  const objectAt = ({ projectId, assetId, object }: Name) =>
+    at(projectId, 'objects', assetId.slice(-2), assetId, object)
+
+  /** Fills a temporary file beside `target` and gives it that name. */
+  const placed = async (target: string, fill: (temporary: string) => Promise<void>) => {
+    await mkdir(dirname(target), { recursive: true })
+    const temporary = `${target}.${randomBytes(6).toString('hex')}.tmp`
+    try {
+      await fill(temporary)
+      await rename(temporary, target)
+      await syncFolder(dirname(target))
+    } catch (error) {
+      await unlink(temporary).catch(() => undefined)
+      throw error
+    }
+  }
+  const fileFrom = (temporary: string, ...streams: readonly (Readable | Transform)[]) =>
+    pipeline([...streams, createWriteStream(temporary, { flags: 'wx', flush: true, highWaterMark: 1 << 20 })])
+
+  const sizeOf = async (path: string) => {
+    const found = await stat(path).catch((error) => ignoreMissing(error))
+    return found?.size ?? null
+  }
+
+  /** Parts that came, by where they begin. */
+  const partsOf = async (upload: Version) => {
+    const found = await readdir(dirname(uploadAt(upload))).catch((error) => {
+      ignoreMissing(error)
+      return []
+    })
+    return found
+      .flatMap((name) => {
+        const [, version, start, end] = /^([0-9a-z]+)\.part-(\d+)-(\d+)$/.exec(name) ?? []
+        return version === upload.version ? [{ name, start: Number(start), end: Number(end) }] : []
+      })
+      .sort((a, b) => a.start - b.start || b.end - a.end)
+  }
+  type Parts = Awaited<ReturnType<typeof partsOf>>
+  const reached = (parts: Parts) => parts.reduce((to, part) => (part.start <= to ? Math.max(to, part.end + 1) : to), 0)
+
+  const assemble = async (upload: Version, parts: Parts, total: number) => {
+    const target = uploadAt(upload)
+    await placed(target, async (temporary) => {
+      const chunks = async function* () {
+        let to = 0
+        for (const { name, start, end } of parts) {
+          if (end < to) continue
+          yield* createReadStream(join(dirname(target), name), { start: to - start, highWaterMark: 1 << 20 })
+          to = end + 1
+        }
+      }
+      await pipeline(chunks, createWriteStream(temporary, { flags: 'wx', flush: true }))
+      if ((await sizeOf(temporary)) !== total) throw new Error('the parts of an upload do not make its whole')
+    })
+    for (const { name } of parts) await unlink(join(dirname(target), name)).catch(ignoreMissing)
+  }
+
+  const storage: FileStorage = {
+    endsUploads: true,
+    uploadUrl: () => null,
+    downloadUrl: () => null,
+    async receive(upload, source) {
+      const { stream, size } = counter(upload.sizeBytes ?? mostBytes)
+      await placed(uploadAt(upload), async (temporary) => {
+        await fileFrom(temporary, source, stream)
+        if (size() === 0) throw refused('is empty')
+        if (upload.sizeBytes !== null && size() !== upload.sizeBytes)
+          throw refused(`must have ${upload.sizeBytes} bytes, not ${size()}`)
+      })
+      return size()
+    },
+    async receivePart(upload, source, start, end, total) {
+      const { stream, size } = counter(end - start + 1)
+      const target = `${uploadAt(upload)}.part-${start}-${end}`
+      await placed(target, async (temporary) => {
+        await fileFrom(temporary, source, stream)
+        if (size() !== end - start + 1) throw refused(`must have the ${end - start + 1} bytes of its Content-Range`)
+      })
+      const parts = await partsOf(upload)
+      const to = reached(parts)
+      if (to >= total) await assemble(upload, parts, total)
+      return to
+    },
+    async offset(upload) {
+      return (await sizeOf(uploadAt(upload))) ?? reached(await partsOf(upload))
+    },
+    async promote(upload, check) {
+      const [from, to] = [uploadAt(upload), objectAt({ ...upload, object: upload.version })]
+      const arrived = (await sizeOf(from)) ?? (await sizeOf(to))
+      if (arrived === null) return null
+      check({ size: arrived, mimeType: null })
+      await mkdir(dirname(to), { recursive: true })
+      // of two commits at once, and of uploads between them, the first decides what the object is
+      await link(from, to).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EEXIST') ignoreMissing(error)
+      })
+      const size = await sizeOf(to)
+      if (size === null) return null
+      await syncFolder(dirname(to))
+      await rm(uploadsOf(upload.projectId, upload.assetId), { recursive: true, force: true })
+      return { size, mimeType: null }
+    },
+    async stat(name) {
+      const found = await stat(objectAt(name)).catch((error) => ignoreMissing(error))
+      return found ? { size: found.size, modifiedAt: found.mtime } : null
+    },
+    async read(name, start = 0, end) {
+      const handle = await open(objectAt(name))
+      return handle.createReadStream({ start, highWaterMark: 1 << 18, ...(end === undefined ? {} : { end }) })
+    },
+    async write(name, file) {
+      await placed(objectAt(name), async (temporary) => {
+        await copyFile(file, temporary)
+        const handle = await open(temporary, 'r+')
+        await handle.sync()
+        await handle.close()
+      })
+    },
+    async remove(projectId, assetId) {
+      await rm(uploadsOf(projectId, assetId), { recursive: true, force: true })
+      await rm(objectsOf(projectId, assetId), { recursive: true, force: true })
+    },
+    async removeNames(projectId, paths) {
+      for (const path of paths) {
+        await unlink(at(projectId, ...path.split('/'))).catch(ignoreMissing)
+      }
+    },
+    async removeVersion(projectId, assetId, version) {
+      const found = await readdir(objectsOf(projectId, assetId)).catch((error) => {
+        ignoreMissing(error)
+        return []
+      })
+      for (const object of found.filter((name) => versionOf(name) === version))
+        await unlink(objectAt({ projectId, assetId, object })).catch(ignoreMissing)
+    },
+    async derived(projectId, assetId) {
+      const found = await readdir(objectsOf(projectId, assetId)).catch((error) => {
+        ignoreMissing(error)
+        return []
+      })
+      return found.filter((name) => name.includes('.') && !name.endsWith('.tmp'))
+    },
+    async *list(projectId) {
+      let part: StoredName[] = []
+      for await (const { path, assetId, name, isUpload } of walk(at(projectId))) {
+        const found = await stat(join(at(projectId), path)).catch((error) => ignoreMissing(error))
+        if (found) part.push({ path, assetId, version: versionOf(name), isUpload, modifiedAt: found.mtime })
+        if (part.length < 500) continue
+        yield part
+        part = []
+      }
+      if (part.length > 0) yield part
+    },
+    files: createProjectFiles(folder),
+    close: async () => undefined,
+  }
+  return storage
+}
+
+const entriesOf = async function* (folder: string) {
+  const entries = await opendir(folder).catch((error) => ignoreMissing(error))
+  if (!entries) return
+  for await (const entry of entries) yield entry.name
+}
+
+/** All files of a project, one after the other; what goes meanwhile is passed over. */
+const walk = async function* (folder: string) {
+  for await (const assetId of entriesOf(join(folder, 'uploads')))
+    for await (const name of entriesOf(join(folder, 'uploads', assetId)))
+      yield { path: `uploads/${assetId}/${name}`, assetId, name, isUpload: true }
+  for await (const bucket of entriesOf(join(folder, 'objects')))
+    for await (const assetId of entriesOf(join(folder, 'objects', bucket)))
+      for await (const name of entriesOf(join(folder, 'objects', bucket, assetId)))
+        yield { path: `objects/${bucket}/${assetId}/${name}`, assetId, name, isUpload: false }
+}

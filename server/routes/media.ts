@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { appKey, endUser, endUserOrServer } from '#server/http/callers.ts'
+import { type Answer, area, type HandlerContext, route } from '#server/http/route.ts'
+import { data, JsonObject, Limit, NotModified, Offset, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { isKnown } from '#server/media/ranges.ts'
+import { commit, get, linked, presign, register, remove } from '#server/routes/media/assets.ts'
+import { Asset, NewUpload, Registered, Signed } from '#server/routes/media/shapes.ts'
+
+const Catalog = z.strictObject({
+  slug: z.string(),
+  name: z.string(),
+  updated_at: Time,
+  assets: z.array(
+    z.strictObject({
+      id: Uuid,
+      filename: z.string(),
+      mime_type: z.string(),
+      url: z.string(),
+      thumbnail_url: z.string().nullable(),
+      alt_text: z.string().nullable(),
+      metadata: JsonObject,
+      position: z.int(),
+    }),
+  ),
+})
+
+const assetId = { assetId: Uuid }
+const notFound = { 404: ['NOT_FOUND'] }
+
+/** The tag covers the URLs: what a cache keeps must not outlive them. */
+const catalog = async (context: HandlerContext): Promise<Answer> => {
+  const reply = await linked(context, 'media_catalog_get', { slug: context.params['slug'] })
+  const etag = `"${createHash('sha256').update(reply.body).digest('base64url').slice(0, 32)}"`
+  const headers = { 'Cache-Control': 'public, max-age=300', ETag: etag }
+  return isKnown(context.request.headers, etag)
+    ? { status: 304, body: '', headers }
+    : { status: reply.status, body: reply.body, headers }
+}
+
+export const media = area({
+  stem: 'media',
+  title: 'Media',
+  source: 'contract',
+  invalid: 'INVALID_INPUT',
+  invalidBody: 'INVALID_BODY',
+  routes: [
+    route('GET /client/media', {
+      caller: endUserOrServer,
+      summary: "The caller's files, newest first; all files for a server key without a user",
+      query: { limit: Limit(), offset: Offset, folder_id: Uuid.optional() },
+      handle: (context) => {
+        const { limit, offset, folder_id } = context.query
+        return linked(context, 'media_list', { folder_id, page_limit: limit, page_offset: offset })
+      },
+      replies: { 200: page(Asset) },
+      failure: 'LIST_FAILED',
+    }),
+    route('POST /client/media/upload', {
+      caller: endUser,
+      summary: 'Register an upload',
+      description:
+        'PUT the bytes to `upload_url` with the registered type as `Content-Type` and without credentials, then commit. Free projects must send `size_bytes`.',
+      body: NewUpload,
+      example: { filename: 'photo.png', mime_type: 'image/png', size_bytes: 48213 },
+      handle: register,
+      replies: { 201: Registered },
+      refusals: { 400: ['MIME_NOT_ALLOWED', 'SIZE_REQUIRED'], 402: ['FREE_TIER_LIMIT_REACHED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('POST /client/media/presign', {
+      caller: endUserOrServer,
+      summary: 'Sign a URL to download or upload a file by its key',
+      description:
+        'Keys begin with `user/<user id>/`. PUT is for projects that are not free; the same key again is the same asset, whose bytes the next commit replaces. `expires_in_seconds` is at most 3600 for PUT and 86400 for GET.',
+      body: z.object({
+        bucket: Text(64, 1),
+        key: Text(1100, 1),
+        method: Text(16, 1),
+        content_type: Text(127, 1).optional(),
+        expires_in_seconds: z
+          .int('must be a whole number of at least 1')
+          .min(1, 'must be a whole number of at least 1')
+          .optional(),
+      }),
+      example: { bucket: 'media', key: 'user/00000000-0000-4000-8000-000000000000/photo.png', method: 'GET' },
+      handle: presign,
+      replies: { 200: data(Signed) },
+      refusals: {
+        400: ['INVALID_METHOD', 'MIME_NOT_ALLOWED', 'PRESIGN_PUT_NOT_AVAILABLE'],
+        403: ['FORBIDDEN'],
+        404: ['NOT_FOUND', 'BUCKET_NOT_FOUND'],
+        409: ['KEY_IN_USE'],
+      },
+      failure: 'CREATE_FAILED',
+    }),
+    route('POST /client/media/commit', {
+      caller: endUserOrServer,
+      summary: 'Commit an upload that has arrived; again is the same',
+      body: z.object({ upload_id: Uuid, asset_id: Uuid }),
+      example: {
+        upload_id: '00000000-0000-4000-8000-000000000000',
+        asset_id: '00000000-0000-4000-8000-000000000000',
+      },
+      handle: commit,
+      replies: { 200: data(Asset) },
+      refusals: { ...notFound, 409: ['UPLOAD_NOT_FOUND'], 503: ['UPLOAD_UNVERIFIED'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('GET /client/media/:assetId', {
+      caller: endUserOrServer,
+      summary: 'A file of the caller',
+      description: 'A pending file that has arrived is committed by this.',
+      params: assetId,
+      handle: get,
+      replies: { 200: data(Asset) },
+      refusals: { ...notFound, 503: ['UPLOAD_UNVERIFIED'] },
+      failure: 'FETCH_FAILED',
+    }),
+    route('DELETE /client/media/:assetId', {
+      caller: endUserOrServer,
+      summary: 'Delete a file of the caller: its bytes are gone before the answer',
+      params: assetId,
+      handle: remove,
+      replies: { 200: data(z.strictObject({ id: Uuid, deleted: z.literal(true) })) },
+      refusals: { ...notFound, 409: ['UPLOAD_WINDOW_OPEN', 'ASSET_IN_USE'] },
+      failure: 'DELETE_FAILED',
+    }),
+    route('GET /client/media/catalogs/:slug', {
+      caller: appKey,
+      summary: 'A public catalog of files, for apps without a session',
+      headers: { 'If-None-Match': Text(1000).optional() },
+      handle: catalog,
+      replies: { 200: data(Catalog), 304: NotModified },
+      refusals: notFound,
+      failure: 'FETCH_FAILED',
+    }),
+  ],
+})

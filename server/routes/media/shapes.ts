@@ -1,0 +1,36 @@
+import { z } from 'zod'
+import { JsonObject, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { mostBytes } from '#server/media/storage.ts'
+
+export const Asset = z.strictObject({
+  id: Uuid,
+  key: z.string(),
+  filename: z.string(),
+  mime_type: z.string(),
+  status: z.enum(['pending', 'committed']),
+  storage_url: z.string(),
+  thumbnail_url: z.string().nullable(),
+  alt_text: z.string().nullable(),
+  metadata: JsonObject,
+  size_bytes: z.int().nullable(),
+  folder_id: Uuid.nullable(),
+  uploaded_by: Uuid.nullable(),
+  created_at: Time,
+  updated_at: Time,
+})
+export const Registered = z.strictObject({
+  data: z.strictObject({ id: Uuid, filename: z.string(), storage_url: z.string(), uploaded_by: Uuid.nullable() }),
+  upload_url: z.string(),
+  upload_url_expires_at: Time,
+})
+export const Signed = z.strictObject({ url: z.string(), expires_at: Time, asset_id: Uuid.optional() })
+
+const Size = z
+  .int(`must be a whole number of 1 to ${mostBytes}`)
+  .min(1, `must be a whole number of 1 to ${mostBytes}`)
+  .max(mostBytes, `must be a whole number of 1 to ${mostBytes}`)
+export const NewUpload = z.object({
+  filename: Text(255, 1),
+  mime_type: Text(127, 1),
+  size_bytes: Size.optional(),
+})

@@ -1,0 +1,178 @@
+import { z } from 'zod'
+import { administrator } from '#server/http/callers.ts'
+import { definitions } from '#server/http/definitions.ts'
+import { area, route } from '#server/http/route.ts'
+import { Cursor, cursorPage, data, Key, Limit, Page, page, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { get, isFree, linked, register, remove } from '#server/routes/media/assets.ts'
+import { Asset, NewUpload, Registered } from '#server/routes/media/shapes.ts'
+
+const Bucket = z.strictObject({ name: z.string(), max_object_bytes: z.int().nullable() })
+const Usage = z.strictObject({
+  buckets: z.array(z.strictObject({ bucket: z.string(), bytes: z.int(), objects: z.int() })),
+  registered_bytes: z.int(),
+  limit_bytes: z.int().nullable(),
+})
+const Stored = z.strictObject({
+  key: z.string(),
+  asset_id: Uuid,
+  size_bytes: z.int(),
+  mime_type: z.string(),
+  created_at: Time,
+})
+const AssetChange = z.object({
+  alt_text: Text(2000).nullable().optional(),
+  metadata: SmallJson(8192).optional(),
+  folder_id: Uuid.nullable().optional(),
+})
+
+const admin = '/admin/projects/:projectId/media'
+const storage = '/admin/projects/:projectId/storage'
+const assetId = { assetId: Uuid }
+const notFound = { 404: ['NOT_FOUND'] }
+
+export const mediaAdmin = area({
+  stem: 'media',
+  title: 'Media',
+  source: 'supplement',
+  routes: [
+    route(`GET ${admin}`, {
+      caller: administrator,
+      summary: 'Files of the project, newest first',
+      description: 'Committed files, or pending ones with `status=pending`. `search` finds a text in the filename.',
+      query: {
+        status: z.enum(['committed', 'pending'], 'must be committed or pending').default('committed'),
+        user_id: Uuid.optional(),
+        mime_type: Text(127).optional(),
+        folder_id: Uuid.optional(),
+        search: Text(200).optional(),
+        ...Page,
+      },
+      handle: (context) => {
+        const { limit, offset, ...filters } = context.query
+        return linked(context, 'media_list_admin', { ...filters, page_limit: limit, page_offset: offset })
+      },
+      replies: { 200: page(Asset) },
+      failure: 'LIST_FAILED',
+    }),
+    route(`POST ${admin}/upload`, {
+      caller: administrator,
+      summary: 'Register an upload of the project, which no user owns',
+      description: 'PUT the bytes to `upload_url`; reading the file by its id commits it.',
+      body: NewUpload,
+      example: { filename: 'banner.png', mime_type: 'image/png', size_bytes: 48213 },
+      handle: register,
+      replies: { 201: Registered },
+      refusals: { 400: ['MIME_NOT_ALLOWED', 'SIZE_REQUIRED'], 402: ['FREE_TIER_LIMIT_REACHED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    ...definitions('media_folder', {
+      path: '/media/folders',
+      id: { folderId: Uuid },
+      fields: { name: Text(200, 1) },
+      required: ['name'],
+      example: { create: { name: 'Banners' }, update: { name: 'Old banners' } },
+      summaries: {
+        create: 'Make a folder; at most 1,000',
+        list: 'Folders, newest first',
+        update: 'Rename a folder',
+        delete: 'Delete a folder without files',
+      },
+      refusals: { create: { 409: ['LIMIT_REACHED'] }, delete: { 409: ['FOLDER_NOT_EMPTY'] } },
+    }),
+    ...definitions('media_catalog', {
+      path: '/media/catalogs',
+      id: { slug: z.string() },
+      fixed: { slug: Key },
+      fields: {
+        name: Text(200, 1),
+        is_public: z.boolean('must be true or false'),
+        asset_ids: z.array(Uuid).max(500, 'must have at most 500 items'),
+      },
+      required: ['slug', 'name'],
+      example: { create: { slug: 'avatars', name: 'Avatars' }, update: { is_public: false } },
+      summaries: {
+        create: 'Make a catalog, an ordered selection of files that apps read without a session; at most 200',
+        list: 'Catalogs, newest first',
+        get: 'A catalog',
+        update: 'Change a catalog',
+        delete: 'Delete a catalog; its files stay',
+      },
+    }),
+    route(`GET ${admin}/:assetId`, {
+      caller: administrator,
+      summary: 'A file',
+      description: 'A pending file that has arrived is committed by this.',
+      params: assetId,
+      handle: get,
+      replies: { 200: data(Asset) },
+      refusals: { ...notFound, 503: ['UPLOAD_UNVERIFIED'] },
+      failure: 'FETCH_FAILED',
+    }),
+    route(`PATCH ${admin}/:assetId`, {
+      caller: administrator,
+      summary: 'Describe a file, or put it into a folder',
+      params: assetId,
+      body: AssetChange,
+      example: { alt_text: 'A red banner', metadata: { season: 'autumn' } },
+      handle: (context) =>
+        linked(context, 'media_update', { asset_id: context.params['assetId'], patch: context.body }),
+      replies: { 200: data(Asset) },
+      refusals: notFound,
+      failure: 'UPDATE_FAILED',
+    }),
+    route(`DELETE ${admin}/:assetId`, {
+      caller: administrator,
+      summary: 'Delete a file: its bytes are gone before the answer',
+      params: assetId,
+      handle: remove,
+      replies: { 200: data(z.strictObject({ id: Uuid, deleted: z.literal(true) })) },
+      refusals: { ...notFound, 409: ['UPLOAD_WINDOW_OPEN', 'ASSET_IN_USE'] },
+      failure: 'DELETE_FAILED',
+    }),
+    route(`GET ${storage}/buckets`, {
+      caller: administrator,
+      summary: 'The buckets of the project',
+      call: 'storage_buckets',
+      replies: { 200: data(z.array(Bucket)) },
+      failure: 'LIST_FAILED',
+    }),
+    route(`GET ${storage}/usage`, {
+      caller: administrator,
+      summary: 'Bytes and objects of each bucket, and the budget of a free project',
+      description:
+        '`registered_bytes` counts pending uploads too; `limit_bytes` is its limit, null where there is none.',
+      call: 'storage_usage',
+      args: ({ resolved }) => ({ is_free: resolved.project?.effectiveTier === 'free' }),
+      replies: { 200: data(Usage) },
+      failure: 'FETCH_FAILED',
+    }),
+    route(`GET ${storage}/objects`, {
+      caller: administrator,
+      summary: 'Objects of a bucket whose keys begin with a prefix, newest first',
+      query: {
+        bucket: Text(64, 1).default('media'),
+        prefix: Text(1024).default(''),
+        cursor: Cursor,
+        limit: Limit(1000),
+      },
+      call: 'storage_objects',
+      replies: { 200: cursorPage(Stored) },
+      refusals: { 404: ['BUCKET_NOT_FOUND'] },
+      failure: 'LIST_FAILED',
+    }),
+    route(`DELETE ${storage}/objects`, {
+      caller: administrator,
+      summary: 'Delete objects by their keys, all or none; the bytes are removed in the background',
+      body: z.object({
+        bucket: Text(64, 1),
+        keys: z.array(Text(1100, 1)).min(1, 'must have 1 to 1000 items').max(1000, 'must have 1 to 1000 items'),
+      }),
+      example: { bucket: 'media', keys: ['project/banner.png'] },
+      handle: ({ body, call, ...context }) =>
+        call('storage_delete', { ...body, is_free: isFree({ ...context, body, call }) }),
+      replies: { 202: data(z.strictObject({ accepted: z.int() })) },
+      refusals: { 404: ['BUCKET_NOT_FOUND'], 409: ['UPLOAD_WINDOW_OPEN', 'ASSET_IN_USE'] },
+      failure: 'DELETE_FAILED',
+    }),
+  ],
+})
