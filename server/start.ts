@@ -30,6 +30,7 @@ import { createIdentityProviders } from '#server/providers/identity.ts'
 import { createMail } from '#server/providers/mail.ts'
 import { createOutbound } from '#server/providers/outbound.ts'
 import { createProjectFiles, type ProjectFiles } from '#server/providers/project_files.ts'
+import { announcePublished, createRealtime, type Realtime } from '#server/realtime/realtime.ts'
 import { createSecrets, loadSecretsKey, type Secrets } from '#server/secrets.ts'
 import type { Services } from '#server/services.ts'
 import { createStopping } from '#server/stopping.ts'
@@ -199,13 +200,24 @@ export const assemble = async (
     isBehind: (place) => behind.has(place.database),
     onUnsealed: () => waker.seal(),
   })
-  const database = watchTenants(tenants, (projectId) => fleet.confirm(projectId), log)
+  const watched = watchTenants(tenants, (projectId) => fleet.confirm(projectId), log)
+  const database = announcePublished(watched, (projectId) => realtime.published(projectId))
   const statements = createStatements(database)
   const behind = new Set<string>()
   const controlPlace: Place = { cluster, database: controlName(config.DATABASE_PREFIX), kind: 'control' }
   const jobs = createJobsPool(cluster, controlPlace.database, log)
 
   const sessions = createSessions()
+  const tokens = createTokens(secrets, now)
+  const realtime: Realtime = createRealtime({
+    database,
+    control: controlPlace,
+    projectCache: () => projectCache,
+    tokens,
+    notifier: () => notifier,
+    log,
+    now,
+  })
   // the project cache asks the fleet where a cluster is, the fleet invalidates entries of the project cache
   let fleet: Fleet
   const projectCache = createProjectCache(database, controlPlace, (id) => fleet.clusterOf(id))
@@ -213,10 +225,12 @@ export const assemble = async (
     projectCache.drop(changed)
     sessions.drop(changed)
     statements.drop(changed)
+    realtime.drop(changed)
   }
   const notifier = createNotifier({ cluster, database: controlPlace.database }, log, drop, () => {
     projectCache.clear()
     sessions.clear()
+    realtime.checkAll()
   })
   fleet = createFleet({
     database,
@@ -285,7 +299,7 @@ export const assemble = async (
     fleet,
     projectCache,
     sessions,
-    tokens: createTokens(secrets, now),
+    tokens,
     rateLimiter: createRateLimiter(config.GENERAL_RATE_LIMITS),
     outbound,
     mail,
@@ -294,6 +308,7 @@ export const assemble = async (
     identity,
     waker,
     notifier,
+    realtime,
     stopping: stopping.signals,
     now,
     areas,
@@ -308,7 +323,7 @@ export const assemble = async (
   const stop = async (): Promise<void> => {
     cancelWhenOver(services)
     stopping.ask()
-    await Promise.all([app?.close(), workers?.stop()])
+    await Promise.all([app?.close(), realtime.stop(), workers?.stop()])
     await waker.close()
     await notifier.close()
     await outbound.close()

@@ -28,6 +28,7 @@ import {
 import { addressKey } from '#server/http/rate_limiter.ts'
 import { reference } from '#server/http/reference.ts'
 import { type Answer, type Area, invalidCode, type Resolved, type Route } from '#server/http/route.ts'
+import { routeUpgrades, wantsWebSocket } from '#server/http/upgrade.ts'
 import type { Services } from '#server/services.ts'
 import type { Stopping } from '#server/stopping.ts'
 
@@ -57,7 +58,7 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
     genReqId: requestIdOf,
     rewriteUrl: pathOf,
     // a request without one is refused in our form
-    http: { requireHostHeader: false },
+    http: { requireHostHeader: false, shouldUpgradeCallback: wantsWebSocket },
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: 16_384 },
     exposeHeadRoutes: true,
     // a path that cannot be decoded names nothing
@@ -97,6 +98,7 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
   })
 
   guardProtocol(app)
+  routeUpgrades(app)
   void app.register(cors, { delegator: corsFor(config.CORS_ORIGINS) })
   void app.register(reference)
   closeInTime(app, services.stopping)
@@ -233,6 +235,11 @@ const addRoute = (app: FastifyInstance, area: Area, route: Route, services: Serv
       const answer = await serve(area, route, request, services)
       const { status, body } = answer
       observe?.(route, area, status, body instanceof Readable ? '' : body.toString(), { ...answer.headers })
+      if (answer.takeOver) {
+        reply.hijack()
+        answer.takeOver()
+        return reply
+      }
       return send(reply, answer)
     },
   })
