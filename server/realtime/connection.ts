@@ -94,8 +94,8 @@ const createPace = (perSecond: number, now: () => number) => {
 /** A connection of a user who has been admitted: what the client asks of it, and what it hears. */
 export const createConnection = (hub: Hub, first: Credential, transport: Transport, id = randomUUID()): Connection => {
   const subscriptions = new Map<string, Subscription>()
-  const mayPublish = createPace(limits.publishesPerSecond, () => performance.now())
-  const maySend = createPace(limits.framesPerSecond, () => performance.now())
+  const mayPublish = createPace(limits.publishesPerSecond, () => hub.now().getTime())
+  const maySend = createPace(limits.framesPerSecond, () => hub.now().getTime())
   let credential = first
   let isClosed = false
   let seenAt = hub.now().getTime()

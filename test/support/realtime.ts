@@ -26,6 +26,9 @@ const fitting = (wanted: Wanted): ((frame: Frame) => boolean) =>
     ? (wanted as (frame: Frame) => boolean)
     : (frame) => Object.entries(wanted).every(([key, value]) => frame[key] === value)
 
+/** A frame that has not come by then does not come: it names those that did. */
+const lateMs = 20_000
+
 /** How an upgrade was refused. */
 export class Refused extends Error {
   readonly status: number
@@ -79,7 +82,23 @@ export const openSocket = async (url: string, headers: Record<string, string>, q
     const at = untaken.findIndex(fits)
     const [known] = at < 0 ? [] : untaken.splice(at, 1)
     if (known) return Promise.resolve(known)
-    return new Promise((resolve, reject) => waiting.push({ fits, resolve, reject }))
+    return new Promise((resolve, reject) => {
+      const late = setTimeout(
+        () => reject(new Error(`no frame fits ${JSON.stringify(wanted)} in ${JSON.stringify(frames.slice(-12))}`)),
+        lateMs,
+      )
+      waiting.push({
+        fits,
+        resolve: (frame) => {
+          clearTimeout(late)
+          resolve(frame)
+        },
+        reject: (error) => {
+          clearTimeout(late)
+          reject(error)
+        },
+      })
+    })
   }
   const send: Socket['send'] = (frame) => raw.send(typeof frame === 'string' ? frame : JSON.stringify(frame))
   const ask: Socket['ask'] = (frame) => {

@@ -94,11 +94,11 @@ create unlogged table app.realtime_places (
   leaderboard_id uuid not null references app.leaderboards on delete cascade,
   app_user_id    uuid not null references app.users on delete cascade on update cascade,
   run_key        text not null,
-  score          numeric not null,
-  rank           bigint not null,
+  score          numeric,
+  rank           bigint,
   primary key (leaderboard_id, app_user_id)
 );
-comment on table app.realtime_places is 'The score and rank that a subscriber of a leaderboard was told last.';
+comment on table app.realtime_places is 'The score and rank that a subscriber of a leaderboard was told last; null without an entry.';
 create index realtime_places_of_user on app.realtime_places (app_user_id);
 
 create table app.realtime_rooms (

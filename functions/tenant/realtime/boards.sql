@@ -11,9 +11,6 @@ declare
   top text;
   moved record;
 begin
-  if run.id is null then
-    return;
-  end if;
   select array_agg(f.e order by (f.e).place, (f.e).reached_at, (f.e).app_user_id) into first
     from (select e from app.leaderboard_entries e where e.run_id = run.id and not e.is_hidden order by e.place, e.reached_at, e.app_user_id limit 10) f;
   -- without names: everybody gets the same entries, and names are hidden from users who have blocked each other
@@ -35,17 +32,18 @@ begin
 
   for moved in
     with entries as materialized (
-      select e.app_user_id, e.score, e.place, e.reached_at, (select f.n from unnest(first) with ordinality as f
+      select u as app_user_id, e.score, e.place, e.reached_at, p.leaderboard_id is not null as is_known, p.run_key, p.score as was_score, p.rank as was_rank,
+             (select f.n from unnest(first) with ordinality as f
                (run_id, app_user_id, score, place, reached_at, submissions, metadata, is_hidden, biggest_step, final_rank, window_started_at, window_count, created_at, n)
-               where f.app_user_id = e.app_user_id) as n, p.run_key, p.score as was_score, p.rank as was_rank
+               where f.app_user_id = e.app_user_id) as n
         from unnest(realtime_board.subscribers) u
-        join app.leaderboard_entries e on (e.app_user_id, e.run_id) = (u, run.id) and not e.is_hidden
+        left join app.leaderboard_entries e on (e.app_user_id, e.run_id) = (u, run.id) and not e.is_hidden
         left join app.realtime_places p on (p.leaderboard_id, p.app_user_id) = (board.id, u)
     ), changed as (
       -- a rank is looked up where the score changed or the entry is among the first ten: others who pass it elsewhere cost nothing
-      select c.*, coalesce(c.n, internal.leaderboard_rank(run.id, c.place, c.reached_at, c.app_user_id)) as rank
+      select c.*, case when c.score is not null then coalesce(c.n, internal.leaderboard_rank(run.id, c.place, c.reached_at, c.app_user_id)) end as rank
         from entries c
-       where c.run_key is distinct from run.run_key or c.was_score <> c.score or c.n <> c.was_rank
+       where (c.run_key, c.was_score) is distinct from (run.run_key, c.score) or c.n <> c.was_rank
     ), kept as (
       insert into app.realtime_places as p (leaderboard_id, app_user_id, run_key, score, rank)
       select board.id, c.app_user_id, run.run_key, c.score, c.rank from changed c order by c.app_user_id
@@ -54,7 +52,7 @@ begin
        where (p.run_key, p.score, p.rank) is distinct from (excluded.run_key, excluded.score, excluded.rank)
       returning p.app_user_id
     )
-    select c.* from changed c join kept k on k.app_user_id = c.app_user_id where c.run_key is not null order by c.app_user_id
+    select c.* from changed c join kept k on k.app_user_id = c.app_user_id where c.is_known and c.score is not null order by c.app_user_id
   loop
     perform internal.publish_many(
       array[target], 'me.changed',

@@ -76,7 +76,7 @@ begin
       perform internal.invalid(concat_ws('.', 'filter', nullif(problem.path, '')), problem.reason, 'INVALID_BODY');
     end if;
     definition := internal.collection_definition(c.name);
-    perform internal.collection_filter_sql(definition, filter, '["filter"]', 't', true, '[]');
+    perform internal.collection_filter_sql(definition, filter, '["filter"]', 't', true, '{"style": "array", "list": []}');
   end if;
   role_key := case when c.read_policy like 'role:%' then substr(c.read_policy, 6) end;
   -- the same question as internal.collection_condition puts into the policy
