@@ -16,6 +16,7 @@ import type { IdentityProviders } from '#server/providers/identity.ts'
 import type { Mail } from '#server/providers/mail.ts'
 import type { Outbound } from '#server/providers/outbound.ts'
 import type { ProjectFiles } from '#server/providers/project_files.ts'
+import type { Realtime } from '#server/realtime/realtime.ts'
 import type { Secrets } from '#server/secrets.ts'
 import type { Stopping } from '#server/stopping.ts'
 
@@ -41,6 +42,7 @@ export type Services = {
   readonly identity: IdentityProviders
   readonly waker: Waker
   readonly notifier: Notifier
+  readonly realtime: Realtime
   /** When the server stops: background work looks between its steps. */
   readonly stopping: Stopping
   /** The clock: real, or the one that a test harness passes. */

@@ -29,6 +29,7 @@ import { createIdentityProviders } from '#server/providers/identity.ts'
 import { createMail } from '#server/providers/mail.ts'
 import { createOutbound } from '#server/providers/outbound.ts'
 import type { ProjectFiles } from '#server/providers/project_files.ts'
+import { announcePublished, createRealtime, type Realtime } from '#server/realtime/realtime.ts'
 import type { Services } from '#server/services.ts'
 import { createStopping } from '#server/stopping.ts'
 import { startWorkers, type Workers } from '#workers/runner.ts'
@@ -152,13 +153,24 @@ export const assemble = async (
     isBehind: (place) => behind.has(place.database),
     onUnsealed: () => waker.seal(),
   })
-  const database = watchTenants(tenants, (projectId) => fleet.confirm(projectId), log)
+  const watched = watchTenants(tenants, (projectId) => fleet.confirm(projectId), log)
+  const database = announcePublished(watched, (projectId) => realtime.published(projectId))
   const statements = createStatements(database)
   const behind = new Set<string>()
   const controlPlace: Place = { cluster, database: controlName(config.DATABASE_PREFIX), kind: 'control' }
   const jobs = createJobsPool(cluster, controlPlace.database, log)
 
   const sessions = createSessions()
+  const tokens = createTokens(secrets, now)
+  const realtime: Realtime = createRealtime({
+    database,
+    control: controlPlace,
+    projectCache: () => projectCache,
+    tokens,
+    notifier: () => notifier,
+    log,
+    now,
+  })
   // the project cache asks the fleet where a cluster is, the fleet invalidates entries of the project cache
   let fleet: Fleet
   const projectCache = createProjectCache(database, controlPlace, (id) => fleet.clusterOf(id))
@@ -166,10 +178,12 @@ export const assemble = async (
     projectCache.drop(changed)
     sessions.drop(changed)
     statements.drop(changed)
+    realtime.drop(changed)
   }
   const notifier = createNotifier({ cluster, database: controlPlace.database }, log, drop, () => {
     projectCache.clear()
     sessions.clear()
+    realtime.checkAll()
   })
   fleet = createFleet({
     database,
@@ -240,7 +254,7 @@ export const assemble = async (
     fleet,
     projectCache,
     sessions,
-    tokens: createTokens(secrets, now),
+    tokens,
     rateLimiter: createRateLimiter(config.GENERAL_RATE_LIMITS),
     outbound,
     mail,
@@ -250,6 +264,7 @@ export const assemble = async (
     identity,
     waker,
     notifier,
+    realtime,
     stopping: stopping.signals,
     now,
     areas,
@@ -264,7 +279,7 @@ export const assemble = async (
   const stop = async (): Promise<void> => {
     cancelWhenOver(services)
     stopping.ask()
-    await Promise.all([app?.close(), workers?.stop()])
+    await Promise.all([app?.close(), realtime.stop(), workers?.stop()])
     await waker.close()
     await notifier.close()
     await outbound.close()

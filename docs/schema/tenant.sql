@@ -951,6 +951,7 @@ create table app.event_plans (
   flags uuid[],
   webhooks uuid[],
   feeds boolean,
+  realtime boolean,
   constraint event_plans_pkey PRIMARY KEY (event_name)
 );
 alter table app.event_plans enable row level security;
@@ -2063,6 +2064,139 @@ create policy "workers clear old windows" on app.rate_limits for delete to app_w
   using (true);
 create policy "workers see old windows" on app.rate_limits for select to app_worker
   using (true);
+
+-- The first ten entries that subscribers of a leaderboard were told last.
+create table app.realtime_boards (
+  leaderboard_id uuid not null,
+  looked_at timestamp with time zone not null,
+  top text not null,
+  constraint realtime_boards_pkey PRIMARY KEY (leaderboard_id),
+  constraint realtime_boards_leaderboard_id_fkey FOREIGN KEY (leaderboard_id) REFERENCES app.leaderboards(id) ON DELETE CASCADE
+);
+alter table app.realtime_boards enable row level security;
+
+-- Channels that somebody listens to, or did a few minutes ago: only what is published there is written. Every event with a number above floor_seq is kept.
+create table app.realtime_channels (
+  channel text not null,
+  seq bigint not null,
+  floor_seq bigint not null,
+  heard_until timestamp with time zone not null,
+  -- Collections: a subscriber has a filter, which is asked of the rows as they are and as they were.
+  keeps_rows boolean not null default false,
+  constraint realtime_channels_pkey PRIMARY KEY (channel)
+);
+CREATE INDEX realtime_channels_heard ON app.realtime_channels USING btree (heard_until);
+alter table app.realtime_channels enable row level security;
+
+-- Open connections. One whose server has lost its lease is closed.
+create table app.realtime_connections (
+  id uuid not null,
+  server_id uuid not null,
+  app_user_id uuid not null,
+  opened_at timestamp with time zone not null default internal.now(),
+  constraint realtime_connections_pkey PRIMARY KEY (id),
+  constraint realtime_connections_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint realtime_connections_server_id_fkey FOREIGN KEY (server_id) REFERENCES app.realtime_servers(id) ON DELETE CASCADE
+);
+CREATE INDEX realtime_connections_of_server ON app.realtime_connections USING btree (server_id);
+CREATE INDEX realtime_connections_of_user ON app.realtime_connections USING btree (app_user_id);
+alter table app.realtime_connections enable row level security;
+
+-- Events in the order in which they became visible, for ten minutes. position is the order of all, by which servers read; seq the number within the channel, null for
+-- what is not replayed: presence, and notices for servers.
+create table app.realtime_events (
+  "position" bigint not null generated always as identity,
+  channel text not null,
+  seq bigint,
+  event text not null,
+  payload text not null,
+  meta text,
+  at timestamp with time zone not null,
+  constraint realtime_events_pkey PRIMARY KEY ("position"),
+  constraint realtime_events_in_order UNIQUE (channel, seq)
+);
+CREATE INDEX realtime_events_by_time ON app.realtime_events USING brin (at);
+alter table app.realtime_events enable row level security;
+
+-- Published and without a number yet. No index besides the key and no row that writers share: they never wait for each other.
+create table app.realtime_inbox (
+  id bigint not null generated always as identity,
+  channel text not null,
+  event text not null,
+  payload text not null,
+  meta text,
+  is_numbered boolean not null default true,
+  at timestamp with time zone not null default internal.now(),
+  constraint realtime_inbox_pkey PRIMARY KEY (id)
+);
+alter table app.realtime_inbox enable row level security;
+
+-- The score and rank that a subscriber of a leaderboard was told last.
+create table app.realtime_places (
+  leaderboard_id uuid not null,
+  app_user_id uuid not null,
+  run_key text not null,
+  score numeric not null,
+  rank bigint not null,
+  constraint realtime_places_pkey PRIMARY KEY (leaderboard_id, app_user_id),
+  constraint realtime_places_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint realtime_places_leaderboard_id_fkey FOREIGN KEY (leaderboard_id) REFERENCES app.leaderboards(id) ON DELETE CASCADE
+);
+CREATE INDEX realtime_places_of_user ON app.realtime_places USING btree (app_user_id);
+alter table app.realtime_places enable row level security;
+
+-- Who is present in which channel, by which connection.
+create table app.realtime_presences (
+  channel text not null,
+  connection_id uuid not null,
+  app_user_id uuid not null,
+  state jsonb not null,
+  joined_at timestamp with time zone not null default internal.now(),
+  constraint realtime_presences_pkey PRIMARY KEY (channel, connection_id),
+  constraint realtime_presences_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint realtime_presences_connection_id_fkey FOREIGN KEY (connection_id) REFERENCES app.realtime_connections(id) ON DELETE CASCADE
+);
+CREATE INDEX realtime_presences_of_connection ON app.realtime_presences USING btree (connection_id);
+CREATE INDEX realtime_presences_of_user ON app.realtime_presences USING btree (app_user_id);
+alter table app.realtime_presences enable row level security;
+
+-- Rules for rooms, in their order: the first whose pattern fits the name of a room holds for it.
+create table app.realtime_rooms (
+  "position" integer not null,
+  pattern text not null,
+  publish text not null,
+  presence boolean not null,
+  constraint realtime_rooms_pkey PRIMARY KEY ("position"),
+  -- 400 VALIDATION_ERROR pattern: must have 1 to 64 letters, digits and _.:-, and * for any characters.
+  constraint realtime_rooms_pattern_form CHECK ((pattern ~ '^[A-Za-z0-9_.:*-]{1,64}$'::text)),
+  -- 400 VALIDATION_ERROR publish: must be authenticated, server or role:<key>.
+  constraint realtime_rooms_publish_known CHECK ((publish ~ '^(authenticated|server|role:[a-z][a-z0-9_-]{0,127})$'::text))
+);
+alter table app.realtime_rooms enable row level security;
+create policy "administrators read the rules for rooms" on app.realtime_rooms for select to app_admin
+  using (true);
+
+-- Server processes with connections of this project, each with a lease of 30 seconds. listeners: how many connections listen to each channel, at most ten seconds old.
+create table app.realtime_servers (
+  id uuid not null,
+  expires_at timestamp with time zone not null,
+  listeners jsonb not null default '{}'::jsonb,
+  constraint realtime_servers_pkey PRIMARY KEY (id)
+);
+alter table app.realtime_servers enable row level security;
+
+-- Tickets for a connection: each once, within a minute. hash is the SHA-256 of the ticket, credential what its connection runs under.
+create table app.realtime_tickets (
+  hash text not null,
+  app_user_id uuid not null,
+  credential jsonb not null,
+  expires_at timestamp with time zone not null,
+  constraint realtime_tickets_pkey PRIMARY KEY (hash),
+  constraint realtime_tickets_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON UPDATE CASCADE ON DELETE CASCADE
+);
+CREATE INDEX realtime_tickets_by_time ON app.realtime_tickets USING btree (expires_at);
+CREATE INDEX realtime_tickets_of_user ON app.realtime_tickets USING btree (app_user_id);
+alter table app.realtime_tickets enable row level security;
 
 -- Who used which code. What was promised stands here as it was when the code was claimed, so that it outlives the code. is_personal: the code was a user's.
 create table app.referral_claims (

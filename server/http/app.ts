@@ -29,6 +29,7 @@ import {
 import { addressKey } from '#server/http/rate_limiter.ts'
 import { reference } from '#server/http/reference.ts'
 import { type Answer, type Area, invalidCode, type Resolved, type Route } from '#server/http/route.ts'
+import { routeUpgrades, wantsWebSocket } from '#server/http/upgrade.ts'
 import type { Services } from '#server/services.ts'
 import type { Stopping } from '#server/stopping.ts'
 
@@ -58,7 +59,7 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
     genReqId: requestIdOf,
     rewriteUrl: pathOf,
     // a request without a Host header is refused with our own envelope
-    http: { requireHostHeader: false, headersTimeout: 30_000 },
+    http: { requireHostHeader: false, headersTimeout: 30_000, shouldUpgradeCallback: wantsWebSocket },
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: 16_384 },
     exposeHeadRoutes: true,
     // a path that cannot be decoded is treated as not found
@@ -103,6 +104,7 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
 
   guardProtocol(app)
   limitBodies(app, 30_000)
+  routeUpgrades(app)
   void app.register(cors, { delegator: corsFor(config.CORS_ORIGINS) })
   void app.register(reference)
   closeInTime(app, services.stopping)
@@ -249,6 +251,11 @@ const addRoute = (app: FastifyInstance, area: Area, route: Route, services: Serv
       const answer = await serve(area, route, request, services)
       const { status, body } = answer
       observe?.(route, area, status, body instanceof Readable ? '' : body.toString(), { ...answer.headers })
+      if (answer.takeOver) {
+        reply.hijack()
+        answer.takeOver()
+        return reply
+      }
       return send(reply, answer)
     },
   })

@@ -86,6 +86,10 @@ const responses = (area: Area, route: Route) => {
     Object.fromEntries(types.map((type) => [type, { schema: { type: 'string' } }]))
   const json = (schema: object) => ({ 'application/json': { schema } })
   for (const [status, schema] of Object.entries(route.replies)) {
+    if (status === '101') {
+      found[status] = { description: 'The connection is a WebSocket from here on' }
+      continue
+    }
     if (status === '304') {
       found[status] = { description: 'Not modified: the response has no body' }
       continue

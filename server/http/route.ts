@@ -42,6 +42,8 @@ export type Answer = {
   readonly status: number
   readonly body: string | Buffer | Readable
   readonly headers?: Record<string, string> | null
+  /** With 101: takes the connection over. */
+  readonly takeOver?: () => void
 }
 
 export type Input = {

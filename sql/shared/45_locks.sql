@@ -26,6 +26,8 @@ return case advisory_lock_key.name
   when 'xp levels' then 7305441102
   -- challenges that are active or to come, which have a limit
   when 'challenges' then 7305441104
+  -- numbering and forgetting events of realtime
+  when 'realtime' then 7305441140
   -- sealing the audit trail
   when 'audit seal' then 7305441130
   -- registering a file in a free project: the sum of all files has a limit

@@ -18,6 +18,7 @@ export const problemOf = (
     const type = String(headers['content-type']).split(';')[0] ?? ''
     return types.includes(type) ? null : `${nameOf(route)} streams ${type}, which is not declared`
   }
+  if (status === 101 && schema) return body === '' ? null : `${nameOf(route)} answers 101 with a body`
   if (status === 304 && schema) return body === '' ? null : `${nameOf(route)} answers 304 with a body`
   const parsed: unknown = JSON.parse(body)
   if (schema) {

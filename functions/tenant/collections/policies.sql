@@ -3,9 +3,9 @@
 
 create or replace function internal.collection_generator() returns int
 language sql immutable parallel safe
-return 2;
+return 3;
 comment on function internal.collection_generator is
-  'The version of internal.collection_policies_sql and internal.collection_size_sql. If you change their output, increase it here and in
+  'The version of internal.collection_policies_sql, internal.collection_size_sql and internal.collection_publish_sql. If you change their output, increase it here and in
    sql/seeds/tenant/collections.sql.';
 
 create or replace function internal.collection_condition(policy text, owner_scope text) returns text
@@ -129,6 +129,8 @@ begin
       select s from internal.collection_policies_sql(c, internal.collection_column_names(c.id)) as s
       union all
       select internal.collection_size_sql(c.name)
+      union all
+      select internal.collection_publish_sql(c.name)
     loop
       execute statement;
     end loop;

@@ -191,6 +191,8 @@ language sql stable as $$
   union all
   select internal.collection_size_sql((collection_table_sql.c).name)
   union all
+  select internal.collection_publish_sql((collection_table_sql.c).name)
+  union all
   select format('create trigger collection_group_is_private after insert on collections.%I referencing new table as inserted '
                 'for each statement execute function internal.tg_collection_rows__group_is_private()', (collection_table_sql.c).name)
    where (collection_table_sql.c).owner_scope = 'group'

@@ -1,0 +1,279 @@
+-- Connections, tickets, subscriptions and presence, as their server asks for them.
+
+create or replace function internal.realtime_open(server_id uuid, connection_id uuid) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  me constant uuid := internal.user_id();
+begin
+  -- one after the other, so that two at once cannot pass the limit together
+  if internal.lock_users(array[me]) is null then
+    perform internal.fail(401, 'UNAUTHORIZED', 'There is no such user any more.');
+  end if;
+  if (select count(*)
+        from app.realtime_connections c
+        join app.realtime_servers s on s.id = c.server_id
+       where c.app_user_id = me and s.expires_at > internal.now()) >= 5 then
+    perform internal.fail(429, 'RATE_LIMITED', 'A user has at most 5 connections.', '{"limit": 5}', '{"Retry-After": "30"}');
+  end if;
+  insert into app.realtime_connections (id, server_id, app_user_id) values (realtime_open.connection_id, realtime_open.server_id, me);
+  return json_build_object('is_new', internal.realtime_listen('~' || me, false));
+end $$;
+comment on function internal.realtime_open is
+  'Registers a connection of the caller. {is_new}: notices to the caller''s servers begin with it. Refuses 429 RATE_LIMITED for a sixth connection, 401 UNAUTHORIZED when the
+   user is gone. Locks the user.';
+
+create or replace function api.realtime_open(server_id uuid, connection_id uuid) returns api.reply
+language sql volatile
+return internal.reply(200, internal.realtime_open(realtime_open.server_id, realtime_open.connection_id));
+comment on function api.realtime_open is 'Opens a connection: internal.realtime_open states what is refused.';
+
+create or replace function internal.realtime_close(connection_ids uuid[]) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  left_one record;
+begin
+  for left_one in
+    delete from app.realtime_presences p where p.connection_id = any (realtime_close.connection_ids)
+    returning p.channel, p.app_user_id
+  loop
+    perform internal.presence_left(left_one.channel, left_one.app_user_id);
+  end loop;
+  delete from app.realtime_connections c where c.id = any (realtime_close.connection_ids);
+end $$;
+comment on function internal.realtime_close is 'Forgets connections; who was present by them leaves. Granted to the worker alone.';
+
+create or replace function api.realtime_close(connection_ids jsonb) returns api.reply
+language plpgsql volatile as $$
+begin
+  perform internal.realtime_close(array(select k::uuid from jsonb_array_elements_text(realtime_close.connection_ids) k));
+  return internal.reply(200, 'true');
+end $$;
+comment on function api.realtime_close is 'For servers: these connections are closed.';
+
+create or replace function internal.realtime_listen(channel text, keeps_rows boolean) returns boolean
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  begins constant bigint := (extract(epoch from clock_timestamp()) * 1000000)::bigint;
+  known app.realtime_channels;
+begin
+  perform internal.realtime_hear();
+  select c.* into known from app.realtime_channels c where c.channel = realtime_listen.channel;
+  if known.heard_until > internal.now() + interval '11 minutes' and known.keeps_rows >= realtime_listen.keeps_rows then
+    return false;
+  end if;
+  insert into app.realtime_channels as c (channel, seq, floor_seq, heard_until, keeps_rows)
+  values (realtime_listen.channel, begins, begins, internal.now() + interval '12 minutes', realtime_listen.keeps_rows)
+  on conflict on constraint realtime_channels_pkey do update
+     set heard_until = greatest(c.heard_until, excluded.heard_until), keeps_rows = c.keeps_rows or excluded.keeps_rows,
+         -- what was published while nobody listened was not written: earlier places are not known any more
+         floor_seq = case when c.heard_until <= internal.now() then c.seq + 1 else c.floor_seq end,
+         seq = case when c.heard_until <= internal.now() then c.seq + 1 else c.seq end;
+  return known.channel is null or known.heard_until <= internal.now() or known.keeps_rows < realtime_listen.keeps_rows;
+end $$;
+comment on function internal.realtime_listen is
+  'From the commit on, what is published to this channel is written, for twelve minutes; true when it was not before. Granted to nobody.';
+
+create or replace function internal.realtime_authorize(channel text, params jsonb, out name text, out scope json)
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  kind constant text := split_part(realtime_authorize.channel, ':', 1);
+  item constant text := nullif(substr(realtime_authorize.channel, length(kind) + 2), '');
+begin
+  if kind !~ '^[a-z][a-z_]{0,31}$' or char_length(realtime_authorize.channel) > 128
+     or not exists (select from pg_catalog.pg_proc p where p.pronamespace = 'internal'::regnamespace and p.proname = 'channel__' || kind) then
+    perform internal.fail(404, 'NOT_FOUND', 'There is no such channel.');
+  end if;
+  execute format('select c.name, c.scope from internal.%I($1, $2) c', 'channel__' || kind) into name, scope using item, realtime_authorize.params;
+end $$;
+comment on function internal.realtime_authorize is
+  'Whether the caller may listen to a channel, kind or kind:item, by the function internal.channel__<kind>(item, params): name is the channel as it is published to, scope what
+   its server keeps of the answer. Refuses what that function refuses, and 404 NOT_FOUND for an unknown kind.';
+
+create or replace function internal.realtime_subscribe(channel text, params jsonb, since bigint) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  allowed record;
+  is_new boolean;
+  c app.realtime_channels;
+  missed json;
+begin
+  allowed := internal.realtime_authorize(realtime_subscribe.channel, realtime_subscribe.params);
+  is_new := internal.realtime_listen(allowed.name, allowed.scope -> 'filter' is not null);
+  select k.* into c from app.realtime_channels k where k.channel = allowed.name;
+  if realtime_subscribe.since between c.floor_seq and c.seq - 1 then
+    select json_agg(json_build_array(e.channel, e.seq, e.event, e.payload, e.meta, internal.iso(e.at)) order by e.seq) into missed
+      from app.realtime_events e
+     where e.channel = allowed.name and e.seq > realtime_subscribe.since and e.seq <= c.seq;
+  end if;
+  return json_build_object(
+    'name', allowed.name, 'scope', allowed.scope, 'seq', c.seq, 'is_new', is_new, 'missed', coalesce(missed, '[]'),
+    'is_lost', realtime_subscribe.since is not null and realtime_subscribe.since not between c.floor_seq and c.seq,
+    'present', case when (allowed.scope ->> 'presence')::boolean then internal.presence_state(allowed.name) end);
+end $$;
+comment on function internal.realtime_subscribe is
+  'Authorizes a subscription and begins it: {name, scope, seq, is_new, missed, is_lost, present}. missed are the events after since; is_lost: they are not all there any
+   more. Refuses as internal.realtime_authorize.';
+
+create or replace function api.realtime_subscribe(channel text, params jsonb default '{}', since bigint default null) returns api.reply
+language sql volatile
+return internal.reply(200, internal.realtime_subscribe(realtime_subscribe.channel, realtime_subscribe.params, realtime_subscribe.since));
+comment on function api.realtime_subscribe is 'Subscribes the caller to a channel: internal.realtime_authorize states what is refused.';
+
+create or replace function internal.realtime_check(channels jsonb) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  one jsonb;
+  allowed record;
+  checked json[] := '{}';
+begin
+  for one in select e.value from jsonb_array_elements(realtime_check.channels) with ordinality as e (value, n) order by e.n loop
+    begin
+      allowed := internal.realtime_authorize(one ->> 0, coalesce(one -> 1, '{}'));
+      checked := checked || allowed.scope;
+    exception when sqlstate 'TR000' then
+      checked := checked || 'null'::json;
+    end;
+  end loop;
+  return to_json(checked);
+end $$;
+comment on function internal.realtime_check is 'Authorizes subscriptions again, [[channel, params]]: the scope of each, null where the caller may not listen any more.';
+
+create or replace function api.realtime_check(channels jsonb) returns api.reply
+language sql volatile
+return internal.reply(200, internal.realtime_check(realtime_check.channels));
+comment on function api.realtime_check is 'For servers: which of a user''s subscriptions still stand, see internal.realtime_check.';
+
+create or replace function internal.realtime_matches(filters jsonb, items jsonb) returns json
+language sql stable
+return (select json_agg((select json_agg(coalesce(internal.filter_truth(f.value, r.value), false) order by f.n)
+                           from jsonb_array_elements(realtime_matches.filters) with ordinality as f (value, n)) order by r.n)
+          from jsonb_array_elements(realtime_matches.items) with ordinality as r (value, n));
+comment on function internal.realtime_matches is 'For each row whether it is what each filter means: a filter is asked once for a row, however many subscribers have it.';
+
+create or replace function api.realtime_matches(filters jsonb, items jsonb) returns api.reply
+language sql stable
+return internal.reply(200, internal.realtime_matches(realtime_matches.filters, realtime_matches.items));
+comment on function api.realtime_matches is 'For servers: rows of collections against the filters of subscribers, see internal.realtime_matches.';
+
+create or replace function internal.realtime_publish(channel text, event text, payload json) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  allowed record;
+begin
+  allowed := internal.realtime_authorize(realtime_publish.channel, '{}');
+  if (allowed.scope ->> 'publish')::boolean is not true then
+    perform internal.fail(403, 'FORBIDDEN', 'You may not publish to this channel.');
+  end if;
+  perform internal.check_may_write();
+  perform internal.publish(allowed.name, realtime_publish.event, realtime_publish.payload);
+  return 'true';
+end $$;
+comment on function internal.realtime_publish is
+  'The caller publishes to a channel whose scope says so: a room, by its rule. Refuses as internal.realtime_authorize, and 403 FORBIDDEN, USER_MUTED.';
+
+create or replace function api.realtime_publish(channel text, event text, payload json) returns api.reply
+language sql volatile
+return internal.reply(200, internal.realtime_publish(realtime_publish.channel, realtime_publish.event, realtime_publish.payload));
+comment on function api.realtime_publish is 'Publishes to a channel: internal.realtime_publish states what is refused.';
+
+create or replace function internal.presence_entry(app_user_id uuid, state jsonb) returns json
+language sql stable
+return json_build_object('user_id', presence_entry.app_user_id, 'state', presence_entry.state);
+comment on function internal.presence_entry is 'One who is present, as frames show it. Granted to nobody.';
+
+create or replace function internal.presence_state(channel text) returns json
+language sql stable security definer set search_path = ''
+return (select coalesce(json_agg(internal.presence_entry(p.app_user_id, p.state) order by p.joined_at, p.app_user_id), '[]')
+          from (select distinct on (q.app_user_id) q.app_user_id, q.state, q.joined_at
+                  from app.realtime_presences q
+                  join app.realtime_connections c on c.id = q.connection_id
+                  join app.realtime_servers s on s.id = c.server_id
+                 where q.channel = presence_state.channel and s.expires_at > internal.now()
+                 order by q.app_user_id, q.joined_at desc) p);
+comment on function internal.presence_state is 'Who is present in a channel, each user once with the newest state. Granted to nobody.';
+
+create or replace function internal.presence_left(channel text, app_user_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  -- with another connection the user is still there
+  if not exists (select from app.realtime_presences p where (p.channel, p.app_user_id) = (presence_left.channel, presence_left.app_user_id)) then
+    perform internal.notify_servers(array[presence_left.channel], 'presence',
+                                    json_build_object('joins', '[]'::json, 'leaves', json_build_array(internal.presence_entry(presence_left.app_user_id, null))));
+  end if;
+end $$;
+comment on function internal.presence_left is 'Tells a channel that a user has left, by the last connection. Granted to nobody.';
+
+create or replace function internal.presence_set(connection_id uuid, channel text, state jsonb) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  me constant uuid := internal.user_id();
+  allowed record;
+begin
+  allowed := internal.realtime_authorize(presence_set.channel, '{}');
+  if (allowed.scope ->> 'presence')::boolean is not true then
+    perform internal.fail(403, 'FORBIDDEN', 'This channel has no presence.');
+  end if;
+  if presence_set.state = 'null' then
+    delete from app.realtime_presences p where (p.channel, p.connection_id) = (allowed.name, presence_set.connection_id) and p.app_user_id = me;
+    if found then
+      perform internal.presence_left(allowed.name, me);
+    end if;
+    return 'true';
+  end if;
+  insert into app.realtime_presences as p (channel, connection_id, app_user_id, state)
+  select allowed.name, c.id, me, presence_set.state
+    from app.realtime_connections c
+   where (c.id, c.app_user_id) = (presence_set.connection_id, me)
+  on conflict on constraint realtime_presences_pkey do update set state = excluded.state, joined_at = internal.now() where p.state <> excluded.state;
+  if found then
+    perform internal.notify_servers(array[allowed.name], 'presence',
+                                    json_build_object('joins', json_build_array(internal.presence_entry(me, presence_set.state)), 'leaves', '[]'::json));
+  end if;
+  return 'true';
+end $$;
+comment on function internal.presence_set is
+  'The caller is present in a channel by one of their connections, or with JSON null is not any more. Refuses as internal.realtime_authorize, and 403 FORBIDDEN where the channel
+   has no presence.';
+
+create or replace function api.presence_set(connection_id uuid, channel text, state jsonb) returns api.reply
+language sql volatile
+return internal.reply(200, internal.presence_set(presence_set.connection_id, presence_set.channel, presence_set.state));
+comment on function api.presence_set is 'Sets the caller''s presence: internal.presence_set states what is refused.';
+
+create or replace function internal.online_ids(app_user_ids uuid[]) returns setof uuid
+language sql stable security definer set search_path = '' as $$
+  select distinct c.app_user_id
+    from app.realtime_connections c
+    join app.realtime_servers s on s.id = c.server_id
+   where c.app_user_id = any (online_ids.app_user_ids) and s.expires_at > internal.now()
+$$;
+comment on function internal.online_ids is 'Which of these users have a connection now, on any server. Granted to nobody.';
+
+create or replace function internal.ticket_add(hash text, credential jsonb) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  insert into app.realtime_tickets (hash, app_user_id, credential, expires_at)
+  values (ticket_add.hash, internal.user_id(), ticket_add.credential, internal.now() + interval '60 seconds');
+  return 'true';
+end $$;
+comment on function internal.ticket_add is 'Keeps a ticket of the caller for a minute, by its hash.';
+
+create or replace function api.realtime_ticket_add(hash text, credential jsonb) returns api.reply
+language sql volatile
+return internal.reply(201, internal.ticket_add(realtime_ticket_add.hash, realtime_ticket_add.credential));
+comment on function api.realtime_ticket_add is 'Keeps a ticket of the caller for a minute, by its hash.';
+
+create or replace function internal.ticket_take(hash text) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  taken app.realtime_tickets;
+begin
+  delete from app.realtime_tickets t where t.hash = ticket_take.hash returning t.* into taken;
+  return case when taken.expires_at > internal.now() then taken.credential::json end;
+end $$;
+comment on function internal.ticket_take is 'Takes a ticket, which is then used up: its credential, or null when there is none, it was used or is older than a minute.';
+
+create or replace function api.realtime_ticket_take(hash text) returns api.reply
+language sql volatile
+return internal.reply(200, internal.ticket_take(realtime_ticket_take.hash));
+comment on function api.realtime_ticket_take is 'For servers: the credential of a ticket, which is then used up; null when it is not valid.';

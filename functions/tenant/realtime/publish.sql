@@ -1,0 +1,75 @@
+-- Publishing to channels. An event is one row of app.realtime_inbox, written in the transaction that causes it, and only where somebody listens.
+
+create or replace function internal.is_heard() returns boolean
+language sql stable parallel safe
+return coalesce(pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from internal.now()), false);
+comment on function internal.is_heard is
+  'Whether anybody listens in this project, or did within minutes. Triggers ask it in their conditions, where it becomes part of the expression and costs about a
+   microsecond a row: a project that nobody listens to runs no trigger function at all.';
+
+create or replace function internal.realtime_wake() returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  -- once a transaction, for each project once
+  if internal.project_id() is not null
+     and strpos(coalesce(current_setting('app.changed', true), ''), 'realtime:') = 0 then
+    perform internal.changed('realtime:' || internal.project_id());
+  end if;
+end $$;
+comment on function internal.realtime_wake is 'Has the servers look for new events after this commit. Granted to nobody.';
+
+create or replace function internal.publish_many(channels text[], event text, payload json, meta json default null) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  insert into app.realtime_inbox (channel, event, payload, meta)
+  select c.channel, publish_many.event, publish_many.payload::text, publish_many.meta::text
+    from app.realtime_channels c
+   where c.channel = any (publish_many.channels) and c.heard_until > internal.now()
+   order by c.channel;
+  if found then
+    perform internal.realtime_wake();
+  end if;
+end $$;
+comment on function internal.publish_many is
+  'Publishes one event to those of the channels that somebody listens to. meta is for the servers and never sent: whom a row of a collection is for. Waits for nobody.
+   Granted to nobody.';
+
+create or replace function internal.publish(channel text, event text, payload json) returns void
+language sql volatile
+return internal.publish_many(array[publish.channel], publish.event, publish.payload);
+comment on function internal.publish is
+  'Publishes an event: publish(''group:'' || id, ''member.joined'', json). Subscribers get it after the commit, and only if somebody listens it is written at all.
+   Granted to nobody.';
+
+create or replace function internal.notify_servers(channels text[], event text, payload json default '{}') returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  insert into app.realtime_inbox (channel, event, payload, is_numbered)
+  select c.channel, notify_servers.event, notify_servers.payload::text, false
+    from app.realtime_channels c
+   where c.channel = any (notify_servers.channels) and c.heard_until > internal.now()
+   order by c.channel;
+  if found then
+    perform internal.realtime_wake();
+  end if;
+end $$;
+comment on function internal.notify_servers is
+  'A notice for servers in the order of events, without a number and not replayed. To ~<user id> or a channel: ~check has the subscriptions of the user, or of the channel,
+   authorised again before they hear anything later; ~session has the user''s sessions checked. presence is sent on. Granted to nobody.';
+
+create or replace function internal.recheck_users(app_user_ids uuid[]) returns void
+language sql volatile
+return internal.notify_servers((select array_agg('~' || u) from unnest(recheck_users.app_user_ids) u), '~check');
+comment on function internal.recheck_users is
+  'What these users may hear has changed: a membership, a role, a block. What is committed later reaches them only if they may hear it then. Granted to nobody.';
+
+create or replace function internal.tg_realtime__recheck() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  names constant jsonb := to_jsonb(case when tg_op = 'DELETE' then old else new end);
+begin
+  perform internal.recheck_users(array(select (names ->> c)::uuid from unnest(tg_argv) c));
+  return null;
+end $$;
+comment on function internal.tg_realtime__recheck is
+  'For triggers on memberships: the users that the columns named by its arguments hold may hear other channels now.';

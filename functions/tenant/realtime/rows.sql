@@ -1,0 +1,50 @@
+-- Rows of collections as events. Whom a row is for stands in meta, so that a server decides for each subscriber in memory, without a query.
+
+create or replace function internal.tg_collection_rows__publish() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  target constant text := 'collection:' || tg_table_name;
+  -- a row that is marked as deleted is gone for its readers
+  was constant jsonb := case when tg_op <> 'INSERT' and to_jsonb(old) -> 'deleted_at' = 'null' then to_jsonb(old) end;
+  now_is constant jsonb := case when tg_op <> 'DELETE' and to_jsonb(new) -> 'deleted_at' = 'null' then to_jsonb(new) end;
+  known app.realtime_channels;
+  shown json;
+begin
+  select c.* into known from app.realtime_channels c where c.channel = target and c.heard_until > internal.now();
+  if known.channel is null or was is null and now_is is null
+     or not exists (select from app.collections c where c.name = tg_table_name and c.realtime) then
+    return null;
+  end if;
+  if now_is is not null then
+    execute format('select row_to_json("_row") from (select ($1).*) t cross join lateral (select %s) "_row"',
+                   internal.collection_outputs_sql(internal.collection_definition(tg_table_name), 't', null, null))
+       into shown using new;
+  end if;
+  perform internal.publish_many(
+    array[target], case when was is null then 'insert' when now_is is null then 'delete' else 'update' end,
+    case when now_is is null then json_build_object('id', was -> 'id') else json_build_object('row', shown) end,
+    json_build_object(
+      'now', case when now_is is not null then json_build_object('user_id', now_is -> 'user_id', 'group_id', now_is -> 'group_id') end,
+      'was', case when was is not null then json_build_object('user_id', was -> 'user_id', 'group_id', was -> 'group_id') end,
+      'id', coalesce(now_is, was) -> 'id',
+      'rows', case when known.keeps_rows then json_build_array(now_is, was) end));
+  return null;
+end $$;
+comment on function internal.tg_collection_rows__publish is
+  'insert and update {row}, delete {id}, to the channel of the collection. meta: the owners now and before; where a subscriber has a filter, the rows too.';
+
+create or replace function internal.collection_publish_sql(collection text) returns text
+language sql immutable parallel safe
+return format('create or replace trigger collection_publish after insert or update or delete on collections.%I for each row '
+              'when (internal.is_heard()) execute function internal.tg_collection_rows__publish()', collection_publish_sql.collection);
+comment on function internal.collection_publish_sql is 'The trigger that publishes rows of a collection.';
+
+create or replace function internal.tg_collections__recheck() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform internal.notify_servers(array['collection:' || old.name], '~check');
+  return null;
+end $$;
+comment on function internal.tg_collections__recheck is 'The policy of a collection has changed, or it is gone: its subscriptions are authorised again.';
+create or replace trigger tg_collections__recheck after update of read_policy, realtime, name or delete on app.collections
+  for each row when (internal.is_heard()) execute function internal.tg_collections__recheck();

@@ -1,0 +1,317 @@
+import { randomUUID } from 'node:crypto'
+import { dataOf } from '#server/database/database.ts'
+import { ApiError, refusal } from '#server/errors.ts'
+import type { Resolved } from '#server/http/route.ts'
+import type { Hub } from '#server/realtime/hub.ts'
+import {
+  ackFrame,
+  type ClientFrame,
+  closing,
+  type EventRow,
+  errorFrame,
+  type Frame,
+  limits,
+  pongFrame,
+  type Reference,
+  readEvent,
+  resyncFrame,
+  stateFrame,
+} from '#server/realtime/protocol.ts'
+import { applyScope, createSubscription, goLive, type Scope, type Subscription } from '#server/realtime/subscription.ts'
+
+/** How frames reach a client: a WebSocket, or the response of a stream. */
+export type Transport = {
+  send(frame: Frame): void
+  close(code: number, reason: string): void
+  /** Ends without a word and frees what is unsent. */
+  terminate(): void
+  readonly unreadBytes: number
+  /** Its client cannot ping: one that is gone ends the connection when something is written to it. */
+  readonly isOneWay?: boolean
+}
+
+/** Under what a connection runs, and until when. */
+export type Credential = {
+  readonly resolved: Resolved
+  readonly userId: string
+  /** The sign-in; null for a server key on behalf of the user. */
+  readonly sid: string | null
+  /** Unix seconds; null never. */
+  readonly expiresAt: number | null
+  readonly keyHash: string | null
+}
+
+export type Connection = {
+  readonly id: string
+  readonly userId: string
+  readonly credential: Credential
+  readonly subscriptions: ReadonlyMap<string, Subscription>
+  /** Authorises a channel and begins to listen. Rejects with what refuses it. */
+  subscribe(channel: string, params: object, since: number | null, ref?: Reference): Promise<void>
+  /** What a client sends, checked. */
+  receive(frame: ClientFrame): void
+  /** Anything from the client: it is there. */
+  touch(): void
+  readonly seenAt: number
+  send(frame: Frame): void
+  /** The subscriptions that are to be authorised again, before they hear anything later. */
+  recheck(which: readonly Subscription[]): void
+  close(code: number, reason: string): void
+  /** The client does not read: it is cut off. */
+  dropSlow(): void
+  /** The transport has ended. */
+  ended(): void
+  readonly isClosed: boolean
+}
+
+type Subscribed = {
+  readonly name: string
+  readonly scope: Scope
+  readonly seq: number
+  readonly is_new: boolean
+  readonly missed: readonly EventRow[]
+  readonly is_lost: boolean
+  readonly present: unknown
+}
+
+/** Asked again after each wait. */
+const isOver = ({ state }: Subscription): boolean => state === 'closed'
+
+/** One token bucket: whether a client that does things at this rate may do one more. */
+const createPace = (perSecond: number, now: () => number) => {
+  let tokens = perSecond
+  let at = now()
+  return () => {
+    const later = now()
+    tokens = Math.min(perSecond, tokens + (Math.max(later - at, 0) / 1000) * perSecond)
+    at = later
+    if (tokens < 1) return false
+    tokens -= 1
+    return true
+  }
+}
+
+/** A connection of a user who has been admitted: what the client asks of it, and what it hears. */
+export const createConnection = (hub: Hub, first: Credential, transport: Transport, id = randomUUID()): Connection => {
+  const subscriptions = new Map<string, Subscription>()
+  const mayPublish = createPace(limits.publishesPerSecond, () => hub.now().getTime())
+  const maySend = createPace(limits.framesPerSecond, () => hub.now().getTime())
+  let credential = first
+  let isClosed = false
+  let seenAt = hub.now().getTime()
+  /** Publications and presence of a client take effect in the order in which they were sent. */
+  let order: Promise<void> = Promise.resolve()
+
+  const call = async <T>(name: string, args: Record<string, unknown>): Promise<T> => {
+    const { place, role, claims } = credential.resolved
+    return dataOf<T>(await hub.call(place, role, claims, name, args))
+  }
+
+  const send = (frame: Frame) => {
+    if (isClosed) return
+    transport.send(frame)
+    if (transport.unreadBytes > limits.unreadBytes) dropSlow()
+  }
+  const refuse = (ref: Reference, error: unknown, channel?: string) => {
+    if (error instanceof ApiError && error.status < 500) send(errorFrame(ref, error.code, error.message, channel))
+    else
+      send(
+        errorFrame(
+          ref,
+          error instanceof ApiError ? error.code : 'INTERNAL_ERROR',
+          'This did not work: try again.',
+          channel,
+        ),
+      )
+  }
+
+  const forget = (subscription: Subscription) => {
+    subscription.state = 'closed'
+    subscription.waiting = []
+    if (subscriptions.get(subscription.shown) === subscription) subscriptions.delete(subscription.shown)
+    hub.leave(subscription)
+  }
+  const finish = () => {
+    if (isClosed) return
+    isClosed = true
+    for (const subscription of [...subscriptions.values()]) forget(subscription)
+    hub.remove(connection)
+  }
+  const close = (code: number, reason: string) => {
+    if (isClosed) return
+    finish()
+    transport.close(code, reason)
+  }
+  const dropSlow = () => {
+    if (isClosed) return
+    hub.log.info({ project: hub.projectId }, 'a client of realtime does not read: its connection is cut off')
+    finish()
+    transport.terminate()
+  }
+
+  const subscribe: Connection['subscribe'] = async (channel, params, since, ref) => {
+    if (subscriptions.has(channel)) throw refusal(409, 'CONFLICT', 'This connection listens to the channel already.')
+    if (subscriptions.size >= limits.channels)
+      throw refusal(409, 'LIMIT_REACHED', `A connection listens to at most ${limits.channels} channels.`)
+    const subscription = createSubscription(connection, channel, params)
+    subscriptions.set(channel, subscription)
+    try {
+      await begin(subscription, since, ref)
+    } catch (error) {
+      forget(subscription)
+      throw error
+    }
+  }
+
+  const begin = async (subscription: Subscription, since: number | null, ref: Reference): Promise<void> => {
+    const { shown, params } = subscription
+    const begun = await call<Subscribed>('realtime_subscribe', { channel: shown, params, since: since ?? undefined })
+    if (isOver(subscription)) return
+    subscription.name = begun.name
+    subscription.seq = begun.is_lost || since === null ? begun.seq : since
+    applyScope(subscription, begun.scope)
+    // what comes from here on waits until it is the subscription's turn
+    hub.join(subscription)
+    if (begun.is_new) await hub.settle()
+    const missed = begun.missed.map(readEvent)
+    await hub.match(missed, [subscription])
+    if (isOver(subscription)) return
+    send(ackFrame(ref, shown, begun.seq))
+    if (begun.present) send(stateFrame(shown, begun.present))
+    if (begun.is_lost) send(resyncFrame(shown))
+    // first what was missed, then what came meanwhile
+    subscription.waiting = [...missed, ...subscription.waiting.filter(({ seq }) => seq === null || seq > begun.seq)]
+    if (subscription.isCheckDue) {
+      subscription.state = 'checking'
+      recheck([subscription])
+    } else goLive(subscription)
+  }
+
+  const recheck: Connection['recheck'] = (which) => {
+    const checked: Subscription[] = []
+    for (const subscription of which) {
+      subscription.checks += 1
+      subscription.isCheckDue = subscription.state === 'starting'
+      if (subscription.state === 'live') subscription.state = 'checking'
+      if (subscription.state === 'checking') checked.push(subscription)
+    }
+    if (checked.length > 0) void authoriseAgain(checked)
+  }
+
+  const authoriseAgain = async (which: readonly Subscription[]): Promise<void> => {
+    const rounds = which.map(({ checks }) => checks)
+    let scopes: readonly (Scope | null)[]
+    try {
+      scopes = await call('realtime_check', { channels: which.map(({ shown, params }) => [shown, params]) })
+    } catch {
+      return close(closing.failure, 'try again')
+    }
+    for (const [index, subscription] of which.entries()) {
+      // meanwhile something else has changed: the later answer counts
+      if (subscription.state !== 'checking' || subscription.checks !== rounds[index]) continue
+      const scope = scopes[index]
+      if (scope) {
+        hub.leave(subscription)
+        applyScope(subscription, scope)
+        hub.join(subscription)
+        await hub.match(subscription.waiting, [subscription])
+        if (subscription.state === 'checking' && subscription.checks === rounds[index]) goLive(subscription)
+      } else {
+        forget(subscription)
+        send(errorFrame(undefined, 'FORBIDDEN', 'You may not listen to this channel any more.', subscription.shown))
+      }
+    }
+  }
+
+  const inOrder = (ref: Reference, channel: string, work: () => Promise<unknown>) => {
+    order = order
+      .then(async () => {
+        if (isClosed) return
+        await work()
+        send(ackFrame(ref, channel))
+      })
+      .catch((error: unknown) => refuse(ref, error, channel))
+  }
+
+  const renew = async (ref: Reference, token: string): Promise<void> => {
+    const renewed = await hub.renew(credential, token)
+    if (isClosed) return
+    if (!renewed) return close(closing.unauthorized, 'the token is not valid')
+    credential = renewed
+    send(ackFrame(ref))
+  }
+
+  const receive: Connection['receive'] = (frame) => {
+    connection.touch()
+    if (!maySend()) return close(closing.tooFast, 'too many frames')
+    switch (frame.type) {
+      case 'ping':
+        return send(pongFrame)
+      case 'subscribe':
+        void subscribe(frame.channel, frame.params ?? {}, frame.since ?? null, frame.ref).catch((error: unknown) =>
+          refuse(frame.ref, error, frame.channel),
+        )
+        return
+      case 'unsubscribe': {
+        const subscription = subscriptions.get(frame.channel)
+        if (subscription) forget(subscription)
+        return send(ackFrame(frame.ref, frame.channel))
+      }
+      case 'auth':
+        void renew(frame.ref, frame.token).catch((error: unknown) => refuse(frame.ref, error))
+        return
+      case 'publish':
+      case 'presence':
+        return write(frame)
+    }
+  }
+
+  const write = (frame: Extract<ClientFrame, { type: 'publish' | 'presence' }>) => {
+    const { ref, channel } = frame
+    if (!mayPublish()) {
+      send(
+        errorFrame(
+          ref,
+          'RATE_LIMITED',
+          `A connection publishes at most ${limits.publishesPerSecond} times a second.`,
+          channel,
+        ),
+      )
+      return close(closing.tooFast, 'too many publications')
+    }
+    const value = JSON.stringify((frame.type === 'publish' ? frame.payload : frame.state) ?? null)
+    if (Buffer.byteLength(value) > limits.payloadBytes)
+      return send(errorFrame(ref, 'PAYLOAD_TOO_LARGE', 'A payload has at most 32 KB.', channel))
+    inOrder(ref, channel, () =>
+      frame.type === 'publish'
+        ? call('realtime_publish', { channel, event: frame.event, payload: value })
+        : call('presence_set', { connection_id: id, channel, state: value }),
+    )
+  }
+
+  const connection: Connection = {
+    id,
+    userId: first.userId,
+    get credential() {
+      return credential
+    },
+    subscriptions,
+    subscribe,
+    receive,
+    touch() {
+      seenAt = hub.now().getTime()
+    },
+    get seenAt() {
+      return transport.isOneWay ? Number.POSITIVE_INFINITY : seenAt
+    },
+    send,
+    recheck,
+    close,
+    dropSlow,
+    ended: finish,
+    get isClosed() {
+      return isClosed
+    },
+  }
+  return connection
+}

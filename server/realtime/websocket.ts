@@ -1,0 +1,89 @@
+import { type WebSocket, WebSocketServer } from 'ws'
+import { takeUpgrade, type Upgrade } from '#server/http/upgrade.ts'
+import type { Connection, Credential, Transport } from '#server/realtime/connection.ts'
+import { bytesOf, ClientFrame, closing, limits } from '#server/realtime/protocol.ts'
+import type { Realtime } from '#server/realtime/realtime.ts'
+
+const server = new WebSocketServer({
+  noServer: true,
+  clientTracking: false,
+  // a compressor for each socket would hold ten times the memory of all else that a socket has
+  perMessageDeflate: false,
+  maxPayload: limits.frameBytes,
+})
+
+/** How long a client has to answer a closing frame. */
+const closeMs = 1000
+
+/** The transport exists before its socket: a connection is admitted first, so that a refusal is an HTTP response. */
+const createTransport = () => {
+  let socket: WebSocket | undefined
+  const early: Buffer[] = []
+  let ended: [number, string] | undefined
+  const transport: Transport = {
+    send(frame) {
+      if (socket) socket.send(bytesOf(frame), { binary: false })
+      else early.push(bytesOf(frame))
+    },
+    close(code, reason) {
+      if (!socket) ended = [code, reason]
+      else {
+        socket.close(code, reason)
+        const closed = socket
+        setTimeout(() => closed.terminate(), closeMs).unref()
+      }
+    },
+    terminate() {
+      if (socket) socket.terminate()
+      else ended = [closing.failure, 'ended']
+    },
+    get unreadBytes() {
+      return socket?.bufferedAmount ?? 0
+    },
+  }
+  return {
+    transport,
+    attach(made: WebSocket) {
+      socket = made
+      for (const bytes of early.splice(0)) made.send(bytes, { binary: false })
+      if (ended) transport.close(...ended)
+    },
+  }
+}
+
+const read = (connection: Connection, data: Buffer, isBinary: boolean): void => {
+  let sent: unknown
+  try {
+    sent = isBinary ? undefined : JSON.parse(data.toString())
+  } catch {
+    sent = undefined
+  }
+  const frame = ClientFrame.safeParse(sent)
+  if (frame.success) connection.receive(frame.data)
+  else connection.close(closing.badFrame, 'this is no frame of the protocol')
+}
+
+/** Admits a connection and answers how its socket is taken over; rejects with what refuses it. */
+export const openWebSocket = async (
+  realtime: Realtime,
+  credential: Credential,
+  upgrade: Upgrade,
+): Promise<() => void> => {
+  const { transport, attach } = createTransport()
+  const connection = await realtime.open(credential, transport)
+  const gone = () => connection.ended()
+  upgrade.socket.once('close', gone)
+  if (upgrade.socket.destroyed) gone()
+  return () => {
+    takeUpgrade(upgrade.request)
+    server.handleUpgrade(upgrade.request, upgrade.socket, upgrade.head, (socket) => {
+      socket.on('message', (data: Buffer, isBinary) => read(connection, data, isBinary))
+      socket.on('ping', () => connection.touch())
+      socket.on('pong', () => connection.touch())
+      // what is no WebSocket frame, or too long a one, ends the connection; ws has sent the code of RFC 6455
+      socket.on('error', () => undefined)
+      socket.on('close', () => connection.ended())
+      attach(socket)
+    })
+  }
+}

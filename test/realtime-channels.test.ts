@@ -1,0 +1,215 @@
+import { expect, test } from 'vitest'
+import { startHarness, type User } from '#test/support/harness.ts'
+import { openSocketOf, type Socket } from '#test/support/realtime.ts'
+
+/** What each area publishes, and to whom. */
+const harness = await startHarness()
+const project = await harness.project()
+const { admin } = project
+const connect = async (user: User, ...channels: string[]) => {
+  const socket = await openSocketOf(harness, user)
+  for (const channel of channels) expect(await socket.subscribe(channel), channel).toMatchObject({ type: 'ack' })
+  return socket
+}
+const event = async (socket: Socket, name: string) =>
+  (await socket.next({ type: 'event', event: name }))['payload'] as Record<string, any>
+const post = async (who: Pick<User, 'post'>, path: string, body: object = {}) => {
+  const answer = await who.post(path, body)
+  expect(answer.status, answer.text).toBeLessThan(300)
+  return answer.data
+}
+
+test('user: what an event moves', async () => {
+  await post(admin, '/streaks', { key: 'daily', name: 'Daily', qualifying_event: 'practised' })
+  await post(admin, '/xp/rules', { key: 'practice', event_name: 'practised', base_xp: 10 }).catch(() => undefined)
+  const badge = await post(admin, '/achievements', {
+    key: 'first',
+    name: 'First',
+    xp_reward: 5,
+    criteria: { type: 'event_count', event_name: 'practised', target_value: 1 },
+  })
+  const challenge = await post(admin, '/challenges', {
+    name: 'Twice',
+    goal_type: 'event_count',
+    event_name: 'practised',
+    goal_value: 2,
+    start_at: new Date(Date.now() - 3600_000).toISOString(),
+    end_at: new Date(Date.now() + 3600_000).toISOString(),
+  })
+  const [user, other] = [await project.user(), await project.user()]
+  const [socket, unmoved] = [await connect(user, 'user'), await connect(other, 'user')]
+  await post(user, `/client/challenges/${challenge.id}/join`)
+  expect(await event(socket, 'challenge.joined')).toEqual({
+    id: challenge.id,
+    progress: 0,
+    goal_value: 2,
+    status: 'in_progress',
+  })
+  await post(user, '/client/events', { event_name: 'practised' })
+  expect(await event(socket, 'streak.started')).toEqual({
+    key: 'daily',
+    status: 'active',
+    current_count: 1,
+    freezes_remaining: expect.any(Number),
+  })
+  expect(await event(socket, 'challenge.progress')).toEqual({
+    id: challenge.id,
+    progress: 1,
+    goal_value: 2,
+    status: 'in_progress',
+  })
+  expect(await event(socket, 'achievement.unlocked')).toEqual({
+    key: 'first',
+    name: 'First',
+    icon_url: null,
+    xp_reward: 5,
+  })
+  expect(badge.key).toBe('first')
+  expect(await event(socket, 'xp.changed')).toMatchObject({
+    total: expect.any(Number),
+    amount: expect.any(Number),
+    level: 1,
+  })
+  await post(user, '/client/events', { events: [{ event_name: 'practised' }] })
+  expect(await event(socket, 'challenge.completed')).toMatchObject({ progress: 2, status: 'completed' })
+  // the same transaction's events came together, and nobody else heard any
+  await post(other, '/client/events', { event_name: 'practised' })
+  await event(unmoved, 'streak.started')
+  expect(unmoved.frames.filter((frame) => frame['event'] === 'streak.started')).toHaveLength(1)
+})
+
+test('user: currencies and entitlements', async () => {
+  await post(admin, '/currencies', { code: 'COINS', name: 'Coins' })
+  const user = await project.user()
+  const socket = await connect(user, 'user')
+  await post(project.onBehalfOf(user.id), '/client/currencies/COINS/credit', { amount: 7, reason: 'gift' })
+  expect(await event(socket, 'currency.changed')).toEqual({
+    currency_code: 'COINS',
+    balance: 7,
+    amount: 7,
+    reason: 'gift',
+  })
+  await project.sql(
+    `insert into app.entitlement_grants (app_user_id, entitlement_id, source, source_ref, store, period_type, purchase_date)
+     values ($1, 'pro', 'promotional', 'x', 'promotional', 'lifetime', now())`,
+    [user.id],
+  )
+  expect(await event(socket, 'entitlement.updated')).toMatchObject({ entitlement_id: 'pro', is_active: true })
+})
+
+test('user: segments', async () => {
+  const segment = await post(admin, '/segments', {
+    key: 'buyers',
+    name: 'Buyers',
+    rules: { source: 'event', event_name: 'bought', measure: 'count', op: 'gte', value: 1 },
+  })
+  const user = await project.user()
+  const socket = await connect(user, 'user')
+  await post(user, '/client/events', { event_name: 'bought' })
+  await project.drain()
+  expect(await event(socket, 'segment.entered')).toEqual({ segment_id: segment.id, key: 'buyers', name: 'Buyers' })
+})
+
+test('user: friends, both sides', async () => {
+  const [ada, ben] = [await project.user(), await project.user()]
+  const [a, b] = [await connect(ada, 'user'), await connect(ben, 'user')]
+  await post(ada, '/client/friends/requests', { user_id: ben.id })
+  expect(await event(a, 'friend.requested')).toMatchObject({ user: { id: ben.id }, status: 'pending_outgoing' })
+  expect(await event(b, 'friend.requested')).toMatchObject({ user: { id: ada.id }, status: 'pending_incoming' })
+  await project.sql(
+    `update app.friendships set status = 'accepted', responded_at = now() where $1 in (user_a, user_b)`,
+    [ada.id],
+  )
+  expect(await event(a, 'friend.accepted')).toMatchObject({ user: { id: ben.id }, status: 'accepted' })
+  expect(await event(b, 'friend.accepted')).toMatchObject({ user: { id: ada.id }, status: 'accepted' })
+  expect((await ada.delete(`/client/friends/${ben.id}`)).status).toBe(200)
+  expect(await event(b, 'friend.removed')).toMatchObject({ user: { id: ada.id }, status: 'none' })
+})
+
+test('conversation: messages, reactions, reading, typing, participants; and messages on user', async () => {
+  const [ada, ben, eve] = [await project.user(), await project.user(), await project.user()]
+  const conversation = await post(ada, '/client/messaging/conversations', {
+    participant_ids: [ben.id],
+    type: 'group',
+    name: 'Us',
+  })
+  const path = `/client/messaging/conversations/${conversation.id}`
+  const channel = `conversation:${conversation.id}`
+  const [b, inbox] = [await connect(ben, channel), await connect(ben, 'user')]
+  const stranger = await connect(eve)
+  expect(await stranger.subscribe(channel)).toMatchObject({ type: 'error', code: 'NOT_A_PARTICIPANT' })
+  const message = await post(ada, `${path}/messages`, { body: 'Hello' })
+  expect(await event(b, 'message.created')).toEqual(message)
+  expect(await event(inbox, 'message.created')).toMatchObject({ id: message.id, body: 'Hello', sender_id: ada.id })
+  await post(ada, `${path}/messages/${message.id}/reactions`, { emoji: '+1' })
+  expect(await event(b, 'reaction.added')).toEqual({ message_id: message.id, emoji: '+1', user_id: ada.id, count: 1 })
+  expect((await ada.delete(`${path}/messages/${message.id}/reactions?emoji=%2B1`)).status).toBe(200)
+  expect(await event(b, 'reaction.removed')).toMatchObject({ emoji: '+1', count: 0 })
+  await post(ada, `${path}/typing`)
+  expect(await event(b, 'typing')).toEqual({ user_id: ada.id })
+  await post(ben, `${path}/read`)
+  expect(await event(b, 'read')).toEqual({ user_id: ben.id, last_read_at: expect.any(String) })
+  const edited = await ada.patch(`${path}/messages/${message.id}`, { body: 'Hello!' })
+  expect(edited.status, edited.text).toBe(200)
+  expect(await event(b, 'message.updated')).toMatchObject({ id: message.id, body: 'Hello!' })
+  await post(ada, `${path}/participants`, { user_id: eve.id })
+  expect(await event(b, 'participant.added')).toMatchObject({ user_id: eve.id })
+  expect(await stranger.subscribe(channel)).toMatchObject({ type: 'ack' })
+  await ada.delete(`${path}/messages/${message.id}`)
+  expect(await event(b, 'message.deleted')).toEqual({ id: message.id, conversation_id: conversation.id })
+})
+
+test('group: members and entries of its feed, for members alone', async () => {
+  const [ada, ben] = [await project.user(), await project.user()]
+  const group = await post(ada, '/client/groups', { name: 'Ours', is_public: true })
+  const hidden = await post(ada, '/client/groups', { name: 'Hidden', is_public: false })
+  const socket = await connect(ada, `group:${group.id}`)
+  const stranger = await connect(ben)
+  expect(await stranger.subscribe(`group:${group.id}`)).toMatchObject({ type: 'error', code: 'FORBIDDEN' })
+  expect(await stranger.subscribe(`group:${hidden.id}`)).toMatchObject({ type: 'error', code: 'NOT_FOUND' })
+  await post(admin, `/groups/${group.id}/members`, { app_user_id: ben.id, role: 'member' })
+  expect(await event(socket, 'member.joined')).toMatchObject({
+    app_user_id: ben.id,
+    role: 'member',
+    group_id: group.id,
+  })
+  const entry = await post(ada, '/client/feeds', { action: 'said', group_id: group.id })
+  const shown = await socket.next(({ event, payload }) => event === 'feed.created' && payload.action === 'said')
+  expect(shown['payload']).toEqual(entry)
+  await post(ben, `/client/groups/${group.id}/leave`)
+  expect(await event(socket, 'member.left')).toEqual({ user_id: ben.id })
+})
+
+test('config: remote config and flags', async () => {
+  const socket = await connect(await project.user(), 'config')
+  await post(admin, '/config', { key: 'welcome', value: 'Hi', value_type: 'string' })
+  expect(await event(socket, 'config.changed')).toEqual({ version_hash: expect.any(String) })
+  await post(admin, '/flags', {
+    key: 'dark',
+    name: 'Dark',
+    value_type: 'boolean',
+    off_value: false,
+    default_value: true,
+  })
+  expect(await event(socket, 'flags.changed')).toEqual({ keys: ['dark'] })
+})
+
+test('leaderboard: the first ten at most once a second, and my own entry', { timeout: 30_000 }, async () => {
+  await post(admin, '/leaderboards', { key: 'points', name: 'Points', client_writable: true })
+  const [ada, ben] = [await project.user(), await project.user()]
+  const [a, b] = [await connect(ada, 'leaderboard:points'), await connect(ben, 'leaderboard:points')]
+  // a server looks at the board once a second: the first look is what later ones are compared with
+  await expect
+    .poll(async () => (await project.sql('select 1 from app.realtime_boards')).length, { timeout: 10_000 })
+    .toBe(1)
+  const score = (user: User, n: number) => post(user, '/client/leaderboards/points/scores', { score: n })
+  await score(ada, 10)
+  const top = await event(b, 'top.changed')
+  expect(top).toMatchObject({ run_key: expect.any(String), entries: [{ app_user_id: ada.id, score: 10, rank: 1 }] })
+  expect(await event(a, 'me.changed')).toMatchObject({ score: 10, rank: 1, previous_rank: null })
+  await score(ada, 20)
+  expect(await event(a, 'me.changed')).toEqual({ run_key: top['run_key'], score: 20, rank: 1, previous_rank: 1 })
+  await score(ben, 30)
+  expect(await event(a, 'me.changed')).toEqual({ run_key: top['run_key'], score: 20, rank: 2, previous_rank: 1 })
+  expect(b.frames.filter((frame) => frame['event'] === 'me.changed')).toEqual([])
+})
