@@ -88,6 +88,11 @@ export const environment = z.object({
     .min(1)
     .default('https://accounts.google.com')
     .describe('Issuer of identity tokens of Google, taken with and without https://.'),
+  APNS_URL: z
+    .url()
+    .optional()
+    .describe('Where APNs is, instead of the production or sandbox server that an integration names.'),
+  FCM_URL: z.url().default('https://fcm.googleapis.com').describe('Where the HTTP v1 API of FCM is.'),
   WEBHOOK_ALLOWED_CIDRS: z
     .string()
     .optional()

@@ -38,3 +38,50 @@ language sql stable as $$
     from app.integrations i
 $$;
 comment on function api.integration_list is 'Connected providers, without their configs; webhook_url for those that send webhooks.';
+
+create or replace function internal.integration_found(provider text) returns app.integrations
+language plpgsql stable as $$
+declare
+  found_one app.integrations;
+begin
+  select i.* into found_one from app.integrations i where i.provider = integration_found.provider;
+  if not found then
+    perform internal.fail(404, 'NOT_CONFIGURED', 'This provider is not connected.');
+  end if;
+  return found_one;
+end $$;
+comment on function internal.integration_found is 'A connected provider. Refuses 404 NOT_CONFIGURED.';
+
+create or replace function api.integration_get(provider text, root_url text) returns api.reply
+language sql stable as $$
+  select internal.reply(200, internal.integration_json(internal.integration_found(integration_get.provider), integration_get.root_url))
+$$;
+comment on function api.integration_get is 'A connected provider, without its config. Refuses 404 NOT_CONFIGURED. Supplement A11.';
+
+create or replace function api.integration_update(provider text, patch jsonb, root_url text) returns api.reply
+language plpgsql volatile as $$
+declare
+  stored app.integrations := internal.integration_found(integration_update.provider);
+begin
+  update app.integrations i
+     set is_active = (integration_update.patch ->> 'is_active')::boolean, updated_at = internal.now()
+   where i.id = stored.id and i.is_active is distinct from coalesce((integration_update.patch ->> 'is_active')::boolean, i.is_active);
+  return api.integration_get(integration_update.provider, integration_update.root_url);
+end $$;
+comment on function api.integration_update is 'Switches a provider on or off. Refuses 404 NOT_CONFIGURED.';
+
+create or replace function api.integration_delete(provider text) returns api.reply
+language plpgsql volatile as $$
+declare
+  doomed constant app.integrations := internal.integration_found(integration_delete.provider);
+begin
+  delete from app.integrations i where i.id = doomed.id;
+  return internal.reply_deleted();
+end $$;
+comment on function api.integration_delete is 'Disconnects a provider and forgets its credentials. Refuses 404 NOT_CONFIGURED.';
+
+create or replace function api.integration_sealed(provider text) returns api.reply
+language sql stable as $$
+  select internal.reply(200, json_build_object('config_sealed', (internal.integration_found(integration_sealed.provider)).config_sealed))
+$$;
+comment on function api.integration_sealed is 'For the server, which tests the credentials of a provider: its sealed config. Refuses 404 NOT_CONFIGURED.';

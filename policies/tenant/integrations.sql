@@ -3,8 +3,13 @@ alter table app.integrations enable row level security;
 create policy "administrators read integrations" on app.integrations for select to app_admin using (true);
 create policy "administrators connect providers" on app.integrations for insert to app_admin with check (true);
 create policy "administrators replace configs" on app.integrations for update to app_admin using (true) with check (true);
+create policy "administrators disconnect providers" on app.integrations for delete to app_admin using (true);
 create policy "workers read integrations" on app.integrations for select to app_worker using (true);
 
-grant select, insert, update on app.integrations to app_admin;
+grant select, insert, update, delete on app.integrations to app_admin;
 grant select on app.integrations to app_worker;
-grant execute on function internal.integration_json, api.integration_put, api.integration_list to app_admin;
+grant execute on function internal.integration_json, api.integration_put, api.integration_list, api.integration_get, api.integration_update,
+  api.integration_delete
+  to app_admin;
+grant execute on function internal.integration_found to app_admin, app_worker;
+grant execute on function api.integration_sealed to app_worker;

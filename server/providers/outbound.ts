@@ -17,7 +17,7 @@ import { type Cidr, isExempt, isPublicAddress } from '#server/providers/addresse
 const maxUrlLength = 2048
 const maxBodyBytes = 64 * 1024
 const maxHeaderBytes = 16 * 1024
-const maxExcerptBytes = 1024
+const usualExcerptBytes = 1024
 // long enough for a distant host, and short enough that a host which answers on one address family only leaves time to try the other
 const msPerAddress = 1000
 
@@ -45,6 +45,8 @@ export type OutboundRequest = {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
+  /** How much of the response body to return, at most 64 KB; 1 KB by default. */
+  readonly excerptBytes?: number
 }
 
 export type Address = { readonly address: string; readonly family: number }
@@ -193,13 +195,13 @@ const createConnector =
       .catch((error) => opened(error, null))
   }
 
-type Received = { statusCode: number | null; retryAfter: number | null; start: Buffer[] }
+type Received = { statusCode: number | null; retryAfter: number | null; start: Buffer[]; excerptBytes: number }
 
 const readBody = async (body: AsyncIterable<Buffer>, received: Received) => {
   let bytes = 0
   for await (const chunk of body) {
     // only the start of the body is kept; the rest is read and dropped, so that a receiver with a long response is not cut off while it writes
-    if (bytes < 2 * maxExcerptBytes) received.start.push(chunk)
+    if (bytes < 2 * received.excerptBytes) received.start.push(chunk)
     bytes += chunk.length
     if (bytes >= maxBodyBytes) return
   }
@@ -249,9 +251,9 @@ const retryAfterSeconds = (status: number, header: string | string[] | undefined
 // `stream` drops a character that is cut in the middle instead of decoding it as U+FFFD
 const decodeStart = (bytes: Uint8Array) => new TextDecoder().decode(bytes, { stream: true })
 
-const excerpt = (start: readonly Buffer[]): string => {
-  const text = decodeStart(Buffer.concat(start).subarray(0, 2 * maxExcerptBytes)).replaceAll('\0', '')
-  return decodeStart(Buffer.from(text).subarray(0, maxExcerptBytes))
+const excerpt = ({ start, excerptBytes }: Received): string => {
+  const text = decodeStart(Buffer.concat(start).subarray(0, 2 * excerptBytes)).replaceAll('\0', '')
+  return decodeStart(Buffer.from(text).subarray(0, excerptBytes))
 }
 
 // matched by error code, else by name: undici's parser errors have no code
@@ -282,7 +284,7 @@ const outcome = (received: Received, problem: string | null, durationMs: number)
     statusCode: status,
     error: problem ?? (isRedirect ? 'redirect' : null),
     durationMs: Math.round(durationMs),
-    responseExcerpt: excerpt(received.start),
+    responseExcerpt: excerpt(received),
     retryAfter: received.retryAfter,
     refused: problem !== null && isCode(problem),
   }
@@ -349,7 +351,8 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
     },
     async post(request) {
       const began = performance.now()
-      const received: Received = { statusCode: null, retryAfter: null, start: [] }
+      const excerptBytes = request.excerptBytes ?? usualExcerptBytes
+      const received: Received = { statusCode: null, retryAfter: null, start: [], excerptBytes }
       const work = bounded(async (signal) => {
         const target = parseTarget(request.url)
         const connector = createConnector(target, signal, check, secureContext)

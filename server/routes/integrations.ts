@@ -1,8 +1,10 @@
 import { z } from 'zod'
+import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { administrator } from '#server/http/callers.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { data, JsonObject, Time, Uuid } from '#server/http/schemas.ts'
+import { Deleted, data, JsonObject, Time, Uuid } from '#server/http/schemas.ts'
+import { providerOf, type Sealed } from '#server/providers/push/gateway.ts'
 
 /** The required fields of each provider's config; other fields are kept unchanged. */
 const required: Readonly<Record<string, readonly string[]>> = {
@@ -10,6 +12,7 @@ const required: Readonly<Record<string, readonly string[]>> = {
   superwall: ['api_key'],
   apns: ['key_id', 'team_id', 'bundle_id', 'private_key'],
   fcm: ['service_account_json'],
+  log: [],
   google_play: ['service_account_json'],
   smtp: ['host', 'port'],
   sms: ['url', 'body_template'],
@@ -88,6 +91,31 @@ const put = (context: HandlerContext) => {
   })
 }
 
+const one = '/admin/projects/:projectId/integrations/:provider' as const
+const notConfigured = { 404: ['NOT_CONFIGURED'] }
+const rootUrl = ({ services }: Pick<HandlerContext, 'services'>) => ({ root_url: services.publicUrl })
+
+/** Calls the provider with the stored credentials, which only workers may read. */
+const test = async (context: HandlerContext) => {
+  const { services, resolved, params } = context
+  const provider = String(params['provider'])
+  if (!Object.hasOwn(required, provider)) throw refusal(400, 'PROVIDER_UNKNOWN', 'There is no such provider.')
+  const asked = await context.call('integration_sealed', { provider }, { role: 'app_worker', readOnly: true })
+  if (provider === 'log') return tested(true, 0, null)
+  if (provider !== 'apns' && provider !== 'fcm') {
+    throw refusal(400, 'PROVIDER_UNKNOWN', 'The credentials of this provider cannot be tested.')
+  }
+  const sealed: Sealed = { provider, config_sealed: dataOf<{ config_sealed: string }>(asked).config_sealed }
+  const began = performance.now()
+  const { outcome, code } = await providerOf(services, resolved.project?.projectId ?? '', sealed).check()
+  return tested(outcome === 'sent', Math.round(performance.now() - began), code)
+}
+
+const tested = (ok: boolean, latency_ms: number, error: string | null) => ({
+  status: 200,
+  body: JSON.stringify({ data: { ok, latency_ms, error } }),
+})
+
 export const integrations = area({
   stem: 'integrations',
   title: 'Integrations',
@@ -103,6 +131,59 @@ export const integrations = area({
       replies: { 200: data(Integration), 201: data(Integration) },
       refusals: { 400: ['INVALID_CONFIG', 'PROVIDER_UNKNOWN'] },
       failure: 'CREATE_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/integrations', {
+      caller: administrator,
+      source: 'supplement',
+      summary: 'Connected providers, without their configs',
+      args: rootUrl,
+      call: 'integration_list',
+      replies: { 200: data(z.array(Integration)) },
+      failure: 'LIST_FAILED',
+    }),
+    route(`GET ${one}`, {
+      caller: administrator,
+      source: 'supplement',
+      summary: 'A connected provider, without its config',
+      args: rootUrl,
+      call: 'integration_get',
+      replies: { 200: data(Integration) },
+      refusals: notConfigured,
+      failure: 'FETCH_FAILED',
+    }),
+    route(`PATCH ${one}`, {
+      caller: administrator,
+      source: 'supplement',
+      summary: 'Switch a provider on or off',
+      body: z.object({ is_active: z.boolean('must be true or false').optional() }),
+      patch: true,
+      example: { is_active: false },
+      args: rootUrl,
+      call: 'integration_update',
+      replies: { 200: data(Integration) },
+      refusals: notConfigured,
+      failure: 'UPDATE_FAILED',
+    }),
+    route(`DELETE ${one}`, {
+      caller: administrator,
+      source: 'supplement',
+      summary: 'Disconnect a provider and forget its credentials',
+      call: 'integration_delete',
+      replies: { 200: Deleted },
+      refusals: notConfigured,
+      failure: 'DELETE_FAILED',
+    }),
+    route(`POST ${one}/test`, {
+      caller: administrator,
+      source: 'supplement',
+      summary: 'Try the credentials of apns or fcm',
+      description: 'Bad credentials are `ok: false` and not a refusal. Sends no message.',
+      handle: test,
+      replies: {
+        200: data(z.strictObject({ ok: z.boolean(), latency_ms: z.int(), error: z.string().nullable() })),
+      },
+      refusals: { 400: ['PROVIDER_UNKNOWN'], ...notConfigured },
+      failure: 'FETCH_FAILED',
     }),
   ],
 })

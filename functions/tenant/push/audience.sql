@@ -1,0 +1,137 @@
+-- Audiences: the users whom a campaign is for, compiled by the compiler of segments to a query of all users, or of a range of ids.
+create or replace function internal.push_filter_rules(filter jsonb) returns jsonb
+language sql immutable as $$
+  select case
+    when push_filter_rules.filter ? 'not' then jsonb_build_object('not', internal.push_filter_rules(push_filter_rules.filter -> 'not'))
+    when push_filter_rules.filter ? 'and' then jsonb_build_object('and', (
+      select coalesce(jsonb_agg(internal.push_filter_rules(p) order by n), '[]')
+        from jsonb_array_elements(push_filter_rules.filter -> 'and') with ordinality as e (p, n)))
+    when push_filter_rules.filter ? 'or' then jsonb_build_object('or', (
+      select coalesce(jsonb_agg(internal.push_filter_rules(p) order by n), '[]')
+        from jsonb_array_elements(push_filter_rules.filter -> 'or') with ordinality as e (p, n)))
+    else push_filter_rules.filter || jsonb_build_object('source', case
+      when push_filter_rules.filter ->> 'column' in ('email', 'email_verified', 'external_id', 'is_anonymous', 'timezone', 'first_seen_at', 'last_seen_at',
+                                                     'created_at', 'platform', 'app_version') then 'user' else 'property' end) end
+$$;
+comment on function internal.push_filter_rules is
+  'A well-formed filter as rules of a segment: a leaf is on a column of the user, where it names one of these, else on a property by its path.';
+
+create or replace function internal.push_audience_check(audience jsonb, exclude_segment_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if push_audience_check.audience ? 'segment_id'
+     and not internal.segment_lock_shared(internal.as_uuid(push_audience_check.audience ->> 'segment_id')) then
+    perform internal.invalid('audience.segment_id', 'must be a segment of the project');
+  elsif push_audience_check.exclude_segment_id is not null and not internal.segment_lock_shared(push_audience_check.exclude_segment_id) then
+    perform internal.invalid('exclude_segment_id', 'must be a segment of the project');
+  elsif push_audience_check.audience ? 'filter' then
+    perform internal.push_filter_check('audience.filter', push_audience_check.audience -> 'filter');
+  end if;
+  -- refuses a comparison that a column does not know
+  perform internal.push_audience_compile(push_audience_check.audience, push_audience_check.exclude_segment_id);
+end $$;
+comment on function internal.push_audience_check is
+  'Refuses 400 VALIDATION_ERROR: a segment that does not exist, an invalid filter. Locks the segments against deletion. Granted to nobody.';
+
+create or replace function internal.push_audience_compile(audience jsonb, exclude_segment_id uuid, out query text, out ranged text, out parameters jsonb)
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  a constant jsonb := push_audience_compile.audience;
+  state jsonb := '{"values": [], "sets": [], "leaves": [], "events": [], "uses": []}';
+  nobody constant uuid[] := array[null::uuid];
+  condition text;
+  excluded text := '';
+begin
+  select c.state, c.condition into state, condition
+    from internal.segment_compile_node(
+           case when a ? 'segment_id' then jsonb_build_object('source', 'segment', 'op', 'in', 'segment_id', a ->> 'segment_id')
+                when a ? 'filter' then internal.push_filter_rules(a -> 'filter')
+                else '{"and": []}' end,
+           case when a ? 'filter' then 'audience.filter' else 'audience' end, nobody, 1, 0, true, state) c;
+  if push_audience_compile.exclude_segment_id is not null then
+    select c.state, ' and ' || c.condition into state, excluded
+      from internal.segment_compile_node(
+             jsonb_build_object('source', 'segment', 'op', 'not_in', 'segment_id', push_audience_compile.exclude_segment_id),
+             'exclude_segment_id', nobody, 1, 0, true, state) c;
+  end if;
+  condition := 'not u.is_banned and ' || condition || excluded || case when a ? 'user_ids' then ' and u.id = any ($4)' else '' end;
+  query := internal.segment_query(condition, state -> 'sets', false);
+  ranged := internal.segment_query(condition, state -> 'sets', true);
+  parameters := state -> 'values';
+end $$;
+comment on function internal.push_audience_compile is
+  'An audience as a query of the ids of all its users, and of those with ids over $2 and up to $3; $1 is internal.segment_bind of the parameters, $4 the
+   listed users. Banned users are in no audience. Granted to nobody.';
+
+create or replace function internal.push_audience_user_ids(audience jsonb) returns uuid[]
+language sql immutable parallel safe as $$
+  select array(select distinct i::uuid from jsonb_array_elements_text(push_audience_user_ids.audience -> 'user_ids') i)
+   where push_audience_user_ids.audience ? 'user_ids'
+$$;
+comment on function internal.push_audience_user_ids is 'The listed users of an audience, null where it is another one.';
+
+create or replace function internal.push_audience_is_empty(audience jsonb, exclude_segment_id uuid) returns boolean
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  compiled record;
+  is_empty boolean;
+begin
+  select c.* into compiled
+    from internal.push_audience_compile(push_audience_is_empty.audience, push_audience_is_empty.exclude_segment_id) c;
+  execute 'select not exists (' || compiled.query || ')' into is_empty
+    using internal.segment_bind(compiled.parameters), null::uuid, null::uuid, internal.push_audience_user_ids(push_audience_is_empty.audience);
+  return is_empty;
+end $$;
+comment on function internal.push_audience_is_empty is 'Whether nobody is in an audience now. Granted to nobody.';
+
+create or replace function internal.push_preview(c app.push_campaigns, user_id uuid) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  campaign constant app.push_campaigns := push_preview.c;
+  compiled record;
+  counted json;
+  shown app.users;
+begin
+  select a.* into compiled from internal.push_audience_compile(campaign.audience, campaign.exclude_segment_id) a;
+  execute format($query$
+    with audience as materialized (%s
+    ), known as (
+      select i.id, coalesce(u.properties ->> 'locale', 'default') as locale, d.ios, d.android,
+             case when not coalesce(p.enabled, true) or p.categories -> $6 = 'false' then 'opted_out'
+                  when internal.push_is_quiet(coalesce($7, p.quiet_hours), l.at) or internal.push_is_quiet(p.quiet_hours, l.at) then 'quiet'
+                  when $8 is not null and (select count(*) from app.push_deliveries o
+                                            where o.app_user_id = i.id and o.sent_at > $5 - make_interval(hours => ($8 ->> 'hours')::int)) >= ($8 ->> 'max')::int
+                  then 'capped'
+                  when d.ios + d.android = 0 then 'no_token' end as reason
+        from audience i
+        join app.users u on u.id = i.id
+        left join app.timezones z on z.name = u.timezone
+        left join app.push_preferences p on p.app_user_id = i.id
+       cross join lateral (select ($5 at time zone coalesce(z.name, 'UTC'))::time as at) l
+       cross join lateral (select count(*) filter (where t.platform = 'ios') as ios, count(*) filter (where t.platform = 'android') as android
+                             from app.push_tokens t where t.app_user_id = i.id and t.is_active) d
+    )
+    select json_build_object(
+      'audience_count', count(*), 'devices', coalesce(sum(k.ios + k.android), 0),
+      'by_platform', json_build_object('ios', coalesce(sum(k.ios), 0), 'android', coalesce(sum(k.android), 0)),
+      'by_locale', (select coalesce(json_object_agg(l.locale, l.n), '{}')
+                      from (select left(g.locale, 35) as locale, count(*) as n from known g group by 1 order by 2 desc, 1 limit 50) l),
+      'skipped', json_build_object('no_token', count(*) filter (where k.reason = 'no_token'), 'opted_out', count(*) filter (where k.reason = 'opted_out'),
+                                   'quiet', count(*) filter (where k.reason = 'quiet'), 'capped', count(*) filter (where k.reason = 'capped')))
+      from known k
+  $query$, compiled.query)
+     into counted
+    using internal.segment_bind(compiled.parameters), null::uuid, null::uuid, internal.push_audience_user_ids(campaign.audience), internal.now(),
+          campaign.message ->> 'category', campaign.quiet_hours, campaign.frequency_cap;
+  if push_preview.user_id is not null then
+    select u.* into shown from app.users u where u.id = push_preview.user_id;
+    if not found then
+      perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
+    end if;
+  end if;
+  return internal.json_merge(counted, json_build_object('rendered',
+    internal.push_rendered(campaign.message, coalesce(shown.properties, '{}'), shown.display_name, null)));
+end $$;
+comment on function internal.push_preview is
+  'Whom a campaign would reach now: {audience_count, devices, by_platform, by_locale (50), skipped, rendered}. rendered is the message for a user, or for one
+   without properties. Refuses 404 USER_NOT_FOUND. Granted to nobody.';

@@ -1,0 +1,346 @@
+-- Campaigns: what administrators do with them. Definer functions, because a campaign that starts queues tasks. Locks: the bucket "campaigns" of a creation,
+-- then the campaign, then segments.
+comment on constraint push_campaigns_workflow_id_unique on app.push_campaigns is
+  '409 ALREADY_SCHEDULED workflow_id: A campaign with this workflow id exists.';
+
+create or replace trigger tg_push_campaigns__audit
+  after insert or update or delete on app.push_campaigns
+  for each row execute function internal.tg_audit('push');
+
+create or replace function internal.push_developer_check() returns void
+language plpgsql stable as $$
+begin
+  if internal.caller() <> 'developer' then
+    raise exception 'messages are sent by administrators, not by %', internal.caller();
+  end if;
+end $$;
+comment on function internal.push_developer_check is 'Raises for callers who are no administrators.';
+
+create or replace function internal.push_counts_json(source_id uuid, hour timestamptz default '-infinity', variant text default null) returns json
+language sql stable as $$
+  select json_build_object(
+    'targeted', coalesce(sum(n.targeted), 0), 'sent', coalesce(sum(n.sent), 0), 'failed', coalesce(sum(n.failed), 0),
+    'skipped', coalesce(sum(n.skipped), 0), 'opened', coalesce(sum(n.opened), 0), 'converted', coalesce(sum(n.converted), 0))
+    from app.push_counts n
+   where n.source_id = push_counts_json.source_id and n.hour = push_counts_json.hour
+     and (push_counts_json.variant is null or n.variant = push_counts_json.variant)
+$$;
+comment on function internal.push_counts_json is 'The counts of a campaign or an automation: of all hours by default, and of all variants.';
+
+create or replace function internal.push_campaign_json(c app.push_campaigns) returns json
+language sql stable as $$
+  select json_build_object(
+    'id', (push_campaign_json.c).id, 'workflow_id', (push_campaign_json.c).workflow_id, 'name', (push_campaign_json.c).name,
+    'message', (push_campaign_json.c).message, 'audience', (push_campaign_json.c).audience,
+    'exclude_segment_id', (push_campaign_json.c).exclude_segment_id,
+    'schedule', json_build_object('send_at', internal.iso((push_campaign_json.c).send_at), 'mode', (push_campaign_json.c).mode,
+                                  'local_time', (push_campaign_json.c).local_time, 'weekdays', (push_campaign_json.c).weekdays),
+    'throttle_per_minute', (push_campaign_json.c).throttle_per_minute, 'quiet_hours', (push_campaign_json.c).quiet_hours,
+    'frequency_cap', (push_campaign_json.c).frequency_cap, 'variants', (push_campaign_json.c).variants, 'goal_event', (push_campaign_json.c).goal_event,
+    'inbox', (push_campaign_json.c).inbox, 'status', (push_campaign_json.c).status, 'failure', (push_campaign_json.c).failure,
+    'counts', internal.push_counts_json((push_campaign_json.c).id),
+    'created_at', internal.iso((push_campaign_json.c).created_at), 'updated_at', internal.iso((push_campaign_json.c).updated_at),
+    'scheduled_at', internal.iso((push_campaign_json.c).scheduled_at), 'started_at', internal.iso((push_campaign_json.c).started_at),
+    'finished_at', internal.iso((push_campaign_json.c).finished_at))
+$$;
+comment on function internal.push_campaign_json is 'A campaign as responses show it.';
+
+create or replace function internal.push_campaign_locked(campaign_id uuid) returns app.push_campaigns
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  found_one app.push_campaigns;
+begin
+  perform internal.push_developer_check();
+  select c.* into found_one from app.push_campaigns c where c.id = push_campaign_locked.campaign_id for no key update;
+  perform internal.check_found(found_one.id is not null and not found_one.is_deleted, 'campaign');
+  return found_one;
+end $$;
+comment on function internal.push_campaign_locked is 'A campaign, locked. Refuses 404 NOT_FOUND. Granted to nobody.';
+
+create or replace function internal.push_campaign_refuse(message text) returns void
+language sql volatile
+return internal.fail(409, 'CAMPAIGN_LOCKED', push_campaign_refuse.message);
+comment on function internal.push_campaign_refuse is 'Refuses 409 CAMPAIGN_LOCKED: the state of the campaign does not allow it.';
+
+create or replace function internal.push_campaign_patched(c app.push_campaigns, patch jsonb) returns app.push_campaigns
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  p constant jsonb := push_campaign_patched.patch;
+  s constant jsonb := coalesce(nullif(p -> 'schedule', 'null'), '{}');
+begin
+  c.name := case when p ? 'name' then p ->> 'name' else c.name end;
+  c.message := coalesce(p -> 'message', c.message);
+  c.audience := coalesce(p -> 'audience', c.audience);
+  c.exclude_segment_id := case when p ? 'exclude_segment_id' then (p ->> 'exclude_segment_id')::uuid else c.exclude_segment_id end;
+  c.send_at := case when p ? 'send_at' then (p ->> 'send_at')::timestamptz when s ? 'send_at' then (s ->> 'send_at')::timestamptz else c.send_at end;
+  c.mode := coalesce(s ->> 'mode', c.mode, 'absolute');
+  c.local_time := case when s ? 'local_time' then s ->> 'local_time' else c.local_time end;
+  c.weekdays := case when jsonb_typeof(s -> 'weekdays') = 'array' then array(select distinct d::int from jsonb_array_elements_text(s -> 'weekdays') d order by 1)
+                     when s ? 'weekdays' then null else c.weekdays end;
+  c.throttle_per_minute := case when p ? 'throttle_per_minute' then (p ->> 'throttle_per_minute')::int else c.throttle_per_minute end;
+  c.quiet_hours := case when p ? 'quiet_hours' then nullif(p -> 'quiet_hours', 'null') else c.quiet_hours end;
+  c.frequency_cap := case when p ? 'frequency_cap' then nullif(p -> 'frequency_cap', 'null') else c.frequency_cap end;
+  c.variants := coalesce(p -> 'variants', c.variants, '[]');
+  c.goal_event := case when p ? 'goal_event' then p ->> 'goal_event' else c.goal_event end;
+  c.inbox := coalesce((p ->> 'inbox')::boolean, c.inbox, true);
+  c.updated_at := internal.now();
+  if c.mode = 'user_local' and c.local_time is null then
+    perform internal.invalid('schedule.local_time', 'is required with the mode user_local');
+  elsif (select count(distinct v ->> 'key') <> count(*) from jsonb_array_elements(c.variants) v) then
+    perform internal.invalid('variants', 'must have different keys');
+  elsif (select sum((v ->> 'weight')::int) from jsonb_array_elements(c.variants) v) > 100 then
+    perform internal.invalid('variants', 'must have weights of at most 100 together');
+  end if;
+  if p ? 'audience' or p ? 'exclude_segment_id' then
+    perform internal.push_audience_check(c.audience, c.exclude_segment_id);
+  end if;
+  perform internal.push_categories_note(array[c.message] || array(select v -> 'message' from jsonb_array_elements(c.variants) v));
+  return c;
+end $$;
+comment on function internal.push_campaign_patched is 'A campaign with the fields of a request. Refuses 400 VALIDATION_ERROR. Granted to nobody.';
+
+create or replace function internal.push_configured_check(is_production boolean, platforms text[]) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if push_configured_check.is_production and not exists (
+       select from app.integrations i where i.is_active and i.provider = 'log')
+     and (case when push_configured_check.platforms is null
+               then not exists (select from app.integrations i where i.is_active and i.provider in ('apns', 'fcm'))
+               else exists (select from unnest(push_configured_check.platforms) p
+                             where not exists (select from app.integrations i
+                                                where i.is_active and i.provider = case p when 'ios' then 'apns' else 'fcm' end)) end) then
+    perform internal.fail(400, 'PUSH_NOT_CONFIGURED', 'Connect a push provider first: POST .../integrations with apns or fcm.');
+  end if;
+end $$;
+comment on function internal.push_configured_check is
+  'Refuses 400 PUSH_NOT_CONFIGURED in a production project: when one of these platforms has no provider, or for null, when there is none at all. Granted to nobody.';
+
+create or replace function internal.push_campaign_start(c app.push_campaigns, at timestamptz, is_production boolean) returns app.push_campaigns
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform internal.push_configured_check(push_campaign_start.is_production, null);
+  if internal.push_audience_is_empty(c.audience, c.exclude_segment_id) then
+    perform internal.fail(400, 'AUDIENCE_EMPTY', 'Nobody is in this audience.', '{"field": "audience", "reason": "has nobody"}');
+  end if;
+  c.status := 'scheduled';
+  c.send_at := push_campaign_start.at;
+  c.scheduled_at := greatest(push_campaign_start.at, internal.now());
+  perform internal.enqueue('push__plan', c.id::text, due_at => c.scheduled_at);
+  return c;
+end $$;
+comment on function internal.push_campaign_start is
+  'A campaign as it is when it is scheduled, null is now; queues its plan. Refuses 400 PUSH_NOT_CONFIGURED, AUDIENCE_EMPTY. Granted to nobody.';
+
+create or replace function internal.push_campaign_store(c app.push_campaigns) returns app.push_campaigns
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  update app.push_campaigns s
+     set (name, message, audience, exclude_segment_id, send_at, mode, local_time, weekdays, throttle_per_minute, quiet_hours, frequency_cap, variants,
+          goal_event, inbox, status, is_deleted, updated_at, scheduled_at, finished_at)
+       = (c.name, c.message, c.audience, c.exclude_segment_id, c.send_at, c.mode, c.local_time, c.weekdays, c.throttle_per_minute, c.quiet_hours,
+          c.frequency_cap, c.variants, c.goal_event, c.inbox, c.status, c.is_deleted, c.updated_at, c.scheduled_at, c.finished_at)
+   where s.id = c.id;
+  return c;
+end $$;
+comment on function internal.push_campaign_store is 'Writes a campaign that its caller has locked. Granted to nobody.';
+
+create or replace function internal.push_bucket_lock(name text) returns app.push_buckets
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  bucket app.push_buckets;
+begin
+  loop
+    select b.* into bucket from app.push_buckets b where b.name = push_bucket_lock.name for no key update;
+    exit when found;
+    insert into app.push_buckets (name, tokens, filled_at) values (push_bucket_lock.name, 0, '-infinity') on conflict do nothing;
+  end loop;
+  return bucket;
+end $$;
+comment on function internal.push_bucket_lock is 'A bucket, made if it is not there, and locked. Granted to nobody.';
+
+create or replace function internal.push_campaign_create(patch jsonb, is_production boolean) returns api.reply
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  made app.push_campaigns;
+  starts constant boolean := coalesce((push_campaign_create.patch ->> 'send_now')::boolean, false)
+                             or push_campaign_create.patch ->> 'send_at' is not null;
+begin
+  perform internal.push_developer_check();
+  perform internal.push_bucket_lock('campaigns');
+  perform internal.check_limit((select count(*) from app.push_campaigns c where c.created_at > internal.now() - interval '24 hours'), 100,
+                               'A project makes at most 100 campaigns in 24 hours.');
+  made := internal.push_campaign_patched(made, push_campaign_create.patch);
+  made.id := internal.new_id();
+  made.status := 'draft';
+  if starts then
+    made := internal.push_campaign_start(made, case when not coalesce((push_campaign_create.patch ->> 'send_now')::boolean, false) then made.send_at end,
+                                         push_campaign_create.is_production);
+  end if;
+  insert into app.push_campaigns (id, workflow_id, name, message, audience, exclude_segment_id, send_at, mode, local_time, weekdays, throttle_per_minute,
+                                  quiet_hours, frequency_cap, variants, goal_event, inbox, status, scheduled_at)
+  values (made.id, push_campaign_create.patch ->> 'workflow_id', made.name, made.message, made.audience, made.exclude_segment_id, made.send_at, made.mode,
+          made.local_time, made.weekdays, made.throttle_per_minute, made.quiet_hours, made.frequency_cap, made.variants, made.goal_event, made.inbox,
+          made.status, made.scheduled_at)
+  returning * into made;
+  return internal.reply(case when starts then 202 else 201 end, case
+    when starts then json_build_object('id', made.id, 'workflow_id', made.workflow_id, 'status', made.status)
+    else internal.push_campaign_json(made) end);
+end $$;
+comment on function internal.push_campaign_create is
+  'A campaign: 201 with a draft, or 202 with {id, workflow_id, status} when send_at or send_now schedules it. Refuses 400 VALIDATION_ERROR, AUDIENCE_EMPTY,
+   PUSH_NOT_CONFIGURED, 409 ALREADY_SCHEDULED (the workflow id is taken), LIMIT_REACHED (100 a day).';
+
+create or replace function internal.push_campaign_update(campaign_id uuid, patch jsonb) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  campaign app.push_campaigns := internal.push_campaign_locked(push_campaign_update.campaign_id);
+  was constant timestamptz := campaign.send_at;
+begin
+  if push_campaign_update.patch = '{}' then
+    return internal.push_campaign_json(campaign);
+  elsif campaign.status not in ('draft', 'scheduled') then
+    perform internal.push_campaign_refuse('A campaign changes only before it is sent.');
+  end if;
+  campaign := internal.push_campaign_patched(campaign, push_campaign_update.patch);
+  if campaign.status = 'scheduled' then
+    if campaign.send_at is distinct from was then
+      campaign.scheduled_at := greatest(campaign.send_at, internal.now());
+      perform internal.enqueue('push__plan', campaign.id::text, due_at => campaign.scheduled_at);
+    end if;
+    if internal.push_audience_is_empty(campaign.audience, campaign.exclude_segment_id) then
+      perform internal.fail(400, 'AUDIENCE_EMPTY', 'Nobody is in this audience.', '{"field": "audience", "reason": "has nobody"}');
+    end if;
+  end if;
+  return internal.push_campaign_json(internal.push_campaign_store(campaign));
+end $$;
+comment on function internal.push_campaign_update is
+  'Changes a campaign before it is sent. Refuses 404 NOT_FOUND, 409 CAMPAIGN_LOCKED, 400 VALIDATION_ERROR, AUDIENCE_EMPTY. Locks the campaign.';
+
+create or replace function internal.push_campaign_schedule(campaign_id uuid, send_at timestamptz, is_production boolean) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  campaign app.push_campaigns := internal.push_campaign_locked(push_campaign_schedule.campaign_id);
+begin
+  if campaign.status <> 'draft' then
+    perform internal.fail(409, 'ALREADY_SCHEDULED', 'This campaign was scheduled before.');
+  end if;
+  campaign.updated_at := internal.now();
+  campaign := internal.push_campaign_store(
+    internal.push_campaign_start(campaign, coalesce(push_campaign_schedule.send_at, campaign.send_at), push_campaign_schedule.is_production));
+  return json_build_object('id', campaign.id, 'workflow_id', campaign.workflow_id, 'status', campaign.status);
+end $$;
+comment on function internal.push_campaign_schedule is
+  'Schedules a draft, at its own send_at or now by default. Refuses 404 NOT_FOUND, 409 ALREADY_SCHEDULED, 400 AUDIENCE_EMPTY, PUSH_NOT_CONFIGURED. Locks the
+   campaign.';
+
+create or replace function internal.push_campaign_move(campaign_id uuid, verb text) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  campaign app.push_campaigns := internal.push_campaign_locked(push_campaign_move.campaign_id);
+begin
+  if push_campaign_move.verb = 'pause' and campaign.status = 'sending' then
+    campaign.status := 'paused';
+  elsif push_campaign_move.verb = 'resume' and campaign.status = 'paused' then
+    campaign.status := 'sending';
+    perform internal.enqueue('push__send', campaign.id::text);
+  elsif push_campaign_move.verb = 'cancel' and campaign.status in ('scheduled', 'sending', 'paused') then
+    campaign.status := 'cancelled';
+    campaign.finished_at := internal.now();
+    perform internal.enqueue('push__plan', campaign.id::text);
+  else
+    perform internal.push_campaign_refuse(format('A campaign that is %s cannot be %s.', campaign.status,
+                                                 case push_campaign_move.verb when 'pause' then 'paused' when 'resume' then 'resumed' else 'cancelled' end));
+  end if;
+  campaign.updated_at := internal.now();
+  return internal.push_campaign_json(internal.push_campaign_store(campaign));
+end $$;
+comment on function internal.push_campaign_move is
+  'Pauses, resumes or cancels a campaign. Messages that are being sent at this moment still go out. Refuses 404 NOT_FOUND, 409 CAMPAIGN_LOCKED. Locks the campaign.';
+
+create or replace function internal.push_campaign_duplicate(campaign_id uuid) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  campaign app.push_campaigns := internal.push_campaign_locked(push_campaign_duplicate.campaign_id);
+begin
+  return (internal.push_campaign_create(jsonb_build_object(
+    'name', left('Copy of ' || campaign.name, 200), 'message', campaign.message, 'audience', campaign.audience,
+    'exclude_segment_id', campaign.exclude_segment_id,
+    'schedule', jsonb_build_object('mode', campaign.mode, 'local_time', campaign.local_time, 'weekdays', campaign.weekdays),
+    'throttle_per_minute', campaign.throttle_per_minute, 'quiet_hours', campaign.quiet_hours, 'frequency_cap', campaign.frequency_cap,
+    'variants', campaign.variants, 'goal_event', campaign.goal_event, 'inbox', campaign.inbox), false)).body -> 'data';
+end $$;
+comment on function internal.push_campaign_duplicate is
+  'A draft with the content of a campaign, without its workflow id and time. Refuses 404 NOT_FOUND, 409 LIMIT_REACHED, 400 VALIDATION_ERROR (a segment that is gone).';
+
+create or replace function internal.push_campaign_delete(campaign_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  campaign app.push_campaigns := internal.push_campaign_locked(push_campaign_delete.campaign_id);
+begin
+  if campaign.status in ('sending', 'paused') then
+    perform internal.push_campaign_refuse('A campaign is not deleted while it is sent: cancel it first.');
+  end if;
+  campaign.is_deleted := true;
+  campaign.updated_at := internal.now();
+  perform internal.push_campaign_store(campaign);
+  perform internal.enqueue('push__plan', campaign.id::text);
+end $$;
+comment on function internal.push_campaign_delete is
+  'Deletes a campaign; a worker deletes its deliveries in steps. Refuses 404 NOT_FOUND, 409 CAMPAIGN_LOCKED. Locks the campaign.';
+
+create or replace function api.push_campaign_create(patch jsonb, is_production boolean) returns api.reply
+language sql volatile as $$
+  select internal.push_campaign_create(push_campaign_create.patch, push_campaign_create.is_production)
+$$;
+comment on function api.push_campaign_create is 'Makes a campaign: internal.push_campaign_create states what is refused. Supplement F1.';
+
+create or replace function api.push_campaign_update(campaign_id uuid, patch jsonb) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.push_campaign_update(push_campaign_update.campaign_id, push_campaign_update.patch))
+$$;
+comment on function api.push_campaign_update is 'Changes a campaign: internal.push_campaign_update states what is refused.';
+
+create or replace function api.push_campaign_schedule(campaign_id uuid, is_production boolean, send_at timestamptz default null) returns api.reply
+language sql volatile as $$
+  select internal.reply(202, internal.push_campaign_schedule(push_campaign_schedule.campaign_id, push_campaign_schedule.send_at,
+                                                             push_campaign_schedule.is_production))
+$$;
+comment on function api.push_campaign_schedule is 'Schedules a draft, 202: internal.push_campaign_schedule states what is refused.';
+
+create or replace function api.push_campaign_move(campaign_id uuid, verb text) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.push_campaign_move(push_campaign_move.campaign_id, push_campaign_move.verb))
+$$;
+comment on function api.push_campaign_move is 'pause, resume or cancel: internal.push_campaign_move states what is refused.';
+
+create or replace function api.push_campaign_duplicate(campaign_id uuid) returns api.reply
+language sql volatile as $$
+  select internal.reply(201, internal.push_campaign_duplicate(push_campaign_duplicate.campaign_id))
+$$;
+comment on function api.push_campaign_duplicate is 'A copy as a draft, 201: internal.push_campaign_duplicate states what is refused.';
+
+create or replace function api.push_campaign_delete(campaign_id uuid) returns api.reply
+language plpgsql volatile as $$
+begin
+  perform internal.push_campaign_delete(push_campaign_delete.campaign_id);
+  return internal.reply_deleted();
+end $$;
+comment on function api.push_campaign_delete is 'Deletes a campaign: internal.push_campaign_delete states what is refused.';
+
+create or replace function internal.push_campaign_preview(campaign_id uuid, user_id uuid) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  campaign app.push_campaigns;
+begin
+  perform internal.push_developer_check();
+  select c.* into campaign from app.push_campaigns c where c.id = push_campaign_preview.campaign_id and not c.is_deleted;
+  perform internal.check_found(campaign.id is not null, 'campaign');
+  return internal.push_preview(campaign, push_campaign_preview.user_id);
+end $$;
+comment on function internal.push_campaign_preview is 'internal.push_preview of a campaign. Refuses 404 NOT_FOUND, USER_NOT_FOUND.';
+
+create or replace function api.push_campaign_preview(campaign_id uuid, user_id uuid default null) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.push_campaign_preview(push_campaign_preview.campaign_id, push_campaign_preview.user_id))
+$$;
+comment on function api.push_campaign_preview is 'Whom a campaign would reach now: internal.push_campaign_preview states what is refused.';

@@ -1,0 +1,111 @@
+-- Templates and automations, which developers define, and what is common to messages: their categories.
+comment on constraint push_templates_key_unique on app.push_templates is '409 CONFLICT key: A template with this key exists.';
+comment on constraint push_templates_key_form on app.push_templates is '400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.';
+comment on constraint push_templates_name_at_most_200 on app.push_templates is '400 VALIDATION_ERROR name: must have at most 200 characters.';
+comment on constraint push_templates_message_is_object on app.push_templates is '400 VALIDATION_ERROR message: must be an object.';
+comment on constraint push_automations_key_unique on app.push_automations is '409 CONFLICT key: An automation with this key exists.';
+comment on constraint push_automations_key_form on app.push_automations is '400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.';
+comment on constraint push_automations_trigger_is_object on app.push_automations is '400 VALIDATION_ERROR trigger: must be an object.';
+comment on constraint push_automations_delay_0_to_30_days on app.push_automations is
+  '400 VALIDATION_ERROR delay_seconds: must be a whole number of 0 to 2592000.';
+comment on constraint push_automations_cancel_if_event_1_to_255 on app.push_automations is
+  '400 VALIDATION_ERROR cancel_if_event: must have 1 to 255 characters.';
+comment on constraint push_automations_message_is_object on app.push_automations is '400 VALIDATION_ERROR message: must be an object.';
+comment on constraint push_automations_message_or_template on app.push_automations is
+  '400 VALIDATION_ERROR message: send either message or template_key.';
+
+create or replace trigger tg_push_templates__audit
+  after insert or update or delete on app.push_templates
+  for each row execute function internal.tg_audit('push');
+create or replace trigger tg_push_automations__audit
+  after insert or update or delete on app.push_automations
+  for each row execute function internal.tg_audit('push');
+
+create or replace function internal.push_categories_note(messages jsonb[]) returns void
+language sql volatile security definer set search_path = '' as $$
+  insert into app.push_categories (key)
+  select distinct m ->> 'category' from unnest(push_categories_note.messages) m where m ->> 'category' is not null order by 1
+  on conflict do nothing
+$$;
+comment on function internal.push_categories_note is 'Remembers the categories of messages, for the list that users choose from.';
+
+create or replace function internal.push_filter_check(field text, filter jsonb) returns void
+language plpgsql volatile as $$
+declare
+  problem constant text := internal.filter_problem(push_filter_check.filter::json);
+begin
+  if problem is not null then
+    perform internal.invalid(push_filter_check.field, problem);
+  end if;
+end $$;
+comment on function internal.push_filter_check is 'Refuses 400 VALIDATION_ERROR for an invalid filter.';
+
+create or replace function internal.push_template_after_write(stored app.push_templates, was app.push_templates, sent jsonb) returns void
+language sql volatile as $$
+  select internal.push_categories_note(array[(push_template_after_write.stored).message])
+$$;
+comment on function internal.push_template_after_write is 'Remembers the category of the message.';
+
+create or replace function internal.push_template_before_delete(doomed app.push_templates) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  -- an automation that is just naming it waits for this lock, and then does not find it
+  perform from app.push_templates t where t.id = (push_template_before_delete.doomed).id for update;
+  if exists (select from app.push_automations a where a.template_key = (push_template_before_delete.doomed).key) then
+    perform internal.fail(409, 'CONFLICT', 'An automation names this template.', '{"field": "key"}');
+  end if;
+end $$;
+comment on function internal.push_template_before_delete is 'Refuses 409 CONFLICT while an automation names the template. Locks the template.';
+
+create or replace function internal.push_automation_check(requested app.push_automations, was app.push_automations, sent jsonb)
+returns app.push_automations
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  made app.push_automations := push_automation_check.requested;
+begin
+  -- of the two a request that sends one means that one only
+  if push_automation_check.sent ? 'message' and not push_automation_check.sent ? 'template_key' then
+    made.template_key := null;
+  elsif push_automation_check.sent ? 'template_key' and not push_automation_check.sent ? 'message' then
+    made.message := null;
+  end if;
+  if made.template_key is not null then
+    perform from app.push_templates t where t.key = made.template_key for key share;
+    if not found then
+      perform internal.invalid('template_key', 'must be the key of a template');
+    end if;
+  end if;
+  if made.trigger ? 'segment_id' then
+    if not internal.segment_lock_shared(internal.as_uuid(made.trigger ->> 'segment_id')) then
+      perform internal.invalid('trigger.segment_id', 'must be a segment of the project');
+    end if;
+  elsif made.trigger ->> 'event_name' like 'svc.push.%' then
+    -- a message that causes itself would not come to rest
+    perform internal.invalid('trigger.event_name', 'must not be an event of push itself');
+  elsif made.trigger -> 'filter' <> 'null' then
+    perform internal.push_filter_check('trigger.filter', made.trigger -> 'filter');
+  end if;
+  return made;
+end $$;
+comment on function internal.push_automation_check is
+  'Refuses 400 VALIDATION_ERROR: a template or a segment that does not exist, an invalid filter, an event of push itself. Locks the template and the segment
+   against deletion.';
+
+create or replace function internal.push_automation_after_write(stored app.push_automations, was app.push_automations, sent jsonb) returns void
+language sql volatile as $$
+  select internal.push_categories_note(array[(push_automation_after_write.stored).message])
+$$;
+comment on function internal.push_automation_after_write is 'Remembers the category of the message.';
+
+create or replace function internal.segment_used__push(segment_id uuid) returns text[]
+language sql stable security definer set search_path = '' as $$
+  select array(
+    select 'push campaign ' || c.id
+      from app.push_campaigns c
+     where not c.is_deleted and c.status in ('draft', 'scheduled', 'sending', 'paused')
+       and (c.exclude_segment_id = segment_used__push.segment_id or c.audience ->> 'segment_id' = segment_used__push.segment_id::text)
+     order by c.id)
+    || array(select 'push automation ' || a.key from app.push_automations a
+              where a.trigger ->> 'segment_id' = segment_used__push.segment_id::text order by a.key)
+$$;
+comment on function internal.segment_used__push is 'Campaigns that are not over, and automations, that name a segment.';

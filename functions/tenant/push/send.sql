@@ -1,0 +1,405 @@
+-- Sending. A worker claims due deliveries, which marks them as sending before any provider is called, and records what the provider answered. A delivery whose
+-- worker died in between is claimed again when its lease ends: its devices of APNs, which shows a notification with the same collapse id once, and of the log
+-- are sent to again; FCM has no such key, so its outcome is unknown and it is never sent to again. Claims of a project come one after the other, by the lock
+-- of its bucket, so caps are exact. Locks: the buckets, users, deliveries, devices.
+create or replace function internal.push_lease() returns interval
+language sql immutable parallel safe
+return interval '2 minutes';
+comment on function internal.push_lease is 'How long a worker has for the deliveries that it has claimed.';
+
+create or replace function internal.push_bucket_fill(name text, per_second numeric) returns app.push_buckets
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  bucket app.push_buckets := internal.push_bucket_lock(push_bucket_fill.name);
+  -- what one second gives may come at once, and at least one message
+  most constant numeric := greatest(1, push_bucket_fill.per_second);
+begin
+  bucket.tokens := least(most, case when bucket.filled_at = '-infinity' then most
+    else bucket.tokens + greatest(0, extract(epoch from internal.now() - bucket.filled_at)) * push_bucket_fill.per_second end);
+  bucket.filled_at := internal.now();
+  return bucket;
+end $$;
+comment on function internal.push_bucket_fill is 'A token bucket as it is now, locked; its caller stores what it takes. Granted to nobody.';
+
+create or replace function internal.push_bucket_store(bucket app.push_buckets) returns void
+language sql volatile security definer set search_path = '' as $$
+  update app.push_buckets b
+     set tokens = (push_bucket_store.bucket).tokens, filled_at = (push_bucket_store.bucket).filled_at
+   where b.name = (push_bucket_store.bucket).name
+$$;
+comment on function internal.push_bucket_store is 'Stores a bucket after tokens were taken. Granted to nobody.';
+
+create or replace function internal.push_claim_rows(queue uuid, allowed int, uses_log boolean) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  at constant timestamptz := internal.now();
+  attempt constant uuid := internal.new_id();
+  connected constant text[] := array(select i.provider from app.integrations i where i.provider in ('apns', 'fcm', 'log') and i.is_active);
+  logs constant boolean := push_claim_rows.uses_log or 'log' = any (connected);
+  claimed json;
+  ended record;
+begin
+  with picked as materialized (
+    -- users are locked as foreign keys lock them: what is deleted or merged at this moment is passed over
+    select d.id, d.app_user_id, d.campaign_id, d.automation_id, d.variant, d.message, d.context, d.is_test, d.inbox, d.status, d.tries, d.attempts,
+           d.sent_at, d.due_at, u.properties, u.display_name, u.is_banned, u.timezone
+      from app.push_deliveries d
+      join app.users u on u.id = d.app_user_id
+     where d.queue_id = push_claim_rows.queue and d.status in ('pending', 'sending') and d.due_at <= at
+     order by d.due_at, d.id
+     limit push_claim_rows.allowed
+       for update of d skip locked for key share of u skip locked
+  ), alone as materialized (
+    -- one message of a user at a time, so that a cap sees the one before
+    select distinct on (p.app_user_id) p.* from picked p order by p.app_user_id, p.due_at, p.id
+  ), asked as materialized (
+    select d.*, coalesce(d.message, v.message, c.message, a.message, t.message) as base, coalesce(c.quiet_hours, a.quiet_hours) as quiet,
+           coalesce(c.frequency_cap, a.frequency_cap) as cap, coalesce(p.enabled, true) as enabled, p.categories, p.quiet_hours as own_quiet,
+           (at at time zone coalesce(z.name, 'UTC'))::time as local_time
+      from alone d
+      left join app.timezones z on z.name = d.timezone
+      left join app.push_preferences p on p.app_user_id = d.app_user_id
+      left join app.push_campaigns c on c.id = d.campaign_id
+      left join app.push_automations a on a.id = d.automation_id
+      left join app.push_templates t on t.key = a.template_key
+      left join lateral (select e.value -> 'message' as message from jsonb_array_elements(c.variants) e where e.value ->> 'key' = d.variant) v on true
+  ), devices as materialized (
+    select k.id,
+           json_agg(json_build_object('id', n.id, 'token', n.token, 'provider', r.route))
+             filter (where r.route is not null and not r.is_unknown) as tokens,
+           jsonb_agg(jsonb_build_object('push_token_id', n.id, 'provider', coalesce(r.route, n.provider), 'outcome', 'failed', 'at', internal.iso(at),
+                                        'code', case when r.is_unknown then 'OUTCOME_UNKNOWN' else 'PUSH_NOT_CONFIGURED' end))
+             filter (where r.route is null or r.is_unknown) as lost
+      from asked k
+      join app.push_tokens n on n.app_user_id = k.app_user_id and n.is_active
+     cross join lateral (select case when n.provider = any (connected) then n.provider when logs then 'log' end as route) w
+     cross join lateral (select w.route, coalesce(k.status = 'sending' and w.route = 'fcm', false) as is_unknown) r
+     where k.attempts = '[]'
+        or not exists (select from jsonb_array_elements(k.attempts) e
+                        where e.value ->> 'push_token_id' = n.id::text and e.value ->> 'outcome' in ('sent', 'failed'))
+     group by k.id
+  ), judged as materialized (
+    select k.*, d.tokens, d.lost,
+           case when k.status = 'sending' or k.tries > 0 then null
+                when k.is_banned then 'opted_out'
+                when k.is_test then case when d.id is null then 'no_token' end
+                when not k.enabled or k.categories -> (k.base ->> 'category') = 'false' then 'opted_out'
+                when internal.push_is_quiet(k.quiet, k.local_time) or internal.push_is_quiet(k.own_quiet, k.local_time) then 'quiet_hours'
+                when k.cap is not null
+                     and (select count(*) from app.push_deliveries o
+                           where o.app_user_id = k.app_user_id and o.id <> k.id
+                             and (o.sent_at > at - make_interval(hours => (k.cap ->> 'hours')::int) or o.status = 'sending')) >= (k.cap ->> 'max')::int
+                then 'capped'
+                when d.id is null then 'no_token' end as reason,
+           internal.push_rendered(k.base, k.properties, k.display_name, k.context) as shown
+      from asked k
+      left join devices d on d.id = k.id
+  ), decided as materialized (
+    select j.*, case when j.reason is not null then 'skipped' when j.tokens is not null then 'sending' when j.sent_at is not null then 'sent'
+                     else 'failed' end as next_status
+      from judged j
+  ), moved as (
+    update app.push_deliveries d
+       set status = case when n.next_status = 'sent' and d.opened_at is not null then 'opened' else n.next_status end,
+           reason = n.reason,
+           code = case when n.next_status = 'failed' then coalesce(n.lost -> 0 ->> 'code', n.attempts -> -1 ->> 'code', 'NO_DEVICE') end,
+           attempts = case when n.reason is null and n.lost is not null then d.attempts || n.lost else d.attempts end,
+           tries = d.tries + 1,
+           attempt_id = attempt,
+           due_at = case when n.next_status = 'sending' then at + internal.push_lease() else d.due_at end
+      from decided n
+     where d.id = n.id
+  ), kept as (
+    insert into app.push_inbox_items (app_user_id, delivery_id, title, body, image_url, deep_link, data, created_at, expires_at)
+    select n.app_user_id, n.id, n.shown ->> 'title', n.shown ->> 'body', n.shown ->> 'image_url', n.shown ->> 'deep_link',
+           coalesce(n.shown -> 'data', '{}'), at, at + interval '90 days'
+      from decided n
+     where n.inbox and n.tries = 0 and not n.is_banned
+       -- whoever wants no push at all still finds it in the app; of a category that is switched off nobody does
+       and (n.reason is null or n.reason in ('no_token', 'quiet_hours')
+            or n.reason = 'opted_out' and coalesce(n.categories -> (n.base ->> 'category') <> 'false', true))
+     order by n.app_user_id
+    on conflict on constraint push_inbox_items_once_per_delivery do nothing
+  ), full_inboxes as (
+    delete from app.push_inbox_items i
+     where i.id in (select o.id
+                      from decided n
+                     cross join lateral (select x.id from app.push_inbox_items x where x.app_user_id = n.app_user_id
+                                          order by x.created_at desc, x.id desc offset 499) o
+                     where n.inbox and n.tries = 0)
+  )
+  select (select json_agg(json_build_object(
+            'id', n.id, 'attempt_id', attempt, 'campaign_id', n.campaign_id, 'message', n.shown, 'tokens', n.tokens,
+            'badge', case when n.shown ->> 'badge' = 'increment'
+                          then (select count(*) from app.push_inbox_items i
+                                 where i.app_user_id = n.app_user_id and not i.is_read and i.expires_at > at and i.delivery_id <> n.id) + n.inbox::int
+                          when jsonb_typeof(n.shown -> 'badge') = 'number' then (n.shown ->> 'badge')::int end))
+            from decided n where n.next_status = 'sending') as deliveries,
+         (select count(*) from picked)::int as picked,
+         (select json_agg(g) from (select coalesce(n.campaign_id, n.automation_id) as source_id, n.variant,
+                                          count(*) filter (where n.next_status = 'skipped') as skipped,
+                                          count(*) filter (where n.next_status = 'failed') as failed,
+                                          count(*) filter (where n.next_status = 'sent') as sent
+                                     from decided n where n.next_status <> 'sending' group by 1, 2) g) as counts
+    into ended;
+  perform internal.push_count(g.source_id, g.variant, skipped => g.skipped, failed => g.failed, sent => g.sent)
+     from json_to_recordset(ended.counts) as g (source_id uuid, variant text, skipped bigint, failed bigint, sent bigint);
+  return json_build_object('deliveries', coalesce(ended.deliveries, '[]'), 'picked', ended.picked);
+end $$;
+comment on function internal.push_claim_rows is
+  'Claims so many due deliveries of a queue: decides which are skipped, writes inboxes, marks the others as sending, and answers them with their devices and
+   their messages, {deliveries, picked}. Granted to nobody.';
+
+create or replace function internal.push_claim(queue uuid, most int, uses_log boolean) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  c app.push_campaigns;
+  project app.push_buckets;
+  throttle app.push_buckets;
+  allowed int;
+  taken int;
+  claimed json;
+  held_until timestamptz;
+  next_at timestamptz;
+  per_second constant numeric := coalesce((internal.setting('push.sends_per_second') #>> '{}')::numeric, 1000);
+begin
+  if internal.caller() <> 'worker' then
+    raise exception 'messages are sent by workers, not by %', internal.caller();
+  end if;
+  project := internal.push_bucket_fill('project', per_second);
+  if push_claim.queue <> '00000000-0000-0000-0000-000000000000' then
+    -- read after the lock: what an administrator has stopped before is not sent
+    select k.* into c from app.push_campaigns k where k.id = push_claim.queue and not k.is_deleted;
+    if c.status is distinct from 'sending' then
+      return '{"deliveries": [], "next_at": null}';
+    end if;
+  end if;
+  select max(b.open_until) into held_until
+    from app.push_buckets b
+   where b.name in ('provider apns', 'provider fcm') and b.open_until > internal.now();
+  if held_until is not null then
+    return json_build_object('deliveries', '[]'::json, 'next_at', internal.iso(held_until));
+  end if;
+  allowed := least(push_claim.most, floor(project.tokens),
+                   -- a provider that failed is tried with a few messages first
+                   case when exists (select from app.push_buckets b where b.name in ('provider apns', 'provider fcm') and b.failures >= 50) then 10 end);
+  if c.throttle_per_minute is not null then
+    throttle := internal.push_bucket_fill(c.id::text, c.throttle_per_minute / 60.0);
+    allowed := least(allowed, floor(throttle.tokens));
+  end if;
+  claimed := case when allowed > 0 then internal.push_claim_rows(push_claim.queue, allowed, push_claim.uses_log)
+                  else '{"deliveries": [], "picked": 0}' end;
+  taken := json_array_length(claimed -> 'deliveries');
+  project.tokens := project.tokens - taken;
+  perform internal.push_bucket_store(project);
+  if c.throttle_per_minute is not null then
+    throttle.tokens := throttle.tokens - taken;
+    perform internal.push_bucket_store(throttle);
+  end if;
+  -- when to come back: at the next due time, and not before there are tokens
+  select min(d.due_at) into next_at
+    from app.push_deliveries d where d.queue_id = push_claim.queue and d.status in ('pending', 'sending');
+  if next_at is null and c.id is not null then
+    update app.push_campaigns k
+       set status = 'sent', finished_at = internal.now()
+     where k.id = c.id and k.status = 'sending'
+       and exists (select from app.push_plans p where p.campaign_id = k.id and p.planned_at is not null)
+       and not exists (select from app.push_deliveries d where d.queue_id = k.id and d.status in ('pending', 'sending'));
+  end if;
+  next_at := greatest(next_at, internal.now() + make_interval(secs => greatest(
+    case when project.tokens < 1 then (1 - project.tokens) / per_second end,
+    case when throttle.tokens < 1 then (1 - throttle.tokens) * 60.0 / c.throttle_per_minute end, 0)::double precision));
+  return json_build_object('deliveries', claimed -> 'deliveries', 'picked', claimed -> 'picked', 'next_at', internal.iso(next_at));
+end $$;
+comment on function internal.push_claim is
+  'Claims due deliveries of a campaign, or under the nil uuid of direct sends and automations: {deliveries, picked, next_at}. next_at is when more may be due,
+   null when nothing is left; a campaign whose last delivery is over is sent then. Serialises the claims of a project.';
+
+create or replace function internal.push_record(results jsonb) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  at constant timestamptz := internal.now();
+  waits constant int[] := '{1,5,25}';
+  ended record;
+begin
+  if internal.caller() <> 'worker' then
+    raise exception 'outcomes are recorded by workers, not by %', internal.caller();
+  end if;
+  -- first the users, as whoever deletes or merges them does
+  perform from app.users u
+    where u.id in (select d.app_user_id from app.push_deliveries d
+                    where d.id in (select (r.value ->> 'id')::uuid from jsonb_array_elements(push_record.results) r))
+    order by u.id
+      for key share;
+  with given as (
+    select (r.value ->> 'id')::uuid as id, (r.value ->> 'attempt_id')::uuid as attempt_id, r.value -> 'tokens' as tokens
+      from jsonb_array_elements(push_record.results) r
+  ), held as materialized (
+    select d.id, d.campaign_id, d.automation_id, d.variant, d.tries, d.sent_at, d.opened_at, d.due_at, g.tokens
+      from given g
+      join app.push_deliveries d on d.id = g.id and d.attempt_id = g.attempt_id and d.status = 'sending'
+     order by d.id
+       for update of d
+  ), answered as materialized (
+    select h.id, t.value as token, (t.value ->> 'push_token_id')::uuid as push_token_id, t.value ->> 'provider' as provider,
+           t.value ->> 'outcome' as outcome, h.tries, h.due_at
+      from held h
+     cross join lateral jsonb_array_elements(h.tokens) t
+  ), summed as (
+    select a.id, bool_or(a.outcome = 'sent') as is_sent, bool_or(a.outcome = 'retry') and a.tries <= cardinality(waits) as retries,
+           jsonb_agg(a.token - 'is_dead' || jsonb_build_object('n', a.tries, 'at', internal.iso(at)) order by a.push_token_id) as attempts,
+           (array_agg(a.token ->> 'code' order by (a.outcome = 'sent'), a.push_token_id))[1] as code
+      from answered a group by a.id, a.tries
+  ), decided as materialized (
+    select h.id, coalesce(h.campaign_id, h.automation_id) as source_id, h.variant, s.attempts, s.code, s.is_sent, h.tries,
+           case when s.retries then 'pending' when s.is_sent or h.sent_at is not null then 'sent' else 'failed' end as next_status
+      from held h join summed s on s.id = h.id
+  ), moved as (
+    update app.push_deliveries d
+       set status = case when n.next_status = 'sent' and d.converted_at is not null then 'converted'
+                         when n.next_status = 'sent' and d.opened_at is not null then 'opened' else n.next_status end,
+           attempts = d.attempts || n.attempts,
+           code = case when n.next_status = 'failed' then n.code end,
+           sent_at = coalesce(d.sent_at, case when n.is_sent then at end),
+           due_at = case when n.next_status = 'pending' then at + make_interval(secs => waits[n.tries]) else d.due_at end
+      from decided n
+     where d.id = n.id
+  ), dead as (
+    update app.push_tokens p
+       set is_active = false, updated_at = at
+      from (select distinct a.push_token_id, a.due_at - internal.push_lease() as claimed_at from answered a where (a.token ->> 'is_dead')::boolean) x
+     -- a device that registered again meanwhile lives
+     where p.id = x.push_token_id and p.is_active and p.updated_at <= x.claimed_at
+  )
+  select (select json_agg(g) from (select n.source_id, n.variant, count(*) filter (where n.next_status = 'sent') as sent,
+                                          count(*) filter (where n.next_status = 'failed') as failed
+                                     from decided n where n.next_status <> 'pending' group by 1, 2) g) as counts,
+         (select json_agg(b) from (select a.provider, count(*) as n, count(*) filter (where a.outcome = 'retry') as failures
+                                     from answered a where a.provider <> 'log' group by 1 order by 1) b) as providers,
+         (select jsonb_agg(distinct jsonb_build_object('id', h.campaign_id, 'code', a.token ->> 'code'))
+            from answered a join held h on h.id = a.id where a.outcome = 'refused' and h.campaign_id is not null) as refused
+    into ended;
+  perform internal.push_count(g.source_id, g.variant, sent => g.sent, failed => g.failed)
+     from json_to_recordset(ended.counts) as g (source_id uuid, variant text, sent bigint, failed bigint);
+  perform internal.push_breaker_count(b.provider, b.n, b.failures)
+     from json_to_recordset(ended.providers) as b (provider text, n int, failures int);
+  if ended.refused is not null then
+    update app.push_campaigns c
+       set status = 'failed', failure = r.value ->> 'code', finished_at = at
+      from jsonb_array_elements(ended.refused) r
+     where c.id = (r.value ->> 'id')::uuid and c.status in ('sending', 'paused');
+    perform internal.enqueue('push__plan', r.value ->> 'id') from jsonb_array_elements(ended.refused) r;
+  end if;
+  return json_build_object('recorded', (select count(*) from jsonb_array_elements(push_record.results)));
+end $$;
+comment on function internal.push_record is
+  'Records what providers answered, [{id, attempt_id, tokens: [{push_token_id, provider, outcome, code, status, is_dead}]}]: sent, failed, retry (after 1, 5 and
+   25 seconds, then failed), or refused, when the credentials are: then the campaign has failed. Dead devices are switched off. Outcomes of an attempt whose lease has
+   ended are ignored. Locks users, deliveries, devices.';
+
+create or replace function internal.push_breaker_count(provider text, n int, failures int) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  bucket constant text := 'provider ' || push_breaker_count.provider;
+begin
+  -- most batches have no failure, and no row either
+  if push_breaker_count.failures = 0 and not exists (select from app.push_buckets b where b.name = bucket and b.failures > 0) then
+    return;
+  end if;
+  perform internal.push_bucket_lock(bucket);
+  update app.push_buckets b
+     set failures = case when push_breaker_count.failures < push_breaker_count.n then 0 else b.failures + push_breaker_count.failures end,
+         open_until = case when push_breaker_count.failures = push_breaker_count.n and b.failures + push_breaker_count.failures >= 50
+                           then internal.now() + interval '30 seconds' end
+   where b.name = bucket;
+end $$;
+comment on function internal.push_breaker_count is
+  'The circuit breaker of a provider: after 50 requests in a row that it failed, none for 30 seconds, then ten at a time until one succeeds. Granted to nobody.';
+
+create or replace function api.push_claim(queue uuid, most int, uses_log boolean) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.push_claim(push_claim.queue, push_claim.most, push_claim.uses_log))
+$$;
+comment on function api.push_claim is 'For the worker: claims due deliveries, see internal.push_claim.';
+
+create or replace function api.push_record(results jsonb) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.push_record(push_record.results))
+$$;
+comment on function api.push_record is 'For the worker: records the answers of providers, see internal.push_record.';
+
+create or replace function api.push_providers() returns api.reply
+language sql stable as $$
+  select internal.reply(200, coalesce(json_agg(json_build_object('provider', i.provider, 'config_sealed', i.config_sealed) order by i.provider), '[]'))
+    from app.integrations i
+   where i.provider in ('apns', 'fcm') and i.is_active
+$$;
+comment on function api.push_providers is 'For the worker: the connected push providers with their sealed configs.';
+
+create or replace function internal.push_deliver(user_ids uuid[], message jsonb, is_test boolean, keeps_inbox boolean, is_production boolean) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  m constant jsonb := push_deliver.message;
+  users uuid[];
+  made uuid[];
+begin
+  perform internal.push_developer_check();
+  select array_agg(u.id order by o.n) into users
+    from (select distinct on (i.id) i.id, i.n from unnest(push_deliver.user_ids) with ordinality as i (id, n) order by i.id, i.n) o
+    join app.users u on u.id = o.id;
+  if coalesce(cardinality(users), 0) < (select count(distinct i) from unnest(push_deliver.user_ids) i) then
+    perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user: ' || (
+      select i from unnest(push_deliver.user_ids) i where i <> all (coalesce(users, '{}')) limit 1) || '.');
+  end if;
+  perform internal.push_configured_check(push_deliver.is_production, array(
+    select distinct p.platform from app.push_tokens p where p.app_user_id = any (users) and p.is_active));
+  perform internal.push_categories_note(array[m]);
+  with sent as (
+    insert into app.push_deliveries (queue_id, app_user_id, message, is_test, inbox, due_at)
+    select '00000000-0000-0000-0000-000000000000', i.id, m, push_deliver.is_test, push_deliver.keeps_inbox, internal.now()
+      from unnest(users) with ordinality as i (id, n) order by i.n
+    returning id
+  )
+  select array_agg(s.id order by s.id) into made from sent s;
+  perform internal.enqueue('push__direct');
+  perform internal.audit('push.send', 'push_deliveries', null, json_build_object('users', json_build_array(null, cardinality(users))), 202);
+  return json_build_object('delivery_ids', made);
+end $$;
+comment on function internal.push_deliver is
+  'Sends a message to users now: {delivery_ids}, in the order of the users. Refuses 404 USER_NOT_FOUND, 400 PUSH_NOT_CONFIGURED. A test ignores what users have
+   switched off.';
+
+create or replace function api.push_send(user_ids json, message jsonb, is_production boolean, inbox boolean default true,
+                                         idempotency_key text default null, body_hash text default null)
+returns api.reply
+language plpgsql volatile as $$
+declare
+  answer api.reply := internal.idempotency_begin('push/send', push_send.idempotency_key, push_send.body_hash);
+begin
+  if answer.status is not null then
+    return answer;
+  end if;
+  answer := internal.reply(202, internal.push_deliver(array(select u::uuid from json_array_elements_text(push_send.user_ids) u), push_send.message, false, push_send.inbox, push_send.is_production));
+  perform internal.idempotency_end('push/send', push_send.idempotency_key, answer);
+  return answer;
+end $$;
+comment on function api.push_send is
+  'Sends a message to up to 100 users, 202 {delivery_ids}. Refuses 404 USER_NOT_FOUND, 400 PUSH_NOT_CONFIGURED, VALIDATION_ERROR, 409 IDEMPOTENCY_CONFLICT. Supplement F1.';
+
+create or replace function internal.push_campaign_test(campaign_id uuid, user_ids uuid[], is_production boolean) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  campaign app.push_campaigns;
+begin
+  select c.* into campaign from app.push_campaigns c where c.id = push_campaign_test.campaign_id and not c.is_deleted;
+  perform internal.check_found(campaign.id is not null, 'campaign');
+  return internal.push_deliver(push_campaign_test.user_ids, campaign.message, true, false, push_campaign_test.is_production);
+end $$;
+comment on function internal.push_campaign_test is 'Sends the message of a campaign to some users, as a direct send. Refuses 404 NOT_FOUND and what internal.push_deliver refuses.';
+
+create or replace function api.push_campaign_test(campaign_id uuid, user_ids json, is_production boolean) returns api.reply
+language sql volatile as $$
+  select internal.reply(202, internal.push_campaign_test(
+    push_campaign_test.campaign_id, array(select u::uuid from json_array_elements_text(push_campaign_test.user_ids) u), push_campaign_test.is_production))
+$$;
+comment on function api.push_campaign_test is 'Sends a test of a campaign, 202 {delivery_ids}: internal.push_campaign_test states what is refused.';

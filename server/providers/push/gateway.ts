@@ -1,0 +1,79 @@
+import { LRUCache } from 'lru-cache'
+import { type ApnsConfig, apnsPayload, createApns } from '#server/providers/push/apns.ts'
+import { createFcm, type FcmConfig } from '#server/providers/push/fcm.ts'
+import type { Answer, Claimed, Device, Provider } from '#server/providers/push/message.ts'
+import type { Services } from '#server/services.ts'
+
+/** A connected provider with its config, which only this server can read. */
+export type Sealed = { readonly provider: 'apns' | 'fcm'; readonly config_sealed: string }
+
+/** Open connections and access tokens of each integration; a config that is replaced is another one. */
+const opened = new WeakMap<Services, LRUCache<string, Provider>>()
+
+const cacheOf = (services: Services): LRUCache<string, Provider> => {
+  const known = opened.get(services)
+  if (known) return known
+  const made = new LRUCache<string, Provider>({ max: 500, ttl: 30 * 60_000, dispose: (provider) => provider.close() })
+  opened.set(services, made)
+  return made
+}
+
+const broken: Answer = { outcome: 'refused', status: null, code: 'INVALID_CREDENTIALS' }
+const unusable: Provider = { send: async () => broken, check: async () => broken, close: () => undefined }
+
+const openProvider = (services: Services, projectId: string, { provider, config_sealed }: Sealed): Provider => {
+  const { secrets, config, outbound, now } = services
+  try {
+    const text = secrets.decrypt(`integration ${projectId} ${provider}`, config_sealed)
+    return provider === 'apns'
+      ? createApns(JSON.parse(text) as ApnsConfig, { url: config.APNS_URL, now })
+      : createFcm(JSON.parse(text) as FcmConfig, { url: config.FCM_URL, outbound, now })
+  } catch {
+    return unusable
+  }
+}
+
+export const providerOf = (services: Services, projectId: string, sealed: Sealed): Provider => {
+  const cache = cacheOf(services)
+  const key = `${projectId} ${sealed.config_sealed}`
+  const known = cache.get(key)
+  if (known) return known
+  const made = openProvider(services, projectId, sealed)
+  cache.set(key, made)
+  return made
+}
+
+/** The provider of development and tests: keeps what would be sent in the attempts of the delivery. */
+const log: Pick<Provider, 'send'> = {
+  send: async (delivery) => ({ outcome: 'sent', status: null, code: null, payload: apnsPayload(delivery) }),
+}
+
+type Result = {
+  readonly id: string
+  readonly attempt_id: string
+  readonly tokens: readonly (Answer & { readonly push_token_id: string; readonly provider: Device['provider'] })[]
+}
+
+/** Sends claimed deliveries to all their devices at once and answers what became of them, for internal.push_record. */
+export const sendAll = (
+  services: Services,
+  projectId: string,
+  connected: readonly Sealed[],
+  deliveries: readonly Claimed[],
+): Promise<Result[]> => {
+  const providers = new Map<string, Pick<Provider, 'send'>>([['log', log]])
+  for (const sealed of connected) providers.set(sealed.provider, providerOf(services, projectId, sealed))
+  const toDevice = async (delivery: Claimed, device: Device) => {
+    // disconnected since the claim: nothing was sent
+    const absent: Answer = { outcome: 'failed', status: null, code: 'PUSH_NOT_CONFIGURED' }
+    const answer = (await providers.get(device.provider)?.send(delivery, device)) ?? absent
+    return { ...answer, push_token_id: device.id, provider: device.provider }
+  }
+  return Promise.all(
+    deliveries.map(async (delivery) => ({
+      id: delivery.id,
+      attempt_id: delivery.attempt_id,
+      tokens: await Promise.all(delivery.tokens.map((device) => toDevice(delivery, device))),
+    })),
+  )
+}

@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto'
+
+/** A message as internal.push_rendered makes it for one user. */
+export type Message = {
+  readonly title: string
+  readonly body: string
+  readonly data?: Readonly<Record<string, unknown>>
+  readonly image_url?: string | null
+  readonly deep_link?: string | null
+  readonly sound?: string
+  readonly category?: string
+  readonly collapse_key?: string
+  readonly ttl_seconds?: number
+  readonly priority?: 'high' | 'normal'
+}
+
+export type Device = { readonly id: string; readonly token: string; readonly provider: 'apns' | 'fcm' | 'log' }
+
+/** A claimed delivery: internal.push_claim answers these. */
+export type Claimed = {
+  readonly id: string
+  readonly attempt_id: string
+  readonly campaign_id: string | null
+  readonly message: Message
+  readonly badge: number | null
+  readonly tokens: readonly Device[]
+}
+
+/**
+ * What became of one message to one device. `retry`: certainly not delivered, or a repetition shows nothing twice. `refused`: the provider does
+ * not accept the credentials. `failed` is final.
+ */
+export type Answer = {
+  readonly outcome: 'sent' | 'failed' | 'retry' | 'refused'
+  /** HTTP status, null when there was no answer. */
+  readonly status: number | null
+  /** The provider's reason, or one of ours. */
+  readonly code: string | null
+  /** The device is gone for good. */
+  readonly is_dead?: boolean
+  readonly payload?: object
+}
+
+export type Provider = {
+  send(delivery: Claimed, device: Device): Promise<Answer>
+  /** Calls the cheapest endpoint that checks the credentials. */
+  check(): Promise<Answer>
+  close(): void
+}
+
+export const timeoutMs = 10_000
+
+/** Fields of ours win over an app's data of the same names. */
+export const dataOf = ({ id, campaign_id, message }: Claimed): Record<string, unknown> => ({
+  ...message.data,
+  _did: id,
+  ...(campaign_id ? { _cid: campaign_id } : {}),
+  ...(message.deep_link ? { deep_link: message.deep_link } : {}),
+})
+
+/** The same uuid for each attempt to send a delivery to a device. */
+export const idOf = (deliveryId: string, deviceId: string): string => {
+  const bytes = createHash('sha256').update(`${deliveryId} ${deviceId}`).digest().subarray(0, 16)
+  bytes[6] = (bytes[6]! & 0x0f) | 0x80
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80
+  const hex = bytes.toString('hex')
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
+}
+
+/** A reason of a provider as a code: short, without anything that could be a secret. */
+export const codeOf = (reason: unknown, fallback: string): string =>
+  typeof reason === 'string' && /^[A-Za-z_]{1,64}$/.test(reason) ? reason : fallback

@@ -1,0 +1,135 @@
+import { z } from 'zod'
+import { administrator, endUser } from '#server/http/callers.ts'
+import { definitions } from '#server/http/definitions.ts'
+import { area, route } from '#server/http/route.ts'
+import { Cursor, cursorPage, Deleted, data, Flag, Key, Limit, Text, Uuid } from '#server/http/schemas.ts'
+import { campaignRoutes } from '#server/routes/push/campaigns.ts'
+import { automationFields, InboxItem, Message, NewPreferences, Preferences, Stats } from '#server/routes/push/shapes.ts'
+
+const message = { title: 'Your streak ends today', body: 'Keep it alive, {{display_name|friend}}.' }
+const automation = '/admin/projects/:projectId/push/automations/:automationId' as const
+const inboxItemId = { inboxItemId: Uuid }
+const deliveryId = { deliveryId: Uuid }
+
+const report = (verb: 'opened' | 'received', summary: string) =>
+  route(`POST /client/push/deliveries/:deliveryId/${verb}`, {
+    caller: endUser,
+    summary,
+    params: deliveryId,
+    call: `push_${verb}`,
+    replies: { 200: data(z.strictObject({ [verb]: z.literal(true) })) },
+    refusals: { 404: ['NOT_FOUND'] },
+    failure: 'UPDATE_FAILED',
+  })
+
+export const push = area({
+  stem: 'push',
+  title: 'Push',
+  source: 'supplement',
+  routes: [
+    ...campaignRoutes,
+    ...definitions('push_template', {
+      path: '/push/templates',
+      id: { key: z.string() },
+      fixed: { key: Key },
+      fields: { name: Text(200).nullable(), message: Message },
+      required: ['key', 'message'],
+      refusals: { delete: { 409: ['CONFLICT'] } },
+      example: { create: { key: 'streak-reminder', message }, update: { message } },
+      summaries: {
+        create: 'Define a template; at most 200',
+        list: 'Templates, newest first',
+        get: 'A template',
+        update: 'Change a template',
+        delete: 'Delete a template that no automation names',
+      },
+    }),
+    ...definitions('push_automation', {
+      path: '/push/automations',
+      id: { automationId: Uuid },
+      fixed: { key: Key },
+      fields: automationFields,
+      required: ['key', 'trigger'],
+      example: {
+        create: { key: 'streak-at-risk', trigger: { event_name: 'svc.streak.at_risk' }, message },
+        update: { delay_seconds: 60 },
+      },
+      summaries: {
+        create: 'Define an automation: an event or a segment that causes a message; at most 100',
+        list: 'Automations, newest first',
+        get: 'An automation',
+        update: 'Change an automation',
+        delete: 'Delete an automation with its deliveries',
+      },
+    }),
+    route(`GET ${automation}/stats`, {
+      caller: administrator,
+      summary: 'Counts and rates of an automation',
+      params: { automationId: Uuid },
+      args: ({ params }) => ({ automation_id: undefined, id_or_key: params['automationId'] }),
+      call: 'push_automation_stats',
+      replies: { 200: data(Stats) },
+      refusals: { 404: ['NOT_FOUND'] },
+      failure: 'FETCH_FAILED',
+    }),
+    route('GET /client/push/preferences', {
+      caller: endUser,
+      summary: "The caller's preferences, with all categories of the project",
+      call: 'push_preferences_get',
+      replies: { 200: data(Preferences) },
+      failure: 'FETCH_FAILED',
+    }),
+    route('PUT /client/push/preferences', {
+      caller: endUser,
+      summary: "Replace the caller's preferences",
+      body: NewPreferences,
+      patch: true,
+      example: { enabled: true, categories: { news: false }, quiet_hours: { start: '22:00', end: '07:00' } },
+      call: 'push_preferences_put',
+      replies: { 200: data(Preferences) },
+      failure: 'UPDATE_FAILED',
+    }),
+    report('opened', 'Report that a message was opened; the first time counts'),
+    report('received', 'Report that a device has received a message; the first time counts'),
+    route('GET /client/push/inbox', {
+      caller: endUser,
+      summary: "The caller's inbox, newest first",
+      query: { unread: Flag(), cursor: Cursor, limit: Limit() },
+      call: 'push_inbox',
+      replies: { 200: cursorPage(InboxItem) },
+      failure: 'LIST_FAILED',
+    }),
+    route('GET /client/push/inbox/unread-count', {
+      caller: endUser,
+      summary: 'How many items of the inbox are unread',
+      call: 'push_inbox_unread_count',
+      replies: { 200: data(z.strictObject({ count: z.int() })) },
+      failure: 'FETCH_FAILED',
+    }),
+    route('POST /client/push/inbox/:inboxItemId/read', {
+      caller: endUser,
+      summary: 'Mark an item as read',
+      params: inboxItemId,
+      call: 'push_inbox_read',
+      replies: { 200: data(InboxItem) },
+      refusals: { 404: ['NOT_FOUND'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('POST /client/push/inbox/read-all', {
+      caller: endUser,
+      summary: 'Mark all items as read',
+      call: 'push_inbox_read_all',
+      replies: { 200: data(z.strictObject({ read: z.int() })) },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('DELETE /client/push/inbox/:inboxItemId', {
+      caller: endUser,
+      summary: 'Delete an item',
+      params: inboxItemId,
+      call: 'push_inbox_delete',
+      replies: { 200: Deleted },
+      refusals: { 404: ['NOT_FOUND'] },
+      failure: 'DELETE_FAILED',
+    }),
+  ],
+})
