@@ -11,6 +11,7 @@ import type { RateLimiter } from '#server/http/rate_limiter.ts'
 import type { Area, Route } from '#server/http/route.ts'
 import type { Tokens } from '#server/http/tokens.ts'
 import type { BillingProvider } from '#server/providers/billing.ts'
+import type { DomainChecks } from '#server/providers/domains.ts'
 import type { IdentityProviders } from '#server/providers/identity.ts'
 import type { Mail } from '#server/providers/mail.ts'
 import type { Outbound } from '#server/providers/outbound.ts'
@@ -34,6 +35,7 @@ export type Services = {
   readonly rateLimiter: RateLimiter
   readonly outbound: Outbound
   readonly mail: Mail
+  readonly domains: DomainChecks
   readonly billing: BillingProvider
   readonly files: ProjectFiles
   readonly identity: IdentityProviders

@@ -26,6 +26,7 @@ import type { Area, Route } from '#server/http/route.ts'
 import { createTokens } from '#server/http/tokens.ts'
 import { parseAllowedCidrs } from '#server/providers/addresses.ts'
 import { type BillingProvider, createNoBilling } from '#server/providers/billing.ts'
+import { createDomainChecks } from '#server/providers/domains.ts'
 import { createIdentityProviders } from '#server/providers/identity.ts'
 import { createMail } from '#server/providers/mail.ts'
 import { createOutbound } from '#server/providers/outbound.ts'
@@ -289,6 +290,11 @@ export const assemble = async (
     rateLimiter: createRateLimiter(config.GENERAL_RATE_LIMITS),
     outbound,
     mail,
+    domains: createDomainChecks({
+      servers: config.DNS_SERVERS,
+      siteHost: () => new URL(publicUrl).hostname,
+      mailHost: () => config.MAIL_HOST ?? new URL(publicUrl).hostname,
+    }),
     billing: harness.billing ?? createNoBilling(),
     files: harness.files ?? createProjectFiles(join(config.DATA_DIR, 'media')),
     identity,

@@ -62,11 +62,18 @@ describe('what is mailed', () => {
       token: /^([\w-]{43})$/m.exec(plain.text)?.[1],
     })
     expect(verified.status).toBe(201)
+    const sender = async () => {
+      await other.app.post('/client/auth/email/otp/request', { email })
+      return (await lastTo(email, other)).headers['from']
+    }
     // the verification of sending domains is tested elsewhere; this tests the fields of the mail
     await harness.control(
       `update app.projects set default_from_email = 'hello@orchard.example', default_from_name = 'The Orchard' where id = $1`,
       [other.id],
     )
+    // a domain that is not verified sends nothing: the installation's own address does
+    expect(await sender()).toMatch(/^"?The Orchard"? <(?!hello@)/)
+    await harness.control(`select internal.domain_put($1, 'orchard.example', 'email', 'verified')`, [other.id])
     await other.app.post('/client/auth/email/otp/request', { email })
     const own = await lastTo(email, other)
     expect(own.headers['from']).toMatch(/^"?The Orchard"? <hello@orchard.example>$/)
