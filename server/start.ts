@@ -246,6 +246,7 @@ export const assemble = async (
     folder: join(config.DATA_DIR, 'mail'),
     now,
     log,
+    allowedCidrs,
   })
 
   const identity = createIdentityProviders({

@@ -828,6 +828,138 @@ create policy "administrators read every ledger" on app.currency_transactions fo
 create policy "users read their own ledger" on app.currency_transactions for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
+-- The content of messages that are not sent yet. It is deleted with the last attempt.
+create table app.email_bodies (
+  message_id uuid not null,
+  html text,
+  text text,
+  constraint email_bodies_pkey PRIMARY KEY (message_id),
+  constraint email_bodies_message_id_fkey FOREIGN KEY (message_id) REFERENCES app.email_messages(id) ON DELETE CASCADE
+);
+alter table app.email_bodies enable row level security;
+
+-- Messages of mail, one to one address. Kept 90 days after their last change.
+create table app.email_messages (
+  id uuid not null default internal.new_id(),
+  app_user_id uuid,
+  to_address text not null,
+  from_address text,
+  reply_to text,
+  headers jsonb not null default '{}'::jsonb,
+  subject text not null,
+  template_key text,
+  template_version integer,
+  locale text,
+  category text not null,
+  status text not null,
+  attempts smallint not null default 0,
+  -- Set before the mail server is called and cleared with its answer: where it is set and no worker holds the message, the outcome of the attempt is not known.
+  attempting_at timestamp with time zone,
+  send_at timestamp with time zone,
+  next_attempt_at timestamp with time zone,
+  last_error text,
+  -- What happened, [{type, at, detail?}], oldest first.
+  events jsonb not null default '[]'::jsonb,
+  sent_at timestamp with time zone,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint email_messages_pkey PRIMARY KEY (id),
+  constraint email_messages_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint email_messages_category_form CHECK ((category ~ '^[a-z][a-z0-9_-]{0,63}$'::text)),
+  constraint email_messages_from_at_most_400 CHECK ((char_length(from_address) <= 400)),
+  constraint email_messages_headers_is_object CHECK ((jsonb_typeof(headers) = 'object'::text)),
+  constraint email_messages_reply_to_at_most_254 CHECK ((char_length(reply_to) <= 254)),
+  constraint email_messages_status_known CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'delivered'::text, 'bounced'::text, 'complained'::text, 'failed'::text, 'cancelled'::text, 'suppressed'::text]))),
+  constraint email_messages_to_at_most_254 CHECK ((char_length(to_address) <= 254))
+);
+CREATE INDEX email_messages_newest ON app.email_messages USING btree (created_at DESC, id DESC);
+CREATE INDEX email_messages_of_status ON app.email_messages USING btree (status, created_at DESC, id DESC);
+CREATE INDEX email_messages_of_user ON app.email_messages USING btree (app_user_id, created_at DESC, id DESC);
+alter table app.email_messages enable row level security;
+create policy "administrators read messages" on app.email_messages for select to app_admin
+  using (true);
+
+-- What a user chose: categories is {<category>: boolean}. They follow the user, suppressions follow the address.
+create table app.email_preferences (
+  app_user_id uuid not null,
+  unsubscribed_all boolean not null default false,
+  categories jsonb not null default '{}'::jsonb,
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint email_preferences_pkey PRIMARY KEY (app_user_id),
+  constraint email_preferences_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint email_preferences_categories_is_object CHECK ((jsonb_typeof(categories) = 'object'::text))
+);
+alter table app.email_preferences enable row level security;
+
+-- Ids of the events that mail providers reported, kept 30 days: a repeated one changes nothing.
+create table app.email_provider_events (
+  id text not null,
+  received_at timestamp with time zone not null default internal.now(),
+  constraint email_provider_events_pkey PRIMARY KEY (id),
+  constraint email_provider_events_id_1_to_200 CHECK (((char_length(id) >= 1) AND (char_length(id) <= 200)))
+);
+CREATE INDEX email_provider_events_received ON app.email_provider_events USING btree (received_at);
+alter table app.email_provider_events enable row level security;
+
+-- Addresses that get no mail. unsubscribe stops one category, or all but transactional mail where category is null; every other reason stops everything.
+create table app.email_suppressions (
+  id uuid not null default internal.new_id(),
+  address text not null,
+  reason text not null,
+  category text,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint email_suppressions_pkey PRIMARY KEY (id),
+  constraint email_suppressions_once UNIQUE NULLS NOT DISTINCT (address, reason, category),
+  constraint email_suppressions_address_at_most_254 CHECK ((char_length(address) <= 254)),
+  constraint email_suppressions_category_form CHECK ((category ~ '^[a-z][a-z0-9_-]{0,63}$'::text)),
+  constraint email_suppressions_category_is_of_unsubscribe CHECK (((category IS NULL) OR (reason = 'unsubscribe'::text))),
+  constraint email_suppressions_reason_known CHECK ((reason = ANY (ARRAY['bounce'::text, 'complaint'::text, 'unsubscribe'::text, 'manual'::text])))
+);
+CREATE INDEX email_suppressions_newest ON app.email_suppressions USING btree (created_at DESC, id DESC);
+alter table app.email_suppressions enable row level security;
+
+-- Templates of mail. subject, html and text are the default; locales is {<locale>: {subject?, html?, text?}}. A row with the key of a built-in template replaces it. version counts changes of the content.
+create table app.email_templates (
+  id uuid not null default internal.new_id(),
+  key text not null,
+  name text not null,
+  subject text not null,
+  html text,
+  text text,
+  locales jsonb not null default '{}'::jsonb,
+  category text not null default 'transactional'::text,
+  version integer not null default 1,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint email_templates_pkey PRIMARY KEY (id),
+  -- 409 CONFLICT key: A template with this key exists.
+  constraint email_templates_key_unique UNIQUE (key),
+  -- 400 VALIDATION_ERROR category: must match ^[a-z][a-z0-9_-]{0,63}$.
+  constraint email_templates_category_form CHECK ((category ~ '^[a-z][a-z0-9_-]{0,63}$'::text)),
+  -- 400 VALIDATION_ERROR html: must have at most 200000 characters.
+  constraint email_templates_html_at_most_200000 CHECK ((char_length(html) <= 200000)),
+  -- 400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_.-]{0,127}$.
+  constraint email_templates_key_form CHECK ((key ~ '^[a-z][a-z0-9_.-]{0,127}$'::text)),
+  -- 400 VALIDATION_ERROR locales: must be an object.
+  constraint email_templates_locales_is_object CHECK ((jsonb_typeof(locales) = 'object'::text)),
+  -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
+  constraint email_templates_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR subject: must have 1 to 300 characters.
+  constraint email_templates_subject_1_to_300 CHECK (((char_length(subject) >= 1) AND (char_length(subject) <= 300))),
+  -- 400 VALIDATION_ERROR text: must have at most 200000 characters.
+  constraint email_templates_text_at_most_200000 CHECK ((char_length(text) <= 200000))
+);
+alter table app.email_templates enable row level security;
+create policy "administrators add templates" on app.email_templates for insert to app_admin
+  with check (true);
+create policy "administrators change templates" on app.email_templates for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete templates" on app.email_templates for delete to app_admin
+  using (true);
+create policy "administrators read templates" on app.email_templates for select to app_admin
+  using (true);
+
 -- Everything that happens to a user, partitioned by month of receipt. Areas that an event moves hook in with a statement trigger each.
 create table app.engagement_events (
   id uuid not null,
@@ -2514,6 +2646,8 @@ create table app.user_codes (
   expires_at timestamp with time zone not null,
   sent_at timestamp with time zone,
   used_at timestamp with time zone,
+  -- The languages that the request asked for, most wanted first: the message comes in the first that there is.
+  locales text[],
   constraint user_codes_pkey PRIMARY KEY (id),
   constraint user_codes_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
   constraint user_codes_channel_known CHECK ((channel = ANY (ARRAY['email'::text, 'phone'::text]))),
