@@ -77,6 +77,14 @@ export const environment = z.object({
   STORAGE_URL: optional.describe(
     'Where media are stored: `s3://KEY:SECRET@host/bucket?region=eu-central-1`, any S3 API; `tls=off` for one without TLS, `path=/s3` where the API begins at a path. Without this variable media are files under DATA_DIR/media.',
   ),
+  MAIL_HOST: optional.describe(
+    'Host name that the SPF and MX records of sending domains name: the servers that send for this installation. Default: the host of PUBLIC_URL.',
+  ),
+  DNS_SERVERS: list
+    .default([])
+    .describe(
+      "Name servers that verify domains, addresses with or without a port, comma-separated. Default: the machine's own.",
+    ),
   APPLE_JWKS_URL: z.url().default('https://appleid.apple.com/auth/keys').describe("Where Apple's public keys are."),
   APPLE_ISSUER: z.string().min(1).default('https://appleid.apple.com').describe('Issuer of identity tokens of Apple.'),
   GOOGLE_JWKS_URL: z

@@ -12,6 +12,7 @@ import type { Area, Route } from '#server/http/route.ts'
 import type { Tokens } from '#server/http/tokens.ts'
 import type { Media } from '#server/media/media.ts'
 import type { BillingProvider } from '#server/providers/billing.ts'
+import type { DomainChecks } from '#server/providers/domains.ts'
 import type { IdentityProviders } from '#server/providers/identity.ts'
 import type { Mail } from '#server/providers/mail.ts'
 import type { Outbound } from '#server/providers/outbound.ts'
@@ -36,6 +37,7 @@ export type Services = {
   readonly rateLimiter: RateLimiter
   readonly outbound: Outbound
   readonly mail: Mail
+  readonly domains: DomainChecks
   readonly billing: BillingProvider
   readonly files: ProjectFiles
   readonly media: Media

@@ -25,6 +25,7 @@ import { serveMedia } from '#server/media/serve.ts'
 import type { Foundation } from '#server/postgres.ts'
 import { parseAllowedCidrs } from '#server/providers/addresses.ts'
 import { type BillingProvider, createNoBilling } from '#server/providers/billing.ts'
+import { createDomainChecks } from '#server/providers/domains.ts'
 import { createIdentityProviders } from '#server/providers/identity.ts'
 import { createMail } from '#server/providers/mail.ts'
 import { createOutbound } from '#server/providers/outbound.ts'
@@ -212,6 +213,7 @@ export const assemble = async (
     folder: join(config.DATA_DIR, 'mail'),
     now,
     log,
+    allowedCidrs,
   })
 
   const identity = createIdentityProviders({
@@ -258,6 +260,11 @@ export const assemble = async (
     rateLimiter: createRateLimiter(config.GENERAL_RATE_LIMITS),
     outbound,
     mail,
+    domains: createDomainChecks({
+      servers: config.DNS_SERVERS,
+      siteHost: () => new URL(publicUrl).hostname,
+      mailHost: () => config.MAIL_HOST ?? new URL(publicUrl).hostname,
+    }),
     billing: harness.billing ?? createNoBilling(),
     files: harness.files ?? media.storage.files,
     media,

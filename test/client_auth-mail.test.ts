@@ -62,15 +62,47 @@ describe('what is mailed', () => {
       token: /^([\w-]{43})$/m.exec(plain.text)?.[1],
     })
     expect(verified.status).toBe(201)
+    const sender = async () => {
+      await other.app.post('/client/auth/email/otp/request', { email })
+      return (await lastTo(email, other)).headers['from']
+    }
     // the verification of sending domains is tested elsewhere; this tests the fields of the mail
     await harness.control(
       `update app.projects set default_from_email = 'hello@orchard.example', default_from_name = 'The Orchard' where id = $1`,
       [other.id],
     )
+    // a domain that is not verified sends nothing: the installation's own address does
+    expect(await sender()).toMatch(/^"?The Orchard"? <(?!hello@)/)
+    await harness.control(`select internal.domain_put($1, 'orchard.example', 'email', 'verified')`, [other.id])
     await other.app.post('/client/auth/email/otp/request', { email })
     const own = await lastTo(email, other)
     expect(own.headers['from']).toMatch(/^"?The Orchard"? <hello@orchard.example>$/)
-    expect(own.from).toBe('hello@orchard.example')
+    expect(own.from).toBe('bounces@send.orchard.example')
+  })
+
+  test('comes in the language of the user, else of the request, from the project’s own template where it has one', async () => {
+    const german = { 'accept-language': 'de-CH, fr;q=0.5' }
+    const ask = (email: string) => app.with(german).post('/client/auth/email/otp/request', { email })
+    const email = newEmail()
+    await ask(email)
+    const first = await lastTo(email)
+    expect(first.headers['subject']).toBe('=?UTF-8?Q?Ihr_Anmeldecode_f=C3=BCr_Orchard?=')
+    expect(first.text).toMatch(/^Ihr Code zur Anmeldung bei Orchard:\n\n\d{6}\n/)
+    expect(first.raw).toContain('<html lang=3D"de">')
+    await app.with({ 'accept-language': 'nl' }).post('/client/auth/magic-link/request', { email })
+    expect((await lastTo(email)).headers['subject']).toBe('Sign in to Orchard')
+    const owner = await stage.signup(newEmail())
+    await project.sql(`update app.users set properties = '{"locale": "es-MX"}' where id = $1`, [owner.id])
+    await ask(owner.user.email)
+    expect((await lastTo(owner.user.email)).text).toContain('Tu código')
+    const template = { key: 'auth.otp', name: 'Code', subject: 'Code of {{brand}}', text: 'code {{code}}' }
+    const locales = { de: { subject: 'Kode von {{brand}}', text: 'kode {{code}}', html: '<b>{{code}}</b>' } }
+    expect((await project.admin.post('/email/templates', { ...template, locales })).status).toBe(201)
+    await ask(email)
+    const mine = await lastTo(email)
+    expect([mine.headers['subject'], mine.text]).toEqual(['Kode von Orchard', expect.stringMatching(/^kode \d{6}$/)])
+    await project.admin.delete('/email/templates/auth.otp')
+    await project.sql('delete from app.user_codes')
   })
 
   test('waits for a mail server that refuses, and then comes once, for as long as it is good', async () => {

@@ -84,6 +84,7 @@ test('what is registered has routes, and what has routes is registered', () => {
 const beside: Readonly<Record<string, readonly string[]>> = {
   webhook: ['secret', 'stats'],
   config_key: ['version', 'default_value'],
+  email_template: ['version'],
 }
 /** Fields that responses show under another name or in another form. */
 const creationOnly = ['prices', 'bundle_contents']

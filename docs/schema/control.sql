@@ -340,20 +340,57 @@ create table app.domains (
   last_checked_at timestamp with time zone,
   error text,
   created_at timestamp with time zone not null default internal.now(),
+  -- What the TXT record must say that proves ownership: random, of this row alone.
+  token text not null default replace((gen_random_uuid())::text, '-'::text, ''::text),
+  -- The DNS records of the domain, [{type, name, value, purpose, verified}], as the last check found them.
+  records jsonb not null default '[]'::jsonb,
+  dkim_public text,
+  -- The private key of DKIM, encrypted by the server; it is never returned.
+  dkim_sealed text,
+  -- Daily checks in a row that did not find the records.
+  failed_checks smallint not null default 0,
+  -- When a developer last asked for a check: at most one in ten seconds.
+  verify_at timestamp with time zone,
+  next_check_at timestamp with time zone not null default (internal.now() + '1 day'::interval),
   constraint domains_pkey PRIMARY KEY (id),
+  -- 409 CONFLICT domain: The project has this domain already.
   constraint domains_one_of_a_kind UNIQUE (project_id, kind, domain),
   constraint domains_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE,
+  constraint domains_dkim_has_both_keys CHECK (((dkim_public IS NULL) = (dkim_sealed IS NULL))),
   constraint domains_domain_lower_case CHECK (((domain = lower(domain)) AND ((char_length(domain) >= 3) AND (char_length(domain) <= 253)))),
   constraint domains_kind_known CHECK ((kind = ANY (ARRAY['email'::text, 'site'::text, 'function'::text]))),
-  constraint domains_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'verified'::text, 'failed'::text])))
+  constraint domains_records_is_list CHECK ((jsonb_typeof(records) = 'array'::text)),
+  constraint domains_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'verified'::text, 'failed'::text]))),
+  constraint domains_token_form CHECK ((token ~ '^[0-9a-f]{32}$'::text))
 );
+CREATE INDEX domains_due ON app.domains USING btree (next_check_at) WHERE (status <> 'failed'::text);
 -- 409 DOMAIN_TAKEN domain: Another project has proved that it owns this domain.
 CREATE UNIQUE INDEX domains_verified_once ON app.domains USING btree (kind, domain) WHERE (status = 'verified'::text);
 alter table app.domains enable row level security;
+create policy "developers ask for checks of their own domains" on app.domains for update to control_developer
+  using ((project_id IN ( SELECT p.id
+   FROM app.projects p
+  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))))
+  with check ((project_id IN ( SELECT p.id
+   FROM app.projects p
+  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
+create policy "developers attach domains to their own projects" on app.domains for insert to control_developer
+  with check ((project_id IN ( SELECT p.id
+   FROM app.projects p
+  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
+create policy "developers detach domains from their own projects" on app.domains for delete to control_developer
+  using ((project_id IN ( SELECT p.id
+   FROM app.projects p
+  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
 create policy "developers read domains of their own projects" on app.domains for select to control_developer
   using ((project_id IN ( SELECT p.id
    FROM app.projects p
   WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
+create policy "workers read domains" on app.domains for select to control_worker
+  using (true);
+create policy "workers take domains that are due" on app.domains for update to control_worker
+  using (true)
+  with check (true);
 
 -- Locations of deleted projects' files: purged, with back-off, and looked at once more six hours later; then the row goes.
 create table app.file_purges (

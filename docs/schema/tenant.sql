@@ -828,6 +828,138 @@ create policy "administrators read every ledger" on app.currency_transactions fo
 create policy "users read their own ledger" on app.currency_transactions for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
+-- The content of messages that are not sent yet. It is deleted with the last attempt.
+create table app.email_bodies (
+  message_id uuid not null,
+  html text,
+  text text,
+  constraint email_bodies_pkey PRIMARY KEY (message_id),
+  constraint email_bodies_message_id_fkey FOREIGN KEY (message_id) REFERENCES app.email_messages(id) ON DELETE CASCADE
+);
+alter table app.email_bodies enable row level security;
+
+-- Messages of mail, one to one address. Kept 90 days after their last change.
+create table app.email_messages (
+  id uuid not null default internal.new_id(),
+  app_user_id uuid,
+  to_address text not null,
+  from_address text,
+  reply_to text,
+  headers jsonb not null default '{}'::jsonb,
+  subject text not null,
+  template_key text,
+  template_version integer,
+  locale text,
+  category text not null,
+  status text not null,
+  attempts smallint not null default 0,
+  -- Set before the mail server is called and cleared with its answer: where it is set and no worker holds the message, the outcome of the attempt is not known.
+  attempting_at timestamp with time zone,
+  send_at timestamp with time zone,
+  next_attempt_at timestamp with time zone,
+  last_error text,
+  -- What happened, [{type, at, detail?}], oldest first.
+  events jsonb not null default '[]'::jsonb,
+  sent_at timestamp with time zone,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint email_messages_pkey PRIMARY KEY (id),
+  constraint email_messages_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint email_messages_category_form CHECK ((category ~ '^[a-z][a-z0-9_-]{0,63}$'::text)),
+  constraint email_messages_from_at_most_400 CHECK ((char_length(from_address) <= 400)),
+  constraint email_messages_headers_is_object CHECK ((jsonb_typeof(headers) = 'object'::text)),
+  constraint email_messages_reply_to_at_most_254 CHECK ((char_length(reply_to) <= 254)),
+  constraint email_messages_status_known CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'delivered'::text, 'bounced'::text, 'complained'::text, 'failed'::text, 'cancelled'::text, 'suppressed'::text]))),
+  constraint email_messages_to_at_most_254 CHECK ((char_length(to_address) <= 254))
+);
+CREATE INDEX email_messages_newest ON app.email_messages USING btree (created_at DESC, id DESC);
+CREATE INDEX email_messages_of_status ON app.email_messages USING btree (status, created_at DESC, id DESC);
+CREATE INDEX email_messages_of_user ON app.email_messages USING btree (app_user_id, created_at DESC, id DESC);
+alter table app.email_messages enable row level security;
+create policy "administrators read messages" on app.email_messages for select to app_admin
+  using (true);
+
+-- What a user chose: categories is {<category>: boolean}. They follow the user, suppressions follow the address.
+create table app.email_preferences (
+  app_user_id uuid not null,
+  unsubscribed_all boolean not null default false,
+  categories jsonb not null default '{}'::jsonb,
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint email_preferences_pkey PRIMARY KEY (app_user_id),
+  constraint email_preferences_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint email_preferences_categories_is_object CHECK ((jsonb_typeof(categories) = 'object'::text))
+);
+alter table app.email_preferences enable row level security;
+
+-- Ids of the events that mail providers reported, kept 30 days: a repeated one changes nothing.
+create table app.email_provider_events (
+  id text not null,
+  received_at timestamp with time zone not null default internal.now(),
+  constraint email_provider_events_pkey PRIMARY KEY (id),
+  constraint email_provider_events_id_1_to_200 CHECK (((char_length(id) >= 1) AND (char_length(id) <= 200)))
+);
+CREATE INDEX email_provider_events_received ON app.email_provider_events USING btree (received_at);
+alter table app.email_provider_events enable row level security;
+
+-- Addresses that get no mail. unsubscribe stops one category, or all but transactional mail where category is null; every other reason stops everything.
+create table app.email_suppressions (
+  id uuid not null default internal.new_id(),
+  address text not null,
+  reason text not null,
+  category text,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint email_suppressions_pkey PRIMARY KEY (id),
+  constraint email_suppressions_once UNIQUE NULLS NOT DISTINCT (address, reason, category),
+  constraint email_suppressions_address_at_most_254 CHECK ((char_length(address) <= 254)),
+  constraint email_suppressions_category_form CHECK ((category ~ '^[a-z][a-z0-9_-]{0,63}$'::text)),
+  constraint email_suppressions_category_is_of_unsubscribe CHECK (((category IS NULL) OR (reason = 'unsubscribe'::text))),
+  constraint email_suppressions_reason_known CHECK ((reason = ANY (ARRAY['bounce'::text, 'complaint'::text, 'unsubscribe'::text, 'manual'::text])))
+);
+CREATE INDEX email_suppressions_newest ON app.email_suppressions USING btree (created_at DESC, id DESC);
+alter table app.email_suppressions enable row level security;
+
+-- Templates of mail. subject, html and text are the default; locales is {<locale>: {subject?, html?, text?}}. A row with the key of a built-in template replaces it. version counts changes of the content.
+create table app.email_templates (
+  id uuid not null default internal.new_id(),
+  key text not null,
+  name text not null,
+  subject text not null,
+  html text,
+  text text,
+  locales jsonb not null default '{}'::jsonb,
+  category text not null default 'transactional'::text,
+  version integer not null default 1,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint email_templates_pkey PRIMARY KEY (id),
+  -- 409 CONFLICT key: A template with this key exists.
+  constraint email_templates_key_unique UNIQUE (key),
+  -- 400 VALIDATION_ERROR category: must match ^[a-z][a-z0-9_-]{0,63}$.
+  constraint email_templates_category_form CHECK ((category ~ '^[a-z][a-z0-9_-]{0,63}$'::text)),
+  -- 400 VALIDATION_ERROR html: must have at most 200000 characters.
+  constraint email_templates_html_at_most_200000 CHECK ((char_length(html) <= 200000)),
+  -- 400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_.-]{0,127}$.
+  constraint email_templates_key_form CHECK ((key ~ '^[a-z][a-z0-9_.-]{0,127}$'::text)),
+  -- 400 VALIDATION_ERROR locales: must be an object.
+  constraint email_templates_locales_is_object CHECK ((jsonb_typeof(locales) = 'object'::text)),
+  -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
+  constraint email_templates_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR subject: must have 1 to 300 characters.
+  constraint email_templates_subject_1_to_300 CHECK (((char_length(subject) >= 1) AND (char_length(subject) <= 300))),
+  -- 400 VALIDATION_ERROR text: must have at most 200000 characters.
+  constraint email_templates_text_at_most_200000 CHECK ((char_length(text) <= 200000))
+);
+alter table app.email_templates enable row level security;
+create policy "administrators add templates" on app.email_templates for insert to app_admin
+  with check (true);
+create policy "administrators change templates" on app.email_templates for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete templates" on app.email_templates for delete to app_admin
+  using (true);
+create policy "administrators read templates" on app.email_templates for select to app_admin
+  using (true);
+
 -- Everything that happens to a user, partitioned by month of receipt. Areas that an event moves hook in with a statement trigger each.
 create table app.engagement_events (
   id uuid not null,
@@ -952,6 +1084,7 @@ create table app.event_plans (
   webhooks uuid[],
   feeds boolean,
   realtime boolean,
+  push boolean,
   constraint event_plans_pkey PRIMARY KEY (event_name)
 );
 alter table app.event_plans enable row level security;
@@ -1368,6 +1501,8 @@ create table app.integrations (
 alter table app.integrations enable row level security;
 create policy "administrators connect providers" on app.integrations for insert to app_admin
   with check (true);
+create policy "administrators disconnect providers" on app.integrations for delete to app_admin
+  using (true);
 create policy "administrators read integrations" on app.integrations for select to app_admin
   using (true);
 create policy "administrators replace configs" on app.integrations for update to app_admin
@@ -2017,6 +2152,244 @@ create policy "workers settle queued work" on app.outbox for update to app_worke
   using (true)
   with check (true);
 
+-- Messages that events and segments cause. At most 100.
+create table app.push_automations (
+  id uuid not null default internal.new_id(),
+  key text not null,
+  trigger jsonb not null,
+  delay_seconds integer not null default 0,
+  cancel_if_event text,
+  message jsonb,
+  template_key text,
+  frequency_cap jsonb,
+  quiet_hours jsonb,
+  inbox boolean not null default true,
+  is_active boolean not null default true,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint push_automations_pkey PRIMARY KEY (id),
+  -- 409 CONFLICT key: An automation with this key exists.
+  constraint push_automations_key_unique UNIQUE (key),
+  -- 400 VALIDATION_ERROR cancel_if_event: must have 1 to 255 characters.
+  constraint push_automations_cancel_if_event_1_to_255 CHECK (((char_length(cancel_if_event) >= 1) AND (char_length(cancel_if_event) <= 255))),
+  -- 400 VALIDATION_ERROR delay_seconds: must be a whole number of 0 to 2592000.
+  constraint push_automations_delay_0_to_30_days CHECK (((delay_seconds >= 0) AND (delay_seconds <= 2592000))),
+  -- 400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.
+  constraint push_automations_key_form CHECK ((key ~ '^[a-z][a-z0-9_-]{0,127}$'::text)),
+  -- 400 VALIDATION_ERROR message: must be an object.
+  constraint push_automations_message_is_object CHECK ((jsonb_typeof(message) = 'object'::text)),
+  -- 400 VALIDATION_ERROR message: send either message or template_key.
+  constraint push_automations_message_or_template CHECK (((message IS NULL) <> (template_key IS NULL))),
+  -- 400 VALIDATION_ERROR trigger: must be an object.
+  constraint push_automations_trigger_is_object CHECK ((jsonb_typeof(trigger) = 'object'::text))
+);
+alter table app.push_automations enable row level security;
+create policy "administrators add automations" on app.push_automations for insert to app_admin
+  with check (true);
+create policy "administrators change automations" on app.push_automations for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete automations" on app.push_automations for delete to app_admin
+  using (true);
+create policy "administrators read automations" on app.push_automations for select to app_admin
+  using (true);
+
+-- Token buckets of throttles: "project", and the id of each campaign with a throttle; and the circuit breaker of each provider: "provider apns".
+create table app.push_buckets (
+  name text not null,
+  tokens numeric not null,
+  filled_at timestamp with time zone not null,
+  failures integer not null default 0,
+  open_until timestamp with time zone,
+  constraint push_buckets_pkey PRIMARY KEY (name)
+);
+alter table app.push_buckets enable row level security;
+
+-- One message to many users, once. A deleted campaign keeps its row until its deliveries are deleted.
+create table app.push_campaigns (
+  id uuid not null default internal.new_id(),
+  workflow_id text,
+  name text not null,
+  message jsonb not null,
+  audience jsonb not null,
+  exclude_segment_id uuid,
+  send_at timestamp with time zone,
+  mode text not null default 'absolute'::text,
+  local_time text,
+  weekdays integer[],
+  throttle_per_minute integer,
+  quiet_hours jsonb,
+  frequency_cap jsonb,
+  variants jsonb not null default '[]'::jsonb,
+  goal_event text,
+  inbox boolean not null default true,
+  status text not null default 'draft'::text,
+  failure text,
+  is_deleted boolean not null default false,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  scheduled_at timestamp with time zone,
+  started_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  constraint push_campaigns_pkey PRIMARY KEY (id),
+  -- 409 ALREADY_SCHEDULED workflow_id: A campaign with this workflow id exists.
+  constraint push_campaigns_workflow_id_unique UNIQUE (workflow_id),
+  constraint push_campaigns_mode_known CHECK ((mode = ANY (ARRAY['absolute'::text, 'user_local'::text]))),
+  constraint push_campaigns_status_known CHECK ((status = ANY (ARRAY['draft'::text, 'scheduled'::text, 'sending'::text, 'paused'::text, 'sent'::text, 'cancelled'::text, 'failed'::text])))
+);
+CREATE INDEX push_campaigns_newest ON app.push_campaigns USING btree (created_at DESC, id DESC);
+CREATE INDEX push_campaigns_with_goal ON app.push_campaigns USING btree (goal_event) WHERE (goal_event IS NOT NULL);
+alter table app.push_campaigns enable row level security;
+create policy "administrators read campaigns" on app.push_campaigns for select to app_admin
+  using (true);
+
+-- The categories that messages of the project have used.
+create table app.push_categories (
+  key text not null,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint push_categories_pkey PRIMARY KEY (key)
+);
+alter table app.push_categories enable row level security;
+
+-- Counts of the deliveries of a campaign or an automation, by variant and hour. Each is the sum of its slots, of which concurrent writers take
+-- different ones.
+create table app.push_counts (
+  slot bigint not null generated always as identity,
+  source_id uuid not null,
+  hour timestamp with time zone not null,
+  variant text not null,
+  targeted bigint not null default 0,
+  sent bigint not null default 0,
+  failed bigint not null default 0,
+  skipped bigint not null default 0,
+  opened bigint not null default 0,
+  converted bigint not null default 0,
+  constraint push_counts_pkey PRIMARY KEY (slot)
+);
+CREATE INDEX push_counts_of_source ON app.push_counts USING btree (source_id, hour, variant);
+alter table app.push_counts enable row level security;
+create policy "administrators read counts" on app.push_counts for select to app_admin
+  using (true);
+
+-- One message to one user: pending, sending (marked before a provider is called), then sent, skipped or failed. Kept for 90 days.
+create table app.push_deliveries (
+  id uuid not null default internal.new_id(),
+  queue_id uuid not null,
+  campaign_id uuid,
+  automation_id uuid,
+  app_user_id uuid not null,
+  variant text,
+  message jsonb,
+  context jsonb,
+  is_test boolean not null default false,
+  inbox boolean not null default true,
+  status text not null default 'pending'::text,
+  reason text,
+  code text,
+  tries smallint not null default 0,
+  due_at timestamp with time zone not null,
+  attempt_id uuid,
+  attempts jsonb not null default '[]'::jsonb,
+  sent_at timestamp with time zone,
+  received_at timestamp with time zone,
+  opened_at timestamp with time zone,
+  converted_at timestamp with time zone,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint push_deliveries_pkey PRIMARY KEY (id),
+  constraint push_deliveries_once_per_campaign UNIQUE (campaign_id, app_user_id),
+  constraint push_deliveries_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint push_deliveries_automation_id_fkey FOREIGN KEY (automation_id) REFERENCES app.push_automations(id) ON DELETE CASCADE,
+  constraint push_deliveries_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES app.push_campaigns(id) ON DELETE CASCADE,
+  constraint push_deliveries_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'sending'::text, 'sent'::text, 'opened'::text, 'converted'::text, 'skipped'::text, 'failed'::text])))
+);
+CREATE INDEX push_deliveries_by_status ON app.push_deliveries USING btree (campaign_id, status, app_user_id) WHERE (campaign_id IS NOT NULL);
+CREATE INDEX push_deliveries_created ON app.push_deliveries USING brin (created_at);
+CREATE INDEX push_deliveries_due ON app.push_deliveries USING btree (queue_id, due_at, id) WHERE (status = ANY (ARRAY['pending'::text, 'sending'::text]));
+CREATE INDEX push_deliveries_of_automation ON app.push_deliveries USING btree (automation_id, app_user_id) WHERE (automation_id IS NOT NULL);
+CREATE INDEX push_deliveries_of_user ON app.push_deliveries USING btree (app_user_id, id);
+alter table app.push_deliveries enable row level security;
+create policy "administrators read deliveries" on app.push_deliveries for select to app_admin
+  using (true);
+
+-- Messages that users find in the app: 500 for each user, for 90 days.
+create table app.push_inbox_items (
+  id uuid not null default internal.new_id(),
+  app_user_id uuid not null,
+  delivery_id uuid not null,
+  title text not null,
+  body text not null,
+  image_url text,
+  deep_link text,
+  data jsonb not null default '{}'::jsonb,
+  is_read boolean not null default false,
+  created_at timestamp with time zone not null default internal.now(),
+  read_at timestamp with time zone,
+  expires_at timestamp with time zone not null,
+  constraint push_inbox_items_pkey PRIMARY KEY (id),
+  constraint push_inbox_items_once_per_delivery UNIQUE (delivery_id),
+  constraint push_inbox_items_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE
+);
+CREATE INDEX push_inbox_items_expiry ON app.push_inbox_items USING brin (expires_at);
+CREATE INDEX push_inbox_items_newest ON app.push_inbox_items USING btree (app_user_id, created_at DESC, id DESC);
+CREATE INDEX push_inbox_items_unread ON app.push_inbox_items USING btree (app_user_id, created_at DESC, id DESC) WHERE (NOT is_read);
+alter table app.push_inbox_items enable row level security;
+create policy "users read their own inbox" on app.push_inbox_items for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+-- How far a campaign's audience has become deliveries: users up to cursor_id. The audience is compiled once, when the campaign starts.
+create table app.push_plans (
+  campaign_id uuid not null,
+  query text not null,
+  parameters jsonb not null,
+  user_ids uuid[],
+  cursor_id uuid not null default '00000000-0000-0000-0000-000000000000'::uuid,
+  planned_at timestamp with time zone,
+  constraint push_plans_pkey PRIMARY KEY (campaign_id),
+  constraint push_plans_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES app.push_campaigns(id) ON DELETE CASCADE
+);
+alter table app.push_plans enable row level security;
+
+-- What users want to be pushed. A user without a row wants everything.
+create table app.push_preferences (
+  app_user_id uuid not null,
+  enabled boolean not null default true,
+  categories jsonb not null default '{}'::jsonb,
+  quiet_hours jsonb,
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint push_preferences_pkey PRIMARY KEY (app_user_id),
+  constraint push_preferences_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE
+);
+alter table app.push_preferences enable row level security;
+
+-- Messages that automations name by key. At most 200.
+create table app.push_templates (
+  id uuid not null default internal.new_id(),
+  key text not null,
+  name text,
+  message jsonb not null,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint push_templates_pkey PRIMARY KEY (id),
+  -- 409 CONFLICT key: A template with this key exists.
+  constraint push_templates_key_unique UNIQUE (key),
+  -- 400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.
+  constraint push_templates_key_form CHECK ((key ~ '^[a-z][a-z0-9_-]{0,127}$'::text)),
+  -- 400 VALIDATION_ERROR message: must be an object.
+  constraint push_templates_message_is_object CHECK ((jsonb_typeof(message) = 'object'::text)),
+  -- 400 VALIDATION_ERROR name: must have at most 200 characters.
+  constraint push_templates_name_at_most_200 CHECK ((char_length(name) <= 200))
+);
+alter table app.push_templates enable row level security;
+create policy "administrators add templates" on app.push_templates for insert to app_admin
+  with check (true);
+create policy "administrators change templates" on app.push_templates for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete templates" on app.push_templates for delete to app_admin
+  using (true);
+create policy "administrators read templates" on app.push_templates for select to app_admin
+  using (true);
+
 -- Devices that can be pushed to. A token belongs to whoever registered it last.
 create table app.push_tokens (
   id uuid not null default internal.new_id(),
@@ -2131,13 +2504,13 @@ create table app.realtime_inbox (
 );
 alter table app.realtime_inbox enable row level security;
 
--- The score and rank that a subscriber of a leaderboard was told last.
+-- The score and rank that a subscriber of a leaderboard was told last; null without an entry.
 create table app.realtime_places (
   leaderboard_id uuid not null,
   app_user_id uuid not null,
   run_key text not null,
-  score numeric not null,
-  rank bigint not null,
+  score numeric,
+  rank bigint,
   constraint realtime_places_pkey PRIMARY KEY (leaderboard_id, app_user_id),
   constraint realtime_places_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON UPDATE CASCADE ON DELETE CASCADE,
   constraint realtime_places_leaderboard_id_fkey FOREIGN KEY (leaderboard_id) REFERENCES app.leaderboards(id) ON DELETE CASCADE
@@ -2783,6 +3156,8 @@ create table app.user_codes (
   expires_at timestamp with time zone not null,
   sent_at timestamp with time zone,
   used_at timestamp with time zone,
+  -- The languages that the request asked for, most wanted first: the message comes in the first that there is.
+  locales text[],
   constraint user_codes_pkey PRIMARY KEY (id),
   constraint user_codes_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
   constraint user_codes_channel_known CHECK ((channel = ANY (ARRAY['email'::text, 'phone'::text]))),

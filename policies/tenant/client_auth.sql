@@ -12,7 +12,7 @@ create policy "workers read old sessions" on app.user_sessions for select to app
 create policy "workers delete old sessions" on app.user_sessions for delete to app_worker using (true);
 
 grant select, insert, update on app.user_codes to app_auth;
-grant select (id, kind, channel, address, purpose, sealed, expires_at, used_at), update (sealed, sent_at), delete on app.user_codes to app_worker;
+grant select (id, kind, channel, address, purpose, sealed, locales, expires_at, used_at), update (sealed, sent_at), delete on app.user_codes to app_worker;
 grant delete on app.user_passwords, app.user_identities to app_auth;
 grant select (id, ended_at, expires_at), delete on app.user_sessions to app_worker;
 
@@ -28,12 +28,12 @@ grant execute on function internal.lock_address, internal.lock_identity, interna
   to app_auth;
 grant execute on function internal.session_is_young, internal.deletion_code_consume to app_auth, app_user;
 grant execute on function internal.check_session to app_user;
-grant execute on function api.auth_message_begin, api.auth_message_sent to app_worker;
+grant execute on function internal.auth_message_content, api.auth_message_begin, api.auth_message_sent to app_worker;
 
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
 values
   ('app.user_codes', 'app_user_id', 'user_codes',
-   array['id', 'app_user_id', 'kind', 'channel', 'address', 'purpose', 'attempts', 'created_at', 'expires_at', 'sent_at', 'used_at'],
+   array['id', 'app_user_id', 'kind', 'channel', 'address', 'purpose', 'locales', 'attempts', 'created_at', 'expires_at', 'sent_at', 'used_at'],
    array['secret_hash', 'sealed'], 'sessions', 'end', 'cascade', null, current_setting('trellis.file'));
 grant execute on function internal.purge__client_auth to app_worker;

@@ -1,27 +1,52 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { createTransport } from 'nodemailer'
 import type { Logger } from 'pino'
 import { StartError } from '#server/errors.ts'
+import { type Cidr, isExempt, isPublicAddress } from '#server/providers/addresses.ts'
+import { resolveByDns, resolveBySystem } from '#server/providers/outbound.ts'
 
 /** One message to one person. `from` and `replyTo` default to the installation's own. */
 export type Message = {
   readonly to: string
   readonly subject: string
-  readonly text: string
+  /** Null for a message that is HTML alone. */
+  readonly text: string | null
   readonly html?: string
   readonly from?: { readonly name?: string | null; readonly address: string } | null
   /** The display name for the installation's own address, used when `from` is absent. */
   readonly fromName?: string | null
   readonly replyTo?: string | null
+  /** More headers, checked by the caller: names of the allow-list, values of one line. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** The envelope sender, where bounces go; the address of `from` without one. */
+  readonly returnPath?: string | null
+  /** Signs the message for the domain of its sender (RFC 6376). */
+  readonly dkim?: { readonly domain: string; readonly selector: string; readonly privateKey: string } | null
   /** The Message-ID is derived from this, so that receivers can deduplicate a mail that is sent again after a crash. */
   readonly id?: string
 }
 
+/** A project's own mail server: the config of its `smtp` integration. */
+export type SmtpConfig = {
+  readonly host: string
+  readonly port: number | string
+  readonly secure?: boolean
+  readonly username?: string
+  readonly password?: string
+  readonly webhook_secret?: string
+}
+
 export type Mail = {
-  /** Resolves when the server has accepted the message; otherwise throws the server's response. Codes and links are never logged. */
-  send(message: Message): Promise<void>
+  /**
+   * Resolves when the server has accepted the message; otherwise throws the server's response. Codes and links are never logged. `by` is the
+   * project's own mail server, in place of the installation's.
+   */
+  send(message: Message, by?: SmtpConfig | null): Promise<void>
+  /** Connects to a project's mail server and signs in, without sending; throws what went wrong. */
+  verify(by: SmtpConfig): Promise<void>
   close(): void
 }
 
@@ -32,6 +57,8 @@ export type MailOptions = {
   readonly folder: string
   readonly now: () => Date
   readonly log: Logger
+  /** Networks that are exempt from the refusal of private addresses, for the mail servers of projects. */
+  readonly allowedCidrs?: readonly Cidr[]
 }
 
 // header injection: an address is one token; a line break or a second recipient in it could add headers
@@ -39,7 +66,7 @@ const oneAddress = /^[^\s\p{Cc}@,;<>()"\\]+@[^\s\p{Cc}@,;<>()"\\:[\]]+$/u
 const timeoutMs = 20_000
 
 /** Mail by SMTP_URL, or, without one, as files under DATA_DIR/mail. */
-export const createMail = ({ smtpUrl, from, folder, now, log }: MailOptions): Mail => {
+export const createMail = ({ smtpUrl, from, folder, now, log, allowedCidrs = [] }: MailOptions): Mail => {
   const smtp = smtpUrl ? createTransport(smtpOptions(smtpUrl)) : null
   const files = createTransport({ streamTransport: true, buffer: true, newline: 'windows' })
   const sender = addressOf(from)
@@ -54,21 +81,36 @@ export const createMail = ({ smtpUrl, from, folder, now, log }: MailOptions): Ma
       from: { name, address },
       to: { name: '', address: message.to },
       subject: message.subject,
-      text: message.text,
+      ...(message.text === null ? {} : { text: message.text }),
       date: now(),
       messageId: `<${message.id ?? randomBytes(16).toString('hex')}@${address.split('@')[1]}>`,
       // tells autoresponders not to reply
-      headers: { 'Auto-Submitted': 'auto-generated' },
+      headers: { 'Auto-Submitted': 'auto-generated', ...message.headers },
       ...(message.html ? { html: message.html } : {}),
       ...(message.replyTo ? { replyTo: message.replyTo } : {}),
+      ...(message.returnPath ? { envelope: { from: message.returnPath, to: message.to } } : {}),
+      ...(message.dkim
+        ? {
+            dkim: {
+              domainName: message.dkim.domain,
+              keySelector: message.dkim.selector,
+              privateKey: message.dkim.privateKey,
+            },
+          }
+        : {}),
       disableFileAccess: true,
       disableUrlAccess: true,
     }
   }
 
   return {
-    async send(message) {
+    async send(message, by) {
       const mail = compose(message)
+      if (by) {
+        const own = await openTransport(by, allowedCidrs)
+        await own.sendMail(mail).finally(() => own.close())
+        return
+      }
       if (smtp) {
         await smtp.sendMail(mail)
         return
@@ -82,10 +124,45 @@ export const createMail = ({ smtpUrl, from, folder, now, log }: MailOptions): Ma
       await rename(`${file}.part`, file)
       log.info({ subject: message.subject, file }, 'mail written: SMTP_URL is not set')
     },
+    async verify(by) {
+      const own = await openTransport(by, allowedCidrs)
+      await own.verify().finally(() => own.close())
+    },
     close() {
       smtp?.close()
     },
   }
+}
+
+const usualPorts = [25, 465, 587, 2465, 2525, 2587]
+
+/**
+ * A connection to a project's own mail server. The SSRF filter of webhooks holds: every address of the host is public, or exempt, and the
+ * connection goes to an address that was checked, so that a second resolution cannot lead elsewhere.
+ */
+const openTransport = async (by: SmtpConfig, allowed: readonly Cidr[]) => {
+  const port = Number(by.port)
+  const resolve = allowed.length > 0 ? resolveBySystem : resolveByDns()
+  const found = isIP(by.host) ? [{ address: by.host }] : await resolve(by.host).catch(() => [])
+  if (found.length === 0) throw new Error('the host of the mail server does not resolve')
+  const isAllowed = ({ address }: { readonly address: string }) =>
+    isExempt(address, allowed) || (usualPorts.includes(port) && isPublicAddress(address))
+  if (!found.every(isAllowed))
+    throw new Error('the mail server must be public, on port 25, 465, 587, 2465, 2525 or 2587')
+  const secure = by.secure ?? port === 465
+  return createTransport({
+    host: found[0]?.address ?? '',
+    port,
+    secure,
+    // a password is never sent in the clear, except within the networks that an operator exempts
+    requireTLS: !secure && Boolean(by.username) && !isExempt(found[0]?.address ?? '', allowed),
+    tls: isIP(by.host) ? {} : { servername: by.host },
+    ...(by.username ? { auth: { user: by.username, pass: by.password ?? '' } } : {}),
+    connectionTimeout: timeoutMs,
+    greetingTimeout: timeoutMs,
+    socketTimeout: timeoutMs,
+    dnsTimeout: timeoutMs,
+  })
 }
 
 /** A free file name, also for two mails to one address within a millisecond. */
@@ -103,13 +180,18 @@ const freeName = async (folder: string, name: string): Promise<string> => {
   }
 }
 
-/** Parses `Name <address>` or an address alone, the two forms of MAIL_FROM. */
-const addressOf = (text: string): { name: string; address: string } => {
-  const [, name = '', inside] = /^(.*?)\s*<([^<>]+)>$/.exec(text.trim()) ?? []
+/** Parses `Name <address>` or an address alone; null for anything else. */
+export const parseAddress = (text: string): { name: string; address: string } | null => {
+  const [, name = '', inside] = /^([^<>]*?)\s*<([^<>]+)>$/.exec(text.trim()) ?? []
   const address = inside ?? text.trim()
-  if (!oneAddress.test(address))
-    throw new StartError('MAIL_FROM is no mail address: write name@host, or Name <name@host>')
-  return { name: name.replace(/^"(.*)"$/, '$1'), address }
+  return oneAddress.test(address) ? { name: name.replace(/^"(.*)"$/, '$1'), address } : null
+}
+
+/** MAIL_FROM. */
+const addressOf = (text: string): { name: string; address: string } => {
+  const parsed = parseAddress(text)
+  if (!parsed) throw new StartError('MAIL_FROM is no mail address: write name@host, or Name <name@host>')
+  return parsed
 }
 
 const smtpOptions = (text: string) => {

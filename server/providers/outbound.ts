@@ -112,7 +112,7 @@ export const resolveByDns = (servers?: readonly string[]): Resolve => {
 }
 
 // An installation that allows private networks also allows names from the machine's hosts file, such as localhost.
-const resolveBySystem: Resolve = (hostname) => dns.lookup(hostname, { all: true })
+export const resolveBySystem: Resolve = (hostname) => dns.lookup(hostname, { all: true })
 
 const resolved = async (hostname: string, resolve: Resolve): Promise<readonly Address[]> => {
   // an IP literal needs no resolution; it is checked like any other address

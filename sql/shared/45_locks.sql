@@ -31,7 +31,7 @@ return case advisory_lock_key.name
   -- sealing the audit trail
   when 'audit seal' then 7305441130
   -- registering a file in a free project: the sum of all files has a limit
-  when 'media budget' then 7305441140
+  when 'media budget' then 7305441150
   -- bulk updates of users that change unique fields: two that want each other's addresses would wait in a circle
   when 'users bulk update' then hashtextextended('users bulk update', 0)
 end;

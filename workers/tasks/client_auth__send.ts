@@ -1,30 +1,41 @@
 import { dataOf } from '#server/database/database.ts'
 import { sealPurpose } from '#server/http/one_time_codes.ts'
-import { type Sender, type SignInMessage, signInMail, signInText } from '#server/providers/sign_in_messages.ts'
+import { type ProjectSender, senderOf } from '#server/providers/project_mail.ts'
+import { type Content, type SignInMessage, signInMail, signInText } from '#server/providers/sign_in_messages.ts'
 import { type SmsConfig, sendSms } from '#server/providers/sms.ts'
 import { type OutboxRow, outboxTask, type TenantContext } from '#workers/task.ts'
 
-type Sealed = Omit<SignInMessage, 'secret'> & { sealed: string; provider_sealed: string | null }
-type Carry = (message: SignInMessage, sender: Sender, sealed: Sealed) => Promise<void>
+type Sealed = Omit<SignInMessage, 'secret'> & {
+  sealed: string
+  content: Content | null
+  provider_sealed: string | null
+}
+type Carry = (message: SignInMessage, sender: ProjectSender, sealed: Sealed) => Promise<void>
 
 /**
  * Sends the code of a row of app.user_codes, unless the code is used, replaced or expired. A second run sends the same code with the same
  * message id. A message that the transport refuses is retried for as long as the code is valid.
  */
 const send = async ({ services, projectId, call }: TenantContext, row: OutboxRow, carry: Carry): Promise<null> => {
-  const sealed = dataOf<Sealed | null>(await call('auth_message_begin', { code_id: row.key }))
-  if (!sealed) return null
-  const sender = dataOf<Sender | null>(
+  const sender = dataOf<ProjectSender | null>(
     await services.database.call(
       services.control,
       'control_worker',
       { caller: 'worker' },
-      'sign_in_settings',
+      'mail_sender',
       { project_id: projectId },
       { readOnly: true },
     ),
   )
   if (!sender) return null
+  const sealed = dataOf<Sealed | null>(
+    await call('auth_message_begin', {
+      code_id: row.key,
+      brand: sender.brand,
+      has_link: sender.magic_link_redirect_url !== null,
+    }),
+  )
+  if (!sealed) return null
   const secret = services.secrets.decrypt(sealPurpose(projectId, sealed.id), sealed.sealed)
   await carry({ ...sealed, secret }, sender, sealed)
   await call('auth_message_sent', { code_id: sealed.id })
@@ -34,7 +45,15 @@ const send = async ({ services, projectId, call }: TenantContext, row: OutboxRow
 /** Sends a sign-in code or link by mail. */
 export const clientAuthMail = outboxTask(
   'client_auth__mail',
-  (context, row) => send(context, row, (message, sender) => context.services.mail.send(signInMail(message, sender))),
+  (context, row) =>
+    send(context, row, async (message, sender, { content }) => {
+      if (!content) return
+      const { mail } = context.services
+      await mail.send({
+        ...senderOf(context.services, context.projectId, sender, sender.brand),
+        ...signInMail(message, content, sender.magic_link_redirect_url),
+      })
+    }),
   { urgency: 'prompt' },
 )
 

@@ -20,19 +20,21 @@ $$;
 comment on function internal.message_limit_take is
   'Counts one message against the hourly and daily limits of an address. Returns false, and counts nothing, when either limit is reached.';
 
-create or replace function internal.code_store(id uuid, app_user_id uuid, channel text, address text, purpose text, secret_hash text, sealed text)
+create or replace function internal.code_store(id uuid, app_user_id uuid, channel text, address text, purpose text, secret_hash text, sealed text,
+                                               locales text[] default null)
 returns void
 language sql volatile as $$
-  insert into app.user_codes as code (id, app_user_id, kind, channel, address, purpose, secret_hash, sealed, expires_at)
+  insert into app.user_codes as code (id, app_user_id, kind, channel, address, purpose, secret_hash, sealed, locales, expires_at)
   values (code_store.id, code_store.app_user_id, 'code', code_store.channel, code_store.address, code_store.purpose, code_store.secret_hash,
-          code_store.sealed, internal.now() + interval '10 minutes')
+          code_store.sealed, code_store.locales, internal.now() + interval '10 minutes')
   on conflict (channel, address, purpose, app_user_id) where kind = 'code' and used_at is null do update
-     set id = excluded.id, secret_hash = excluded.secret_hash, sealed = excluded.sealed, attempts = 0, sent_at = null,
+     set id = excluded.id, secret_hash = excluded.secret_hash, sealed = excluded.sealed, locales = excluded.locales, attempts = 0, sent_at = null,
          created_at = excluded.created_at, expires_at = excluded.expires_at
 $$;
 comment on function internal.code_store is 'Stores a code for 10 minutes. Replaces the current code for the same purpose, address and user.';
 
-create or replace function api.auth_code_request(id uuid, channel text, address text, purpose text, secret_hash text, sealed text)
+create or replace function api.auth_code_request(id uuid, channel text, address text, purpose text, secret_hash text, sealed text,
+                                                 locales text[] default null)
 returns api.reply
 language plpgsql volatile as $$
 declare
@@ -60,7 +62,7 @@ begin
     return internal.reply(200, ok);
   end if;
   perform internal.code_store(auth_code_request.id, me.id, auth_code_request.channel, normal, auth_code_request.purpose,
-                              auth_code_request.secret_hash, auth_code_request.sealed);
+                              auth_code_request.secret_hash, auth_code_request.sealed, auth_code_request.locales);
   return internal.reply(200, ok);
 end $$;
 comment on function api.auth_code_request is
@@ -207,7 +209,7 @@ comment on function api.auth_code_sign_in is
   'Signs in by a code: 200, or 201 for a new user. If nobody had proved the account''s address, the person who proves it takes the account over. Refuses
    401 OTP_INVALID, 400 PROVIDER_NOT_CONFIGURED, 403 USER_BANNED. Supplement B1.';
 
-create or replace function api.auth_magic_link_request(id uuid, email text, secret_hash text, sealed text) returns api.reply
+create or replace function api.auth_magic_link_request(id uuid, email text, secret_hash text, sealed text, locales text[] default null) returns api.reply
 language plpgsql volatile as $$
 declare
   normal constant text := internal.email_normal(auth_magic_link_request.email);
@@ -216,9 +218,9 @@ begin
     perform internal.invalid('email', 'must be a mail address', 'INVALID_INPUT');
   end if;
   if internal.message_limit_take('magic link', normal, 5, 20) then
-    insert into app.user_codes (id, kind, channel, address, purpose, secret_hash, sealed, expires_at)
+    insert into app.user_codes (id, kind, channel, address, purpose, secret_hash, sealed, locales, expires_at)
     values (auth_magic_link_request.id, 'magic_link', 'email', normal, 'sign_in', auth_magic_link_request.secret_hash,
-            auth_magic_link_request.sealed, internal.now() + interval '15 minutes');
+            auth_magic_link_request.sealed, auth_magic_link_request.locales, internal.now() + interval '15 minutes');
   end if;
   return internal.reply(200, '{"ok": true}');
 end $$;

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { appKey } from '#server/http/callers.ts'
+import { acceptedArray } from '#server/http/languages.ts'
 import { perIp, takeLimits } from '#server/http/limits.ts'
 import { Code, type CodeScope, codeHash, newCode, Phone, sealPurpose } from '#server/http/one_time_codes.ts'
 import { area, type Declaration, type HandlerContext, type Route, route } from '#server/http/route.ts'
@@ -34,6 +35,7 @@ const requestCode = async (context: HandlerContext, route: Route, channel: CodeS
       purpose,
       secret_hash: codeHash(services.secrets, scope, code),
       sealed: services.secrets.encrypt(sealPurpose(projectId, id), code),
+      locales: acceptedArray(request),
     },
     { as },
   )
@@ -60,6 +62,7 @@ const requestMagicLink = async (context: HandlerContext) => {
     email: body['email'],
     secret_hash: sha256(token),
     sealed: services.secrets.encrypt(sealPurpose(projectOf(resolved).projectId, id), token),
+    locales: acceptedArray(context.request),
   })
 }
 

@@ -1,0 +1,37 @@
+alter table app.email_templates enable row level security;
+alter table app.email_messages enable row level security;
+alter table app.email_bodies enable row level security;
+alter table app.email_suppressions enable row level security;
+alter table app.email_preferences enable row level security;
+alter table app.email_provider_events enable row level security;
+
+create policy "administrators read templates" on app.email_templates for select to app_admin using (true);
+create policy "administrators add templates" on app.email_templates for insert to app_admin with check (true);
+create policy "administrators change templates" on app.email_templates for update to app_admin using (true) with check (true);
+create policy "administrators delete templates" on app.email_templates for delete to app_admin using (true);
+create policy "administrators read messages" on app.email_messages for select to app_admin using (true);
+
+grant select on app.email_messages to app_admin;
+grant execute on function internal.email_mark, internal.email_escape, internal.email_scalar, internal.email_render, internal.email_part_check, internal.email_sign_in_check,
+  internal.email_template_check, internal.email_template_json, internal.email_template_pick, internal.email_sample_url, internal.email_missing_check,
+  internal.email_event, internal.email_message_json, internal.email_messages_page, internal.email_queue, internal.email_recipients_lock,
+  internal.email_rate_check, internal.email_message_cancel,
+  api.email_template_preview, api.email_send, api.email_send_batch, api.email_messages, api.email_message_get, api.email_message_cancel
+  to app_admin;
+grant execute on function internal.email_message_from, api.email_message_from, internal.email_attempt_begin, internal.email_attempt_end, api.email_attempt_begin, api.email_attempt_end, internal.purge__email
+  to app_worker;
+
+insert into internal.user_data
+  (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, declared_in)
+values
+  ('app.email_messages', 'app_user_id', 'email_messages',
+   array['id', 'app_user_id', 'to_address', 'from_address', 'subject', 'template_key', 'locale', 'category', 'status', 'send_at', 'sent_at', 'created_at',
+         'updated_at'],
+   array['reply_to', 'headers', 'template_version', 'attempts', 'attempting_at', 'next_attempt_at', 'last_error', 'events'],
+   null, 'move', 'cascade', current_setting('trellis.file')),
+  ('app.email_preferences', 'app_user_id', 'email_preferences', array['app_user_id', 'unsubscribed_all', 'categories', 'updated_at'], '{}',
+   null, 'what either refused', 'cascade', current_setting('trellis.file'));
+
+insert into internal.definitions (kind, table_name, singular, plural, key_column, found_by, fixed_columns, state_columns, max_count, create_order, declared_in)
+values ('email_template', 'app.email_templates', 'template', 'templates', 'key', 'key', '{key}', '{version}', 200, 60, current_setting('trellis.file'));
+select internal.definition_declare('email_template');

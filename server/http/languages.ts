@@ -1,0 +1,23 @@
+import type { FastifyRequest } from 'fastify'
+
+const tag = /^[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}$/
+const most = 10
+
+/** acceptedLocales as an array of Postgres: no tag holds a character that would need quotes. */
+export const acceptedArray = (request: Pick<FastifyRequest, 'headers'>): string =>
+  `{${acceptedLocales(request).join(',')}}`
+
+/** The languages of Accept-Language, most wanted first: at most ten, those that are refused (q=0) and `*` left out. RFC 9110, 12.5.4. */
+export const acceptedLocales = ({ headers }: Pick<FastifyRequest, 'headers'>): string[] =>
+  (headers['accept-language'] ?? '')
+    .slice(0, 500)
+    .split(',')
+    .map((item) => {
+      const [locale = '', ...parameters] = item.split(';').map((part) => part.trim())
+      const weight = parameters.find((part) => /^q=/i.test(part))?.slice(2)
+      return { locale, weight: weight === undefined ? 1 : Number(weight) }
+    })
+    .filter(({ locale, weight }) => tag.test(locale) && weight > 0)
+    .sort((a, b) => b.weight - a.weight)
+    .slice(0, most)
+    .map(({ locale }) => locale)

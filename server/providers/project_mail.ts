@@ -1,0 +1,103 @@
+import { dkimPurpose, dkimSelector, returnPathOf } from '#server/providers/domains.ts'
+import { type Message, parseAddress } from '#server/providers/mail.ts'
+import type { Secrets } from '#server/secrets.ts'
+
+/** How a project sends mail now: api.mail_sender of the control database. */
+export type ProjectSender = {
+  readonly brand: string
+  readonly name: string
+  readonly magic_link_redirect_url: string | null
+  /** On a verified domain of the project; null: the installation's address sends. */
+  readonly from_email: string | null
+  readonly from_name: string | null
+  readonly reply_to: string | null
+  readonly domain: string | null
+  readonly dkim_sealed: string | null
+}
+
+/** What api.email_attempt_begin returns of a message. */
+export type ProjectMessage = {
+  readonly id: string
+  readonly to: string
+  readonly from: string | null
+  readonly reply_to: string | null
+  readonly headers: Readonly<Record<string, string>>
+  readonly subject: string
+  readonly category: string
+  readonly html: string | null
+  readonly text: string | null
+}
+
+type Surroundings = { readonly secrets: Secrets; readonly publicUrl: string }
+
+export const integrationPurpose = (projectId: string, provider: string): string =>
+  `integration ${projectId} ${provider}`
+
+/** From whom a project's message comes: signed where its address is on a verified domain, and with the envelope sender that its DNS allows. */
+export const senderOf = (
+  { secrets }: Pick<Surroundings, 'secrets'>,
+  projectId: string,
+  sender: ProjectSender,
+  fallback: string,
+  isOwnServer = false,
+): Pick<Message, 'from' | 'fromName' | 'replyTo' | 'dkim' | 'returnPath'> => {
+  const { domain, dkim_sealed, from_email } = sender
+  const name = sender.from_name ?? fallback
+  return {
+    from: from_email ? { address: from_email, name } : null,
+    fromName: name,
+    replyTo: sender.reply_to,
+    dkim:
+      domain && dkim_sealed
+        ? { domain, selector: dkimSelector, privateKey: secrets.decrypt(dkimPurpose(projectId, domain), dkim_sealed) }
+        : null,
+    // a project's own server decides itself where bounces go
+    returnPath: domain && !isOwnServer ? `bounces@${returnPathOf(domain)}` : null,
+  }
+}
+
+/** What a link to unsubscribe says, encrypted and authenticated: no address stands in a URL, and none can be made up. */
+export type Unsubscription = { readonly project: string; readonly address: string; readonly category: string }
+export const unsubscribePurpose = 'mail unsubscription'
+export const unsubscribeUrl = ({ secrets, publicUrl }: Surroundings, what: Unsubscription): string =>
+  `${publicUrl}/u/${secrets.encrypt(unsubscribePurpose, JSON.stringify([what.project, what.address, what.category]))}`
+
+const mark = /\{\{unsubscribe_url\}\}/g
+
+/** A message of a project as it is sent. One that is not transactional has a link and the headers of one-click unsubscription (RFC 8058). */
+export const projectMail = (
+  services: Surroundings,
+  projectId: string,
+  sender: ProjectSender,
+  message: ProjectMessage,
+  isOwnServer: boolean,
+): Message => {
+  const wished = message.from === null ? null : parseAddress(message.from)
+  const own = senderOf(services, projectId, sender, sender.name, isOwnServer)
+  const isWished = wished !== null && wished.address.toLowerCase() === sender.from_email?.toLowerCase()
+  const url =
+    message.category === 'transactional'
+      ? null
+      : unsubscribeUrl(services, { project: projectId, address: message.to, category: message.category })
+  const filled = (text: string) => (url === null ? text : text.replace(mark, () => url))
+  return {
+    ...own,
+    ...(isWished && wished.name ? { from: wished } : {}),
+    ...(message.reply_to ? { replyTo: message.reply_to } : {}),
+    id: message.id,
+    to: message.to,
+    subject: message.subject,
+    text: message.text === null ? null : filled(message.text),
+    ...(message.html === null ? {} : { html: filled(message.html) }),
+    headers: {
+      ...message.headers,
+      ...(url === null
+        ? {}
+        : {
+            'List-Unsubscribe': `<${url}>`,
+            'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+            Precedence: 'bulk',
+          }),
+    },
+  }
+}

@@ -1,0 +1,185 @@
+import { z } from 'zod'
+import { administrator } from '#server/http/callers.ts'
+import { idempotency } from '#server/http/idempotency.ts'
+import { acceptedArray } from '#server/http/languages.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { Cursor, cursorPage, data, Email, JsonObject, Limit, Moment, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { parseAddress } from '#server/providers/mail.ts'
+import { Category, root, TemplateKey } from '#server/routes/email/templates.ts'
+
+const Status = z.enum(['queued', 'sent', 'delivered', 'bounced', 'complained', 'failed', 'cancelled', 'suppressed'])
+const Message = z.strictObject({
+  id: Uuid,
+  user_id: Uuid.nullable(),
+  to: z.string(),
+  from: z.string().nullable(),
+  reply_to: z.string().nullable(),
+  subject: z.string(),
+  template_key: z.string().nullable(),
+  template_version: z.int().nullable(),
+  locale: z.string().nullable(),
+  category: z.string(),
+  status: Status,
+  attempts: z.int(),
+  send_at: Time.nullable(),
+  next_attempt_at: Time.nullable(),
+  last_error: z.string().nullable(),
+  sent_at: Time.nullable(),
+  created_at: Time,
+  updated_at: Time,
+})
+const WithEvents = Message.extend({
+  headers: z.record(z.string(), z.string()),
+  events: z.array(z.strictObject({ type: z.string(), at: Time, detail: z.string().optional() })),
+})
+const Queued = z.strictObject({ id: Uuid, status: Status })
+
+/** Becomes part of a mail header: a line break would begin another header. */
+const OneLine = (most: number, least = 0) =>
+  Text(most, least).refine((value) => !/[\p{Cc}\u2028\u2029]/u.test(value), 'must be one line of text')
+const From = OneLine(400).refine(
+  (value) => parseAddress(value) !== null,
+  'must be a mail address, or Name <mail address>',
+)
+
+// what a developer may add; what the server decides (sender, recipients, dates, ids, MIME, unsubscription) is not among them
+const headerName = /^(X-[A-Za-z0-9-]{1,60}|List-Id|References|In-Reply-To|Importance|Feedback-ID)$/i
+const isHeaderValue = (value: unknown) => typeof value === 'string' && /^[ -~]{1,500}$/.test(value)
+const Headers = JsonObject.superRefine((headers, context) => {
+  const fail = (message: string) => context.addIssue({ code: 'custom', message })
+  const entries = Object.entries(headers)
+  if (entries.length > 20) fail('must have at most 20 headers')
+  else if (!entries.every(([name]) => headerName.test(name)))
+    fail('must be X- headers, List-Id, References, In-Reply-To, Importance or Feedback-ID')
+  else if (!entries.every(([, value]) => isHeaderValue(value)))
+    fail('must have values of 1 to 500 printable ASCII characters')
+})
+
+const fields = {
+  to: Email.optional(),
+  user_id: Uuid.optional(),
+  template_key: TemplateKey.optional(),
+  variables: JsonObject.optional(),
+  subject: OneLine(300, 1).optional(),
+  html: Text(500_000, 1).optional(),
+  text: Text(500_000, 1).optional(),
+  from: From.optional(),
+  reply_to: Email.optional(),
+  headers: Headers.optional(),
+  send_at: Moment.optional(),
+  category: Category.optional(),
+}
+const Sent = z.object(fields).superRefine((sent, context) => {
+  const fail = (field: string, message: string) => context.addIssue({ code: 'custom', path: [field], message })
+  if ((sent.to === undefined) === (sent.user_id === undefined)) fail('to', 'is required, or user_id is; not both')
+  if (sent.template_key === undefined) {
+    if (sent.subject === undefined) fail('subject', 'is required without template_key')
+    else if (sent.html === undefined && sent.text === undefined)
+      fail('html', 'is required without template_key, or text is')
+  } else if (sent.subject !== undefined || sent.html !== undefined || sent.text !== undefined)
+    fail('template_key', 'must not come with subject, html or text')
+})
+type SentMessage = z.output<typeof Sent>
+
+/** Whether a sender may be used is known to control; a message without one needs no such question. */
+const checkSenders = async (
+  { services, resolved }: HandlerContext,
+  messages: readonly SentMessage[],
+): Promise<void> => {
+  const addresses = [...new Set(messages.flatMap(({ from }) => (from ? [parseAddress(from)?.address ?? ''] : [])))]
+  if (addresses.length === 0) return
+  await services.database.call(
+    services.control,
+    'control_developer',
+    resolved.claims,
+    'mail_from_check',
+    { project_id: resolved.project?.projectId, addresses: JSON.stringify(addresses) },
+    { readOnly: true },
+  )
+}
+
+const send = async (context: HandlerContext) => {
+  const message = context.body as SentMessage
+  await checkSenders(context, [message])
+  return context.call('email_send', {
+    message: JSON.stringify(message),
+    accepted: acceptedArray(context.request),
+    ...idempotency(context),
+  })
+}
+
+const sendBatch = async (context: HandlerContext) => {
+  const { messages } = context.body as { messages: SentMessage[] }
+  await checkSenders(context, messages)
+  return context.call('email_send_batch', {
+    messages: JSON.stringify(messages),
+    accepted: acceptedArray(context.request),
+  })
+}
+
+const example = { to: 'user@example.com', subject: 'Hello', text: 'Your order is on its way.' }
+const refusals = { 400: ['INVALID_SENDER', 'TEMPLATE_VARIABLE_MISSING'], 404: ['USER_NOT_FOUND'] }
+
+export const emailMessages = area({
+  stem: 'email',
+  title: 'Email',
+  source: 'supplement',
+  routes: [
+    route(`POST ${root}/send`, {
+      caller: administrator,
+      summary: 'Queue a message; ten calls a second',
+      description:
+        'To an address or a user, from a template or with a content of its own. `send_at` in the past means now. Takes `Idempotency-Key`.',
+      body: Sent,
+      example,
+      handle: send,
+      replies: { 202: data(Queued), 200: data(Queued) },
+      refusals: { ...refusals, 409: ['SUPPRESSED', 'IDEMPOTENCY_CONFLICT'], 429: ['RATE_LIMITED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route(`POST ${root}/send-batch`, {
+      caller: administrator,
+      summary: 'Queue up to 100 messages, all or none',
+      description: 'Counts as one call of the ten a second. Suppressed messages are kept with the status `suppressed`.',
+      body: z.object({
+        messages: z.array(Sent).min(1, 'must have 1 to 100 messages').max(100, 'must have 1 to 100 messages'),
+      }),
+      example: { messages: [example] },
+      handle: sendBatch,
+      replies: { 202: data(z.array(Queued)) },
+      refusals: { ...refusals, 429: ['RATE_LIMITED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route(`GET ${root}/messages`, {
+      caller: administrator,
+      summary: 'Messages of the last 90 days, newest first',
+      query: {
+        cursor: Cursor,
+        limit: Limit(),
+        status: Status.optional(),
+        user_id: Uuid.optional(),
+      },
+      call: 'email_messages',
+      replies: { 200: cursorPage(Message) },
+      failure: 'LIST_FAILED',
+    }),
+    route(`GET ${root}/messages/:messageId`, {
+      caller: administrator,
+      summary: 'A message with its events',
+      params: { messageId: Uuid },
+      call: 'email_message_get',
+      replies: { 200: data(WithEvents) },
+      refusals: { 404: ['NOT_FOUND'] },
+      failure: 'FETCH_FAILED',
+    }),
+    route(`POST ${root}/messages/:messageId/cancel`, {
+      caller: administrator,
+      summary: 'Cancel a message while it is queued',
+      params: { messageId: Uuid },
+      call: 'email_message_cancel',
+      replies: { 200: data(Message) },
+      refusals: { 404: ['NOT_FOUND'], 409: ['CONFLICT'] },
+      failure: 'UPDATE_FAILED',
+    }),
+  ],
+})

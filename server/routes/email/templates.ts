@@ -1,0 +1,92 @@
+import { z } from 'zod'
+import { administrator } from '#server/http/callers.ts'
+import { definitions } from '#server/http/definitions.ts'
+import { acceptedArray } from '#server/http/languages.ts'
+import { area, route } from '#server/http/route.ts'
+import { data, JsonObject, Text, Time, Uuid } from '#server/http/schemas.ts'
+
+export const root = '/admin/projects/:projectId/email' as const
+export const TemplateKey = z.string().regex(/^[a-z][a-z0-9_.-]{0,127}$/, 'must match ^[a-z][a-z0-9_.-]{0,127}$')
+/** `transactional`, or what users can unsubscribe from. */
+export const Category = z.string().regex(/^[a-z][a-z0-9_-]{0,63}$/, 'must match ^[a-z][a-z0-9_-]{0,63}$')
+const Locale = z
+  .string()
+  .regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/, 'must be a locale such as de or pt-BR')
+  .meta({ maxLength: 30 })
+
+const fields = {
+  name: Text(200, 1),
+  subject: Text(300, 1),
+  html: Text(200_000).nullable(),
+  text: Text(200_000).nullable(),
+  locales: JsonObject,
+  category: Category,
+}
+const Template = z.strictObject({
+  id: Uuid,
+  key: z.string(),
+  ...fields,
+  version: z.int(),
+  created_at: Time,
+  updated_at: Time,
+})
+
+export const emailTemplates = area({
+  stem: 'email',
+  title: 'Email',
+  source: 'supplement',
+  routes: [
+    ...definitions('email_template', {
+      path: '/email/templates',
+      fixed: { key: TemplateKey },
+      fields,
+      required: ['key', 'name', 'subject'],
+      row: Template,
+      id: { key: z.string() },
+      example: {
+        create: {
+          key: 'receipt',
+          name: 'Receipt',
+          subject: 'Your receipt, {{name|friend}}',
+          html: '<p>You paid {{amount}}.</p>',
+          text: 'You paid {{amount}}.',
+          locales: { de: { subject: 'Ihre Quittung', text: 'Sie haben {{amount}} bezahlt.' } },
+        },
+        update: { subject: 'Thank you, {{name|friend}}' },
+      },
+      summaries: {
+        create: 'Define a template, or replace a built-in one; at most 200',
+        list: 'Templates of the project, newest first',
+        get: 'A template',
+        update: 'Change a template; messages that are queued keep the former content',
+        delete: 'Delete a template; a built-in one of its key is used again',
+      },
+    }),
+    route(`POST ${root}/templates/:key/preview`, {
+      caller: administrator,
+      readOnly: true,
+      summary: 'A template with variables, as a message would have it; built-in ones too',
+      params: { key: z.string() },
+      body: z.object({ variables: JsonObject.optional(), locale: Locale.optional() }),
+      example: { variables: { brand: 'Orchard', code: '123456', link: 'https://example.com' } },
+      args: ({ body, request }) => ({
+        variables: body['variables'] === undefined ? undefined : JSON.stringify(body['variables']),
+        accepted: acceptedArray(request),
+      }),
+      call: 'email_template_preview',
+      replies: {
+        200: data(
+          z.strictObject({
+            subject: z.string(),
+            html: z.string().nullable(),
+            text: z.string().nullable(),
+            locale: z.string().nullable(),
+            version: z.int(),
+          }),
+        ),
+      },
+      refusals: { 400: ['TEMPLATE_VARIABLE_MISSING'], 404: ['NOT_FOUND'] },
+      failure: 'FETCH_FAILED',
+    }),
+  ],
+})
