@@ -126,7 +126,7 @@ begin
   return revoked.count;
 end $$;
 comment on function internal.role_revoke is
-  'Revokes a role from one user or from all, in one group or everywhere; returns the number of live assignments. Locks the role and the users. Emits
+  'Revokes a role from one user or from all, in one group or everywhere; returns how many of these assignments were live. Locks the role and the users. Emits
    svc.role.revoked for each.';
 
 create or replace function internal.tg_group_members__roles() returns trigger

@@ -56,7 +56,7 @@ begin
   if answer is not null then
     return answer;
   end if;
-  -- no check against the past: a request may be repeated after the end of its grant
+  -- checked after the stored reply, because a request may be repeated after the end of its grant
   if entitlement_grant.expiration_date <= internal.now() then
     perform internal.invalid('expiration_date', 'must be a time to come, or null for life', 'INVALID_BODY');
   end if;

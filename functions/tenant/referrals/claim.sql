@@ -73,9 +73,9 @@ begin
   end if;
   refusal := internal.rate_refusal('referral claims ' || me, 5, 3600, 'A user tries at most 5 codes an hour.');
   if refusal.status is not null then
-    -- from here on refusals are returned, so that the attempt stays counted: codes must not be found by guessing
+    return refusal;
   end if;
-  -- from here on refusals are returned, so that the attempt stays counted: codes are not to be guessed
+  -- from here on refusals are returned, so that the attempt stays counted: codes must not be found by guessing
   if c.id is null then
     return internal.refuse(404, 'REFERRAL_NOT_FOUND', 'There is no such code.');
   end if;

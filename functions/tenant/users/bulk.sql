@@ -168,10 +168,10 @@ begin
     select d.n, d.item, d.whose, u.properties, bulk_apply.is_careful or d.whose = any (contested) as is_written_at_once
       from internal.users_named(bulk_apply.items) d
       left join app.users u on u.id = d.whose
-     -- items of one user are adjacent; those that depend on other users' items stay in the order of the request
+     -- items of one user are adjacent; items that depend on other users' items keep the order of the request
      order by case when bulk_apply.is_careful or d.whose = any (contested) then null else d.whose end nulls first, d.n
   loop
-    -- items of one user are adjacent; items that depend on other users' items keep the order of the request
+    begin
       if each.is_written_at_once then
         whose := case when jsonb_typeof(each.item) = 'object' then internal.user_named(each.item) end;
         select u.properties into properties from app.users u where u.id = whose for no key update;
@@ -238,7 +238,7 @@ declare
   segment record;
 begin
   if jsonb_array_length(items) > 1000 then
-    perform internal.fail(400, 'BATCH_TOO_LARGE', 'A bulk update holds at most 1000 users.',
+    perform internal.fail(400, 'BATCH_TOO_LARGE', 'A bulk update has at most 1000 users.',
                           '{"field": "updates", "reason": "must have 1 to 1000 items"}');
   end if;
   select bool_or(e -> 'set' ?| array['external_id', 'email', 'phone']),
