@@ -383,7 +383,7 @@ describe('dropping a column', () => {
       project.admin.delete(`/collections/${name}/columns/${column}${query}`)
     expect((await drop('a', '')).error).toMatchObject({ code: 'CONFIRMATION_REQUIRED', details: { confirm: 'a' } })
     expect((await drop('a', '?dry_run=true')).data.warnings).toEqual([
-      'The values of every row are lost.',
+      'The values of all rows are deleted.',
       'The index one goes with it.',
       'The index two goes with it.',
     ])

@@ -417,7 +417,7 @@ describe('showing and dropping', () => {
     })
     expect((await drop(`${name}?dry_run=true`)).data).toMatchObject({
       sql: [`drop table collections.${name}`],
-      warnings: ['Every row is lost.'],
+      warnings: ['All rows are deleted.'],
     })
     expect((await definition(name)).name).toBe(name)
     expect((await drop(`${name}?confirm=${name}`)).data).toEqual({ name, deleted: true })

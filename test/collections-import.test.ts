@@ -224,7 +224,7 @@ describe('what is refused changes nothing', () => {
     await project.admin.delete(`/collections/${name}?confirm=${name}`)
     expect(await run(started.data.operation_id)).toMatchObject({
       status: 'failed',
-      failed_reason: 'The import is gone, with its collection or by its age.',
+      failed_reason: 'The import was deleted with its collection, or has expired after 7 days.',
     })
     const other = await define({ columns: [{ name: 'a', type: 'text' }] })
     await project.sql(

@@ -234,7 +234,7 @@ describe('over 100,000 rows', () => {
     await insert(name, { n: 1 }, user)
     expect(await run(unlucky.data.operation_id)).toMatchObject({
       status: 'failed',
-      failed_reason: 'Rows share values that the index would forbid.',
+      failed_reason: 'Rows have equal values, which a unique index forbids.',
     })
     expect((await definition(name)).indexes).toEqual([])
     // duplicates that come between its check and its end

@@ -145,7 +145,7 @@ test('rows that come in for a collection which was dropped meanwhile are refused
   const late = await asDeveloper()
   await expect(
     late.query(`select api.collection_import_add($1, 0, '[{"line":1,"row":{}}]')`, [import_id]),
-  ).rejects.toThrow('was dropped while its rows came in')
+  ).rejects.toThrow('was dropped during the import')
   await late.commit()
 })
 

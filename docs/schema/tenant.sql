@@ -1317,7 +1317,7 @@ create table app.groups (
   constraint groups_metadata_is_object CHECK ((jsonb_typeof(metadata) = 'object'::text)),
   -- 400 INVALID_INPUT name: must have 1 to 100 characters.
   constraint groups_name_1_to_100 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 100))),
-  -- 409 GROUP_FULL: The group has as many members as it may have.
+  -- 409 GROUP_FULL: The group has reached its maximum number of members.
   constraint groups_within_max_members CHECK ((member_count <= max_members))
 );
 CREATE INDEX groups_all_names ON app.groups USING gin (name extensions.gin_trgm_ops);
@@ -2068,7 +2068,7 @@ create table app.role_assignments (
   constraint role_assignments_once UNIQUE NULLS NOT DISTINCT (role_id, app_user_id, group_id),
   constraint role_assignments_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
   constraint role_assignments_group_id_fkey FOREIGN KEY (group_id) REFERENCES app.groups(id) ON DELETE CASCADE,
-  -- 409 ROLE_IN_USE: Users have this role. Revoke it, or send force=true.
+  -- 409 ROLE_IN_USE: Users have this role. Revoke it first, or send force=true.
   constraint role_assignments_role_id_fkey FOREIGN KEY (role_id) REFERENCES app.roles(id) ON DELETE RESTRICT
 );
 CREATE INDEX role_assignments_newest ON app.role_assignments USING btree (role_id, created_at DESC, id DESC);
@@ -2498,8 +2498,8 @@ create policy "administrators read every unlock" on app.user_achievements for se
 create policy "users read their own unlocks" on app.user_achievements for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
--- One-time codes and magic links. secret_hash is the HMAC of a code under SECRETS_KEY, or the SHA-256 of a link's token; sealed is what is to be sent,
--- encrypted by the server, until it is sent. app_user_id: whose session asked for it; null for what signs in.
+-- One-time codes and magic links. secret_hash is the HMAC of a code under SECRETS_KEY, or the SHA-256 of a link's token. sealed is the content of the
+-- message, encrypted by the server, until it is sent. app_user_id is the user whose session requested the code; null for sign-in.
 create table app.user_codes (
   id uuid not null,
   app_user_id uuid,

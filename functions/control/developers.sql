@@ -50,11 +50,11 @@ begin
     perform internal.invalid('email', 'must be a mail address', 'INVALID_INPUT');
   end if;
   if developer_signup.signup_mode = 'closed' then
-    perform internal.fail(403, 'SIGNUPS_CLOSED', 'Nobody can sign up here at the moment, also not with an invite code.',
+    perform internal.fail(403, 'SIGNUPS_CLOSED', 'Sign-up is closed at the moment, even with an invite code.',
                           developer_signup.request_access);
   end if;
   if internal.is_disposable(developer_signup.email) then
-    perform internal.fail(400, 'DISPOSABLE_EMAIL', 'This is an address of a throw-away inbox.', '{"field": "email"}');
+    perform internal.fail(400, 'DISPOSABLE_EMAIL', 'Addresses of disposable mailboxes are not accepted: use another address.', '{"field": "email"}');
   end if;
   if developer_signup.invite_hash is not null then
     invite_id := internal.invite_lock(developer_signup.invite_hash, developer_signup.request_access);
@@ -75,7 +75,7 @@ begin
 end $$;
 comment on function api.developer_signup is
   'Creates an account and signs it in: 201 {developer}. An invite code in the request must be valid in every mode (open, invite, closed), and is
-   not used up when anything is refused. Refuses 400 INVALID_INPUT, DISPOSABLE_EMAIL, 403 SIGNUPS_CLOSED, INVITE_REQUIRED, INVITE_INVALID (with
+   not consumed when anything is refused. Refuses 400 INVALID_INPUT, DISPOSABLE_EMAIL, 403 SIGNUPS_CLOSED, INVITE_REQUIRED, INVITE_INVALID (with
    request_access as details), 409 EMAIL_EXISTS (an alias of the same mailbox counts). Locks the invite.';
 
 create or replace function api.developer_password(email text) returns api.reply
@@ -85,7 +85,8 @@ language sql stable as $$
     left join app.developers d on d.mailbox = m.mailbox
 $$;
 comment on function api.developer_password is
-  'For the server: the account and password hash to check, nulls when there is no account, and the mailbox, which failed attempts are counted by. Granted only to control_auth.';
+  'For the server: the account and password hash to check, nulls when there is no account, and the mailbox, which failed attempts are counted by. Granted
+   only to control_auth.';
 
 create or replace function api.developer_login(sid uuid, refresh_hash text, developer_id uuid, password_hash text, ip text default null,
                                                user_agent text default null)
@@ -105,7 +106,8 @@ begin
   return internal.developer_session(them, 200, developer_login.sid, developer_login.refresh_hash, developer_login.ip,
                                     developer_login.user_agent);
 end $$;
-comment on function api.developer_login is 'Signs in a developer if the hash that the server checked is still the stored one: 200 {developer}. Refuses 401 INVALID_CREDENTIALS.';
+comment on function api.developer_login is
+  'Signs in a developer if the hash that the server checked is still the stored one: 200 {developer}. Refuses 401 INVALID_CREDENTIALS.';
 
 create or replace function api.developer_refresh(sid uuid, presented_hash text, next_hash text) returns api.reply
 language plpgsql volatile as $$
@@ -114,13 +116,13 @@ declare
 begin
   select s.* into session from app.developer_sessions s where s.id = developer_refresh.sid for update;
   if session.id is null or session.ended_at is not null or session.expires_at <= internal.now() then
-    return internal.refuse(401, 'INVALID_TOKEN', 'The refresh token is not valid any more.');
+    return internal.refuse(401, 'INVALID_TOKEN', 'The refresh token is invalid or its session has ended: sign in again.');
   end if;
   if session.refresh_hash <> developer_refresh.presented_hash then
     -- returned, not raised: the end of the session must be stored
     update app.developer_sessions s set ended_at = internal.now(), end_reason = 'reuse' where s.id = session.id;
     perform internal.changed('session:' || session.id);
-    return internal.refuse(401, 'REFRESH_TOKEN_REUSED', 'This refresh token was replaced; its session has ended.');
+    return internal.refuse(401, 'REFRESH_TOKEN_REUSED', 'This refresh token had been replaced, so its session was ended: sign in again.');
   end if;
   update app.developer_sessions s
      set refresh_hash = developer_refresh.next_hash, last_used_at = internal.now(), expires_at = internal.now() + interval '30 days'
@@ -128,7 +130,8 @@ begin
   return internal.reply(200, json_build_object('developer_id', session.developer_id));
 end $$;
 comment on function api.developer_refresh is
-  'Rotates the refresh token of a session. Refuses 401 INVALID_TOKEN; the reuse of an earlier token ends the session: 401 REFRESH_TOKEN_REUSED. Locks the session.';
+  'Rotates the refresh token of a session. Refuses 401 INVALID_TOKEN; the reuse of an earlier token ends the session: 401 REFRESH_TOKEN_REUSED. Locks the
+   session.';
 
 create or replace function api.developer_logout(sid uuid) returns api.reply
 language plpgsql volatile as $$
@@ -177,7 +180,8 @@ begin
   return internal.reply(200, internal.json_merge(me, json_build_object('organizations', '[]'::json, 'token', developer_me.token)));
 end $$;
 comment on function api.developer_me is
-  'The current developer and the token of the request: {type, scopes, expires_at}. organizations is always empty: organizations are not supported yet. Refuses 401 INVALID_DEVELOPER_TOKEN.';
+  'The current developer and the token of the request: {type, scopes, expires_at}. organizations is always empty: organizations are not supported yet.
+   Refuses 401 INVALID_DEVELOPER_TOKEN.';
 
 create or replace function internal.lock_own_account() returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -195,11 +199,12 @@ begin
      where actor ->> 'type' = 'pat' and t.id = internal.as_uuid(actor ->> 'id') and t.developer_id = internal.developer_id()
        and t.revoked_at is null)
   then
-    perform internal.fail(401, 'INVALID_DEVELOPER_TOKEN', 'The developer token is missing, expired or not valid.');
+    perform internal.fail(401, 'INVALID_DEVELOPER_TOKEN', 'The developer token is missing, expired or invalid.');
   end if;
 end $$;
 comment on function internal.lock_own_account is
-  'Called by every function that adds a credential: a password, a token, a key. Locks the caller''s account, as internal.account_reclaim requires too, and refuses 401 INVALID_DEVELOPER_TOKEN when the credential of the call has ended.';
+  'Called by every function that adds a credential: a password, a token, a key. Locks the caller''s account, as internal.account_reclaim requires too,
+   and refuses 401 INVALID_DEVELOPER_TOKEN when the credential of the call has ended.';
 
 create or replace function internal.change_own_password(checked_hash text, password_hash text) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -219,7 +224,8 @@ begin
   perform internal.changed('developer:' || internal.developer_id());
 end $$;
 comment on function internal.change_own_password is
-  'Sets the caller''s password if the hash that the server checked (null: none was set) is still the stored one, and ends all other sessions. Refuses 401 INVALID_CREDENTIALS, INVALID_DEVELOPER_TOKEN. Locks the account, then its sessions.';
+  'Sets the caller''s password if the hash that the server checked (null: none was set) is still the stored one, and ends all other sessions. Refuses 401
+   INVALID_CREDENTIALS, INVALID_DEVELOPER_TOKEN. Locks the account, then its sessions.';
 
 create or replace function api.developer_patch(patch jsonb, token json, checked_hash text default null, password_hash text default null)
 returns api.reply
@@ -236,7 +242,8 @@ begin
   return api.developer_me(developer_patch.token);
 end $$;
 comment on function api.developer_patch is
-  'Changes the fields that are present, and the password if its new hash is sent with the checked one: 200 as developer_me. Refuses 401 INVALID_CREDENTIALS, INVALID_DEVELOPER_TOKEN.';
+  'Changes the fields that are present, and the password if its new hash is sent with the checked one: 200 as developer_me. Refuses 401
+   INVALID_CREDENTIALS, INVALID_DEVELOPER_TOKEN.';
 
 create or replace function api.developer_session_list(page_limit int, page_offset bigint) returns api.reply
 language sql stable as $$
@@ -254,7 +261,8 @@ language sql stable as $$
               limit developer_session_list.page_limit offset developer_session_list.page_offset) p),
     (select count(*) from live), developer_session_list.page_offset, developer_session_list.page_limit)
 $$;
-comment on function api.developer_session_list is 'The caller''s live sessions, newest first; last_used_at is the time of the sign-in or of the last refresh. Supplement A1.';
+comment on function api.developer_session_list is
+  'The caller''s live sessions, newest first; last_used_at is the time of the sign-in or of the last refresh. Supplement A1.';
 
 create or replace function api.developer_session_end(session_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -323,7 +331,8 @@ language sql stable as $$
               else 'sandbox' end
 $$;
 comment on function internal.account_state is
-  'paid when the account has a paid project, else verified_free or sandbox, depending on whether the address is verified. A comped project does not count as paid. Granted to nobody.';
+  'paid when the account has a paid project, else verified_free or sandbox, depending on whether the address is verified. A comped project does not count
+   as paid. Granted to nobody.';
 
 create or replace function internal.tg_developers__account_state() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$

@@ -41,7 +41,7 @@ begin
   update app.tenants t
      set status = case when tenant_seen.is_there then 'ready' else 'failed' end,
          error = case when not tenant_seen.is_there then json_build_object('code', 'DATABASE_GONE', 'message',
-                   'The database of this project is gone. Restore it from a backup, or POST reprovision for a new, empty one.') end,
+                   'The database of this project is missing. Restore it from a backup, or POST reprovision for a new, empty one.') end,
          completed_at = case when tenant_seen.is_there then internal.now() end,
          moved_at = internal.now(),
          -- a backup may have the functions of an older version
@@ -107,7 +107,8 @@ create or replace function internal.is_attempt(t app.tenants, attempt int) retur
 language sql immutable
 -- a worker of the former version does not say which attempt it makes
 return (is_attempt.t).status = 'provisioning' and (is_attempt.t).attempt = coalesce(is_attempt.attempt, (is_attempt.t).attempt);
-comment on function internal.is_attempt is 'Whether this attempt at making a database is the one under way: a worker that stalled may come back during a later one.';
+comment on function internal.is_attempt is
+  'Whether this attempt at creating a database is the current one: a worker that stalled may resume during a later one.';
 
 create or replace function api.provision_step(project_id uuid, step text, status text, attempt int default null) returns api.reply
 language plpgsql volatile as $$
@@ -223,7 +224,8 @@ begin
   perform internal.changed('project:' || fleet_migrated.project_id);
   return internal.reply(200, 'true');
 end $$;
-comment on function api.fleet_migrated is 'Records that a tenant is at the new version, or the error; after an error the tenant counts as behind for every version.';
+comment on function api.fleet_migrated is
+  'Records that a tenant is at the new version, or the error; after an error the tenant counts as behind for every version.';
 
 create or replace function api.fleet_status(content_hash text) returns api.reply
 language sql stable as $$

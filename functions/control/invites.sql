@@ -4,7 +4,7 @@ language plpgsql volatile as $$
 declare
   invite_id uuid;
 begin
-  -- a transaction that waits here for a concurrent sign-up sees afterwards that the code is used
+  -- a transaction that waits here for a concurrent sign-up then sees that the code is used
   select i.id into invite_id
     from app.invites i
    where i.code_hash = invite_lock.code_hash
@@ -32,7 +32,7 @@ begin
     return false;
   end if;
   if them.provisioning = 'revoked' then
-    perform internal.fail(403, 'PROVISIONING_REVOKED', 'This account may not create projects any more; a code does not change that.');
+    perform internal.fail(403, 'PROVISIONING_REVOKED', 'This account may no longer create projects, even with a code: contact the operator.');
   end if;
   invite_id := internal.invite_lock(invite_redeem.code_hash, invite_redeem.details);
   update app.invites i set used_at = internal.now(), used_by = them.id where i.id = invite_id;
@@ -40,7 +40,8 @@ begin
   return true;
 end $$;
 comment on function internal.invite_redeem is
-  'Redeems a code for the caller''s account; false, and the code stays usable, when the account may create projects already. Refuses 401, 403. Locks the account, then the invite.';
+  'Redeems a code for the caller''s account; false, and the code stays usable, when the account may create projects already. Refuses 401, 403. Locks the
+   account, then the invite.';
 
 create or replace function api.invite_redeem(code_hash text, details json) returns api.reply
 language sql volatile as $$
@@ -67,4 +68,5 @@ begin
   return internal.reply(200, '{"ok": true}');
 end $$;
 comment on function api.waitlist_join is
-  'Adds an address to the waitlist; an address that is on it already keeps its first note. The response is the same in both cases. Refuses 400 INVALID_INPUT, 429 WAITLIST_FULL at 10,000.';
+  'Adds an address to the waitlist; an address that is on it already keeps its first note. The response is the same in both cases. Refuses 400
+   INVALID_INPUT, 429 WAITLIST_FULL at 10,000.';

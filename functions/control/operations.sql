@@ -71,7 +71,7 @@ begin
      for update of o;
   perform internal.check_found(before.id is not null, 'operation');
   if before.status not in ('queued', 'waiting') then
-    perform internal.fail(409, 'OPERATION_NOT_CANCELLABLE', 'This operation has begun already, or is over.',
+    perform internal.fail(409, 'OPERATION_NOT_CANCELLABLE', 'This operation has begun or ended already: only a queued one can be cancelled.',
                           json_build_object('status', before.status));
   end if;
   update app.operations o set status = 'cancelled', updated_at = internal.now()
@@ -89,7 +89,7 @@ language sql volatile as $$
   select internal.reply(200, internal.operation_json(internal.operation_cancel(operation_cancel.operation_id)))
 $$;
 comment on function api.operation_cancel is
-  'Cancels an operation that is queued or waits. Refuses 404 NOT_FOUND, also for an operation of another project, 409 OPERATION_NOT_CANCELLABLE.';
+  'Cancels an operation that is queued or waiting. Refuses 404 NOT_FOUND, also for an operation of another project, 409 OPERATION_NOT_CANCELLABLE.';
 
 create or replace function api.operation_begin(operation_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -105,7 +105,8 @@ begin
     'operation_id', operation.id, 'project_id', operation.project_id, 'type', operation.type, 'input', operation.input,
     'done', operation.done, 'total', operation.total) end);
 end $$;
-comment on function api.operation_begin is 'For the job: begins a queued operation, or continues one whose worker died; null when it is cancelled or has ended, or its project was deleted.';
+comment on function api.operation_begin is
+  'For the job: begins a queued operation, or continues one whose worker died; null when it is cancelled or has ended, or its project was deleted.';
 
 create or replace function api.operation_progress(operation_id uuid, done bigint, total bigint default null) returns api.reply
 language plpgsql volatile as $$
@@ -125,12 +126,12 @@ begin
          done = case when operation_end.failed_reason is null then coalesce(o.total, o.done) else o.done end,
          result = operation_end.result, failed_reason = operation_end.failed_reason, updated_at = internal.now()
    where o.id = operation_end.operation_id
-     -- a job that never came to begin it may have failed as often as it may
+     -- a job that never got to begin it may have exhausted its attempts
      and (o.status = 'running' or o.status = 'queued' and operation_end.failed_reason is not null);
   return internal.reply(200, to_json(found));
 end $$;
 comment on function api.operation_end is
-  'For the job: ends the operation that runs with a result, or as failed with a reason that the developer may read, also one that is still queued.';
+  'For the job: ends the operation, running or still queued, with a result, or as failed with a reason that the developer may read.';
 
 create or replace function internal.operation_input_changes(input jsonb) returns json
 language sql immutable as $$

@@ -18,7 +18,8 @@ begin
      from json_array_elements(made) i;
   return made;
 end $$;
-comment on function internal.operator_invites_create is 'Stores the hashes of new invite codes that are valid for the given number of days: [{id, code_hash, expires_at}].';
+comment on function internal.operator_invites_create is
+  'Stores the hashes of new invite codes that are valid for the given number of days: [{id, code_hash, expires_at}].';
 
 create or replace function internal.invite_status(i app.invites) returns text
 language sql stable as $$
@@ -52,7 +53,7 @@ begin
      for update;
   perform internal.check_found(invite.id is not null, 'invite');
   if invite.used_at is not null then
-    perform internal.fail(409, 'CONFLICT', 'This invite was used already: what it allowed is taken back with "developer provisioning EMAIL revoked".');
+    perform internal.fail(409, 'CONFLICT', 'This invite was used already: revoke the account''s access with "developer provisioning EMAIL revoked".');
   end if;
   if invite.revoked_at is null then
     update app.invites i set revoked_at = internal.now() where i.id = invite.id returning i.* into invite;
@@ -145,4 +146,5 @@ begin
   return json_build_object('email', them.email, 'provisioning', them.provisioning, 'account_state', them.account_state);
 end $$;
 comment on function internal.operator_developer_set is
-  'Marks a developer''s address verified, or sets whether the account may create projects (on; off: not before a code is redeemed; revoked). Refuses 404 NOT_FOUND. Locks the account.';
+  'Marks a developer''s address verified, or sets whether the account may create projects (on; off: not before a code is redeemed; revoked). Refuses 404
+   NOT_FOUND. Locks the account.';

@@ -9,11 +9,12 @@ comment on constraint projects_google_oauth_client_id_at_most_255 on app.project
 create or replace function internal.add_job(task text, payload json, job_key text) returns void
 language sql volatile security definer set search_path = '' as $$
   select graphile_worker.add_job(add_job.task, payload := add_job.payload, job_key := add_job.job_key, max_attempts := 25,
-                                  -- a person waits for this job: ahead of migrations and drains, which have priority 0, and drains that a sweep woke
+                                  -- a person waits for this job: it precedes migrations and drains, which have priority 0, and drains that a sweep has queued
                                   priority := -5)
 $$;
 comment on function internal.add_job is
-  'Queues a graphile-worker job in this transaction, so that the job exists exactly if its cause is committed. For the control database only; tenants have their outbox. Granted to nobody.';
+  'Queues a graphile-worker job in this transaction, so that the job exists exactly if its cause is committed. For the control database only; tenants
+   have their outbox. Granted to nobody.';
 
 create or replace function internal.effective_tier(tier text, comped boolean) returns text
 language sql immutable parallel safe
@@ -90,7 +91,8 @@ begin
                            'provision ' || provisioning_start.project_id);
   return 'provisioning';
 end $$;
-comment on function internal.provisioning_start is 'Places a new project on a cluster and queues the creation of its database, in this transaction. failed: no cluster is open.';
+comment on function internal.provisioning_start is
+  'Places a new project on a cluster and queues the creation of its database, in this transaction. failed: no cluster is open.';
 
 create or replace function api.project_create(
   id uuid, name text, keys json, signing json, database_name text, bundle_id text default null,
@@ -117,7 +119,8 @@ begin
   return internal.reply(201, json_build_object('project', internal.project_json(made), 'provisioning_status', provisioning));
 end $$;
 comment on function api.project_create is
-  'Creates a project with its API keys, as hashes: 201 {project, provisioning_status}; the server adds the texts of the keys to this response only. Refuses 403 INVITE_REQUIRED.';
+  'Creates a project with its API keys, as hashes: 201 {project, provisioning_status}; the server adds the texts of the keys to this response only.
+   Refuses 403 INVITE_REQUIRED.';
 
 create or replace function api.project_list() returns api.reply
 language sql stable as $$
@@ -150,7 +153,8 @@ begin
         from app.api_keys k
        where k.project_id = project.id), '[]'))));
 end $$;
-comment on function api.project_get is 'A project with its API keys; the server adds the integrations, which are stored in the project''s own database. Refuses 404 NOT_FOUND.';
+comment on function api.project_get is
+  'A project with its API keys; the server adds the integrations, which are stored in the project''s own database. Refuses 404 NOT_FOUND.';
 
 create or replace function api.project_patch(project_id uuid, patch jsonb) returns api.reply
 language plpgsql volatile as $$
@@ -183,7 +187,8 @@ begin
   return internal.reply(200, json_build_object('id', project.id, 'name', project.name, 'updated_at', internal.iso(project.updated_at)));
 end $$;
 comment on function api.project_patch is
-  'Changes the fields that are present; null clears a nullable field; an empty patch changes nothing. Refuses 404 NOT_FOUND, 400 INVALID_INPUT, INVALID_SENDER.';
+  'Changes the fields that are present; null clears a nullable field; an empty patch changes nothing. Refuses 404 NOT_FOUND, 400 INVALID_INPUT,
+   INVALID_SENDER.';
 
 create or replace function api.api_key_create(project_id uuid, key_prefix text, key_hash text, key_type text, environment text)
 returns api.reply
@@ -197,7 +202,9 @@ begin
   return internal.reply(201, json_build_object('prefix', api_key_create.key_prefix, 'type', api_key_create.key_type,
                                                'environment', api_key_create.environment));
 end $$;
-comment on function api.api_key_create is 'Creates another API key of a project; the server adds its text to this response only. Refuses 404 NOT_FOUND, 401 INVALID_DEVELOPER_TOKEN. Locks the project, then the account.';
+comment on function api.api_key_create is
+  'Creates another API key of a project; the server adds its text to this response only. Refuses 404 NOT_FOUND, 401 INVALID_DEVELOPER_TOKEN. Locks the
+   project, then the account.';
 
 create or replace function api.api_key_deactivate(project_id uuid, key_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -227,7 +234,8 @@ language sql stable as $$
          else json_build_object('data_lost_at', internal.iso((provisioning_json.t).data_lost_at)) end)
 $$;
 comment on function internal.provisioning_json is
-  'The progress of creating a database. Stalled: no step advanced for five minutes. data_lost_at is set only where an empty database replaced one that was lost.';
+  'The progress of creating a database. Stalled: no step advanced for five minutes. data_lost_at is set only when an empty database replaced one that was
+   lost.';
 
 create or replace function api.provisioning_status(project_id uuid) returns api.reply
 language plpgsql stable as $$
@@ -241,7 +249,7 @@ begin
     return internal.reply(200, json_build_object(
       'status', 'failed', 'workflow_id', null, 'current_step', null, 'steps', internal.provisioning_steps(), 'attempt', 0,
       'is_stalled', false, 'started_at', null, 'completed_at', null,
-      'error', json_build_object('code', 'NOT_STARTED', 'message', 'No cluster had room.')));
+      'error', json_build_object('code', 'NOT_STARTED', 'message', 'No cluster had free capacity. POST reprovision to try again.')));
   end if;
   return internal.reply(200, internal.provisioning_json(tenant));
 end $$;
@@ -261,7 +269,7 @@ begin
   select t.* into tenant from app.tenants t where t.project_id = provisioning_restart.project_id for update;
   if tenant.project_id is null then
     if internal.provisioning_start(provisioning_restart.project_id, provisioning_restart.database_name) = 'failed' then
-      perform internal.fail(503, 'TENANT_UNAVAILABLE', 'No cluster has room for another database.', null, '{"Retry-After": "60"}');
+      perform internal.fail(503, 'TENANT_UNAVAILABLE', 'No cluster has free capacity for another database: try again later.', null, '{"Retry-After": "60"}');
     end if;
     update app.tenants t set workflow_id = coalesce(provisioning_restart.workflow_id, t.workflow_id)
      where t.project_id = provisioning_restart.project_id
@@ -271,10 +279,10 @@ begin
     return tenant;
   end if;
   if tenant.status = 'ready' then
-    perform internal.fail(409, 'ALREADY_PROVISIONED', 'The database of this project is ready.');
+    perform internal.fail(409, 'ALREADY_PROVISIONED', 'The database of this project is ready: there is nothing to provision.');
   end if;
   if tenant.status = 'provisioning' and tenant.moved_at >= internal.now() - interval '5 minutes' then
-    perform internal.fail(409, 'ALREADY_RUNNING', 'The database of this project is being made.');
+    perform internal.fail(409, 'ALREADY_RUNNING', 'The database of this project is being created already.');
   end if;
   was_gone := internal.database_is_gone(tenant);
   update app.tenants t
@@ -282,7 +290,7 @@ begin
          data_lost_at = case when was_gone then internal.now() else t.data_lost_at end,
          workflow_id = coalesce(provisioning_restart.workflow_id, t.workflow_id), started_at = internal.now(), moved_at = internal.now(),
          completed_at = null,
-         -- steps that succeeded stay so; the others are done again
+         -- steps that succeeded are kept; the others run again
          steps = (select jsonb_agg(case when s.value ->> 'status' = 'succeeded' then s.value
                                         else s.value || '{"status": "pending", "started_at": null, "finished_at": null}' end order by s.n)
                     from jsonb_array_elements(t.steps) with ordinality as s (value, n))
@@ -295,7 +303,8 @@ begin
   return tenant;
 end $$;
 comment on function internal.provisioning_restart is
-  'Starts the creation of a database again, at the first step that has not succeeded, or from the beginning where the database was lost, under the given workflow id. Refuses 404 NOT_FOUND, 409 ALREADY_PROVISIONED, ALREADY_RUNNING, 503 TENANT_UNAVAILABLE. Locks project and tenant.';
+  'Starts the creation of a database again, at the first step that has not succeeded, or from the beginning if the database was lost, under the given
+   workflow id. Refuses 404 NOT_FOUND, 409 ALREADY_PROVISIONED, ALREADY_RUNNING, 503 TENANT_UNAVAILABLE. Locks project and tenant.';
 
 create or replace function api.reprovision(project_id uuid, database_name text, workflow_id text default null) returns api.reply
 language plpgsql volatile as $$
@@ -307,7 +316,9 @@ begin
     json_build_object('provisioning_status', tenant.status, 'workflow_id', tenant.workflow_id, 'attempt', tenant.attempt),
     case when tenant.data_lost_at = tenant.started_at then '{"data_lost": true}' else '{}' end::json));
 end $$;
-comment on function api.reprovision is 'Supplement A6: 202, with data_lost where the database was lost and an empty one is created. Refuses 404 NOT_FOUND and what internal.provisioning_restart refuses.';
+comment on function api.reprovision is
+  'Supplement A6: 202, with data_lost when the database was lost and an empty one is created. Refuses 404 NOT_FOUND, and as
+   internal.provisioning_restart.';
 
 create or replace trigger tg_projects__audit
   after insert or update or delete on app.projects

@@ -5,14 +5,15 @@ begin
   if exists (select from app.tenants t
               where t.project_id = removal_refusal.project_id and t.status = 'provisioning'
                 and t.moved_at >= internal.now() - interval '5 minutes') then
-    perform internal.fail(409, 'PROVISIONING_IN_PROGRESS', 'The database of this project is being made: delete it when that is over.',
+    perform internal.fail(409, 'PROVISIONING_IN_PROGRESS', 'The database of this project is being created: delete the project when this has ended.',
                           null, '{"Retry-After": "5"}');
   end if;
   if internal.has_function_domains(removal_refusal.project_id) then
-    perform internal.fail(409, 'FUNCTION_DOMAINS_ATTACHED', 'Functions of this project answer under a domain: take it off first.');
+    perform internal.fail(409, 'FUNCTION_DOMAINS_ATTACHED', 'Functions of this project are served under a domain: detach the domain first.');
   end if;
 end $$;
-comment on function internal.removal_refusal is 'Refuses 409 PROVISIONING_IN_PROGRESS (while provisioning runs and is not stalled), FUNCTION_DOMAINS_ATTACHED.';
+comment on function internal.removal_refusal is
+  'Refuses 409 PROVISIONING_IN_PROGRESS (while provisioning runs and is not stalled), FUNCTION_DOMAINS_ATTACHED.';
 
 create or replace function api.project_removable(project_id uuid) returns api.reply
 language plpgsql stable as $$
@@ -23,7 +24,8 @@ begin
   return internal.reply(200, json_build_object('id', project.id, 'tier', project.tier));
 end $$;
 comment on function api.project_removable is
-  'Checks whether a project may be deleted, before the server cancels its subscription. Refuses 404 NOT_FOUND, 409 PROVISIONING_IN_PROGRESS, FUNCTION_DOMAINS_ATTACHED.';
+  'Checks whether a project may be deleted, before the server cancels its subscription. Refuses 404 NOT_FOUND, 409 PROVISIONING_IN_PROGRESS,
+   FUNCTION_DOMAINS_ATTACHED.';
 
 create or replace function internal.project_remove(project_id uuid, locations json default '[]') returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -84,14 +86,15 @@ comment on function api.removal_begin is 'What remains of a deleted project, or 
 create or replace function api.removal_end(project_id uuid) returns api.reply
 language plpgsql volatile as $$
 begin
-  -- the row of the tenant is deleted first: as long as it exists, the database may exist
+  -- the tenant's row is deleted first: while it exists, the database may exist
   delete from app.tenants t
    where t.project_id = removal_end.project_id
      and t.project_id in (select p.id from app.projects p where p.deleted_at is not null);
   delete from app.projects p where p.id = removal_end.project_id and p.deleted_at is not null;
   return internal.reply(200, to_json(found));
 end $$;
-comment on function api.removal_end is 'Deletes the rows of a deleted project whose database has been dropped, with its keys. false when there was nothing to delete.';
+comment on function api.removal_end is
+  'Deletes the rows of a deleted project whose database has been dropped, with its keys. false when there was nothing to delete.';
 
 create or replace function api.removals_left() returns api.reply
 language sql stable as $$
@@ -109,7 +112,8 @@ language sql stable as $$
      where f.id = file_purge_begin.purge_id and f.due_at <= internal.now()
        and not exists (select from app.projects p where p.id = f.project_id and p.deleted_at is null)))
 $$;
-comment on function api.file_purge_begin is 'The location to purge, or null when the purge is not due or is complete. Never a location of a project that is not deleted.';
+comment on function api.file_purge_begin is
+  'The location to purge, or null when the purge is not due or is complete. Never a location of a project that is not deleted.';
 
 create or replace function api.file_purge_end(purge_id uuid, error text default null) returns api.reply
 language plpgsql volatile as $$
@@ -117,7 +121,7 @@ declare
   purge app.file_purges;
 begin
   select f.* into purge from app.file_purges f where f.id = file_purge_end.purge_id for update;
-  -- another worker has purged the location concurrently and finished first: its scheduled second check must not be taken for done
+  -- another worker has purged the location concurrently and finished first: its scheduled second check is still due
   if purge.id is null or purge.due_at > internal.now() then
     return internal.reply(200, to_json(internal.iso(purge.due_at)));
   end if;
@@ -137,7 +141,7 @@ begin
   return internal.reply(200, to_json(internal.iso(purge.due_at)));
 end $$;
 comment on function api.file_purge_end is
-  'Records that a location was purged, or the error. Answers when it is due again; null after the second check, six hours later. Locks the row.';
+  'Records that a location was purged, or the error. Returns when it is due again; null after the second check, six hours later. Locks the row.';
 
 create or replace function api.file_purges_due() returns api.reply
 language sql stable as $$

@@ -6,7 +6,8 @@ language sql stable parallel safe as $$
   select case when internal.actor() ->> 'project_ids' is not null
               then array(select p::uuid from json_array_elements_text(internal.actor() -> 'project_ids') p) end
 $$;
-comment on function internal.token_project_ids is 'The projects that the caller''s personal access token is limited to; null: no limit. In policies always inside (select ...).';
+comment on function internal.token_project_ids is
+  'The projects that the caller''s personal access token is limited to; null: no limit. In policies always inside (select ...).';
 
 create or replace function internal.developer_token_json(t app.developer_tokens) returns json
 language sql stable as $$
@@ -16,7 +17,8 @@ language sql stable as $$
     'expires_at', internal.iso((developer_token_json.t).expires_at), 'last_used_at', internal.iso((developer_token_json.t).last_used_at),
     'created_at', internal.iso((developer_token_json.t).created_at), 'revoked_at', internal.iso((developer_token_json.t).revoked_at))
 $$;
-comment on function internal.developer_token_json is 'A personal access token as responses show it: its first characters, without text and hash. Supplement A2.';
+comment on function internal.developer_token_json is
+  'A personal access token as responses show it: its first characters, without text and hash. Supplement A2.';
 
 create or replace function internal.token_limit_check() returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -28,7 +30,8 @@ begin
                                    and (t.expires_at is null or t.expires_at > internal.now())),
                                50, 'There are 50 live tokens already: revoke one first.', 'TOKEN_LIMIT_REACHED');
 end $$;
-comment on function internal.token_limit_check is 'Refuses 409 TOKEN_LIMIT_REACHED when the caller has 50 live tokens, 401 INVALID_DEVELOPER_TOKEN. Locks the account until the transaction ends.';
+comment on function internal.token_limit_check is
+  'Refuses 409 TOKEN_LIMIT_REACHED when the caller has 50 live tokens, 401 INVALID_DEVELOPER_TOKEN. Locks the account until the transaction ends.';
 
 create or replace function api.token_create(name text, scopes json, token_prefix text, token_hash text, project_ids json default null,
                                             expires_in_days int default null)
@@ -39,7 +42,7 @@ declare
                                  then array(select distinct p::uuid from json_array_elements_text(token_create.project_ids) p order by 1) end;
   made app.developer_tokens;
 begin
-  -- row-level security leaves only the caller's own projects
+  -- row-level security shows only the caller's own projects
   if (select count(*) from app.projects p where p.id = any (wanted) and p.deleted_at is null) < cardinality(wanted) then
     perform internal.invalid('project_ids', 'must name projects of yours');
   end if;
@@ -53,7 +56,8 @@ begin
   return internal.reply(201, internal.developer_token_json(made));
 end $$;
 comment on function api.token_create is
-  'Creates a token of the caller: 201; the server adds its text to this response only. expires_in_days null: the token never expires. Refuses 400 VALIDATION_ERROR, 401 INVALID_DEVELOPER_TOKEN, 409 TOKEN_LIMIT_REACHED.';
+  'Creates a token of the caller: 201; the server adds its text to this response only. expires_in_days null: the token never expires. Refuses 400
+   VALIDATION_ERROR, 401 INVALID_DEVELOPER_TOKEN, 409 TOKEN_LIMIT_REACHED.';
 
 select internal.list_declare('developer_tokens_page', null::app.developer_tokens, 'developer_token_json', '{created_at,id}',
                              required => '{developer_id}');
@@ -102,7 +106,8 @@ begin
   return internal.reply(200, internal.developer_token_json(token));
 end $$;
 comment on function api.token_rotate is
-  'Rotates a token: a new text, valid for the token''s whole lifetime; the server adds it to this response only. Refuses 401 INVALID_DEVELOPER_TOKEN, 404 NOT_FOUND, 409 TOKEN_LIMIT_REACHED where an expired token becomes live again. Locks the account, then the token.';
+  'Rotates a token: a new text, valid for the token''s whole lifetime; the server adds it to this response only. Refuses 401 INVALID_DEVELOPER_TOKEN, 404
+   NOT_FOUND, 409 TOKEN_LIMIT_REACHED when an expired token becomes live again. Locks the account, then the token.';
 
 create or replace function api.token_check(token_hash text) returns api.reply
 language plpgsql volatile as $$

@@ -61,7 +61,7 @@ begin
 end $$;
 comment on function internal.rate_refusal is
   'Counts one attempt of a key and returns null, or the reply 429 RATE_LIMITED {retry_after_seconds} with Retry-After once `max` were counted in `seconds`.
-   For commands that return their refusals, so that refused attempts stay counted (codes are not to be guessed). Granted to nobody.';
+   For commands that return their refusals, so that refused attempts stay counted (codes must not be found by guessing). Granted to nobody.';
 
 create or replace function internal.check_rate(key text, max int, seconds int, message text) returns void
 language plpgsql volatile as $$
@@ -82,7 +82,7 @@ language sql volatile as $$
   select internal.reply(200, json_build_object('wait', internal.take_limits(rate_limit_take.limits)))
 $$;
 comment on function api.rate_limit_take is
-  'Takes one attempt of each limit in a statement of its own: in the request''s transaction a refusal would undo the count.';
+  'Counts one attempt of each limit in a separate statement: in the request''s transaction a refusal would undo the count.';
 
 create or replace function api.rate_limit_give_back(keys json) returns api.reply
 language plpgsql volatile as $$

@@ -1,5 +1,5 @@
--- Roles of users. Assignments are written by definer functions only: they count the roles of a user, emit events and write the audit trail. Locks are
--- taken in one order: the role, then users.
+-- Roles of users. Only definer functions write assignments: they count the roles of a user, emit events and write the audit trail. Lock
+-- order: the role, then users.
 comment on constraint roles_key_unique on app.roles is '409 CONFLICT key: A role with this key exists.';
 comment on constraint roles_key_form on app.roles is '400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.';
 comment on constraint roles_name_1_to_200 on app.roles is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
@@ -8,7 +8,7 @@ comment on constraint roles_permissions_at_most_100 on app.roles is '400 VALIDAT
 comment on constraint roles_permissions_form on app.roles is '400 VALIDATION_ERROR permissions: must match ^[a-z0-9_.:-]{1,64}$.';
 comment on index app.roles_one_default is '409 CONFLICT is_default: Another role is the default.';
 comment on constraint role_assignments_role_id_fkey on app.role_assignments is
-  '409 ROLE_IN_USE: Users have this role. Revoke it, or send force=true.';
+  '409 ROLE_IN_USE: Users have this role. Revoke it first, or send force=true.';
 
 create or replace trigger tg_roles__audit
   after insert or update or delete on app.roles
@@ -16,12 +16,12 @@ create or replace trigger tg_roles__audit
 
 create or replace function internal.role_before_delete(doomed app.roles) returns void
 language sql volatile security definer set search_path = '' as $$
-  -- first the role, as an assignment does, which then writes the row that expired
+  -- the role first, in the order of an assignment, which then overwrites the expired row
   select from app.roles r where r.id = (role_before_delete.doomed).id for update;
   delete from app.role_assignments a where a.role_id = (role_before_delete.doomed).id and a.expires_at <= internal.now()
 $$;
 comment on function internal.role_before_delete is
-  'Deletes the expired assignments of a role: they do not keep it from being deleted. Locks the role.';
+  'Deletes the expired assignments of a role, which do not prevent its deletion. Locks the role.';
 
 create or replace function internal.role_assignment_json(a app.role_assignments) returns json
 language sql stable as $$
@@ -54,7 +54,7 @@ begin
   elsif internal.lock_users(array[role_assign.app_user_id]) is null then
     perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
   end if;
-  -- whoever ends a membership locks the user first, and whoever deletes a group the group
+  -- functions that end a membership lock the user first, and functions that delete a group lock the group
   perform from app.groups g where g.id = role_assign.group_id for key share;
   if role_assign.group_id is not null
      and not exists (select from app.group_members m where (m.group_id, m.app_user_id) = (role_assign.group_id, role_assign.app_user_id)) then
@@ -89,7 +89,7 @@ begin
   return internal.reply(case when is_new then 201 else 200 end, internal.role_assignment_json(given));
 end $$;
 comment on function internal.role_assign is
-  'Assigns a role to a user: 201, or 200 when the user has it; then expires_at is changed where it was sent. Refuses 404 NOT_FOUND, USER_NOT_FOUND,
+  'Assigns a role to a user: 201, or 200 when the user has it; then changes expires_at if it was sent. Refuses 404 NOT_FOUND, USER_NOT_FOUND,
    400 VALIDATION_ERROR, 409 LIMIT_REACHED (20 roles). Locks the role and the user. Emits svc.role.assigned.';
 
 create or replace function internal.role_revoke(role_id uuid, app_user_id uuid default null, group_id uuid default null) returns int
@@ -101,7 +101,7 @@ begin
   if internal.caller() <> 'developer' then
     raise exception 'roles are revoked by administrators, not by %', internal.caller();
   end if;
-  -- against assignments at the same time, which lock the role first
+  -- serialised with assignments, which lock the role first
   select r.key into role_key from app.roles r where r.id = role_revoke.role_id for update;
   perform internal.lock_users(array(
     select a.app_user_id from app.role_assignments a
@@ -126,7 +126,7 @@ begin
   return revoked.count;
 end $$;
 comment on function internal.role_revoke is
-  'Revokes a role, of one user or of all, in one group or everywhere; returns how many assignments were live. Locks the role and the users. Emits
+  'Revokes a role from one user or from all, in one group or everywhere; returns how many of these assignments were live. Locks the role and the users. Emits
    svc.role.revoked for each.';
 
 create or replace function internal.tg_group_members__roles() returns trigger
@@ -143,7 +143,7 @@ begin
     into ended
     from revoked v
     join app.roles r on r.id = v.role_id
-    -- nobody is told of what went with the user, or with the group, whose members are not locked
+    -- no event for deleted users, or for members of a deleted group, who are not locked
     join app.users u on u.id = v.app_user_id
     join app.groups g on g.id = v.group_id
    where v.expires_at is null or v.expires_at > internal.now();
@@ -151,7 +151,7 @@ begin
   return null;
 end $$;
 comment on function internal.tg_group_members__roles is
-  'After members went: their roles in these groups end. Emits svc.role.revoked for users who stay, in groups that stay.';
+  'When memberships end, ends the members'' roles in these groups. Emits svc.role.revoked for users and groups that still exist.';
 
 create or replace trigger tg_group_members__roles
   after delete on app.group_members
@@ -163,7 +163,7 @@ language sql volatile as $$
   select internal.role_assign((internal.definition_find(null::app.roles, role_assign.id_or_key)).id, role_assign.app_user_id, role_assign.group_id,
                               role_assign.patch)
 $$;
-comment on function api.role_assign is 'Assigns a role: internal.role_assign states what is refused. Supplement B6.';
+comment on function api.role_assign is 'Assigns a role. Refuses as internal.role_assign. Supplement B6.';
 
 create or replace function api.role_assignments(id_or_key text, page_offset int default 0, page_limit int default 50) returns api.reply
 language plpgsql stable as $$
@@ -188,7 +188,7 @@ begin
   end if;
   return internal.reply(200, '{"deleted": true}');
 end $$;
-comment on function api.role_revoke is 'Revokes a role of a user, without group_id in every group too. Refuses 404 NOT_FOUND.';
+comment on function api.role_revoke is 'Revokes a role from a user; without group_id also in every group. Refuses 404 NOT_FOUND.';
 
 create or replace function api.role_delete(id_or_key text, force boolean default false) returns api.reply
 language plpgsql volatile as $$
@@ -198,7 +198,7 @@ begin
   end if;
   return api.definition_delete('role', role_delete.id_or_key);
 end $$;
-comment on function api.role_delete is 'Deletes a role; with force it is revoked of all users first. Refuses 404 NOT_FOUND, 409 ROLE_IN_USE.';
+comment on function api.role_delete is 'Deletes a role; with force, revokes it from all users first. Refuses 404 NOT_FOUND, 409 ROLE_IN_USE.';
 
 create or replace function internal.my_roles() returns table (key text, name text, permissions text[], group_id uuid, expires_at timestamptz)
 language sql stable as $$
@@ -209,7 +209,7 @@ language sql stable as $$
     join app.roles r on r.id = a.role_id and not r.is_default
    where a.app_user_id = internal.user_id() and (a.expires_at is null or a.expires_at > internal.now())
 $$;
-comment on function internal.my_roles is 'The roles of the caller now: the default role, and those assigned that have not expired.';
+comment on function internal.my_roles is 'The caller''s present roles: the default role, and assigned roles that have not expired.';
 
 create or replace function internal.has_role(key text) returns boolean
 language sql stable parallel safe security definer set search_path = '' as $$
@@ -221,7 +221,7 @@ language sql stable parallel safe security definer set search_path = '' as $$
                                        and (a.expires_at is null or a.expires_at > internal.now()))))
 $$;
 comment on function internal.has_role is
-  'Whether the caller has a role in the whole project. In policies always as (select internal.has_role(''editor'')), which asks once a statement.';
+  'Whether the caller has a role in the whole project. In policies always as (select internal.has_role(''editor'')), which is evaluated once a statement.';
 
 create or replace function internal.my_role_group_ids(key text) returns setof uuid
 language sql stable parallel safe security definer rows 20 set search_path = '' as $$
@@ -234,7 +234,7 @@ language sql stable parallel safe security definer rows 20 set search_path = '' 
                         and (a.expires_at is null or a.expires_at > internal.now())))
 $$;
 comment on function internal.my_role_group_ids is
-  'The groups of the caller in which a role counts: all of them for a role in the whole project. In policies as internal.my_group_ids.';
+  'The caller''s groups in which a role applies; all of them for a role in the whole project. In policies as internal.my_group_ids.';
 
 create or replace function api.roles_mine() returns api.reply
 language sql stable as $$
@@ -243,7 +243,7 @@ language sql stable as $$
                                        order by m.key, m.group_id nulls first) from internal.my_roles() m), '[]'),
     'permissions', array(select distinct p from internal.my_roles() m cross join unnest(m.permissions) p order by p)))
 $$;
-comment on function api.roles_mine is 'The roles of the caller and the union of their permissions, those in groups too.';
+comment on function api.roles_mine is 'The caller''s roles and the union of their permissions, including those in groups.';
 
 create or replace function api.role_check(permission text, group_id uuid default null) returns api.reply
 language sql stable as $$
@@ -256,9 +256,9 @@ comment on function api.role_check is 'Whether a role of the caller has a permis
 create or replace function internal.merge__role_assignments(survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  -- memberships have moved before (internal.users_merge goes by the names of tables): a role in a group is for its members
+  -- memberships have been merged before (internal.users_merge orders by table name): a role in a group requires membership
   groups constant uuid[] := array(select m.group_id from app.group_members m where m.app_user_id = merge__role_assignments.survivor);
-  -- the survivor's roles stay, and the oldest of the others follow, up to the limit of a user
+  -- the survivor keeps all roles, and gets the oldest of the other user's, up to the limit of a user
   kept constant uuid[] := array(
     select r.role_id
       from app.role_assignments r
@@ -270,7 +270,7 @@ declare
      limit 20);
   moved int;
 begin
-  -- a role that both have ends with the later of the two; one of the survivor that has expired may only come back within the limit
+  -- a role of both ends at the later of the two times; an expired role of the survivor is renewed only within the limit
   update app.role_assignments a
      set expires_at = nullif(greatest(coalesce(a.expires_at, 'infinity'), coalesce(o.expires_at, 'infinity')), 'infinity')
     from app.role_assignments o
@@ -286,7 +286,7 @@ begin
   return moved;
 end $$;
 comment on function internal.merge__role_assignments is
-  'Gives the roles of one user to another, at most 20 in all; of a role that both have, the later end. Granted to nobody.';
+  'Merges the roles of one user into another''s, at most 20 in all; a role of both keeps the later end. Granted to nobody.';
 
 create or replace function internal.segment_source__role(leaf jsonb, place text, parameter text) returns internal.segment_operand
 language plpgsql volatile as $$
@@ -299,4 +299,4 @@ begin
       'select m.app_user_id, true as value from app.roles r join app.role_assignments m on m.role_id = r.id where r.key = (%1$s ->> ''key'') and (m.expires_at is null or m.expires_at > internal.segment_time(%1$s ->> ''now'')) group by m.app_user_id',
       segment_source__role.parameter));
 end $$;
-comment on function internal.segment_source__role is 'Leaves on whether a user has a role, in the whole project or in any group: true or false.';
+comment on function internal.segment_source__role is 'Rules on whether a user has a role, in the whole project or in any group: true or false.';

@@ -22,7 +22,7 @@ create policy "users read their own credits that expire" on app.currency_lots fo
 create policy "administrators read all credits that expire" on app.currency_lots for select to app_admin using (true);
 create policy "administrators read proofs" on app.currency_checks for select to app_admin using (true);
 
--- balances and ledgers are written by definer functions alone
+-- only definer functions write balances and ledgers
 grant select on app.currencies, app.currency_balances, app.currency_transactions, app.currency_lots to app_user, app_admin;
 grant select on app.currency_checks to app_admin;
 

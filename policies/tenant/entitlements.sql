@@ -8,7 +8,7 @@ create policy "administrators read every grant" on app.entitlement_grants for se
 create policy "administrators read every subscription" on app.subscriptions for select to app_admin using (true);
 create policy "administrators read what the provider told" on app.subscription_events for select to app_admin using (true);
 
--- written by definer functions alone
+-- only definer functions write grants
 grant select on app.entitlement_grants to app_user, app_admin;
 grant select on app.subscriptions, app.subscription_events to app_admin;
 grant execute on function internal.grant_end, internal.entitlement_json, internal.best_grants to app_user, app_admin;

@@ -35,7 +35,7 @@ values
   ('app.group_members', 'app_user_id', 'group_members',
    array['group_id', 'app_user_id', 'role', 'metadata', 'joined_at'],
    'groups', 'keep higher role', 'cascade', null, current_setting('trellis.file')),
-  -- they go and move with the membership of who made them
+  -- triggers delete and move them with the membership of their creator
   ('app.group_invites', 'created_by', 'group_invites',
    array['id', 'group_id', 'code', 'role', 'max_uses', 'uses', 'created_by', 'expires_at', 'created_at'],
    'groups', 'with app.group_members', 'cascade', null, current_setting('trellis.file'));

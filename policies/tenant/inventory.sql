@@ -6,7 +6,7 @@ create policy "users read their own stacks" on app.inventory_stacks for select t
 create policy "administrators read every stack" on app.inventory_stacks for select to app_admin using (true);
 create policy "administrators read every movement of items" on app.inventory_ledger_rows for select to app_admin using (true);
 
--- written by definer functions alone
+-- only definer functions write these tables
 grant select on app.inventory_stacks to app_user, app_admin;
 grant select on app.inventory_ledger_rows to app_admin;
 grant execute on function internal.inventory_item_json, internal.inventory_json, internal.inventory_transact, api.inventory_grant

@@ -1,4 +1,4 @@
--- Read through internal.counted alone.
+-- Only internal.counted reads this table.
 alter table app.row_counters enable row level security;
 alter table app.row_counts enable row level security;
 

@@ -5,7 +5,7 @@ alter table app.message_reactions enable row level security;
 
 create policy "users read their conversations" on app.conversations for select to app_user
   using (id in (select internal.my_conversation_ids()));
--- a row also holds what concerns its user alone: others' names are shown by functions
+-- a row also has fields that only its user may see: functions show the names of others
 create policy "users read their own parts" on app.conversation_participants for select to app_user
   using (app_user_id = (select internal.user_id()));
 create policy "users read the messages of their conversations" on app.messages for select to app_user

@@ -37,7 +37,7 @@ create policy "administrators read name words" on app.name_words for select to a
 create policy "workers read the registry of user data" on internal.user_data for select to app_worker using (true);
 
 grant select on app.users, app.user_identities to app_user, app_server, app_admin, app_auth;
--- what PATCH me may change, and nothing else: flags and value are not among these
+-- the columns that PATCH me may change, which exclude flags and value
 grant update (display_name, avatar_url, properties, timezone) on app.users to app_user;
 grant insert (external_id, anonymous_id, email, phone, display_name, avatar_url, properties),
   update (external_id, email, phone, display_name, avatar_url, timezone, properties, is_banned, muted_until)

@@ -1,4 +1,4 @@
--- The list of the audit trail: one database's part, which the server merges with that of the other database.
+-- The list of the audit trail: the part in one database, which the server merges with the part in the other.
 create or replace function internal.audit_json(e app.audit_events) returns json
 language sql stable as $$
   select json_build_object(
@@ -15,7 +15,8 @@ language sql stable as $$
   select to_char((audit_key.e).occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || ' '
          || lpad((audit_key.e).position::text, 19, '0') || ' ' || (audit_key.e).id
 $$;
-comment on function internal.audit_key is 'The sort key of an audit row in the list, as text that sorts the same in control and in the project''s own database.';
+comment on function internal.audit_key is
+  'The sort key of an audit row in the list, as text that sorts the same in control and in the project''s own database.';
 
 create or replace function api.audit_rows(
   page_limit int, after text default null, since timestamptz default null, until timestamptz default null, actor_id text default null,

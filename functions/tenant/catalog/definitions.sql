@@ -1,7 +1,8 @@
--- Creating and updating catalog items, one by one or by an import.
+-- Creating and updating catalog items, individually or by an import.
 comment on constraint catalog_items_key_unique on app.catalog_items is '409 CONFLICT key: An item with this key exists.';
 comment on constraint catalog_items_durable_once on app.catalog_items is '400 VALIDATION_ERROR max_owned: must be 1 for a durable.';
-comment on constraint bundle_contents_content_item_id_fkey on app.bundle_contents is '409 ITEM_IN_USE: A bundle holds this item. Set is_active to false instead.';
+comment on constraint bundle_contents_content_item_id_fkey on app.bundle_contents is
+  '409 ITEM_IN_USE: A bundle holds this item. Set is_active to false instead.';
 comment on constraint catalog_item_prices_currency_code_fkey on app.catalog_item_prices is
   '409 CURRENCY_IN_USE: Items have a price in this currency. Set is_active to false instead.';
 
@@ -196,7 +197,8 @@ begin
   after := internal.catalog_item_json(found_item)::jsonb - 'updated_at';
   return case when before is null then 'created' when before <> after then 'updated' else 'unchanged' end;
 end $$;
-comment on function internal.catalog_import_part is 'Imports one item, or its contents: created, updated or unchanged. The caller must hold the catalog''s lock.';
+comment on function internal.catalog_import_part is
+  'Imports one item, or its contents: created, updated or unchanged. The caller must hold the catalog''s lock.';
 
 create or replace function api.catalog_import(items jsonb, problems jsonb default '{}', dry_run boolean default true) returns api.reply
 language plpgsql volatile as $$

@@ -1,14 +1,14 @@
 -- Passwordless sign-in: six-digit codes by mail and phone, magic links. A request reads no account, so that neither its response
 -- nor its duration reveals whether there is one (user enumeration). Codes and tokens are made by the server; this database stores only their hashes.
 comment on table app.user_codes is
-  'One-time codes and magic links. secret_hash is the HMAC of a code under SECRETS_KEY, or the SHA-256 of a link''s token; sealed is what is to be sent,
-   encrypted by the server, until it is sent. app_user_id: whose session asked for it; null for what signs in.';
+  'One-time codes and magic links. secret_hash is the HMAC of a code under SECRETS_KEY, or the SHA-256 of a link''s token. sealed is the content of the
+   message, encrypted by the server, until it is sent. app_user_id is the user whose session requested the code; null for sign-in.';
 
 create or replace function internal.has_provider(provider text) returns boolean
 language sql stable security definer set search_path = '' as $$
   select exists (select from app.integrations i where i.provider = has_provider.provider and i.is_active)
 $$;
-comment on function internal.has_provider is 'Whether a provider is connected and switched on; nothing of its config.';
+comment on function internal.has_provider is 'Whether a provider is connected and enabled. Returns nothing of its configuration.';
 
 create or replace function internal.message_limit_take(what text, address text, hourly int, daily int) returns boolean
 language sql volatile as $$
@@ -18,7 +18,7 @@ language sql volatile as $$
     from (select 'client ' || message_limit_take.what || ' address ' || encode(sha256(convert_to(message_limit_take.address, 'UTF8')), 'hex') as key) k
 $$;
 comment on function internal.message_limit_take is
-  'Counts one message against what an address gets in an hour and a day; false, and nothing counted, when either is full.';
+  'Counts one message against the hourly and daily limits of an address. Returns false, and counts nothing, when either limit is reached.';
 
 create or replace function internal.code_store(id uuid, app_user_id uuid, channel text, address text, purpose text, secret_hash text, sealed text)
 returns void
@@ -30,7 +30,7 @@ language sql volatile as $$
      set id = excluded.id, secret_hash = excluded.secret_hash, sealed = excluded.sealed, attempts = 0, sent_at = null,
          created_at = excluded.created_at, expires_at = excluded.expires_at
 $$;
-comment on function internal.code_store is 'Stores a code for 10 minutes, in the place of the one that is out for the same purpose, address and user.';
+comment on function internal.code_store is 'Stores a code for 10 minutes. Replaces the current code for the same purpose, address and user.';
 
 create or replace function api.auth_code_request(id uuid, channel text, address text, purpose text, secret_hash text, sealed text)
 returns api.reply
@@ -44,17 +44,17 @@ begin
     perform internal.invalid('email', 'must be a mail address', 'INVALID_INPUT');
   end if;
   if auth_code_request.channel = 'phone' and not internal.has_provider('sms') then
-    perform internal.fail(400, 'PROVIDER_NOT_CONFIGURED', 'This project has no provider of text messages.');
+    perform internal.fail(400, 'PROVIDER_NOT_CONFIGURED', 'This project has no provider for text messages: connect one first.');
   end if;
   if auth_code_request.purpose <> 'sign_in' then
     me := internal.session_owner();
   end if;
-  -- what an account is deleted with goes to the account's own address, and nowhere else
+  -- a code that confirms a deletion is sent only to the account's own address
   if auth_code_request.purpose = 'delete'
      and normal is distinct from (case auth_code_request.channel when 'email' then me.email else me.phone end) then
     return internal.reply(200, ok);
   end if;
-  -- over its limit a request replaces no live code
+  -- a request over the limit does not replace a valid code
   if not internal.message_limit_take(case auth_code_request.channel when 'email' then 'code' else 'phone code' end, normal,
                                      case auth_code_request.channel when 'email' then 5 else 3 end, 20) then
     return internal.reply(200, ok);
@@ -64,9 +64,9 @@ begin
   return internal.reply(200, ok);
 end $$;
 comment on function api.auth_code_request is
-  'A new code for an address, 10 minutes, in the place of the one that is out; a trigger queues its message. Always 200: 5 an hour (phone: 3)
-   and 20 a day for each address, above that nothing happens. Refuses 400 INVALID_INPUT, PROVIDER_NOT_CONFIGURED; 401 UNAUTHORIZED for the
-   purposes of a session. Supplement B1.';
+  'Creates a code for an address, valid for 10 minutes, and replaces the current one; a trigger queues its message. Always answers 200: each address gets
+   5 codes an hour (phone: 3) and 20 a day, and a request over the limit does nothing. Refuses 400 INVALID_INPUT, PROVIDER_NOT_CONFIGURED; 401 UNAUTHORIZED
+   for purposes that need a session. Supplement B1.';
 
 create or replace function internal.code_consume(purpose text, channel text, address text, app_user_id uuid, secret_hash text) returns boolean
 language plpgsql volatile as $$
@@ -90,7 +90,7 @@ begin
   return true;
 end $$;
 comment on function internal.code_consume is
-  'Uses a code up: true once, for the purpose, address and user that it was made for. A wrong try counts, and the fifth locks the code; so after
+  'Consumes a code for its purpose, address and user: true once. A wrong attempt is counted, and the fifth locks the code; so after
    false the caller must return, not raise. Locks the code.';
 
 create or replace function internal.deletion_code_consume(secret_hash text) returns boolean
@@ -114,13 +114,13 @@ begin
   return is_used;
 end $$;
 comment on function internal.deletion_code_consume is
-  'Uses a code up that the caller asked for to delete their account, by mail or phone; one that went to an address which is not theirs any more is
-   no good. After false return, do not raise: the wrong try counts. Wants the user locked.';
+  'Consumes a code that the caller requested by email or phone to delete their account. A code that was sent to a former address of theirs is
+   invalid. After false return, do not raise: the wrong attempt is counted. The caller must hold the lock on the user.';
 
 create or replace function internal.wrong_code() returns api.reply
 language sql immutable
-return internal.refuse(401, 'OTP_INVALID', 'The code is wrong, used, locked or too old.');
-comment on function internal.wrong_code is '401 OTP_INVALID, returned so that the wrong try is counted.';
+return internal.refuse(401, 'OTP_INVALID', 'The code is wrong, used, locked or expired: request a new one.');
+comment on function internal.wrong_code is '401 OTP_INVALID, returned so that the wrong attempt stays counted.';
 
 create or replace function internal.sign_in_by_email(email text, method text, sid uuid, refresh_hash text, device jsonb) returns api.reply
 language plpgsql volatile as $$
@@ -136,7 +136,7 @@ begin
   if not is_new then
     select u.* into them from app.users u where u.email = sign_in_by_email.email for update;
     if not found then
-      -- deleted, or given another address, in this very moment
+      -- the account was deleted, or its address was changed, at this moment
       perform internal.fail(401, 'UNAUTHORIZED', 'The account has just changed: try again.');
     end if;
     if not them.email_verified then
@@ -150,7 +150,8 @@ begin
                           sign_in_by_email.device);
 end $$;
 comment on function internal.sign_in_by_email is
-  'Signs in the person who has just proved an address: its user, or a new one, verified. Reclaims an unproved account. The caller must hold the address lock.';
+  'Signs in the person who has just proved an address: as its user, or as a new, verified user. Reclaims an account with an unproved address. The caller
+   must hold the address lock.';
 
 create or replace function internal.sign_in_by_phone(phone text, sid uuid, refresh_hash text, device jsonb) returns api.reply
 language plpgsql volatile as $$
@@ -164,7 +165,7 @@ begin
   returning * into them;
   is_new := them.id is not null;
   if not is_new then
-    -- only an administrator sets a phone that nobody has proved
+    -- only an administrator can set a phone that nobody has proved
     update app.users u
        set phone_verified = true
      where u.phone = sign_in_by_phone.phone
@@ -178,7 +179,8 @@ begin
   on conflict on constraint user_identities_unique do nothing;
   return internal.sign_in(them.id, is_new, 'phone', sign_in_by_phone.sid, sign_in_by_phone.refresh_hash, sign_in_by_phone.device);
 end $$;
-comment on function internal.sign_in_by_phone is 'Signs in the person who has just proved a number: its user, or a new one. The caller must hold the address lock.';
+comment on function internal.sign_in_by_phone is
+  'Signs in the person who has just proved a number: as its user, or as a new one. The caller must hold the address lock.';
 
 create or replace function api.auth_code_sign_in(channel text, address text, secret_hash text, sid uuid, refresh_hash text, device jsonb default null)
 returns api.reply
@@ -188,7 +190,7 @@ declare
   reply api.reply;
 begin
   if auth_code_sign_in.channel = 'phone' and not internal.has_provider('sms') then
-    perform internal.fail(400, 'PROVIDER_NOT_CONFIGURED', 'This project has no provider of text messages.');
+    perform internal.fail(400, 'PROVIDER_NOT_CONFIGURED', 'This project has no provider for text messages: connect one first.');
   end if;
   perform internal.lock_address(auth_code_sign_in.channel, normal);
   if not internal.code_consume('sign_in', auth_code_sign_in.channel, normal, null, auth_code_sign_in.secret_hash) then
@@ -202,8 +204,8 @@ begin
   return reply;
 end $$;
 comment on function api.auth_code_sign_in is
-  'Signs in by a code: 200, or 201 for a new user. An account whose address nobody had proved goes to who proves it. Refuses 401 OTP_INVALID,
-   400 PROVIDER_NOT_CONFIGURED, 403 USER_BANNED. Supplement B1.';
+  'Signs in by a code: 200, or 201 for a new user. If nobody had proved the account''s address, the person who proves it takes the account over. Refuses
+   401 OTP_INVALID, 400 PROVIDER_NOT_CONFIGURED, 403 USER_BANNED. Supplement B1.';
 
 create or replace function api.auth_magic_link_request(id uuid, email text, secret_hash text, sealed text) returns api.reply
 language plpgsql volatile as $$
@@ -221,15 +223,15 @@ begin
   return internal.reply(200, '{"ok": true}');
 end $$;
 comment on function api.auth_magic_link_request is
-  'A new link for an address, 15 minutes; earlier links stay valid. Always 200: 5 an hour and 20 a day for each address, above
-   that nothing happens. Refuses 400 INVALID_INPUT.';
+  'Creates a link for an address, valid for 15 minutes; earlier links stay valid. Always answers 200: each address gets 5 links an hour and 20 a day, and a
+   request over the limit does nothing. Refuses 400 INVALID_INPUT.';
 
 create or replace function api.auth_magic_link_verify(token_hash text, sid uuid, refresh_hash text, device jsonb default null) returns api.reply
 language plpgsql volatile as $$
 declare
   address text;
 begin
-  -- the address is locked before the link, as everywhere
+  -- lock order: the address, then the link
   select c.address into address from app.user_codes c where c.kind = 'magic_link' and c.secret_hash = auth_magic_link_verify.token_hash;
   if address is not null then
     perform internal.lock_address('email', address);
@@ -239,11 +241,11 @@ begin
        and c.used_at is null and c.expires_at > internal.now();
   end if;
   if not found or address is null then
-    perform internal.fail(401, 'INVALID_TOKEN', 'The link is not valid any more.');
+    perform internal.fail(401, 'INVALID_TOKEN', 'The link was used or has expired: request a new one.');
   end if;
   return internal.sign_in_by_email(address, 'magic_link', auth_magic_link_verify.sid, auth_magic_link_verify.refresh_hash,
                                    auth_magic_link_verify.device);
 end $$;
 comment on function api.auth_magic_link_verify is
-  'Signs in by a link, once: 200, or 201 for a new user, verified. An account whose address nobody had proved goes to who proves it. Refuses
-   401 INVALID_TOKEN, 403 USER_BANNED.';
+  'Signs in by a link, once: 200, or 201 for a new user, verified. If nobody had proved the account''s address, the person who proves it takes the account
+   over. Refuses 401 INVALID_TOKEN, 403 USER_BANNED.';

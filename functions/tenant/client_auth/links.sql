@@ -1,19 +1,19 @@
--- Linking and unlinking of identities. The session's user decides; a linked identity must be proved.
+-- Linking and unlinking of identities. The caller's session determines the user; an identity must be proved before it is linked.
 create or replace function internal.fail_in_use() returns void
 language plpgsql volatile as $$
 begin
-  -- a user without any identity may be merged into the account that has this one
-  perform internal.fail(409, 'IDENTITY_IN_USE', 'This belongs to another user.',
+  -- a user without any identity may be merged into the account that has this identity
+  perform internal.fail(409, 'IDENTITY_IN_USE', 'This identity belongs to another user.',
                         json_build_object('merge_available', not internal.has_identity(internal.user_id())));
 end $$;
 comment on function internal.fail_in_use is
-  'Refuses 409 IDENTITY_IN_USE. merge_available: the caller is purely anonymous, so the owner may sign in and merge them.';
+  'Refuses 409 IDENTITY_IN_USE. merge_available: the caller is purely anonymous, so the owner of the identity may sign in and merge this user.';
 
 create or replace function internal.linked_reply() returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.user_json(u)) from app.users u where u.id = internal.user_id()
 $$;
-comment on function internal.linked_reply is 'The caller as they are now.';
+comment on function internal.linked_reply is 'The caller''s profile after the change.';
 
 create or replace function api.auth_link_email(email text, secret_hash text, password_hash text default null, checked_hash text default null)
 returns api.reply
@@ -44,7 +44,7 @@ begin
   return internal.linked_reply();
 end $$;
 comment on function api.auth_link_email is
-  'Links an address by a code that this session asked for, in the place of a former one; password and sessions stay. Refuses 401 OTP_INVALID,
+  'Links an address by a code that this session requested, and replaces the former address; password and sessions stay. Refuses 401 OTP_INVALID,
    UNAUTHORIZED, 409 IDENTITY_IN_USE. Locks address, user, code. Supplement B1.';
 
 create or replace function api.auth_link_phone(phone text, secret_hash text) returns api.reply
@@ -72,7 +72,7 @@ begin
   return internal.linked_reply();
 end $$;
 comment on function api.auth_link_phone is
-  'Links a number by a code that this session asked for, in the place of a former one. Refuses 401 OTP_INVALID, UNAUTHORIZED, 409 IDENTITY_IN_USE.
+  'Links a number by a code that this session requested, and replaces the former number. Refuses 401 OTP_INVALID, UNAUTHORIZED, 409 IDENTITY_IN_USE.
    Locks address, user, code. Supplement B1.';
 
 create or replace function api.auth_link_social(provider text, provider_id text, email text default null) returns api.reply
@@ -97,7 +97,7 @@ begin
       perform internal.fail_in_use();
     end if;
   end if;
-  -- the session's holder has shown that the address is theirs; one that is another's stays there
+  -- the owner of the session has proved this address; an address of another user stays with that user
   begin
     update app.users u
        set email = proved, email_verified = true, updated_at = internal.now()
@@ -108,8 +108,8 @@ begin
   return internal.linked_reply();
 end $$;
 comment on function api.auth_link_social is
-  'Links a verified identity; the provider''s verified email verifies the account''s, or becomes it where there is none and it is free.
-   Refuses 401 UNAUTHORIZED, 409 IDENTITY_IN_USE. Locks identity, user. Supplement B1.';
+  'Links a verified identity. An email that the provider has verified verifies the same email of the account, or becomes its email if the account has none
+   and no other user has it. Refuses 401 UNAUTHORIZED, 409 IDENTITY_IN_USE. Locks identity, user. Supplement B1.';
 
 create or replace function api.auth_link_password(password_hash text, checked_hash text default null) returns api.reply
 language plpgsql volatile as $$
@@ -136,14 +136,14 @@ declare
     else cardinality(social) > 0 end;
 begin
   if not is_linked then
-    perform internal.fail(404, 'IDENTITY_NOT_FOUND', 'This is not linked.');
+    perform internal.fail(404, 'IDENTITY_NOT_FOUND', 'This identity is not linked to the user.');
   end if;
   if cardinality(social) > 1 then
     perform internal.invalid('provider_id', 'is needed: several of this provider are linked', 'INVALID_INPUT');
   end if;
-  -- a password is no way of its own: it signs in with the email
+  -- a password alone is not a way to sign in: it needs the email
   if ways - (auth_unlink.provider <> 'password')::int < 1 then
-    perform internal.fail(409, 'LAST_IDENTITY', 'This is the last way to sign in.');
+    perform internal.fail(409, 'LAST_IDENTITY', 'This is the only way to sign in: link another one first.');
   end if;
   case auth_unlink.provider
     when 'email' then
@@ -159,8 +159,8 @@ begin
   return internal.linked_reply();
 end $$;
 comment on function api.auth_unlink is
-  'Takes a way to sign in away; with the email goes the password, which signs in with it. Refuses 404 IDENTITY_NOT_FOUND, 409 LAST_IDENTITY,
-   400 INVALID_INPUT (several of the provider), 401 UNAUTHORIZED. Locks the user, so that of two at once the second sees what is left. Supplement B1.';
+  'Removes a way to sign in. Removing the email also removes the password, which needs it. Refuses 404 IDENTITY_NOT_FOUND, 409 LAST_IDENTITY,
+   400 INVALID_INPUT (several of the provider), 401 UNAUTHORIZED. Locks the user, so that concurrent requests cannot remove the last one. Supplement B1.';
 
 create or replace function internal.tg_users__identities() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -171,7 +171,7 @@ begin
           or i.provider = 'phone' and i.provider_id is distinct from new.phone);
   return null;
 end $$;
-comment on function internal.tg_users__identities is 'When a user''s address is removed or replaced, by any writer, deletes its identity.';
+comment on function internal.tg_users__identities is 'Deletes the identity of a user''s address when the address is removed or replaced, by any writer.';
 
 create or replace trigger tg_users__identities
   after update of email, phone on app.users

@@ -1,6 +1,6 @@
--- Two users become one. internal.user_data.on_merge declares what happens to each table: 'move' and 'union by source' move rows, and
--- those that would break a unique rule stay behind; 'keep survivor', 'end' and 'with <table>' leave them to the deletion; anything
--- else is done by the table's own area, in a function internal.merge__<section>(survivor uuid, other uuid) returns int.
+-- Merge of two users. internal.user_data.on_merge declares what happens to each table: 'move' and 'union by source' move rows, except
+-- those that would violate a unique constraint; 'keep survivor', 'end' and 'with <table>' leave the rows to the deletion; any other
+-- word is implemented by the table's area, in a function internal.merge__<section>(survivor uuid, other uuid) returns int.
 create or replace function internal.merge_rows(table_name text, user_column text, survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -15,7 +15,7 @@ begin
   exception when unique_violation or exclusion_violation or check_violation then
     null;
   end;
-  -- one by one: the survivor's rows stay, the others follow where there is room
+  -- one row at a time: the survivor's rows stay, and the other user's rows are added where no unique constraint forbids it
   for place in
     execute format('select r.tableoid, r.ctid from %s r where r.%I = $1', merge_rows.table_name::regclass, merge_rows.user_column)
       using merge_rows.other
@@ -31,7 +31,7 @@ begin
   return moved;
 end $$;
 comment on function internal.merge_rows is
-  'Gives the rows of one user to another, but for those that would break a unique rule. Answers how many. Granted to nobody.';
+  'Moves the rows of one user to another, except those that would violate a unique constraint. Returns how many. Granted to nobody.';
 
 create or replace function internal.users_merge(survivor uuid, other uuid) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -50,7 +50,7 @@ begin
   for data in
     select d.* from internal.user_data d where d.table_name <> 'app.users' order by d.table_name, d.user_column
   loop
-    -- a table that names users in two columns is registered twice, and merged once
+    -- a table that refers to users in two columns is registered twice, and merged once
     continue when data.section = any (handled);
     if to_regprocedure(format('internal.%I(uuid,uuid)', 'merge__' || data.section)) is not null then
       handled := handled || data.section;
@@ -72,7 +72,7 @@ begin
   return merged;
 end $$;
 comment on function internal.users_merge is
-  'Gives what one user has earned to another, by the registry of user data, and deletes the first. Answers how many rows of each section moved.
+  'Moves one user''s rows to another, as the registry of user data declares, and deletes the first. Returns how many rows of each section moved.
    Emits svc.user.merged.';
 
 create or replace function internal.merge__event_counters(survivor uuid, other uuid) returns int
@@ -95,7 +95,7 @@ create or replace function internal.merge__streaks(survivor uuid, other uuid) re
 language sql volatile security definer set search_path = '' as $$
   select internal.streaks_merge(merge__streaks.survivor, merge__streaks.other)
 $$;
-comment on function internal.merge__streaks is 'Of each streak the longer is kept. Granted to nobody.';
+comment on function internal.merge__streaks is 'Keeps the longer of each pair of streaks. Granted to nobody.';
 
 create or replace function api.auth_merge(from_user_id uuid, from_sid uuid) returns api.reply
 language plpgsql volatile as $$
@@ -108,15 +108,15 @@ begin
   end if;
   perform from app.users u where u.id in (internal.user_id(), auth_merge.from_user_id) order by u.id for update;
   me := internal.session_owner();
-  -- also where the token said nothing: then both are null
+  -- also when the token has no session: then both are null
   if not exists (select from app.user_sessions s
                    join app.users u on u.id = s.app_user_id
                   where s.id = auth_merge.from_sid and u.id = auth_merge.from_user_id and not u.is_banned
                     and s.ended_at is null and s.expires_at > internal.now()) then
-    perform internal.fail(401, 'INVALID_TOKEN', 'The session of from_session_token has ended.');
+    perform internal.fail(401, 'INVALID_TOKEN', 'The session of from_session_token has ended: use a token of a live session.');
   end if;
   if internal.has_identity(auth_merge.from_user_id) then
-    perform internal.fail(409, 'MERGE_NOT_ALLOWED', 'Only a user who is purely anonymous can be merged.');
+    perform internal.fail(409, 'MERGE_NOT_ALLOWED', 'Only a user without email, phone, password or linked provider can be merged.');
   end if;
   merged := internal.users_merge(me.id, auth_merge.from_user_id);
   return internal.reply(200, (select json_build_object('user', internal.user_json(u), 'merged', merged) from app.users u where u.id = me.id));

@@ -2,12 +2,13 @@
 create or replace function internal.tg_user_codes__send() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  -- in lanes of their own, so that a slow mail server holds up nothing else
+  -- separate lanes, so that a slow mail server delays no other work
   perform internal.enqueue(case new.channel when 'email' then 'client_auth__mail' else 'client_auth__sms' end, new.id::text,
                            lane => 'client_auth ' || new.channel);
   return null;
 end $$;
-comment on function internal.tg_user_codes__send is 'Queues the message of a new code or link; its id alone, for the rest is sealed in the row.';
+comment on function internal.tg_user_codes__send is
+  'Queues the message of a new code or link. The payload is the id only: the content is encrypted in the row.';
 
 create or replace trigger tg_user_codes__send_new
   after insert on app.user_codes
@@ -27,11 +28,11 @@ language sql stable as $$
      where c.id = auth_message_begin.code_id and c.sealed is not null
        and c.used_at is null and c.expires_at > internal.now()))
 $$;
-comment on function api.auth_message_begin is 'What a worker is to send, or null when it was sent, used, replaced or is too old.';
+comment on function api.auth_message_begin is 'The message that a worker is to send; null when it was sent, used or replaced, or has expired.';
 
 create or replace function api.auth_message_sent(code_id uuid) returns api.reply
 language sql volatile as $$
   update app.user_codes c set sealed = null, sent_at = internal.now() where c.id = auth_message_sent.code_id;
   select internal.reply(200, 'true')
 $$;
-comment on function api.auth_message_sent is 'The message has left: what was sealed is forgotten.';
+comment on function api.auth_message_sent is 'Records that the message was sent, and deletes its encrypted content.';

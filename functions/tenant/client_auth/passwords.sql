@@ -13,16 +13,16 @@ begin
   returning id into user_id;
   is_new := user_id is not null;
   if not is_new then
-    -- locked against new rows that refer to the user, so that an identity which is being linked is waited for and seen
+    -- blocks new rows that refer to the user: an identity that is being linked is waited for and seen
     select u.id into user_id from app.users u where u.anonymous_id = requested for update;
     if user_id is null or internal.has_identity(user_id) then
-      perform internal.fail(401, 'UNAUTHORIZED', 'This anonymous id does not sign in any more.');
+      perform internal.fail(401, 'UNAUTHORIZED', 'This user now has another way to sign in: use that instead of the anonymous id.');
     end if;
   end if;
   return internal.sign_in(user_id, is_new, 'anonymous', auth_anonymous.sid, auth_anonymous.refresh_hash, auth_anonymous.device);
 end $$;
 comment on function api.auth_anonymous is
-  'Signs in by anonymous id, 200, or makes a user, 201. Refuses 401 UNAUTHORIZED once the user has any identity. The name is always generated.';
+  'Signs in by anonymous id, 200, or creates a user, 201. Refuses 401 UNAUTHORIZED once the user has any identity. The display name is always generated.';
 
 create or replace function api.auth_email_signup(sid uuid, refresh_hash text, email text, password_hash text, display_name text default null,
                                                  device jsonb default null)
@@ -48,12 +48,12 @@ begin
     perform internal.moderate('display_name', 'user', user_id, auth_email_signup.display_name, author_id => user_id);
   end if;
   insert into app.user_passwords (app_user_id, password_hash) values (user_id, auth_email_signup.password_hash);
-  -- stores that the address is claimed; until it is proved, the person who proves it gets the account
+  -- records that the address is claimed; until it is proved, whoever proves it takes the account over
   insert into app.user_identities (app_user_id, provider, provider_id)
   values (user_id, 'email', internal.email_normal(auth_email_signup.email));
   return internal.sign_in(user_id, true, 'email', auth_email_signup.sid, auth_email_signup.refresh_hash, auth_email_signup.device);
 end $$;
-comment on function api.auth_email_signup is 'A new user with address and password, signed in at once, address unverified: 201. Refuses 409 EMAIL_EXISTS,
+comment on function api.auth_email_signup is 'Creates a user with address and password, signed in, address unverified: 201. Refuses 409 EMAIL_EXISTS,
    400 CONTENT_REJECTED for a display_name that a rule of moderation blocks.';
 
 create or replace function api.auth_email_password(email text) returns api.reply
@@ -64,13 +64,13 @@ language sql stable as $$
     left join app.user_passwords p on p.app_user_id = u.id
 $$;
 comment on function api.auth_email_password is
-  'For the server alone: whose password to check, nulls when there is none, and the address in the form that attempts count against.';
+  'For the server alone: the user whose password to check, nulls when there is none, and the normalised address, by which attempts are counted.';
 
 create or replace function api.auth_email_login(sid uuid, refresh_hash text, user_id uuid, password_hash text, device jsonb default null)
 returns api.reply
 language plpgsql volatile as $$
 begin
-  -- the password may have changed, or been deleted with a reclaimed account, while it was being checked
+  -- the password may have changed, or have been deleted with a reclaimed account, during the check
   perform from app.users u where u.id = auth_email_login.user_id for update;
   perform from app.user_passwords p
     where p.app_user_id = auth_email_login.user_id and p.password_hash = auth_email_login.password_hash;
@@ -81,7 +81,7 @@ begin
                           auth_email_login.device);
 end $$;
 comment on function api.auth_email_login is
-  'Signs in the user whose checked hash is still the stored one. Refuses 401 UNAUTHORIZED, 403 USER_BANNED. Locks the user.';
+  'Signs in the user whose hash, which the server has checked, is still the stored one. Refuses 401 UNAUTHORIZED, 403 USER_BANNED. Locks the user.';
 
 create or replace function api.auth_password_state() returns api.reply
 language plpgsql volatile as $$
@@ -101,10 +101,10 @@ declare
   stored constant text := (select p.password_hash from app.user_passwords p where p.app_user_id = (set_password.me).id);
 begin
   if stored is distinct from set_password.checked_hash then
-    perform internal.fail(401, 'UNAUTHORIZED', 'The password has changed meanwhile.');
+    perform internal.fail(401, 'UNAUTHORIZED', 'The password has just changed: try again.');
   end if;
   if (select u.email from app.users u where u.id = (set_password.me).id) is null then
-    -- the anonymous id would stop working, and nothing would begin to
+    -- a password stops sign-in by anonymous id; without an email the user could not sign in at all
     perform internal.invalid('password', 'needs an email to sign in with: link one first', 'INVALID_INPUT');
   end if;
   insert into app.user_passwords as mine (app_user_id, password_hash, updated_at)
@@ -115,7 +115,8 @@ begin
   end if;
 end $$;
 comment on function internal.set_password is
-  'Stores a password in the place of the one that the server checked (null: none was set). Refuses 401 UNAUTHORIZED when it is another by now, 400 INVALID_INPUT without an email.';
+  'Replaces the password that the server has checked (null: none was set). Refuses 401 UNAUTHORIZED when it has changed since, 400 INVALID_INPUT without
+   an email.';
 
 create or replace function api.auth_password_set(password_hash text, checked_hash text default null) returns api.reply
 language plpgsql volatile as $$

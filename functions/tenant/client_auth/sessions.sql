@@ -1,14 +1,14 @@
--- Sign-in of end users. These functions run as app_auth, the one role that reads password hashes. Tokens are made and signed
--- by the server; only the hash of a refresh token comes here.
+-- Sign-in of end users. These functions run as app_auth, the only role that reads password hashes. The server creates and signs the
+-- tokens; this database receives only the hash of a refresh token.
 --
--- Lock order of every function that changes how a user signs in, so that two of them never deadlock: an identity of a
--- provider, an address, a code or link to sign in with, the user's row, the codes that their session asked for, the rest.
+-- Lock order of every function that changes how a user signs in, so that they never deadlock: an identity of a provider, an
+-- address, a code or link to sign in with, the user's row, the codes that the user's session requested, everything else.
 
 create or replace function internal.lock_address(channel text, address text) returns void
 language sql volatile as $$
   select internal.advisory_lock('address', lock_address.channel || ' ' || lock_address.address)
 $$;
-comment on function internal.lock_address is 'One at a time proves an address, or makes a user of it. Held to the end of the transaction.';
+comment on function internal.lock_address is 'Serialises proofs of an address and creation of its user. Held until the end of the transaction.';
 
 create or replace function internal.has_identity(app_user_id uuid) returns boolean
 language sql stable as $$
@@ -46,7 +46,8 @@ begin
                         json_build_object('user', internal.user_json(them), 'is_new_user', sign_in.is_new));
 end $$;
 comment on function internal.sign_in is
-  'Starts a session (90 days from its last refresh) and answers {user, is_new_user}; 201 for a new user. Refuses 403 USER_BANNED. Emits svc.user.created and svc.user.signed_in.';
+  'Starts a session (90 days from its last refresh) and returns {user, is_new_user}; 201 for a new user. Refuses 403 USER_BANNED. Emits svc.user.created
+   and svc.user.signed_in.';
 
 create or replace function internal.end_sessions(app_user_id uuid, reason text, except_sid uuid default null) returns int
 language plpgsql volatile security definer set search_path = '' as $$
@@ -69,12 +70,13 @@ begin
     from live
    where s.id = live.id;
   get diagnostics ended_count = row_count;
-  -- the user once, not thousands of sessions: servers search all that they remember for each word
+  -- one invalidation for the user, not one for each of thousands of sessions: a server scans its cache for each
   perform internal.changed('user:' || end_sessions.app_user_id);
   return ended_count;
 end $$;
-comment on function internal.end_sessions is 'Ends the sessions of a user, all but one if it is named, and has the servers forget the user. Locks the sessions
-   in the order of their ids.';
+comment on function internal.end_sessions is
+  'Ends the sessions of a user (session revocation), except the given one, and invalidates the servers'' caches. Locks the sessions in the order of their
+   ids.';
 
 create or replace function internal.session_is_active() returns boolean
 language sql stable security definer set search_path = '' as $$
@@ -83,7 +85,7 @@ language sql stable security definer set search_path = '' as $$
                   where s.id = internal.session_id() and s.app_user_id = internal.user_id()
                     and s.ended_at is null and s.expires_at > internal.now() and not u.is_banned)
 $$;
-comment on function internal.session_is_active is 'Whether the session that calls has not ended, and its user is not banned.';
+comment on function internal.session_is_active is 'Whether the calling session has not ended, and its user is not banned.';
 
 create or replace function internal.session_owner() returns app.users
 language plpgsql volatile as $$
@@ -91,14 +93,14 @@ declare
   me app.users;
 begin
   select u.* into me from app.users u where u.id = internal.user_id() for update;
-  -- servers know a session for some seconds after it has ended: what changes an account asks again, behind the lock
+  -- servers cache a session for some seconds after its end, so functions that change an account check it again, under the lock
   if me.id is null or not internal.session_is_active() then
     perform internal.fail(401, 'UNAUTHORIZED', 'The session has ended.');
   end if;
   return me;
 end $$;
 comment on function internal.session_owner is
-  'The user whose session calls, their row locked. Refuses 401 UNAUTHORIZED where the session does not live any more.';
+  'The user of the calling session, with the row locked. Refuses 401 UNAUTHORIZED when the session has ended.';
 
 create or replace function internal.check_session() returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -113,17 +115,17 @@ begin
   end if;
 end $$;
 comment on function internal.check_session is
-  'For what stays with an account and must not slip in behind a take-over, such as a device: refuses 401 UNAUTHORIZED where the session that calls does
-   active any more; a server key has none. Takes a shared lock on the user, against reclaiming and deletion.';
+  'For rows that stay with an account, such as devices, so that none is added during an account takeover: refuses 401 UNAUTHORIZED when the calling
+   session has ended. Does nothing for a server key, which has no session. Takes a shared lock on the user, against reclaiming and deletion.';
 
 create or replace function internal.session_is_young() returns boolean
 language sql stable security definer set search_path = '' as $$
-  -- from the sign-in, never from a refresh
+  -- counted from the sign-in, never from a refresh
   select exists (select from app.user_sessions s
                   where s.id = internal.session_id() and s.app_user_id = internal.user_id()
                     and s.signed_in_at > internal.now() - interval '10 minutes')
 $$;
-comment on function internal.session_is_young is 'Whether the caller signed in less than 10 minutes ago: then they need not prove themselves again.';
+comment on function internal.session_is_young is 'Whether the caller signed in less than 10 minutes ago, so that no further proof of identity is needed.';
 
 create or replace function api.auth_refresh(sid uuid, presented_hash text, next_hash text, device jsonb default null) returns api.reply
 language plpgsql volatile as $$
@@ -132,13 +134,13 @@ declare
 begin
   select s.* into session from app.user_sessions s where s.id = auth_refresh.sid for update;
   if session.id is null or session.ended_at is not null or session.expires_at <= internal.now() then
-    return internal.refuse(401, 'INVALID_TOKEN', 'The refresh token is not valid any more.');
+    return internal.refuse(401, 'INVALID_TOKEN', 'The refresh token is invalid or its session has ended: sign in again.');
   end if;
   if session.refresh_hash <> auth_refresh.presented_hash then
-    -- returned, not raised: the end of the session must stay
+    -- returned, not raised, so that the end of the session is committed
     update app.user_sessions s set ended_at = internal.now(), end_reason = 'reuse' where s.id = session.id;
     perform internal.changed('session:' || session.id);
-    return internal.refuse(401, 'REFRESH_TOKEN_REUSED', 'This refresh token was replaced; its session has ended.');
+    return internal.refuse(401, 'REFRESH_TOKEN_REUSED', 'This refresh token had been replaced, so its session was ended: sign in again.');
   end if;
   if exists (select from app.users u where u.id = session.app_user_id and u.is_banned) then
     return internal.refuse(403, 'USER_BANNED', 'This user is banned.');
@@ -154,7 +156,8 @@ begin
   return internal.reply(200, json_build_object('user_id', session.app_user_id, 'anonymous_id', session.original_anonymous_id));
 end $$;
 comment on function api.auth_refresh is
-  'Replaces the refresh token within its session. Refuses 401 INVALID_TOKEN, 403 USER_BANNED; an older token of the session ends it: 401 REFRESH_TOKEN_REUSED. Locks the session.';
+  'Replaces the refresh token of its session. Refuses 401 INVALID_TOKEN, 403 USER_BANNED. Reuse of an older token ends the session: 401
+   REFRESH_TOKEN_REUSED. Locks the session.';
 
 create or replace function api.auth_logout(sid uuid default null, "all" boolean default false) returns api.reply
 language plpgsql volatile as $$
@@ -174,7 +177,8 @@ begin
   return internal.reply(200, '{"success": true}');
 end $$;
 comment on function api.auth_logout is
-  'Ends the session of a refresh token, and with all every session of the caller. Ending what is ended, or unknown, is 200 too. With all: refuses 401 UNAUTHORIZED.';
+  'Ends the session of a refresh token; with all, every session of the caller. 200 also when the session is unknown or has ended. With all: refuses 401
+   UNAUTHORIZED.';
 
 create or replace function api.auth_session(sid uuid) returns api.reply
 language sql stable as $$
@@ -183,7 +187,7 @@ language sql stable as $$
       join app.users u on u.id = s.app_user_id
      where s.id = auth_session.sid and s.ended_at is null and s.expires_at > internal.now() and not u.is_banned)))
 $$;
-comment on function api.auth_session is 'Whether the tokens of a session still work.';
+comment on function api.auth_session is 'Whether the tokens of a session are still valid.';
 
 create or replace function internal.auth_session_json(s app.user_sessions) returns json
 language sql stable as $$
@@ -225,7 +229,8 @@ begin
   perform internal.changed('session:' || ended);
   return internal.reply_deleted();
 end $$;
-comment on function api.auth_session_end is 'Ends one of the caller''s live sessions, also the one that calls. Refuses 401 UNAUTHORIZED, 404 NOT_FOUND. Locks the user. Supplement B2.';
+comment on function api.auth_session_end is
+  'Ends one of the caller''s live sessions, which may be the calling one. Refuses 401 UNAUTHORIZED, 404 NOT_FOUND. Locks the user. Supplement B2.';
 
 create or replace function internal.purge__client_auth(most int default 5000) returns bigint
 language sql volatile security definer set search_path = '' as $$

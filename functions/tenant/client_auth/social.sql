@@ -3,7 +3,8 @@ create or replace function internal.lock_identity(provider text, provider_id tex
 language sql volatile as $$
   select internal.advisory_lock('identity', lock_identity.provider || ' ' || lock_identity.provider_id)
 $$;
-comment on function internal.lock_identity is 'One at a time signs in with, links or unlinks an identity of a provider. Held to the end of the transaction.';
+comment on function internal.lock_identity is
+  'Serialises sign-in with, linking and unlinking of an identity of a provider. Held until the end of the transaction.';
 
 create or replace function internal.identity_linked_notify(app_user_id uuid, provider text) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -25,7 +26,7 @@ begin
     join app.users u on u.id = i.app_user_id
    where (i.provider, i.provider_id) = (user_of_identity.provider, user_of_identity.provider_id)
      for update of u;
-  -- it may have been unlinked, or taken back, while we waited for the user
+  -- the identity may have been unlinked, or its account reclaimed, while this waited for the user
   if them.id is not null and not exists (
        select from app.user_identities i
         where (i.provider, i.provider_id, i.app_user_id) = (user_of_identity.provider, user_of_identity.provider_id, them.id)) then
@@ -33,7 +34,7 @@ begin
   end if;
   return them;
 end $$;
-comment on function internal.user_of_identity is 'Whose identity of a provider this is, their row locked; null when nobody''s.';
+comment on function internal.user_of_identity is 'The user who has this identity of a provider, with the row locked; null when there is none.';
 
 create or replace function api.auth_social(sid uuid, refresh_hash text, provider text, provider_id text, email text default null,
                                            display_name text default null, device jsonb default null)
@@ -61,7 +62,7 @@ begin
     returning * into them;
     is_new := them.id is not null;
     if is_new and not internal.is_blank(auth_social.display_name) then
-      -- the provider chose the name: one that a rule blocks is hidden, so that its bearer can sign in
+      -- the provider chose the name: a name that a moderation rule blocks is hidden rather than refused, so that the user can sign in
       perform internal.moderate('display_name', 'user', them.id, them.display_name, author_id => them.id, may_block => false);
       select u.* into them from app.users u where u.id = them.id;
     end if;
@@ -71,12 +72,12 @@ begin
         perform internal.fail(401, 'UNAUTHORIZED', 'The account has just changed: try again.');
       end if;
       if them.email_verified then
-        perform internal.fail(409, 'LINK_REQUIRED', 'This address has an account: sign in to it another way, and link this provider.');
+        perform internal.fail(409, 'LINK_REQUIRED', 'This address has an account: sign in to it another way, then link this provider.');
       end if;
       perform internal.email_proved_elsewhere(them);
     end if;
   end if;
-  -- also where the account was taken back by one of its own links
+  -- also when the account was reclaimed by one of its own identities
   insert into app.user_identities (app_user_id, provider, provider_id)
   values (them.id, auth_social.provider, auth_social.provider_id)
   on conflict on constraint user_identities_unique do nothing;
@@ -86,10 +87,11 @@ begin
   return internal.sign_in(them.id, is_new, auth_social.provider, auth_social.sid, auth_social.refresh_hash, auth_social.device);
 end $$;
 comment on function api.auth_social is
-  'Signs in with a verified identity; email only when the provider has verified it. 201 for a new user. An account that only claims the address goes
-   to who proves it. Refuses 409 LINK_REQUIRED when the address is another account''s, proved; 403 USER_BANNED. Locks identity, address, user.';
+  'Signs in with a verified identity; email is sent only when the provider has verified it. 201 for a new user. If the address of an account is unproved,
+   the person who proves it takes the account over. Refuses 409 LINK_REQUIRED when another account has proved the address; 403 USER_BANNED. Locks
+   identity, address, user.';
 
 create or replace function internal.proved_email(email text) returns text
 language sql immutable
 return case when internal.is_email(btrim(proved_email.email)) then internal.email_normal(proved_email.email) end;
-comment on function internal.proved_email is 'An address that a provider has verified, in its normal form; null when it has no form that we take.';
+comment on function internal.proved_email is 'The normalised address that a provider has verified; null when it is not valid here.';

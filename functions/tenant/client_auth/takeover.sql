@@ -1,15 +1,15 @@
--- Account pre-hijacking: anybody can sign up with anybody's address. Until the address is proved, the account is a claim; the person who proves it from
--- anywhere but the account's own session gets it, and nothing that the claimant attached remains.
+-- Account pre-hijacking: anybody can sign up with another person's address. Until the address is proved, the account is only a claim. Whoever proves it from
+-- outside the account's own session takes the account over, and everything that the claimant attached is removed.
 create or replace function internal.is_claimed(them app.users) returns boolean
 language sql stable as $$
-  -- the identity stays when the password is unlinked: an account with the claim and a social link alone is no less taken
+  -- the identity stays when the password is unlinked: an account with only the claim and a social link is taken over all the same
   select exists (select from app.user_passwords p where p.app_user_id = (is_claimed.them).id)
       or exists (select from app.user_identities i
                   where i.app_user_id = (is_claimed.them).id
                     and i.provider = 'email' and i.provider_id = (is_claimed.them).email)
 $$;
 comment on function internal.is_claimed is
-  'Whether a user came by their email without proof. One that an administrator set is not claimed, unless there is a password.';
+  'Whether a user claimed their email without proof. An email that an administrator set is not claimed, unless the user has a password.';
 
 create or replace function internal.account_reclaim(app_user_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -38,8 +38,8 @@ begin
   end loop;
 end $$;
 comment on function internal.account_reclaim is
-  'Removes from an account all that was attached before its address was proved: password, sessions, phone, providers, anonymous id, open codes; and
-   what other areas attach: each function internal.account_reclaim__<area>(app_user_id uuid) is called. Locks the user.';
+  'Removes from an account everything that was attached before its address was proved: password, sessions, phone, providers, anonymous id, open codes; and
+   calls each function internal.account_reclaim__<area>(app_user_id uuid), which removes what its area attached. Locks the user.';
 
 create or replace function internal.email_proved_elsewhere(them app.users) returns void
 language plpgsql volatile as $$
@@ -50,4 +50,4 @@ begin
   update app.users u set email_verified = true, updated_at = internal.now() where u.id = (email_proved_elsewhere.them).id;
 end $$;
 comment on function internal.email_proved_elsewhere is
-  'The address of a user was proved, and not from their session: it is verified, and an account that was only claimed is taken back.';
+  'Marks the address of a user, proved from outside their session, as verified, and reclaims the account if it was only claimed.';

@@ -1,4 +1,4 @@
--- Changes of a collection and its columns. The new state is parsed like a whole definition, and compared with the stored one.
+-- Changes of a collection and its columns. The new definition is parsed as a whole, and compared with the stored one.
 
 create or replace function internal.collection_lock(name text) returns app.collections
 language plpgsql volatile security definer set search_path = '' as $$
@@ -7,13 +7,13 @@ declare
 begin
   perform internal.collection_may_define();
   perform set_config('lock_timeout', '5s', true);
-  -- not against what refers to it: an insert that keeps an Idempotency-Key has locked the table, and would wait for who waits for the table
+  -- "no key update", which does not conflict with foreign keys: an insert with an Idempotency-Key has locked the table, and would deadlock with this
   select k.* into c from app.collections k where k.name = collection_lock.name for no key update;
   perform internal.check_found(c.id is not null, 'collection', 'COLLECTION_NOT_FOUND');
   return c;
 end $$;
 comment on function internal.collection_lock is
-  'A collection for a change of its definition: one change at a time. Refuses 404 COLLECTION_NOT_FOUND; a change that waits too long is 503.';
+  'A collection, locked so that changes of its definition are serialised. Refuses 404 COLLECTION_NOT_FOUND; 503 when the lock is not available in time.';
 
 create or replace function internal.collection_failing(collection text, col text, condition text, statuses text default 'all') returns json
 language plpgsql stable security definer set search_path = '' as $$
@@ -29,7 +29,7 @@ begin
                  collection_failing.collection, collection_failing.col, collection_failing.condition) into sample;
   return json_build_object('failing_rows', failing, 'sample', sample);
 end $$;
-comment on function internal.collection_failing is 'How many rows a condition finds, with five of them; null when none. Granted to nobody.';
+comment on function internal.collection_failing is 'How many rows meet a condition, with five of them; null when none. Granted to nobody.';
 
 create or replace function internal.collection_update(name text, patch json, dry_run boolean) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -39,7 +39,7 @@ declare
   statements text[] := '{}';
 begin
   if collection_update.patch -> 'owner_scope' is not null and collection_update.patch ->> 'owner_scope' is distinct from c.owner_scope then
-    perform internal.fail(409, 'OWNER_SCOPE_IMMUTABLE', 'The owner_scope of a collection stays as it was made.');
+    perform internal.fail(409, 'OWNER_SCOPE_IMMUTABLE', 'The owner_scope of a collection cannot be changed: create another collection.');
   end if;
   c.description := case when collection_update.patch -> 'description' is not null then collection_update.patch ->> 'description' else c.description end;
   c.read_policy := coalesce(collection_update.patch ->> 'read_policy', c.read_policy);
@@ -67,7 +67,7 @@ begin
   return internal.collection_json(internal.collection_changed(c.id));
 end $$;
 comment on function internal.collection_update is
-  'Changes description, policies, sync and realtime; policies are created again. With dry_run the plan. Refuses 404 COLLECTION_NOT_FOUND,
+  'Changes description, policies, sync and realtime; policies are created again. With dry_run returns the plan. Refuses 404 COLLECTION_NOT_FOUND,
    409 OWNER_SCOPE_IMMUTABLE, 400 INVALID_POLICY, VALIDATION_ERROR.';
 
 create or replace function internal.collection_drop(name text, confirm text, dry_run boolean) returns json
@@ -82,17 +82,18 @@ begin
     join app.collections other on other.id = k.collection_id
    where k.references_collection_id = c.id and k.collection_id <> c.id;
   if referring is not null then
-    perform internal.fail(409, 'COLLECTION_REFERENCED', 'Columns of other collections refer to this one.', json_build_object('columns', referring));
+    perform internal.fail(409, 'COLLECTION_REFERENCED', 'Columns of other collections refer to this one: drop these first.',
+                          json_build_object('columns', referring));
   end if;
   if collection_drop.dry_run then
-    return internal.collection_plan_json(statements, false, internal.collection_rows_estimate(c.name), 10, array['Every row is lost.']);
+    return internal.collection_plan_json(statements, false, internal.collection_rows_estimate(c.name), 10, array['All rows are deleted.']);
   end if;
   perform internal.collection_confirm(collection_drop.confirm, c.name);
-  -- imports before the table, as their jobs lock them
+  -- imports before the table: their jobs lock them in this order
   perform from app.collection_imports i where i.collection_id = c.id order by i.id for update;
   perform internal.collection_execute(statements);
   delete from internal.user_data d where d.table_name in (format('collections.%I', c.name), 'collections.' || c.name) and d.declared_in = 'collections';
-  -- its references to itself first, or they would hold it
+  -- references of the collection to itself first, because they would prevent the deletion
   delete from app.collection_columns k where k.collection_id = c.id;
   delete from app.collections k where k.id = c.id;
   perform internal.changed('collection:' || coalesce(internal.project_id()::text, '') || '/' || c.name);
@@ -100,7 +101,7 @@ begin
 end $$;
 comment on function internal.collection_drop is
   'Drops a collection with its rows. Refuses 404 COLLECTION_NOT_FOUND, 409 COLLECTION_REFERENCED, CONFLICT, 400 CONFIRMATION_REQUIRED. Locks its
-   imports, then the table, and for a moment app.users with the tables that it refers to.';
+   imports, then the table, and briefly app.users and the tables that it refers to.';
 
 create or replace function internal.collection_confirm(sent text, wanted text) returns void
 language plpgsql volatile as $$
@@ -110,7 +111,7 @@ begin
                           json_build_object('confirm', collection_confirm.wanted));
   end if;
 end $$;
-comment on function internal.collection_confirm is 'Refuses 400 CONFIRMATION_REQUIRED where the name is not repeated.';
+comment on function internal.collection_confirm is 'Refuses 400 CONFIRMATION_REQUIRED unless the request repeats the name.';
 
 create or replace function internal.collection_reference_names(collection_id uuid, less text default null) returns text[]
 language sql stable as $$
@@ -118,7 +119,7 @@ language sql stable as $$
    where k.collection_id = collection_reference_names.collection_id and k.references_collection_id is not null
      and k.name is distinct from collection_reference_names.less
 $$;
-comment on function internal.collection_reference_names is 'The columns of a collection that are references, without one that goes.';
+comment on function internal.collection_reference_names is 'The columns of a collection that are references, except a column that is dropped.';
 
 create or replace function internal.collection_column_add(name text, definition json, dry_run boolean) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -146,20 +147,20 @@ begin
     perform internal.collection_index_limit_check(c.id);
   end if;
 
-  -- what the rows that are there get
+  -- the value that existing rows get
   fills := coalesce(internal.collection_column_default(k), 'null');
   if k.default_value ->> '$fn' is not distinct from 'user_id' and json_typeof(k.default_value) = 'object' then
     fills := 'null';
   end if;
   execute format('select exists (select from collections.%I)', c.name) into is_filled;
   if is_filled and not k.nullable and fills = 'null' then
-    perform internal.fail(409, 'DEFAULT_REQUIRED', 'The rows that are there need a default for a column that is not nullable.', '{"field": "default"}');
+    perform internal.fail(409, 'DEFAULT_REQUIRED', 'The collection has rows: a column that is not nullable needs a default.', '{"field": "default"}');
   end if;
   is_volatile := fills like '%internal.new_id()%';
   if k.is_unique and fills <> 'null' and not is_volatile then
     execute format('select count(*) > 1 from (select from collections.%I t where t.deleted_at is null limit 2) as live', c.name) into is_there;
     if is_there then
-      perform internal.fail(409, 'CONFLICT', 'All rows would get the same value.', json_build_object('duplicates', json_build_array(
+      perform internal.fail(409, 'CONFLICT', 'All existing rows would get the same value in a unique column.', json_build_object('duplicates', json_build_array(
         json_build_object('values', json_build_array(k.default_value), 'count', rows))));
     end if;
   end if;
@@ -184,7 +185,7 @@ begin
     || array[format('grant insert (%1$I), update (%1$I) on collections.%2$I to app_user', k.name, c.name)];
   if collection_column_add.dry_run then
     return internal.collection_plan_json(statements, is_volatile, rows, 10 + rows / case when is_volatile then 200 else 2000 end,
-      case when is_volatile and rows > 100000 then array['The table is written anew, and locked meanwhile.'] else '{}' end);
+      case when is_volatile and rows > 100000 then array['The table is rewritten, and locked until this ends.'] else '{}' end);
   end if;
   perform internal.collection_execute(statements);
   insert into app.collection_columns select k.*;
@@ -192,8 +193,8 @@ begin
   return internal.collection_column_json(k);
 end $$;
 comment on function internal.collection_column_add is
-  'Adds a column; the rows that are there get its default. With dry_run the plan. Refuses 404 COLLECTION_NOT_FOUND, 400 VALIDATION_ERROR,
-   RESERVED_NAME, 409 CONFLICT, DEFAULT_REQUIRED, COLUMN_LIMIT_REACHED, INDEX_LIMIT_REACHED. Locks the table for a moment.';
+  'Adds a column; existing rows get its default. With dry_run returns the plan. Refuses 404 COLLECTION_NOT_FOUND, 400 VALIDATION_ERROR,
+   RESERVED_NAME, 409 CONFLICT, DEFAULT_REQUIRED, COLUMN_LIMIT_REACHED, INDEX_LIMIT_REACHED. Locks the table briefly.';
 
 create or replace function internal.collection_column_find(c app.collections, col text) returns app.collection_columns
 language plpgsql stable security definer set search_path = '' as $$
@@ -225,7 +226,7 @@ begin
     || case when k.references_collection_id is not null
             then array(select s from internal.collection_trigger_sql(c.name, internal.collection_reference_names(c.id, k.name)) as s) else '{}' end;
   if collection_column_drop.dry_run then
-    return internal.collection_plan_json(statements, false, rows, 10, array['The values of every row are lost.']
+    return internal.collection_plan_json(statements, false, rows, 10, array['The values of all rows are deleted.']
       || array(select 'The index ' || i.name || ' goes with it.' from app.collection_indexes i where i.id = any (lost) order by i.created_at));
   end if;
   perform internal.collection_confirm(collection_column_drop.confirm, k.name);
@@ -236,15 +237,15 @@ begin
   return json_build_object('name', k.name, 'deleted', true);
 end $$;
 comment on function internal.collection_column_drop is
-  'Drops a column, its values and the indexes that use it. With dry_run the plan. Refuses 404 COLLECTION_NOT_FOUND, NOT_FOUND,
-   400 CONFIRMATION_REQUIRED, 409 CONFLICT. Locks the table for a moment.';
+  'Drops a column, its values and the indexes that use it. With dry_run returns the plan. Refuses 404 COLLECTION_NOT_FOUND, NOT_FOUND,
+   400 CONFIRMATION_REQUIRED, 409 CONFLICT. Locks the table briefly.';
 
 create or replace function internal.filter_names_column(filter json, col text) returns boolean
 language sql immutable as $$
   select coalesce(jsonb_path_exists(filter_names_column.filter::jsonb, '$.** ? (@.column == $name)',
                                     jsonb_build_object('name', filter_names_column.col)), false)
 $$;
-comment on function internal.filter_names_column is 'Whether a filter asks about a column; false for no filter.';
+comment on function internal.filter_names_column is 'Whether a filter refers to a column; false for no filter.';
 
 create or replace function internal.filter_with_renamed(filter jsonb, col text, new_name text) returns jsonb
 language sql immutable as $$
@@ -260,4 +261,4 @@ language sql immutable as $$
     else filter_with_renamed.filter
   end
 $$;
-comment on function internal.filter_with_renamed is 'A filter that asks about a column under its new name.';
+comment on function internal.filter_with_renamed is 'A filter with a renamed column under its new name.';

@@ -1,4 +1,4 @@
--- A change of one column: its name, whether it may be null, default, type and bounds, each only if all rows fit.
+-- Changes of one column: its name, nullability, default, type and bounds; each is applied only if all rows satisfy it.
 
 create or replace function internal.collection_type_change(k app.collection_columns, type text) returns text
 language sql immutable as $$
@@ -19,7 +19,8 @@ language sql immutable as $$
     then format('%I::timestamp at time zone ''UTC''', (collection_type_change.k).name)
   end
 $$;
-comment on function internal.collection_type_change is 'The expression that turns a column''s values into another type without loss; null where there is none.';
+comment on function internal.collection_type_change is
+  'The expression that converts a column''s values to another type without loss; null when there is none.';
 
 create or replace function internal.collection_column_after(c app.collections, k app.collection_columns, patch json) returns app.collection_columns
 language plpgsql volatile as $$
@@ -32,7 +33,7 @@ begin
     from jsonb_each(collection_column_after.patch::jsonb) as p
    where p.key in ('name', 'nullable', 'default', 'type', 'max_length', 'enum', 'min', 'max', 'moderated');
   if sent ->> 'type' <> (collection_column_after.k).type and exists (select from internal.collection_type(sent ->> 'type')) then
-    -- before anything else of the column is found not to suit the new type
+    -- before other properties of the column are found not to suit the new type
     perform internal.collection_type_may_change(collection_column_after.c, collection_column_after.k, sent ->> 'type',
                                                 internal.collection_type_change(collection_column_after.k, sent ->> 'type'));
   end if;
@@ -41,7 +42,7 @@ begin
     whole := whole || '{"dimensions": null}';
   end if;
   if sent ->> 'type' = 'text' and (collection_column_after.k).type <> 'text' then
-    -- bounds of numbers mean nothing for text; values are spelled as the rows' are
+    -- bounds of numbers have no meaning for text; values are written as the rows' values are converted
     whole := whole || '{"min": null, "max": null}'
       || jsonb_build_object('enum', (select jsonb_agg(to_jsonb(e.element #>> '{}')) from jsonb_array_elements(nullif(whole -> 'enum', 'null')) as e (element)))
       || case when jsonb_typeof(whole -> 'default') in ('number', 'boolean') then jsonb_build_object('default', whole ->> 'default') else '{}' end;
@@ -55,7 +56,7 @@ begin
   return made;
 end $$;
 comment on function internal.collection_column_after is
-  'A column as a patch leaves it. Refuses 400 VALIDATION_ERROR, RESERVED_NAME, 409 UNSAFE_TYPE_CHANGE, CONFLICT.';
+  'The definition of a column after a patch. Refuses 400 VALIDATION_ERROR, RESERVED_NAME, 409 UNSAFE_TYPE_CHANGE, CONFLICT.';
 
 create or replace function internal.collection_column_rename_sql(collection text, k app.collection_columns, new_name text) returns setof text
 language sql stable security definer set search_path = '' as $$
@@ -89,7 +90,7 @@ language sql stable security definer set search_path = '' as $$
    where s.statement is not null
 $$;
 comment on function internal.collection_column_rename_sql is
-  'Renames a column, and with it the constraints and indexes that bear its name. The data stay where they are. Granted to nobody.';
+  'Renames a column, and the constraints and indexes that contain its name. No rows are rewritten. Granted to nobody.';
 
 create or replace function internal.collection_rules_added(before app.collection_columns, after app.collection_columns) returns text[]
 language sql stable as $$
@@ -98,7 +99,8 @@ language sql stable as $$
    where not exists (select from internal.collection_column_rules('', collection_rules_added.before, '*') o
                       where (o.rule, o.expression) = (n.rule, n.expression))
 $$;
-comment on function internal.collection_rules_added is 'The rules of a column that differ from its former rules; with the arguments swapped, those that were removed.';
+comment on function internal.collection_rules_added is
+  'The rules of a column that differ from its former rules; with the arguments swapped, those that were removed.';
 
 create or replace function internal.collection_rules_fit(c app.collections, before app.collection_columns, after app.collection_columns, changes text) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -117,7 +119,7 @@ begin
     end if;
   end loop;
 end $$;
-comment on function internal.collection_rules_fit is 'Refuses 409 UNSAFE_TYPE_CHANGE where rows break a check that is new. Granted to nobody.';
+comment on function internal.collection_rules_fit is 'Refuses 409 UNSAFE_TYPE_CHANGE when rows violate a new check. Granted to nobody.';
 
 create or replace function internal.collection_type_may_change(c app.collections, k app.collection_columns, type text, changes text) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -134,7 +136,7 @@ begin
   if (collection_type_may_change.k).references_collection_id is not null then
     perform internal.invalid('type', 'must stay uuid for a column with references');
   end if;
-  -- indexes that suit no other type
+  -- indexes that support only the present type
   select i.name into held
     from app.collection_indexes i
    where i.collection_id = (collection_type_may_change.c).id
@@ -147,7 +149,7 @@ begin
   end if;
 end $$;
 comment on function internal.collection_type_may_change is
-  'Refuses 409 UNSAFE_TYPE_CHANGE for a change that could lose something, 409 CONFLICT where an index prevents it. Granted to nobody.';
+  'Refuses 409 UNSAFE_TYPE_CHANGE for a change that could lose data, 409 CONFLICT when an index prevents it. Granted to nobody.';
 
 create or replace function internal.collection_column_change(name text, col text, patch json, dry_run boolean) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -179,8 +181,8 @@ begin
   return internal.collection_column_json(after);
 end $$;
 comment on function internal.collection_column_change is
-  'Changes a column in place, without loss. With dry_run the plan. Refuses 404 COLLECTION_NOT_FOUND, NOT_FOUND, 400 VALIDATION_ERROR, RESERVED_NAME,
-   409 CONFLICT, DEFAULT_REQUIRED, UNSAFE_TYPE_CHANGE. Locks the table, for as long as a new type needs to rewrite it.';
+  'Changes a column in place, without loss. With dry_run returns the plan. Refuses 404 COLLECTION_NOT_FOUND, NOT_FOUND, 400 VALIDATION_ERROR, RESERVED_NAME,
+   409 CONFLICT, DEFAULT_REQUIRED, UNSAFE_TYPE_CHANGE. Locks the table, for the duration of a rewrite if a new type needs one.';
 
 create or replace function internal.collection_column_plan(c app.collections, before app.collection_columns, after app.collection_columns,
   out statements text[], out rewrites_table boolean, out rows bigint, out estimated_ms bigint, out warnings text[])
@@ -215,7 +217,7 @@ begin
   if new_name <> old_name then
     statements := array(select s from internal.collection_column_rename_sql((collection_column_plan.c).name, collection_column_plan.before, new_name) as s);
   end if;
-  -- checks that say something else now: away before the type changes, back after it
+  -- checks whose expression changes: dropped before the change of type, and added after it
   gone := internal.collection_rules_added(collection_column_plan.after, collection_column_plan.before);
   added := internal.collection_rules_added(collection_column_plan.before, collection_column_plan.after);
   statements := statements || array(
@@ -241,7 +243,7 @@ begin
     failing := internal.collection_failing((collection_column_plan.c).name, old_name, format('%I is null', old_name));
     if failing is not null then
       if coalesce(default_after, 'null') = 'null' or (collection_column_plan.after).default_value::text like '%user_id%' then
-        perform internal.fail(409, 'DEFAULT_REQUIRED', 'Rows without a value need a default.', failing);
+        perform internal.fail(409, 'DEFAULT_REQUIRED', 'Some rows have no value: the column needs a default to become not nullable.', failing);
       end if;
       statements := statements || format('update %s set %I = %s where %2$I is null', tab, new_name, default_after);
       warnings := warnings || format('%s rows without a value get the default.', failing ->> 'failing_rows');
@@ -251,14 +253,14 @@ begin
     statements := statements || format('alter table %s alter column %I drop not null', tab, new_name);
   end if;
   if (collection_column_plan.before).nullable <> (collection_column_plan.after).nullable and (collection_column_plan.after).on_delete = 'restrict' then
-    -- what happens to the row when the deletion of a user deletes what it refers to
+    -- the action on the row when the deletion of a user deletes the row that it refers to
     statements := statements || format('alter table %s drop constraint if exists %I', tab,
                                        internal.collection_object_name((collection_column_plan.c).name, new_name, 'fkey'))
       || array(select r.statement
                  from internal.collection_reference_sql((collection_column_plan.c).name, collection_column_plan.after,
                         (select o.name from app.collections o where o.id = (collection_column_plan.after).references_collection_id))
                       with ordinality as r (statement, n)
-                -- its index stays
+                -- its index is kept
                 where r.n > 1 order by r.n);
   end if;
 
@@ -270,7 +272,7 @@ begin
 
   estimated_ms := 10 + rows / case when rewrites_table then 200 when cardinality(added) > 0 then 2000 else 1000000 end;
   if rewrites_table and rows > 100000 then
-    warnings := warnings || 'The table is written anew, and locked meanwhile.'::text;
+    warnings := warnings || 'The table is rewritten, and locked until this ends.'::text;
   end if;
 end $$;
-comment on function internal.collection_column_plan is 'The statements of a column''s change, and what they cost. Granted to nobody.';
+comment on function internal.collection_column_plan is 'The statements of a column''s change, and their cost. Granted to nobody.';

@@ -1,6 +1,6 @@
 -- The compiler of collections: a request becomes one parameterised statement. Identifiers come from the catalog through %I, values are
--- parameters. Two requests of the same shape give the same text, so that the server caches it and sends only values. If you add a keyword that
--- changes the text names it in the shape too (server/routes/collections/shapes.ts).
+-- parameters. Two requests of the same shape give the same text, so that the server caches it and sends only values. A keyword that changes
+-- the text must be part of the shape too (server/routes/collections/shapes.ts).
 
 create or replace function internal.collection_compile(kind text, collection text, request json, style text default 'array') returns jsonb
 language plpgsql stable as $$
@@ -44,10 +44,10 @@ begin
                             'raw', params -> 'raw');
 end $$;
 comment on function internal.collection_compile is
-  'A request as {text, params, version, pages, patterns, raw}. kind is find, count, aggregate, nearest, get, insert, batch, patch, delete or restore;
-   style is wire (each value a parameter $n), raw (as wire, and what only reads rows sends them as they are: raw says how) or array (all values one
+  'Compiles a request to {text, params, version, pages, patterns, raw}. kind is find, count, aggregate, nearest, get, insert, batch, patch, delete or restore;
+   style is wire (each value a parameter $n), raw (as wire, and statements that only read return rows unencoded, as raw describes) or array (all values one
    text[], for internal.collection_run). Compiled for the caller''s role.
-   Refuses what the request does wrong by its shape, and by its values as far as their form goes.';
+   Refuses errors of the request''s shape, and of its values as far as their syntax goes.';
 
 create or replace function api.collection_statement(kind text, collection text, request json) returns api.reply
 language sql stable as $$
@@ -55,14 +55,14 @@ language sql stable as $$
                                                          'raw')::json)
 $$;
 comment on function api.collection_statement is
-  'For the server: the statement of a request that it has not kept yet. Refuses 404 COLLECTION_NOT_FOUND and what internal.collection_compile refuses.';
+  'For the server: the statement of a request that is not in its cache. Refuses 404 COLLECTION_NOT_FOUND, and as internal.collection_compile.';
 
 create or replace function api.collection_compile(kind text, collection text, request json) returns api.reply
 language sql stable as $$
   select internal.reply(200, internal.collection_compile(collection_compile.kind, collection_compile.collection, collection_compile.request, 'wire')::json)
 $$;
 comment on function api.collection_compile is
-  'As api.collection_statement, for servers of the former version that still run beside this one: those read envelopes only.';
+  'As api.collection_statement, for servers of the former version that still run beside this one, which read only envelopes.';
 
 create or replace function internal.collection_values(params jsonb, request json) returns text[]
 language sql stable as $$

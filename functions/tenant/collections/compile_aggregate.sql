@@ -1,4 +1,4 @@
--- Aggregates: groups, buckets of time, having and order on the names that the caller gave.
+-- Compiling aggregates: groups, time buckets, having and order by the names that the request gives.
 
 create or replace function internal.collection_group_by_sql(definition jsonb, item jsonb, place text) returns jsonb
 language plpgsql stable as $$
@@ -32,7 +32,7 @@ begin
   return col || jsonb_build_object('inner', format('date_trunc(%L, t.%I, %L)', bucket, name, zone));
 end $$;
 comment on function internal.collection_group_by_sql is
-  'A column to group by, or its bucket of time in a zone: the column, with its expression under inner. Refuses 400 INVALID_COLUMN, INVALID_BODY.';
+  'A column to group by, or its time bucket in a time zone: the column, with its expression under inner. Refuses 400 INVALID_COLUMN, INVALID_BODY.';
 
 create or replace function internal.double_sum_sql(expr text) returns text
 language sql immutable parallel safe
@@ -72,7 +72,7 @@ begin
       when 'integer' then jsonb_build_object('type', 'bigint', 'inner', format('sum(%s)', expr))
       when 'double' then jsonb_build_object('type', 'numeric', 'output', 'double sum', 'inner', internal.double_sum_sql(expr))
       else jsonb_build_object('type', 'numeric', 'inner', format('sum(%s)', expr)) end
-    -- compared as numeric: what others stored may be beyond every double
+    -- compared as numeric: values stored by other writers may be out of the range of double
     when 'avg' then case type
       when 'double' then jsonb_build_object('type', 'numeric', 'output', 'double sum',
                                             'inner', format('%s / nullif(count(%s), 0)', internal.double_sum_sql(expr), expr))
@@ -81,7 +81,7 @@ begin
   end;
 end $$;
 comment on function internal.collection_aggregate_column is
-  'One {fn, column, as}: the type of what it answers, and its expression under inner. Refuses 400 INVALID_COLUMN, INVALID_BODY.';
+  'One {fn, column, as}: its result type, and its expression under inner. Refuses 400 INVALID_COLUMN, INVALID_BODY.';
 
 create or replace function internal.collection_aggregate_columns(definition jsonb, request jsonb) returns jsonb
 language plpgsql stable as $$
@@ -118,7 +118,7 @@ begin
   return jsonb_build_object('name', collection_aggregate_columns.definition ->> 'name', 'columns', columns, 'order', names);
 end $$;
 comment on function internal.collection_aggregate_columns is
-  'What an aggregate answers, in the form of a definition: its groups and then its aggregates. Refuses 400 INVALID_COLUMN, INVALID_BODY.';
+  'The result columns of an aggregate, in the form of a definition: its groups, then its aggregates. Refuses 400 INVALID_COLUMN, INVALID_BODY.';
 
 create or replace function internal.collection_aggregate_sql(definition jsonb, request jsonb, filter json, groups_filter json, inout params jsonb, out sql text)
 language plpgsql stable as $$
@@ -147,7 +147,7 @@ begin
     end if;
     sorting := sorting || format('t.%I%s %s nulls last', col ->> 'name', col ->> 'collate', coalesce(orders -> n ->> 'direction', 'asc'));
   end loop;
-  -- groups in an order of their own, so that the same question gets the same answer
+  -- a default order of groups, so that equal requests get equal responses
   sorting := sorting || array(
     select format('t.%I%s', c.value ->> 'name', c.value ->> 'collate')
       from jsonb_array_elements_text(answered -> 'order') with ordinality as o (name, n)

@@ -1,5 +1,5 @@
--- Filters (supplement 0.8) to SQL. internal.filter_truth evaluates the same filter on one row as JSON; test/collections-filters.test.ts compares the two
--- on random trees.
+-- Compiling filters (supplement 0.8) to SQL. internal.filter_truth evaluates the same filter on one row as JSON; test/collections-filters.test.ts compares
+-- the two on random trees.
 
 create or replace function internal.collection_filter_sql(definition jsonb, filter jsonb, path jsonb, alias text, is_positive boolean,
                                                           inout params jsonb, out sql text)
@@ -35,7 +35,7 @@ begin
               else '(' || array_to_string(parts, format(' %s ', node)) || ')' end;
 end $$;
 comment on function internal.collection_filter_sql is
-  'A well-formed filter as a condition on columns of alias, with its values as parameters. Three-valued as internal.filter_truth; where
+  'A valid filter as a condition on columns of alias, with its values as parameters. Three-valued as internal.filter_truth; with
    is_positive, unknown may also be false, which an index needs. Refuses 400 INVALID_COLUMN, INVALID_BODY with details.path.';
 
 create or replace function internal.collection_leaf_sql(definition jsonb, leaf jsonb, path jsonb, alias text, is_positive boolean,
@@ -53,7 +53,7 @@ declare
   plain text;
 begin
   if col is null and strpos(name, '.') > 1 and collection_leaf_sql.definition -> 'columns' -> split_part(name, '.', 1) ->> 'type' = 'jsonb' then
-    -- inside JSON, dots lead deeper
+    -- inside JSON, dots are levels of the path
     expr := format('(%s.%I #> %L::text[])', collection_leaf_sql.alias, split_part(name, '.', 1),
                    (string_to_array(name, '.'))[2:]);
     select f.params, f.sql into params, sql
@@ -73,8 +73,8 @@ begin
     select f.params, f.sql into params, sql
       from internal.collection_json_leaf_sql(expr, op, value, false, collection_leaf_sql.path, collection_leaf_sql.is_positive, params) f;
     if op = 'contains' and collection_leaf_sql.is_positive and (col ->> 'gin')::boolean then
-      -- row-level security hides the column's statistics from an operator that is not leakproof, and Postgres guesses one row in a
-      -- hundred: it would sooner walk a million rows in order than use the index. Said twice, it guesses one in ten thousand.
+      -- row-level security hides the column's statistics from an operator that is not leakproof, so Postgres estimates one row in a hundred
+      -- and would rather scan a million rows in order than use the index. With the condition repeated, it estimates one in ten thousand.
       sql := format('(%1$s and %1$s)', sql);
     end if;
     return;
@@ -90,7 +90,8 @@ begin
   select f.params, f.sql into params, sql
     from internal.collection_compare_sql(col, expr, op, collection_leaf_sql.path || '"value"', params) f;
 end $$;
-comment on function internal.collection_leaf_sql is 'One {column, op, value} as SQL, its value typed by the column. Refuses 400 INVALID_COLUMN and INVALID_BODY.';
+comment on function internal.collection_leaf_sql is
+  'One {column, op, value} as SQL, its value typed by the column. Refuses 400 INVALID_COLUMN and INVALID_BODY.';
 
 create or replace function internal.collection_op_suits(type text, op text) returns boolean
 language sql immutable parallel safe as $$
@@ -103,7 +104,8 @@ language sql immutable parallel safe as $$
     else true
   end
 $$;
-comment on function internal.collection_op_suits is 'Whether an operator says something of a column of this type; tests of null suit all, and jsonb takes any.';
+comment on function internal.collection_op_suits is
+  'Whether an operator applies to a column of this type; tests of null apply to all, and jsonb accepts any operator.';
 
 create or replace function internal.collection_leaf_problem(type text, op text, value jsonb, is_text boolean default false) returns text
 language plpgsql stable as $$
@@ -128,7 +130,7 @@ begin
   end if;
   return internal.collection_value_problem(collection_leaf_problem.type, collection_leaf_problem.value, collection_leaf_problem.is_text);
 end $$;
-comment on function internal.collection_leaf_problem is 'Why a value is none that this operator compares with a column of this type, or null.';
+comment on function internal.collection_leaf_problem is 'Why this operator cannot compare a column of this type with a value, or null.';
 
 create or replace function internal.collection_compare_sql(col jsonb, expr text, op text, path jsonb, inout params jsonb, out sql text)
 language plpgsql stable as $$
@@ -146,7 +148,7 @@ begin
       jsonb_build_object('column_type', type, 'op', collection_compare_sql.op, 'is_array', is_list,
                          'pattern', (select t.pattern from internal.collection_type(rtrim(type, '[]')) t))) p;
   sql := case
-    -- times go out in milliseconds and come back so: what they are compared with is a millisecond
+    -- responses show times in milliseconds, so times are compared in milliseconds
     when type = 'timestamptz' then case collection_compare_sql.op
       when 'eq' then format('(%1$s >= %2$s and %1$s < %3$s)', collection_compare_sql.expr, internal.millisecond_sql(value, 0), internal.millisecond_sql(value, 1))
       when 'ne' then format('(%1$s < %2$s or %1$s >= %3$s)', collection_compare_sql.expr, internal.millisecond_sql(value, 0), internal.millisecond_sql(value, 1))
@@ -174,7 +176,7 @@ begin
     end
   end;
 end $$;
-comment on function internal.collection_compare_sql is 'The comparison of a column with the parameter at path, under an operator that its type allows.';
+comment on function internal.collection_compare_sql is 'The comparison of a column with the parameter at path, by an operator that its type allows.';
 
 create or replace function internal.millisecond_sql(value text, later int) returns text
 language sql immutable parallel safe
@@ -190,7 +192,7 @@ declare
   plain text;
 begin
   if collection_json_leaf_sql.op in ('is_null', 'is_not_null') or collection_json_leaf_sql.value = 'null' then
-    -- a null inside JSON is no value either
+    -- a null inside JSON counts as missing too
     sql := internal.filter_compare_sql(collection_json_leaf_sql.expr, 'jsonb', collection_json_leaf_sql.op, collection_json_leaf_sql.value, '''null''::jsonb');
     return;
   end if;
@@ -199,18 +201,18 @@ begin
                                    '{"column_type": "jsonb", "is_array": false}') p;
   if collection_json_leaf_sql.op in ('in', 'not_in') and jsonb_typeof(collection_json_leaf_sql.value) = 'array'
      and collection_json_leaf_sql.value <> '[]' then
-    -- as internal.filter_is_listed has it, by a hash table that is filled once: a thousand comparisons for each row otherwise. Inside case, so that it stays
-    -- a condition and becomes no join, which would not walk an index in the order of the page
+    -- equal to internal.filter_is_listed, by a hash table that is built once instead of a thousand comparisons for each row. Inside case, so that it remains
+    -- a condition and does not become a join, which could not scan an index in the order of the page
     sql := format('case when coalesce(jsonb_typeof(%1$s), ''null'') <> ''null'' then %1$s %2$s (select nullif(listed.value, ''null'') from jsonb_array_elements(%3$s) as listed) end',
                   collection_json_leaf_sql.expr, case collection_json_leaf_sql.op when 'in' then 'in' else 'not in' end, plain);
     return;
   end if;
   place := internal.filter_compare_sql(collection_json_leaf_sql.expr, 'jsonb', collection_json_leaf_sql.op, collection_json_leaf_sql.value, plain);
   sql := case
-    -- an index may find what holds it; the comparison has the last word
+    -- containment alone can use an index; the exact comparison follows
     when collection_json_leaf_sql.op = 'contains' and collection_json_leaf_sql.is_positive and not collection_json_leaf_sql.is_path
     then case
-      -- only an object holds an object, only an array an array; a null in it equals nothing, and a scalar may be held by itself
+      -- an object is contained only in an object, an array only in an array; null in an array equals nothing, and a scalar can be contained directly
       when jsonb_typeof(collection_json_leaf_sql.value) = 'object'
            or jsonb_typeof(collection_json_leaf_sql.value) = 'array' and not collection_json_leaf_sql.value @> 'null'
       then format('%s @> %s', collection_json_leaf_sql.expr, plain)
@@ -242,4 +244,4 @@ begin
                                         collection_where_sql.alias, true, params) f;
 end $$;
 comment on function internal.collection_where_sql is
-  'A filter as a caller sent it, checked and as SQL; null when there is none. Refuses 400 INVALID_BODY with details.path, INVALID_COLUMN.';
+  'A filter from a request, validated and as SQL; null when there is none. Refuses 400 INVALID_BODY with details.path, INVALID_COLUMN.';

@@ -1,4 +1,4 @@
--- FindOptions to SQL: pages by offset or by keyset, search, and reads by id.
+-- Compiling FindOptions: pages by offset or by keyset, search, and reads by id.
 
 create or replace function internal.collection_search_sql(definition jsonb, search jsonb, alias text, inout params jsonb, out sql text)
 language plpgsql stable as $$
@@ -35,12 +35,12 @@ begin
   end loop;
   sql := '(' || array_to_string(parts, ' or ') || ')';
   if is_fuzzy then
-    -- the operator, which an index serves, takes its threshold from a setting: set once, before the first row
+    -- an index serves the operator, whose threshold comes from a setting: set once, before the first row
     sql := format('(select pg_catalog.set_config(''pg_trgm.word_similarity_threshold'', %s, true)) is not null and %s', threshold, sql);
   end if;
 end $$;
 comment on function internal.collection_search_sql is
-  'Search in text columns: a substring without regard to case, or words that are similar enough. Refuses 400 INVALID_COLUMN, INVALID_BODY.';
+  'Search in text columns: a substring, ignoring case, or words that are similar enough. Refuses 400 INVALID_COLUMN, INVALID_BODY.';
 
 create or replace function internal.collection_conditions_sql(definition jsonb, request jsonb, filter json, alias text, inout params jsonb, out sql text, out status text)
 language plpgsql stable as $$
@@ -70,12 +70,12 @@ begin
                                           collection_conditions_sql.alias, params) s;
   end if;
   sql := concat_ws(' and ', in_group, shown, wanted, searched);
-  -- in the output, for a condition on rows is not evaluated where there are none
+  -- in the select list, because a condition on rows is not evaluated when there are none
   status := case when gate is null then '200' else format('case when %s then 200 end', gate) end;
 end $$;
 comment on function internal.collection_conditions_sql is
-  'Which rows a request means: those of its group, not deleted, that match its filter and its search; what the caller may see is the
-   policies'' business. status is the answer''s, and refuses who may not use the group.';
+  'The rows that a request selects: those of its group, not deleted, that match its filter and its search; policies restrict them to the rows that the
+   caller may see. status is the status of the response, and refuses a caller who may not use the group.';
 
 create or replace function internal.collection_order(definition jsonb, request jsonb) returns jsonb
 language plpgsql stable as $$
@@ -100,7 +100,7 @@ begin
   end loop;
   return found_order;
 end $$;
-comment on function internal.collection_order is 'The columns to order by, each with its direction; newest first where none were sent. Refuses 400 INVALID_COLUMN.';
+comment on function internal.collection_order is 'The columns to order by, each with its direction; newest first by default. Refuses 400 INVALID_COLUMN.';
 
 create or replace function internal.collection_page_sql(definition jsonb, request jsonb, conditions text, fetch_limit text, inout params jsonb, out sql text,
                                                         out cursor_key text)
@@ -136,7 +136,7 @@ begin
                   direction, collection_page_sql.fetch_limit);
     sql := case
       when internal.collection_is_far((request ->> 'offset')::numeric)
-      -- offset 0, so that the rows of the page are found one by one by their ids, however many Postgres expects
+      -- offset 0 makes Postgres fetch the rows of the page one by one by their ids, however many rows it estimates
       then format('select t.* from (select o.id, row_number() over () as n from (select t.id %s) o) o cross join lateral (select t.* from collections.%I t where t.id = o.id offset 0) t order by o.n',
                   sql, d ->> 'name')
       else 'select t.* ' || sql
@@ -150,7 +150,7 @@ begin
                   case when after_id is not null then format(' and (%s, t.id) %s (%s, %s)', key, beyond, after_key, after_id) else '' end,
                   key, direction, direction, collection_page_sql.fetch_limit);
     sql := case
-      -- no form of policy uses an index of groups and times: one group after the other does
+      -- no policy can use an index of groups and times for all groups at once, so each group is scanned separately
       when internal.collection_reads_by_group(d, request) and name in ('created_at', 'id')
       then format('select t.* from internal.my_group_ids(%L) as g (id) cross join lateral (%s) t order by %s %s, t.id %s limit %s',
                   coalesce(nullif(split_part(d ->> 'read', ':', 2), ''), 'viewer'),
@@ -159,7 +159,7 @@ begin
     end;
     return;
   end if;
-  -- those that have a value, in its order, and then those that have none: each an index can serve, which "nulls last" seldom can
+  -- first the rows with a value, in its order, then those without: an index can serve each part, but seldom "nulls last"
   sql := concat_ws(' union all ',
     case when after_id is null or after_key is not null
          then format('(select 0 as "$arm", t.* from collections.%I t where %s and t.%I is not null%s order by %s %s, t.id %s limit %s)', d ->> 'name',
@@ -173,7 +173,7 @@ begin
   sql := format('select t.* from (%s) t order by t."$arm", %s %s, t.id %s limit %s', sql, key, direction, direction, collection_page_sql.fetch_limit);
 end $$;
 comment on function internal.collection_page_sql is
-  'The rows of one page, in order. cursor_key is the column that a next page begins after, null where it cannot.';
+  'The rows of one page, in order. cursor_key is the column of the keyset cursor, null when there is none.';
 
 create or replace function internal.collection_reads_by_group(definition jsonb, request jsonb) returns boolean
 language sql stable as $$
@@ -182,31 +182,31 @@ language sql stable as $$
      and collection_reads_by_group.request ->> 'group' is null
      and current_setting('role') = 'app_user'
 $$;
-comment on function internal.collection_reads_by_group is 'Whether a list runs over all of the caller''s groups.';
+comment on function internal.collection_reads_by_group is 'Whether a list spans all of the caller''s groups.';
 
 create or replace function internal.collection_page_size(n bigint) returns int
 language sql immutable parallel safe
 return case when collection_page_size.n <= 10 then 10 when collection_page_size.n <= 50 then 50
             when collection_page_size.n <= 200 then 200 else 1000 end;
 comment on function internal.collection_page_size is
-  'A few sizes that pages are planned for. A plan must know how few rows are wanted, and a statement for each size would be a thousand.';
+  'Rounds a page size up to one of a few planned sizes. A plan must know how few rows are wanted, and a statement for each size would be a thousand.';
 
 create or replace function internal.collection_is_far(n numeric) returns boolean
 language sql immutable parallel safe
 return collection_is_far.n >= 1000;
 comment on function internal.collection_is_far is
-  'Whether an offset passes over so many rows that they are sorted without their other columns, and only the rows of the page are read whole: a sort of whole
+  'Whether an offset skips so many rows that they are sorted without their other columns, and only the rows of the page are read whole: a sort of whole
    rows writes them to temporary files.';
 
 create or replace function internal.collection_key_of(col jsonb, out form text, out sql text)
 language sql immutable parallel safe as $$
   select case when k.type = 'timestamptz' then k.type else 'text' end,
          case when k.type in ('timestamptz', 'text', 'uuid', 'integer', 'bigint') then format('t.%I::%s', k.name, k.type)
-              -- as an answer would say it, whatever the settings of this server are
+              -- as a response shows it, whatever the settings of this server
               else format('to_json(t.%I) #>> ''{}''', k.name) end
     from (select collection_key_of.col ->> 'name' as name, collection_key_of.col ->> 'type' as type) as k
 $$;
-comment on function internal.collection_key_of is 'The value that a next page begins after, for the server: its text, or a time by its bytes.';
+comment on function internal.collection_key_of is 'The cursor value of a row, for the server: its text, or a time in binary form.';
 
 create or replace function internal.collection_find_sql(definition jsonb, request jsonb, filter json, inout params jsonb, out sql text, out pages boolean)
 language plpgsql stable as $$
@@ -260,8 +260,8 @@ begin
            wanted));
 end $$;
 comment on function internal.collection_find_sql is
-  'FindOptions as one statement. pages says whether it answers where the next page begins; in style raw, params.raw says how
-   the server reads its rows. Refuses 400 INVALID_BODY, INVALID_COLUMN and what internal.collection_group refuses.';
+  'FindOptions as one statement. pages is whether it returns the cursor of the next page; in style raw, params.raw describes how
+   the server reads its rows. Refuses 400 INVALID_BODY, INVALID_COLUMN, and as internal.collection_group.';
 
 create or replace function internal.collection_count_sql(definition jsonb, request jsonb, filter json, inout params jsonb, out sql text)
 language plpgsql stable as $$
@@ -275,7 +275,7 @@ begin
   sql := internal.collection_statement_sql(collection_count_sql.definition, status, '''{"data":{"count":'' || count(*) || ''}}''', 'null',
                                            format('collections.%I t where %s', collection_count_sql.definition ->> 'name', conditions));
 end $$;
-comment on function internal.collection_count_sql is 'How many rows a request means, exactly.';
+comment on function internal.collection_count_sql is 'The exact number of rows that a request selects.';
 
 create or replace function internal.collection_row_sql(definition jsonb, request jsonb, inout params jsonb, out sql text)
 language plpgsql stable as $$
@@ -303,4 +303,4 @@ begin
            collection_row_sql.definition ->> 'name',
            internal.collection_outputs_sql(collection_row_sql.definition, 't', null, null), id, conditions));
 end $$;
-comment on function internal.collection_row_sql is 'One row by its id, with its ETag; 404 NOT_FOUND is answered, not raised.';
+comment on function internal.collection_row_sql is 'One row by its id, with its ETag; 404 NOT_FOUND is returned, not raised.';

@@ -1,23 +1,23 @@
--- Nearest neighbours: by pgvector where it is installed, else exactly, on arrays of reals.
+-- Compiling nearest-neighbour searches: by pgvector if it is installed, otherwise exactly, on arrays of reals.
 
 create or replace function internal.vector_distance(a real[], b real[], metric text) returns double precision
 language sql immutable parallel safe as $$
   select case vector_distance.metric
            when 'l2' then sqrt(sum((u.a - u.b) ^ 2))
            when 'inner_product' then 0 - sum(u.a * u.b)
-           -- a vector of zeros has no direction
+           -- a zero vector has no direction
            else 1 - sum(u.a * u.b) / nullif(sqrt(sum(u.a * u.a)) * sqrt(sum(u.b * u.b)), 0)
          end
     from (select v.a::float8 as a, v.b::float8 as b
             from rows from (unnest(vector_distance.a), unnest(vector_distance.b)) as v (a, b)) as u
 $$;
 comment on function internal.vector_distance is
-  'Distance of two vectors as pgvector defines it: cosine, l2, or the negative inner product. Null for the cosine of a vector of zeros.';
+  'Distance of two vectors as pgvector defines it: cosine, l2, or the negative inner product. Null for the cosine of a zero vector.';
 
 create or replace function internal.collection_vector_order_sql(definition jsonb, has_filter boolean, page_limit int) returns jsonb
 language sql stable as $$
   -- An approximate nearest-neighbour index reads a few dozen rows, which policies and filters reduce afterwards: a caller who sees few
-  -- rows would get none. So it serves where nearly every row is everybody's, and goes on searching until enough are found.
+  -- rows would get none. So it is used only if nearly every row is visible to everybody, with an iterative scan that continues until enough are found.
   select case
     when (collection_vector_order_sql.definition ->> 'read' = 'public' or current_setting('role') in ('app_server', 'app_admin'))
          and x.version >= array[0, 8]
@@ -30,7 +30,8 @@ language sql stable as $$
                    where e.extname = 'vector') as version) as x
 $$;
 comment on function internal.collection_vector_order_sql is
-  'How pgvector is asked: through the index of neighbours with an iterative scan, or exactly among the rows that the caller may see. Null where it is not installed.';
+  'The order by distance with pgvector: through the approximate index with an iterative scan, or exactly among the rows that the caller may see. Null
+   when it is not installed.';
 
 create or replace function internal.collection_nearest_sql(definition jsonb, request jsonb, filter json, inout params jsonb, out sql text)
 language plpgsql stable as $$
@@ -76,11 +77,11 @@ begin
   end if;
   rows := format('(select t.* from (select t.*, %s as "_distance" from collections.%I t where %s and %s is not null order by %s limit %s) t where t."_distance" <> ''NaN''%s limit %s) t',
            distance, d ->> 'name', concat_ws(' and ', how ->> 'gate', conditions), expr,
-           -- what is no bare distance no index of neighbours can order
+           -- an approximate index can order only by a bare distance
            case when coalesce((how ->> 'by_index')::boolean, false) then distance else format('%s + 0, t.id', distance) end,
            internal.collection_page_size((request ->> 'limit')::bigint),
            case when farthest is not null then format(' and t."_distance" <= %s', farthest) else '' end, wanted);
-  -- the last sum makes a 0 of the -0 that an inner product of pgvector may be
+  -- adding 0 turns the -0 that an inner product of pgvector may be into 0
   if params ->> 'style' = 'raw' then
     select r.sql, params || jsonb_build_object('raw', jsonb_build_object('columns', r.columns, 'key', null)) into sql, params
       from internal.collection_raw_sql(d, status, 'null', nullif(request -> 'select', 'null'), null, rows, distance => 't."_distance" + 0') r;

@@ -1,4 +1,4 @@
--- Changes of one row: a map of values, and operators under $ names, which no column can begin with.
+-- Compiling changes of one row: a map of values, and operators under $ names, which no column can begin with.
 
 create or replace function internal.collection_patch_sql(definition jsonb, request jsonb, inout params jsonb, out sql text, out patterns jsonb)
 language plpgsql stable as $$
@@ -50,7 +50,7 @@ begin
                                                   array_to_string(sets, ', '), coalesce(body, ''), conditions), '200', '');
 end $$;
 comment on function internal.collection_patch_sql is
-  'A change of one row, atomic with its $if and If-Match. Refuses 400 INVALID_COLUMN, INVALID_BODY.';
+  'A change of one row, atomic with its $if and If-Match (optimistic locking). Refuses 400 INVALID_COLUMN, INVALID_BODY.';
 
 create or replace function internal.collection_operators_sql(definition jsonb, data jsonb, taken text[], inout params jsonb, out sets jsonb)
 language plpgsql stable as $$
@@ -89,7 +89,8 @@ begin
     end loop;
   end loop;
 end $$;
-comment on function internal.collection_operators_sql is 'What $inc, $append, $remove and $unset set. Refuses 400 INVALID_COLUMN, INVALID_BODY with details.column.';
+comment on function internal.collection_operators_sql is
+  'The assignments of $inc, $append, $remove and $unset. Refuses 400 INVALID_COLUMN, INVALID_BODY with details.column.';
 
 create or replace function internal.collection_operator_sql(col jsonb, op text, value jsonb, inout params jsonb, out sql text)
 language plpgsql stable as $$
@@ -120,7 +121,7 @@ begin
                 name, given)
   end;
 end $$;
-comment on function internal.collection_operator_sql is 'One column''s $inc, $append or $remove. What is null counts as 0, or as empty.';
+comment on function internal.collection_operator_sql is 'One column''s $inc, $append or $remove. Null counts as 0, or as an empty array.';
 
 create or replace function internal.collection_if_sql(definition jsonb, request jsonb, inout params jsonb, out sql text)
 language plpgsql stable as $$
@@ -162,4 +163,4 @@ begin
   end if;
   sql := nullif(array_to_string(parts, ' and '), '');
 end $$;
-comment on function internal.collection_if_sql is 'The expectations of $if and If-Match, all of which must hold.';
+comment on function internal.collection_if_sql is 'The conditions of $if and If-Match, all of which must hold.';

@@ -1,4 +1,4 @@
--- Rows of collections as JSON, with what is included: the select lists of all compiled statements.
+-- Rows of collections as JSON, with their includes: the select lists of all compiled statements.
 
 create or replace function internal.collection_output_sql(col jsonb, expr text) returns text
 language sql immutable parallel safe as $$
@@ -29,7 +29,7 @@ begin
     n := n + 1;
   end loop;
 end $$;
-comment on function internal.collection_select_check is 'Refuses 400 INVALID_COLUMN for a column that is not there.';
+comment on function internal.collection_select_check is 'Refuses 400 INVALID_COLUMN for a column that does not exist.';
 
 create or replace function internal.collection_include_tree(include jsonb) returns jsonb
 language plpgsql stable as $$
@@ -63,7 +63,7 @@ create or replace function internal.collection_raw_output(col jsonb, expr text, 
 language sql immutable parallel safe as $$
   select case when t.is_plain then t.type else 'json' end,
          case
-           -- casts to what they are already, until somebody alters a table by hand: the server reads these types by their bytes
+           -- casts to the expected type, which matter only after somebody alters the table by hand: the server reads the binary form of these types
            when t.is_plain then format('%s::%s', collection_raw_output.expr, t.type)
            when t.type in ('integer', 'jsonb') then collection_raw_output.expr
            else format('to_json(%s)', internal.collection_output_sql(collection_raw_output.col, collection_raw_output.expr))
@@ -72,8 +72,8 @@ language sql immutable parallel safe as $$
             from (select collection_raw_output.col ->> 'type' as type) as c) as t
 $$;
 comment on function internal.collection_raw_output is
-  'A value as it leaves Postgres for the server, which writes the JSON (server/database/row_encoder.ts): form is how it reads the bytes, a type''s name, or json
-   where the text is JSON already.';
+  'A value as Postgres sends it to the server, which writes the JSON (server/database/row_encoder.ts): form is how to decode the bytes: a type''s name,
+   or json when the text is JSON already.';
 
 create or replace function internal.collection_outputs(definition jsonb, alias text, chosen jsonb, tree jsonb)
 returns table (n int, name text, form text, raw text, sql text)
@@ -87,7 +87,7 @@ begin
      cross join lateral (select collection_outputs.definition -> 'columns' -> o.name as col, format('%s.%I', collection_outputs.alias, o.name) as expr) c
      cross join lateral internal.collection_raw_output(c.col, c.expr) r
      where (collection_outputs.chosen is null or jsonb_array_length(collection_outputs.chosen) = 0 or collection_outputs.chosen ? o.name)
-       -- an include under a column's own name replaces the column
+       -- an include with a column's name replaces the column
        and not coalesce(collection_outputs.tree ? o.name, false)
      order by o.n;
   n := jsonb_array_length(collection_outputs.definition -> 'order');
@@ -102,7 +102,7 @@ begin
   end loop;
 end $$;
 comment on function internal.collection_outputs is
-  'What a row consists of, in its order: all columns or the chosen ones, and what is included; sql makes a value for JSON, raw one for the server.';
+  'The fields of a row, in their order: all columns or the selected ones, and the includes; sql makes a value for JSON, raw one for the server.';
 
 create or replace function internal.collection_outputs_sql(definition jsonb, alias text, chosen jsonb, tree jsonb) returns text
 language sql stable as $$
@@ -118,7 +118,7 @@ create or replace function internal.collection_raw_sql(definition jsonb, status 
 language sql stable as $$
   select format('select %s, %s, r.* from (select 1) one left join (select %s as "$id", %s as "$key", %s from %s) r on true',
                 collection_raw_sql.status, internal.collection_version_sql(collection_raw_sql.definition),
-                -- a group has no id; any says that there is a row
+                -- a group has no id; any value marks that there is a row
                 case when collection_raw_sql.answered is null then 't.id::uuid' else '''00000000-0000-0000-0000-000000000000''::uuid' end,
                 collection_raw_sql.key, string_agg(o.raw, ', ' order by o.n), collection_raw_sql.source),
          jsonb_agg(jsonb_build_object('name', o.name, 'form', o.form) order by o.n)
@@ -130,9 +130,9 @@ language sql stable as $$
            where collection_raw_sql.distance is not null) o
 $$;
 comment on function internal.collection_raw_sql is
-  'A statement that only reads, for the server: on each row status, the version met, id, key, and the columns as they are; one row of nulls behind the version where
-   there is none. Building JSON of them costs Postgres three times what sending them does. answered is the value in the response where that is not the
-   collection''s rows but groups of them; distance adds a column _distance.';
+  'A read statement for the server: each row has status, the version met, id, key, and the columns unencoded; one row of nulls after the version when
+   there is none. Building JSON costs Postgres three times as much as sending the columns. answered describes the result rows when they are groups
+   instead of the collection''s rows; distance adds a column _distance.';
 
 create or replace function internal.collection_include_refused() returns json
 language plpgsql volatile as $$
@@ -180,14 +180,14 @@ begin
   end if;
   other := internal.collection_definition(collection_include_sql.name);
   return format(
-    -- a running sum, so that a list that is too large is refused at the row that makes it so; offset 0, so that each row is written once
+    -- a running sum, so that a list that is too large is refused at the row that exceeds the limit; offset 0, so that each row is encoded once
     '(select coalesce(json_agg(case when l.bytes > internal.page_bytes() / 2 then internal.collection_include_refused() else l.j end), ''[]'') from (select j.j, sum(octet_length(j.j::text)) over (rows unbounded preceding) as bytes from (select row_to_json("_%1$s") as j from (select * from collections.%2$I %1$s where %1$s.%4$I = %5$s.id and %1$s.deleted_at is null order by %1$s.created_at desc, %1$s.id desc limit 100) %1$s cross join lateral (select %3$s) "_%1$s" offset 0) j) l)',
     collection_include_sql.inner_alias, other ->> 'name',
     internal.collection_outputs_sql(other, collection_include_sql.inner_alias, null, collection_include_sql.tree),
     children -> 0 ->> 'column', collection_include_sql.alias);
 end $$;
 comment on function internal.collection_include_sql is
-  'One included thing: the row that a column refers to (author of author_id), or the newest 100 rows of a collection that refers here. Its own
+  'One include: the row that a column refers to (author of author_id), or the newest 100 rows of a collection that refers to this one. Its own
    policies apply. Refuses 400 INVALID_COLUMN, INVALID_BODY.';
 
 create or replace function internal.collection_included_ids(definition jsonb, tree jsonb) returns uuid[]
@@ -204,14 +204,14 @@ begin
                        where c.value ->> 'references' is not null and regexp_replace(c.key, '(.)_id$', '\1') = wanted limit 1),
                      (select c.value ->> 'collection' from jsonb_array_elements(d -> 'children') as c (value)
                        where c.value ->> 'collection' = wanted limit 1));
-    -- what is not there is refused where it is compiled
+    -- an unknown include is refused where it is compiled
     continue when name is null;
     other := internal.collection_definition(name);
     ids := ids || (other ->> 'id')::uuid || internal.collection_included_ids(other, collection_included_ids.tree -> wanted);
   end loop;
   return ids;
 end $$;
-comment on function internal.collection_included_ids is 'The collections that an include tree names, each as often as it names it.';
+comment on function internal.collection_included_ids is 'The collections in an include tree, each as often as the tree names it.';
 
 create or replace function internal.collection_with_included(definition jsonb, include jsonb) returns jsonb
 language plpgsql stable as $$
@@ -229,8 +229,8 @@ begin
     'read_ids', ids, 'version', (select sum(c.schema_version) from app.collections c where c.id = any (ids)));
 end $$;
 comment on function internal.collection_with_included is
-  'A definition whose version moves with those of all that is included: a column that another collection has lost is in the statement too.
-   Refuses 400 INVALID_BODY for an include that is no tree.';
+  'A definition whose version also changes with those of all included collections: the statement contains their columns.
+   Refuses 400 INVALID_BODY for an include that is not a tree.';
 
 create or replace function internal.collection_version_sql(definition jsonb) returns text
 language sql immutable parallel safe as $$
@@ -244,7 +244,8 @@ language sql immutable parallel safe as $$
   end
 $$;
 comment on function internal.collection_version_sql is
-  'The version that a statement meets: seen with the same snapshot as the table, after its locks. Another than the compiled one makes the answer stale.';
+  'The version of the definition at run time, read in the same snapshot as the table, after its locks. If it differs from the compiled one, the result is
+   stale.';
 
 create or replace function internal.collection_statement_sql(definition jsonb, status text, body text, headers text, source text, next text default 'null',
                                                              writes boolean default false)
@@ -252,14 +253,14 @@ returns text
 language sql immutable parallel safe
 return format('select %s, %s, %s, %s, pg_catalog.current_setting(''app.changed'', true), %s, %s from %s',
               collection_statement_sql.status, collection_statement_sql.body, collection_statement_sql.headers,
-              -- triggers that fire after rows were written come when all of this is read: internal.return_setting then speaks for itself
+              -- after triggers run when this result has been read: internal.return_setting then sends its values as notices
               case when collection_statement_sql.writes
                    then 'coalesce(nullif(pg_catalog.set_config(''app.is_answered'', ''on'', true), ''on''), pg_catalog.current_setting(''app.due_at'', true))'
                    else 'pg_catalog.current_setting(''app.due_at'', true)' end,
               internal.collection_version_sql(collection_statement_sql.definition), collection_statement_sql.next, collection_statement_sql.source);
 comment on function internal.collection_statement_sql is
-  'What every compiled statement answers, whether it reads or writes: status, envelope, headers, due time, changed credentials, the version met, and where the
-   next page begins. Its columns never depend on the table, so that no change of the table can break a prepared one.';
+  'The result columns of every compiled statement: status, envelope, headers, due time, changed credentials, the version met, and the cursor of the
+   next page. They never depend on the table, so that no change of the table can break a prepared statement.';
 
 create or replace function internal.collection_write_condition_of(definition jsonb) returns text
 language sql stable security definer set search_path = '' as $$
@@ -268,7 +269,8 @@ language sql stable security definer set search_path = '' as $$
     from app.collections c
    where c.id = (collection_write_condition_of.definition ->> 'id')::uuid
 $$;
-comment on function internal.collection_write_condition_of is 'What the write policy asks of a row, for the caller''s role; its columns are unqualified.';
+comment on function internal.collection_write_condition_of is
+  'The condition of the write policy on a row, for the caller''s role; its columns are unqualified.';
 
 create or replace function internal.collection_group(group_id text, least_role text, is_insert boolean) returns boolean
 language plpgsql stable security definer set search_path = '' as $$
@@ -281,7 +283,7 @@ begin
     from app.groups g
     left join app.group_members m on m.group_id = g.id and m.app_user_id = internal.user_id()
    where g.id = wanted;
-  -- server keys and administrators are in every group; one that is not there is nobody's
+  -- server keys and administrators may use every group that exists
   if not found or internal.user_id() is not null and coalesce(mine, 0) = 0 then
     perform internal.fail(403, 'NOT_A_GROUP_MEMBER', 'The caller is not a member of this group.');
   end if;
@@ -296,7 +298,8 @@ begin
   return true;
 end $$;
 comment on function internal.collection_group is
-  'Whether the caller may use X-Group-Context so: true, or refuses 403 NOT_A_GROUP_MEMBER, 400 GROUP_NOT_PRIVATE, 403 GROUP_ROLE_FORBIDDEN, in this order.';
+  'Whether the caller may use the group of X-Group-Context in this way: true, or refuses 403 NOT_A_GROUP_MEMBER, 400 GROUP_NOT_PRIVATE, 403
+   GROUP_ROLE_FORBIDDEN, in this order.';
 
 create or replace function internal.collection_group_role(definition jsonb, is_insert boolean) returns text
 language sql immutable parallel safe as $$
@@ -308,7 +311,8 @@ language sql immutable parallel safe as $$
   end
     from (select collection_group_role.definition ->> case when collection_group_role.is_insert then 'write' else 'read' end as policy) as p
 $$;
-comment on function internal.collection_group_role is 'The least rank in a group that reads its rows, or adds some; or role:<key>, the role of the project that does.';
+comment on function internal.collection_group_role is
+  'The lowest role in a group that may read its rows, or add some; or role:<key>, the role of the project that may.';
 
 create or replace function internal.collection_group_sql(definition jsonb, request jsonb, is_insert boolean, inout params jsonb, out sql text)
 language plpgsql stable as $$
@@ -324,4 +328,4 @@ begin
     from internal.collection_param(collection_group_sql.params, '["group"]', 'text', '{}') p;
 end $$;
 comment on function internal.collection_group_sql is
-  'The condition that refuses a caller who may not use the group of X-Group-Context; null where no group was sent, or rows belong to users.';
+  'The condition that refuses a caller who may not use the group of X-Group-Context; null when no group was sent, or rows belong to users.';

@@ -1,5 +1,5 @@
--- Columns of collections as queries see them: the JSON form of each type, and the catalog's description of a collection.
--- This file is the one source for it: the compiler, the check of values and the server, which tests patterns, all read it.
+-- Column types of collections as queries see them: the JSON form of each type, and the description of a collection from the catalog.
+-- The compiler, the validation of values and the server, which tests patterns, all use this file.
 
 create or replace function internal.collection_type(name text)
 returns table (kinds text[], pattern text, element text, is_number boolean, is_ordered boolean, what text)
@@ -9,13 +9,13 @@ language sql immutable parallel safe as $$
       ('text', array['string'], null, null, false, true, 'a string'),
       ('integer', array['number'], '^-?[0-9]{1,10}$', null, true, true, 'a whole number'),
       ('bigint', array['number', 'string'], '^-?[0-9]{1,19}$', null, true, true, 'a whole number, or a string of one'),
-      -- at most 1,000 characters: what has more cannot be indexed, and adds up to what numeric cannot hold
+      -- at most 1,000 characters: a longer number cannot be indexed, and sums of such numbers could exceed numeric
       ('numeric', array['number', 'string'], '^(?!.{250}.{250}.{250}.{251})-?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]{1,3})?$', null, true, true, 'a number of at most 1000 characters, or a string of one'),
       ('double', array['number'], '^-?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]{1,6})?$', null, true, true, 'a number'),
       ('boolean', array['boolean'], '^(true|false)$', null, false, true, 'true or false'),
       ('uuid', array['string'], '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$', null, false, true, 'a uuid'),
       ('date', array['string'], '^[0-9]{4}-[0-9]{2}-[0-9]{2}$', null, false, true, 'a date such as 2026-10-03'),
-      -- the first and the last day in a zone may be of no year that four digits write
+      -- in some time zones the first and last day fall into a year that four digits cannot write
       ('timestamptz', array['string'],
        '^(?!(0001-01-01|9999-12-31).+[+-][0-9]{2}(:?[0-9]{2})?$)[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?$', null, false, true,
        'a time such as 2026-10-03T10:00:00.000Z'),
@@ -31,7 +31,7 @@ language sql immutable parallel safe as $$
    where t.name = collection_type.name
 $$;
 comment on function internal.collection_type is
-  'What a column type takes: kinds of JSON, the pattern of their text, the type of an array''s elements; whether it counts and whether
+  'The properties of a column type: accepted kinds of JSON, the pattern of their text, the element type of an array; whether it is numeric and whether
    it has an order. what completes the sentence "must be ...".';
 
 create or replace function internal.collection_value_problem(type text, value jsonb, is_text boolean default false) returns text
@@ -62,17 +62,17 @@ begin
   return null;
 end $$;
 comment on function internal.collection_value_problem is
-  'Why a JSON value is not of this type, to follow a field''s name in a message, or null. Only a cast checks the range. With is_text,
+  'Why a JSON value is not of this type, to follow a field''s name in a message, or null. The range is checked only by a cast. With is_text,
    as in a query string, every value is a string.';
 
--- Stable, as to_json and extract are: an immutable function that calls one is never put in the place of its call, and costs ten times as much.
+-- Stable, as to_json and extract are: Postgres does not inline an immutable function that calls a stable one, which costs ten times as much.
 create or replace function internal.bigint_json(value bigint) returns json
 language sql stable parallel safe
 return case
   when bigint_json.value between -9007199254740991 and 9007199254740991 then to_json(bigint_json.value)
   else to_json(bigint_json.value::text)
 end;
-comment on function internal.bigint_json is 'A JSON number where a double holds it exactly, else a string.';
+comment on function internal.bigint_json is 'A JSON number if a double holds it exactly, otherwise a string.';
 
 create or replace function internal.numeric_json(value numeric) returns json
 language sql stable parallel safe as $$
@@ -84,7 +84,7 @@ language sql stable parallel safe as $$
     else to_json(numeric_json.value::text)
   end
 $$;
-comment on function internal.numeric_json is 'A JSON number where a double holds it exactly, else a string.';
+comment on function internal.numeric_json is 'A JSON number if a double holds it exactly, otherwise a string.';
 
 create or replace function internal.double_json(value numeric) returns json
 language sql stable parallel safe
@@ -92,7 +92,7 @@ return case
   when double_json.value = 0 or abs(double_json.value) between 5e-324 and 1.7976931348623157e308 then to_json(double_json.value::float8)
   else to_json(double_json.value::text)
 end;
-comment on function internal.double_json is 'A JSON number, rounded to a double; a string where that is out of a double''s range.';
+comment on function internal.double_json is 'A JSON number, rounded to a double; a string if it is out of the range of a double.';
 
 create or replace function internal.average_json(value numeric) returns json
 language sql stable parallel safe
@@ -101,7 +101,7 @@ return case
   else internal.numeric_json(average_json.value)
 end;
 comment on function internal.average_json is
-  'An average: its fraction is rounded to a double. Beyond 2^53 - 1 it is as internal.numeric_json, a string where a double does not hold it exactly.';
+  'An average: its fraction is rounded to a double. Beyond 2^53 - 1 it is as internal.numeric_json, a string if a double does not hold it exactly.';
 
 create or replace function internal.bigints_json(list bigint[]) returns json
 language sql stable parallel safe
@@ -128,12 +128,12 @@ comment on function internal.like_pattern is 'A pattern that like accepts: a bac
 create or replace function internal.like_contains(part text) returns text
 language sql immutable parallel safe
 return '%' || replace(replace(replace(like_contains.part, '\', '\\'), '%', '\%'), '_', '\_') || '%';
-comment on function internal.like_contains is 'The pattern of whatever holds this text, letter by letter.';
+comment on function internal.like_contains is 'The like pattern for texts that contain this text literally.';
 
 create or replace function internal.etag(at timestamptz) returns text
 language sql stable parallel safe
 return '"' || to_hex((extract(epoch from etag.at) * 1000000)::bigint) || '"';
-comment on function internal.etag is 'The ETag of a row: its updated_at, which moves with every change.';
+comment on function internal.etag is 'The ETag of a row: its updated_at, which increases with every change.';
 
 create or replace function internal.collection_definition(collection text) returns jsonb
 language plpgsql stable security definer set search_path = '' as $$
@@ -161,7 +161,7 @@ begin
            'order', jsonb_agg(k.name order by k.position),
            'columns', jsonb_object_agg(k.name, jsonb_build_object(
              'name', k.name, 'type', k.type, 'managed', k.managed, 'references', k.referenced, 'dimensions', k.dimensions, 'sql', k.sql_type,
-             -- what the table says now: a plan may be made before the catalog's row and after the table's
+             -- read from the table itself: a plan may be made between the commits of the catalog's row and the table
              'not_null', coalesce(a.attnotnull, false),
              'gin', k.type = 'jsonb' and exists (select from pg_catalog.pg_index i
                                                    join pg_catalog.pg_class c on c.oid = i.indexrelid
@@ -180,7 +180,8 @@ begin
   return definition;
 end $$;
 comment on function internal.collection_definition is
-  'What the compiler knows of a collection: its id, policies, schema_version, columns in their order, and which others refer to it. Refuses 404 COLLECTION_NOT_FOUND.';
+  'The compiler''s description of a collection: its id, policies, schema_version, columns in their order, and the collections that refer to it. Refuses
+   404 COLLECTION_NOT_FOUND.';
 
 create or replace function internal.is_code_point_order(collation_id oid) returns boolean
 language sql stable security definer set search_path = '' as $$
@@ -195,7 +196,7 @@ language sql stable security definer set search_path = '' as $$
      where c.oid = is_code_point_order.collation_id), false)
 $$;
 comment on function internal.is_code_point_order is
-  'Whether a collation sorts by code points, as filters compare text everywhere. Where it does not, the compiler says collate "C".';
+  'Whether a collation sorts by code points, as filters compare text everywhere. Otherwise the compiler adds collate "C".';
 
 create or replace function internal.collection_column(definition jsonb, name text, place text) returns jsonb
 language plpgsql stable as $$
@@ -221,10 +222,10 @@ language sql immutable parallel safe as $$
   select coalesce(ltrim(string_agg(case when jsonb_typeof(p.part) = 'number' then '[' || (p.part #>> '{}') || ']'
                                         else '.' || (p.part #>> '{}') end, '' order by p.n), '.'), '')
     from jsonb_array_elements(collection_place.path) with ordinality as p (part, n)
-   -- a filter's own places are counted from the filter
+   -- paths inside a filter are relative to the filter
    where p.n > 1 or p.part #>> '{}' <> 'filter'
 $$;
-comment on function internal.collection_place is 'A path of keys and numbers as people read it: and[1].value.';
+comment on function internal.collection_place is 'A path of keys and numbers in readable form: and[1].value.';
 
 create or replace function internal.collection_param(inout params jsonb, path jsonb, type text, more jsonb, out sql text)
 language plpgsql immutable as $$
@@ -240,5 +241,5 @@ begin
                       jsonb_build_object('path', collection_param.path, 'type', collection_param.type) || collection_param.more);
 end $$;
 comment on function internal.collection_param is
-  'Adds a parameter: the path of its value in the request, and its type in SQL. sql is its name in the statement. more may hold
-   column_type (which JSON it takes), is_array (a list travels as one array) and pattern.';
+  'Adds a parameter: the path of its value in the request, and its type in SQL. sql is its name in the statement. more may have
+   column_type (the JSON it accepts), is_array (a list is sent as one array) and pattern.';

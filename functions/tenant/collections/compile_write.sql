@@ -1,4 +1,4 @@
--- Writes to SQL: inserts of one row and of many, upserts, changes, deletion and restoring. Policies decide who may write; a statement that
+-- Compiling writes: inserts of one row and of many, upserts, changes, soft deletion and restoring. Policies decide who may write; a statement that
 -- wrote nothing returns status 0, and internal.collection_explain finds the reason.
 
 create or replace function internal.collection_data_columns(definition jsonb, data jsonb, place text) returns jsonb
@@ -28,7 +28,7 @@ begin
   return columns;
 end $$;
 comment on function internal.collection_data_columns is
-  'The columns that a map of values writes: server-managed ones are left out, but for what a server key may name. Refuses 400 INVALID_COLUMN,
+  'The columns that a map of values writes: server-managed ones are ignored, except those that a server key may set. Refuses 400 INVALID_COLUMN,
    INVALID_BODY with details.column.';
 
 create or replace function internal.collection_refuse_column(name text, reason text, place text default '') returns void
@@ -36,7 +36,8 @@ language sql volatile
 return internal.fail(400, 'INVALID_BODY', collection_refuse_column.name || ': ' || collection_refuse_column.reason,
                      json_strip_nulls(json_build_object('column', collection_refuse_column.name, 'reason', collection_refuse_column.reason,
                                                         'row', nullif(collection_refuse_column.place, ''))));
-comment on function internal.collection_refuse_column is 'Refuses a value: 400 INVALID_BODY with details {column, reason}, and which row of a batch.';
+comment on function internal.collection_refuse_column is
+  'Refuses a value: 400 INVALID_BODY with details {column, reason}, and the index of the row in a batch.';
 
 create or replace function internal.collection_record_sql(columns jsonb) returns text
 language sql immutable parallel safe as $$
@@ -52,7 +53,8 @@ language sql stable as $$
    cross join lateral internal.collection_type(rtrim(c.value ->> 'type', '[]')) t
    where t.pattern is not null
 $$;
-comment on function internal.collection_patterns is 'The patterns that column values must match, for the server to check before it sends them; a value that does not match is explained instead.';
+comment on function internal.collection_patterns is
+  'The patterns that the server checks values against before it sends them; a value that does not match is explained instead.';
 
 create or replace function internal.collection_gate_sql(definition jsonb, request jsonb, inout params jsonb, out sql text)
 language plpgsql stable as $$
@@ -65,17 +67,18 @@ begin
                    in_group);
 end $$;
 comment on function internal.collection_gate_sql is
-  'What must hold before anything is written: the definition is still the compiled one, and the group may be used.';
+  'The precondition of every write: the definition is still the compiled one, and the group may be used.';
 
 create or replace function internal.collection_readable_sql(columns jsonb, records text) returns text
 language sql immutable parallel safe as $$
-  -- asked once, and before the first row: what the writer may not read it cannot refer to
+  -- evaluated once, before the first row: a writer cannot refer to rows that they may not read
   select string_agg(format(' and not exists (select from %1$s where q.%2$I is not null and not exists (select from collections.%3$I x where x.id = q.%2$I and x.deleted_at is null))',
                            collection_readable_sql.records, c.value ->> 'name', c.value ->> 'references'), '')
     from jsonb_array_elements(collection_readable_sql.columns) as c (value)
    where c.value ->> 'references' is not null
 $$;
-comment on function internal.collection_readable_sql is 'The condition that every row referred to is there for the writer to read. records answers the written values as q.';
+comment on function internal.collection_readable_sql is
+  'The condition that the writer can read every row that the written rows refer to. records returns the written values as q.';
 
 create or replace function internal.collection_answer_sql(definition jsonb, source text, status text, kept text) returns text
 language sql stable as $$
@@ -86,7 +89,8 @@ language sql stable as $$
                   collection_answer_sql.status, internal.collection_outputs_sql(collection_answer_sql.definition, 't', null, null)),
            writes => true)
 $$;
-comment on function internal.collection_answer_sql is 'A statement whose CTE made writes one row, answered with its ETag; status 0 when none was written.';
+comment on function internal.collection_answer_sql is
+  'A statement whose CTE made writes one row, and that returns the row with its ETag; status 0 when none was written.';
 
 create or replace function internal.collection_key_sql(definition jsonb, request jsonb, inout params jsonb, out sql text)
 language plpgsql stable as $$
@@ -114,7 +118,7 @@ begin
                 collection_key_sql.definition ->> 'id', key);
 end $$;
 comment on function internal.collection_key_sql is
-  'Keeps the row''s id under the Idempotency-Key: a key that is used already violates its primary key, and nothing is written.';
+  'Stores the row''s id under the Idempotency-Key: a key that was used before violates its primary key, and nothing is written.';
 
 create or replace function internal.collection_owner_sql(definition jsonb, request jsonb, data_columns jsonb, inout params jsonb, out names text, out vals text)
 language plpgsql stable as $$
@@ -127,7 +131,7 @@ begin
       return;
     end if;
     if collection_owner_sql.request ->> 'group' is null then
-      perform internal.fail(400, 'GROUP_CONTEXT_REQUIRED', 'Say with X-Group-Context which group the row is for.');
+      perform internal.fail(400, 'GROUP_CONTEXT_REQUIRED', 'Send the header X-Group-Context with the group that the row belongs to.');
     end if;
     select p.params, p.sql into params, owning from internal.collection_param(collection_owner_sql.params, '["group"]', 'uuid', '{}') p;
     names := 'group_id';
@@ -137,7 +141,7 @@ begin
   end if;
 end $$;
 comment on function internal.collection_owner_sql is
-  'Whose a new row is: a user''s own by default, the group''s of X-Group-Context, or what a server key names. Refuses 400 GROUP_CONTEXT_REQUIRED.';
+  'The owner of a new row: the user by default, the group of X-Group-Context, or the owner that a server key sets. Refuses 400 GROUP_CONTEXT_REQUIRED.';
 
 create or replace function internal.collection_insert_sql(definition jsonb, request jsonb, inout params jsonb, out sql text, out patterns jsonb)
 language plpgsql stable as $$
@@ -171,10 +175,10 @@ begin
   if jsonb_array_length(columns) = 0 and owner_name is null then
     if current_setting('role') = 'app_user'
        and not exists (select from jsonb_each(d -> 'columns') as c (name, value) where not (c.value ->> 'managed')::boolean) then
-      -- users may write the developer's columns only, and there is none
+      -- users may write only the developer's columns, and there are none
       perform internal.collection_refuse('data', 'cannot be inserted into a collection without columns');
     end if;
-    -- there is no column to name, and so no condition to set: a stale version undoes it
+    -- an insert without columns cannot have a condition: if the version is stale, the statement is undone instead
     sql := format('insert into collections.%I as t default values', d ->> 'name');
     met := format('case when internal.collection_expect(%s, %s) then %%s end', internal.collection_version_sql(d), d ->> 'version');
   else
@@ -203,7 +207,7 @@ begin
   end if;
 end $$;
 comment on function internal.collection_insert_sql is
-  'One row in. Refuses 400 INVALID_COLUMN, INVALID_BODY, INVALID_CONFLICT_TARGET, GROUP_CONTEXT_REQUIRED; what a row violates the table refuses.';
+  'Inserts one row. Refuses 400 INVALID_COLUMN, INVALID_BODY, INVALID_CONFLICT_TARGET, GROUP_CONTEXT_REQUIRED; and as the constraints of the table.';
 
 create or replace function internal.collection_expect(met bigint, compiled bigint) returns boolean
 language plpgsql volatile as $$
@@ -213,7 +217,7 @@ begin
   end if;
   return true;
 end $$;
-comment on function internal.collection_expect is 'Undoes a statement that was compiled for another version of the definition.';
+comment on function internal.collection_expect is 'Raises, which undoes a statement that was compiled for another version of the definition.';
 
 create or replace function internal.collection_unique_index(collection text, columns text[]) returns text
 language sql stable security definer set search_path = '' as $$
@@ -224,11 +228,12 @@ language sql stable security definer set search_path = '' as $$
      and (select array_agg(a.attname::text order by a.attname)
             from pg_catalog.pg_attribute a
            where a.attrelid = i.indrelid and a.attnum = any (i.indkey::int2[])) = collection_unique_index.columns
-   -- one that covers more rows is the better one
+   -- an index that covers more rows is preferred
    order by length(coalesce(pg_catalog.pg_get_expr(i.indpred, i.indrelid), ''))
    limit 1
 $$;
-comment on function internal.collection_unique_index is 'The condition of the unique index on exactly these columns, sorted by name; null when there is none.';
+comment on function internal.collection_unique_index is
+  'The condition of the unique index on exactly these columns, sorted by name; null when there is none.';
 
 create or replace function internal.collection_conflict_sql(definition jsonb, request jsonb, data_columns jsonb, owning text) returns jsonb
 language plpgsql stable as $$
@@ -261,14 +266,14 @@ begin
   end if;
   return jsonb_build_object(
     'target', format('(%s) where %s', (select string_agg(quote_ident(c.name), ', ') from unnest(columns) as c (name)), predicate),
-    -- never another user's row, whatever the write policy
+    -- never a row of another user, whatever the write policy says
     'mine', concat_ws(' and ', case when is_user then 't.user_id = (select internal.user_id())' else 't.user_id is not distinct from excluded.user_id' end,
                       case when d ->> 'scope' = 'group' then 't.group_id = excluded.group_id' end),
     'set', coalesce((select string_agg(format('%1$I = excluded.%1$I', c.value ->> 'name'), ', ')
                        from jsonb_array_elements(collection_conflict_sql.data_columns) as c (value)
                       where not (c.value ->> 'managed')::boolean),
                     'deleted_at = t.deleted_at'),
-    -- the very row that mine lets an update meet
+    -- the one row that mine allows an update of
     'same', concat_ws(' and ', 't.deleted_at is null',
                       case when is_user then 't.user_id = (select internal.user_id())'
                            when collection_conflict_sql.data_columns @> '[{"name": "user_id"}]' then 't.user_id is not distinct from r.user_id'
@@ -276,12 +281,12 @@ begin
                       case when d ->> 'scope' = 'group' then 't.group_id = ' || coalesce(collection_conflict_sql.owning, 'r.group_id') end,
                       (select string_agg(format('t.%1$I = r.%1$I', c.name), ' and ')
                          from unnest(columns) as c (name) where c.name not in ('user_id', 'group_id'))),
-    -- among those that the index covers; its columns are unqualified
+    -- among the rows that the index covers; its columns are unqualified
     'rows', format('(select * from collections.%I where %s)', d ->> 'name', predicate));
 end $$;
 comment on function internal.collection_conflict_sql is
-  'An upsert''s clauses: which index it meets, what it sets, whose row it may meet. owning is the group of X-Group-Context as SQL, null where the row
-   names its own. Refuses 400 INVALID_CONFLICT_TARGET.';
+  'The clauses of an upsert: the index of its conflict target, its assignments, and the owner of the row that it may update. owning is the group of
+   X-Group-Context as SQL, null when the row names its group. Refuses 400 INVALID_CONFLICT_TARGET.';
 
 create or replace function internal.collection_batch_sql(definition jsonb, request jsonb, inout params jsonb, out sql text, out patterns jsonb)
 language plpgsql stable as $$
@@ -296,7 +301,7 @@ declare
   body text;
 begin
   if jsonb_array_length(rows) = 0 and collection_batch_sql.request ->> 'group' is null then
-    -- nothing is nobody's
+    -- no rows need no owner
     params := collection_batch_sql.params;
     sql := internal.collection_statement_sql(d, '201', '''{"data":[]}''', 'null', '(select 1) one');
     return;
@@ -307,7 +312,7 @@ begin
     end if;
     perform internal.collection_data_columns(d, rows -> n, format('rows[%s]', n));
   end loop;
-  -- every column: what a row does not name is null, also where the column has a default
+  -- all columns: a value that a row omits is null, even if the column has a default
   select coalesce(jsonb_agg(d -> 'columns' -> o.name order by o.n), '[]') into columns
     from jsonb_array_elements_text(d -> 'order') with ordinality as o (name, n)
    where not (d -> 'columns' -> o.name ->> 'managed')::boolean
@@ -338,7 +343,7 @@ begin
            format('(select row_to_json("_row") as j from made t cross join lateral (select %s) "_row") p', internal.collection_outputs_sql(d, 't', null, null)), writes => true);
 end $$;
 comment on function internal.collection_batch_sql is
-  'Many rows in, all or none, in one statement whatever their number and shape. Refuses as internal.collection_insert_sql.';
+  'Inserts many rows, all or none, in one statement whatever their number and shape. Refuses as internal.collection_insert_sql.';
 
 create or replace function internal.collection_delete_sql(definition jsonb, request jsonb, inout params jsonb, out sql text)
 language plpgsql stable as $$
@@ -358,7 +363,8 @@ begin
                                          'coalesce(''{"data":{"id":"'' || m.id || ''","deleted":true}}'', ''{}'')', 'null',
                                          '(select 1) one left join made m on true', writes => true);
 end $$;
-comment on function internal.collection_delete_sql is 'Marks a row as deleted, or with hard, which only administrators may, deletes it: not one that restrict holds.';
+comment on function internal.collection_delete_sql is
+  'Soft-deletes a row, or with hard, for administrators only, deletes it, unless a restrict reference prevents it.';
 
 create or replace function internal.collection_restore_sql(definition jsonb, request jsonb, inout params jsonb, out sql text)
 language plpgsql stable as $$
@@ -373,7 +379,7 @@ begin
     d, format('restored as (update collections.%1$I t set deleted_at = null where t.id = %2$s and t.deleted_at > internal.now() - interval ''30 days'' and %3$s returning t.*), made as (select t.* from restored t union all select t.* from collections.%1$I t where t.id = %2$s and t.deleted_at is null and %3$s and (%4$s))',
               d ->> 'name', id, conditions, internal.collection_write_condition_of(d)), '200', '');
 end $$;
-comment on function internal.collection_restore_sql is 'Takes a deletion of the last 30 days back; a row that is not deleted is answered as it is.';
+comment on function internal.collection_restore_sql is 'Undoes a soft deletion of the last 30 days; a row that is not deleted is returned unchanged.';
 
 create or replace function internal.collection_target_sql(definition jsonb, request jsonb, inout params jsonb, out sql text)
 language plpgsql stable as $$
@@ -389,4 +395,4 @@ begin
   sql := concat_ws(' and ', format('%s = %s', internal.collection_version_sql(collection_target_sql.definition), collection_target_sql.definition ->> 'version'),
                    gate, in_group);
 end $$;
-comment on function internal.collection_target_sql is 'What must hold of a row that is written by its id, beside its policies.';
+comment on function internal.collection_target_sql is 'The condition on a row that is written by its id, in addition to its policies.';

@@ -1,4 +1,4 @@
--- Creating, showing and dropping collections. A change is planned as statements first, which are then shown (dry_run) or executed.
+-- Creating, showing and dropping collections. A change is planned as statements first, which are then returned (dry_run) or executed.
 
 create or replace function internal.json_number(value numeric) returns json
 language sql immutable parallel safe as $$
@@ -6,7 +6,7 @@ language sql immutable parallel safe as $$
               when json_number.value = trunc(json_number.value) and abs(json_number.value) > 9007199254740992 then to_json(json_number.value::text)
               else to_json(json_number.value) end
 $$;
-comment on function internal.json_number is 'A number as JSON; a whole one beyond 2^53 as a string.';
+comment on function internal.json_number is 'A number as JSON; an integer beyond 2^53 as a string.';
 
 create or replace function internal.collection_column_json(k app.collection_columns) returns json
 language sql stable as $$
@@ -36,7 +36,7 @@ declare
   relation constant regclass := to_regclass(format('collections.%I', collection_rows_estimate.name));
   counted bigint;
 begin
-  -- small tables are counted; of large ones the statistics speak, scaled by how the table has grown since
+  -- small tables are counted; for large ones the estimate comes from the statistics, scaled by the growth of the table since then
   if pg_relation_size(relation) < 2000000 then
     execute format('select count(*) from collections.%I', collection_rows_estimate.name) into counted;
     return counted;
@@ -47,7 +47,8 @@ begin
 exception when undefined_table then
   return 0;
 end $$;
-comment on function internal.collection_rows_estimate is 'About how many rows a collection has, deleted ones included; none when it was dropped just now.';
+comment on function internal.collection_rows_estimate is
+  'The approximate number of rows of a collection, including deleted ones; 0 when it was dropped just now.';
 
 create or replace function internal.collection_json(c app.collections) returns json
 language sql stable as $$
@@ -72,7 +73,7 @@ begin
     raise exception 'collections are defined by administrators only';
   end if;
 end $$;
-comment on function internal.collection_may_define is 'What every definer function that changes a definition asks first.';
+comment on function internal.collection_may_define is 'Raises unless the caller may change definitions. Every definer function that does so calls it first.';
 
 create or replace function internal.collection_changed(collection_id uuid) returns app.collections
 language plpgsql volatile security definer set search_path = '' as $$
@@ -88,7 +89,8 @@ begin
   return c;
 end $$;
 comment on function internal.collection_changed is
-  'After every change of a definition: a new schema_version, the registry of users'' data, and word to the servers. Granted to nobody.';
+  'After every change of a definition: increments schema_version, updates the registry of users'' data, and invalidates the servers'' caches. Granted to
+   nobody.';
 
 create or replace function internal.collection_register(c app.collections) returns void
 language sql volatile security definer set search_path = '' as $$
@@ -97,12 +99,12 @@ language sql volatile security definer set search_path = '' as $$
   select to_regclass(format('collections.%I', (collection_register.c).name))::text, 'user_id', 'collections',
          array['id', 'user_id'] || case (collection_register.c).owner_scope when 'group' then array['group_id'] else '{}' end
            || array['created_at', 'updated_at', 'deleted_at'] || internal.collection_column_names((collection_register.c).id),
-         -- what a user wrote in a group is the group's: it outlives a reset, as it outlives the user
+         -- rows of a group belong to the group: they outlive a reset and the deletion of their author
          case (collection_register.c).owner_scope when 'user' then 'collections' end,
          'move', case (collection_register.c).owner_scope when 'group' then 'set null' else 'cascade' end, null, 'collections'
   on conflict (table_name, user_column) do update set export_columns = excluded.export_columns
 $$;
-comment on function internal.collection_register is 'Writes what export, reset, merge and delete do with a collection''s rows. Granted to nobody.';
+comment on function internal.collection_register is 'Registers how export, reset, merge and delete treat a collection''s rows. Granted to nobody.';
 
 create or replace function internal.collection_execute(statements text[]) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -112,7 +114,7 @@ declare
 begin
   for attempt in 1..20 loop
     begin
-      -- a transaction that waits for a table lock blocks all later ones: give up soon, and retry
+      -- a transaction that waits for a table lock blocks all later ones: a short timeout, and a retry
       perform set_config('lock_timeout', '100ms', true);
       foreach statement in array collection_execute.statements loop
         execute statement;
@@ -125,21 +127,21 @@ begin
           perform internal.fail(503, 'TENANT_UNAVAILABLE', 'The collection is busy: try again in a moment.', null, '{"Retry-After": "2"}');
         end if;
       when unique_violation then
-        perform internal.fail(409, 'CONFLICT', 'Rows with the same values exist.');
+        perform internal.fail(409, 'CONFLICT', 'Rows with the same values exist: the values must be unique.');
       when undefined_table then
         perform internal.fail(409, 'CONFLICT', 'A collection that this refers to was dropped just now.');
       when check_violation or not_null_violation or foreign_key_violation then
-        perform internal.fail(409, 'UNSAFE_TYPE_CHANGE', 'Rows that do not fit were written meanwhile.');
+        perform internal.fail(409, 'UNSAFE_TYPE_CHANGE', 'Rows that the new definition does not allow were written meanwhile: try again.');
       when feature_not_supported or dependent_objects_still_exist or datatype_mismatch or undefined_function
         or invalid_object_definition then
-        perform internal.fail(409, 'CONFLICT', 'Something that was added to the table by hand, such as a view or a policy, stands in the way.');
+        perform internal.fail(409, 'CONFLICT', 'An object that was added to the table by hand, such as a view or a policy, prevents the change.');
     end;
     perform pg_sleep(0.05 + random() * 0.1);
   end loop;
 end $$;
 comment on function internal.collection_execute is
-  'Runs the statements of a change, all or none. Gives up a lock after 100 ms and retries, at last with 503 TENANT_UNAVAILABLE. Refuses
-   409 CONFLICT for what a DBA''s own objects forbid, and what rows written and collections dropped meanwhile do. Granted to nobody.';
+  'Executes the statements of a change, all or none. Waits 100 ms for a lock and retries, at last with 503 TENANT_UNAVAILABLE. Refuses
+   409 CONFLICT when a DBA''s own objects, rows written meanwhile or collections dropped meanwhile prevent the change. Granted to nobody.';
 
 create or replace function internal.collection_plan_create(c app.collections, columns app.collection_columns[], indexes app.collection_indexes[])
 returns text[]
@@ -172,7 +174,7 @@ begin
     select s from internal.collection_policies_sql(collection_plan_create.c, array(
       select n.name from unnest(collection_plan_create.columns) as n order by n.position)) as s);
 end $$;
-comment on function internal.collection_plan_create is 'Every statement that makes a collection.';
+comment on function internal.collection_plan_create is 'All statements that create a collection.';
 
 create or replace function internal.collection_create(definition json, dry_run boolean) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -186,7 +188,7 @@ declare
   statements text[];
 begin
   perform internal.collection_may_define();
-  -- one creation at a time: names of indexes are looked up before they are taken, and collections are counted
+  -- creations are serialised: free names of indexes are looked up before they are used, and collections are counted
   perform internal.advisory_lock('collections');
   c.id := internal.new_id();
   c.name := collection_create.definition ->> 'name';
@@ -233,7 +235,7 @@ begin
       if exists (select from unnest(indexes) as other where other.name = i.name) then
         perform internal.invalid('indexes.' || place || '.name', 'stands twice');
       end if;
-      -- made in one moment, listed in the order in which they were asked for
+      -- created at the same time, listed in the order of the request
       i.created_at := i.created_at + place * interval '1 microsecond';
       i.index_name := internal.collection_index_name(c.name, null, i.name);
       indexes := indexes || i;
@@ -262,8 +264,8 @@ begin
   return internal.collection_json(c);
 end $$;
 comment on function internal.collection_create is
-  'Makes a collection: its table with constraints, indexes, policies, grants and triggers, and its catalog rows. With dry_run the plan, and nothing
-   is changed. Refuses 400 VALIDATION_ERROR, RESERVED_NAME, INVALID_POLICY, 409 CONFLICT, COLLECTION_LIMIT_REACHED. One at a time.';
+  'Creates a collection: its table with constraints, indexes, policies, grants and triggers, and its catalog rows. With dry_run returns the plan and changes
+   nothing. Refuses 400 VALIDATION_ERROR, RESERVED_NAME, INVALID_POLICY, 409 CONFLICT, COLLECTION_LIMIT_REACHED. Serialised.';
 
 create or replace function internal.collection_index_aside(name text) returns text[]
 language sql stable security definer set search_path = '' as $$
@@ -273,7 +275,7 @@ language sql stable security definer set search_path = '' as $$
       from pg_catalog.pg_class r
      where r.oid = to_regclass(format('collections.%I', collection_index_aside.name)) and r.relkind in ('i', 'I')), '{}')
 $$;
-comment on function internal.collection_index_aside is 'Where an index has the name that a new table wants: the statement that moves it out of the way.';
+comment on function internal.collection_index_aside is 'If an index has the name of the new table: the statement that renames the index.';
 
 create or replace function internal.collection_plan_json(statements text[], rewrites_table boolean, rows bigint, estimated_ms bigint, warnings text[])
 returns json
@@ -282,4 +284,4 @@ language sql immutable as $$
                            'rows', collection_plan_json.rows, 'estimated_ms', collection_plan_json.estimated_ms,
                            'warnings', collection_plan_json.warnings)
 $$;
-comment on function internal.collection_plan_json is 'What a dry run answers.';
+comment on function internal.collection_plan_json is 'The response of a dry run.';

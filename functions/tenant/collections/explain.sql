@@ -1,5 +1,5 @@
--- Why a compiled statement failed, or wrote nothing. The hot path trusts the request; only after an error of Postgres are its values checked
--- one by one, so that the refusal names what is wrong.
+-- Why a compiled statement failed, or wrote nothing. The hot path does not check values; only after an error of Postgres are they checked
+-- one by one, so that the refusal names the wrong one.
 
 create or replace function internal.collection_cast_problem(value text, type text) returns boolean
 language plpgsql stable as $$
@@ -9,7 +9,7 @@ begin
 exception when data_exception or program_limit_exceeded or check_violation or syntax_error then
   return true;
 end $$;
-comment on function internal.collection_cast_problem is 'Whether a text cannot be cast to a type of the compiler''s.';
+comment on function internal.collection_cast_problem is 'Whether a text cannot be cast to a type of the compiler.';
 
 create or replace function internal.collection_check_values(definition jsonb, compiled jsonb, request json) returns void
 language plpgsql stable as $$
@@ -28,7 +28,7 @@ begin
         perform internal.collection_refuse_column(param ->> 'column', 'is out of range');
       end if;
       if param #>> '{path,0}' = 'after' then
-        -- of a column that was of another type
+        -- the cursor of a column that had another type
         perform internal.collection_refuse('cursor', 'is not one of this query');
       end if;
       perform internal.collection_refuse(internal.collection_place(param -> 'path'), 'is out of range, or there is no such date');
@@ -76,7 +76,7 @@ declare
 begin
   if state = '23502' then
     if collection_constraint_refusal.error ->> 'column' = 'group_id' then
-      perform internal.fail(400, 'GROUP_CONTEXT_REQUIRED', 'Say with X-Group-Context which group the row is for.');
+      perform internal.fail(400, 'GROUP_CONTEXT_REQUIRED', 'Send the header X-Group-Context with the group that the row belongs to.');
     end if;
     perform internal.fail(400, 'NOT_NULL_VIOLATION', format('%s: must not be null.', collection_constraint_refusal.error ->> 'column'),
                           json_build_object('column', collection_constraint_refusal.error ->> 'column'));
@@ -103,7 +103,7 @@ begin
     -- the caller was deleted just now
     perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
   elsif comment_parts is not null and comment_parts[2] <> 'INVALID_BODY' then
-    -- a DBA's own rule, in a DBA's own words
+    -- a DBA's own rule, with the DBA's own message
     perform internal.fail(comment_parts[1]::int, comment_parts[2], comment_parts[4],
                           json_strip_nulls(json_build_object('field', comment_parts[3])));
   elsif columns is not null then
@@ -114,8 +114,8 @@ begin
   end if;
 end $$;
 comment on function internal.collection_constraint_refusal is
-  'Refuses in the words of the violated constraint: 400 NOT_NULL_VIOLATION, GROUP_CONTEXT_REQUIRED, INVALID_BODY with details.column, 404 USER_NOT_FOUND (the
-   caller), 409 CONFLICT. Returns when it knows none.';
+  'Refuses as the comment of the violated constraint: 400 NOT_NULL_VIOLATION, GROUP_CONTEXT_REQUIRED, INVALID_BODY with details.column, 404
+   USER_NOT_FOUND (the caller), 409 CONFLICT. Returns when the error is none of these.';
 
 create or replace function internal.collection_unreadable_column(definition jsonb, request json) returns text
 language plpgsql stable as $$
@@ -144,7 +144,7 @@ begin
   end loop;
   return null;
 end $$;
-comment on function internal.collection_unreadable_column is 'The first column that refers to a row which is not there for the caller, or null.';
+comment on function internal.collection_unreadable_column is 'The first column that refers to a row that the caller cannot read, or null.';
 
 create or replace function internal.collection_replay(definition jsonb, request json) returns api.reply
 language plpgsql volatile as $$
@@ -165,12 +165,13 @@ begin
   select r.status, r.body, r.headers into answer
     from internal.collection_run('get', collection_replay.definition ->> 'name', json_build_object('id', found_id)) r;
   if answer.status <> 200 then
-    perform internal.fail(409, 'IDEMPOTENCY_REPLAY_GONE', 'The row that this Idempotency-Key made is gone.');
+    perform internal.fail(409, 'IDEMPOTENCY_REPLAY_GONE', 'The row that was created with this Idempotency-Key was deleted: use a new key.');
   end if;
   return row(200, answer.body::json, internal.json_merge(answer.headers::json, '{"Idempotency-Replayed": "true"}'))::api.reply;
 end $$;
 comment on function internal.collection_replay is
-  'What an Idempotency-Key made, as it is now and as far as the caller may read it; null when it made nothing. Refuses 409 IDEMPOTENCY_REPLAY_GONE.';
+  'The row that was created with an Idempotency-Key, in its present state and as far as the caller may read it; null when there is none. Refuses 409
+   IDEMPOTENCY_REPLAY_GONE.';
 
 create or replace function internal.collection_policy_refusal(definition jsonb, is_certain boolean) returns void
 language plpgsql volatile as $$
@@ -188,8 +189,8 @@ begin
   end if;
 end $$;
 comment on function internal.collection_policy_refusal is
-  'Refuses what row-level security let nobody do (is_certain: it said so): 403 GROUP_ROLE_FORBIDDEN in a group, 403 FORBIDDEN where a DBA''s own
-   policies exist beside ours. Returns when neither can be.';
+  'Refuses what row-level security denied (is_certain: Postgres reported it): 403 GROUP_ROLE_FORBIDDEN in a group, 403 FORBIDDEN when a DBA''s own
+   policies exist beside ours. Returns when neither is possible.';
 
 create or replace function internal.collection_trigger_refusal(definition jsonb, command text) returns void
 language plpgsql volatile as $$
@@ -200,14 +201,14 @@ begin
       join pg_catalog.pg_proc f on f.oid = t.tgfoid and f.pronamespace <> 'internal'::regnamespace
      where t.tgrelid = to_regclass(format('collections.%I', collection_trigger_refusal.definition ->> 'name'))
        and not t.tgisinternal and t.tgenabled <> 'D'
-       -- before each row: what returns null there keeps the row from being written
+       -- before each row: a trigger that returns null suppresses the write
        and t.tgtype & 3 = 3
        and t.tgtype & case collection_trigger_refusal.command when 'insert' then 4 when 'delete' then 8 else 16 end <> 0) then
     perform internal.fail(403, 'FORBIDDEN', 'A trigger of the project does not allow this.');
   end if;
 end $$;
 comment on function internal.collection_trigger_refusal is
-  'Refuses what a DBA''s own trigger kept from being written without a word: 403 FORBIDDEN. Returns when there is none that could.';
+  'Refuses a write that a DBA''s own trigger suppressed silently: 403 FORBIDDEN. Returns when there is no such trigger.';
 
 create or replace function internal.collection_role_missing(definition jsonb) returns boolean
 language sql stable as $$
@@ -215,7 +216,7 @@ language sql stable as $$
      and exists (select from unnest(array[collection_role_missing.definition ->> 'read', collection_role_missing.definition ->> 'write']) p (policy)
                   where p.policy like 'role:%' and not internal.has_role(substr(p.policy, 6)))
 $$;
-comment on function internal.collection_role_missing is 'Whether a policy of a collection of users asks for a role that the caller does not have.';
+comment on function internal.collection_role_missing is 'Whether a policy of a collection of users requires a role that the caller does not have.';
 
 create or replace function internal.collection_explain_error(kind text, definition jsonb, request json, error json) returns api.reply
 language plpgsql volatile as $$
@@ -223,7 +224,7 @@ declare
   state constant text := collection_explain_error.error ->> 'code';
 begin
   if state = '23505' and collection_explain_error.error ->> 'constraint' = 'collection_keys_pkey' then
-    -- the transaction that held the key has rolled back since: try again
+    -- the transaction with the same key has rolled back since: the server tries again
     return row(0, '{}', null)::api.reply;
   end if;
   if state like '23%' then
@@ -241,7 +242,7 @@ begin
   end if;
   return null;
 end $$;
-comment on function internal.collection_explain_error is 'What an error of a statement means to the caller; null when it is a defect.';
+comment on function internal.collection_explain_error is 'Refuses with the meaning of a statement''s error for the caller; null when the error is a defect.';
 
 create or replace function internal.collection_explain_nothing(kind text, definition jsonb, request json) returns api.reply
 language plpgsql volatile as $$
@@ -269,7 +270,7 @@ begin
         if collection_explain_nothing.request ->> 'on_conflict' = 'update' then
           perform internal.collection_trigger_refusal(d, 'update');
         end if;
-        -- it came while we looked: meet it
+        -- the row was inserted meanwhile: the next attempt finds it
         return row(0, '{}', null)::api.reply;
       end if;
       -- the owner of the row is not revealed
@@ -305,17 +306,18 @@ begin
     select r.status into held from internal.collection_run('patch', name, asked) r;
     if held.status = 0 then
       select r.body into held from internal.collection_run('get', name, json_build_object('id', collection_explain_nothing.request ->> 'id')) r;
-      perform internal.fail(409, 'CONFLICT', 'The row has changed.', json_build_object('current', held.body::json -> 'data'));
+      perform internal.fail(409, 'CONFLICT', 'The row has changed: details.current is its present state.',
+                            json_build_object('current', held.body::json -> 'data'));
     end if;
   end if;
-  -- ours let it pass
+  -- our own policies allow the write
   perform internal.collection_policy_refusal(d, false);
   perform internal.collection_trigger_refusal(d, case when collection_explain_nothing.kind = 'delete'
     and coalesce((collection_explain_nothing.request ->> 'hard')::boolean, false) then 'delete' else 'update' end);
   return row(0, '{}', null)::api.reply;
 end $$;
 comment on function internal.collection_explain_nothing is
-  'Why nothing was written: refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN or FORBIDDEN, 409 CONFLICT with details.current; or status 0, which means: try again.';
+  'Why nothing was written: refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN or FORBIDDEN, 409 CONFLICT with details.current; or status 0: try again.';
 
 create or replace function internal.collection_explain(kind text, collection text, request json, version bigint, error json) returns api.reply
 language plpgsql volatile as $$
@@ -334,7 +336,7 @@ begin
                                       collection_explain.kind in ('insert', 'batch'));
   end if;
   if collection_explain.kind = 'insert' then
-    -- first of all: what was inserted once may be met again by its own unique values
+    -- checked first: a row that was inserted under this key would violate its own unique values
     replay := internal.collection_replay(d, collection_explain.request);
     if replay.status is not null then
       return replay;
@@ -351,8 +353,8 @@ begin
   return internal.collection_explain_error(collection_explain.kind, d, collection_explain.request, collection_explain.error);
 end $$;
 comment on function internal.collection_explain is
-  'Why a statement compiled for this version failed (error: {code, constraint, column}) or wrote nothing (null): raises the refusal, or answers a
-   replay, or status 0, which means: compile and try again; null when it cannot say.';
+  'Why a statement compiled for this version failed (error: {code, constraint, column}) or wrote nothing (null): raises the refusal, or returns a
+   replay, or status 0: compile and try again; null when the reason is unknown.';
 
 create or replace function api.collection_explain(kind text, collection text, request json, version bigint, error json default null) returns api.reply
 language sql volatile as $$
@@ -361,7 +363,7 @@ language sql volatile as $$
                                      collection_explain.version, collection_explain.error) e
 $$;
 comment on function api.collection_explain is
-  'For the server, after a statement failed or wrote nothing. Status 0: try again. -1: a defect. Refuses what internal.collection_explain refuses.';
+  'For the server, after a statement failed or wrote nothing. Status 0: try again. -1: a defect. Refuses as internal.collection_explain.';
 
 create or replace function internal.purge__collections(most int default 5000) returns bigint
 language plpgsql volatile security definer set search_path = '' as $$
@@ -379,9 +381,9 @@ begin
     end;
   end loop;
   deleted := greatest(deleted, internal.purge_rows('app.collection_keys', 't.created_at < internal.now() - interval ''30 days''', purge__collections.most));
-  -- rows that were staged for an import that a client left half-sent, or that was cancelled before it began
-  -- each takes its parts with it, up to hundreds
+  -- rows staged for an import whose upload was broken off, or that was cancelled before it began;
+  -- each import is deleted with its parts, up to hundreds
   return greatest(deleted, internal.purge_rows('app.collection_imports', 't.created_at < internal.now() - interval ''7 days''', purge__collections.most));
 end $$;
 comment on function internal.purge__collections is
-  'Removes rows that were deleted 30 days ago, Idempotency-Keys as old, and rows that were staged for an import a week ago.';
+  'Deletes rows that were soft-deleted 30 days ago, Idempotency-Keys of the same age, and rows that were staged for an import a week ago.';

@@ -1,4 +1,4 @@
--- The filter of a partial index, as an SQL condition: values as literals of their column's type, for an index has no parameters.
+-- The filter of a partial index, as an SQL condition: values as literals of their column's type, because an index has no parameters.
 
 create or replace function internal.collection_index_leaf(leaf json, type text, sql_type text, field text) returns text
 language plpgsql volatile as $$
@@ -32,7 +32,7 @@ begin
         from json_array_elements(value) with ordinality as e (element, n)));
   end if;
   if op in ('like', 'ilike') and (length(value #>> '{}') - length(rtrim(value #>> '{}', '\'))) % 2 = 1 then
-    -- a backslash that escapes nothing is a literal backslash, as in internal.filter_is_like; alone it would refuse every row
+    -- a backslash that escapes nothing is taken literally, as in internal.filter_is_like; otherwise it would make every write fail
     return format('%s %s %L', col, op, (value #>> '{}') || '\');
   end if;
   literal := case when op = 'contains' and json_typeof(value) <> 'array'
@@ -79,7 +79,7 @@ begin
   return case when cardinality(parts) = 0 then case shape when 'and' then 'true' else 'false' end
               else array_to_string(parts, ' ' || shape || ' ') end;
 end $$;
-comment on function internal.collection_index_node is 'A node of an index''s filter, well-formed by internal.filter_check, as SQL.';
+comment on function internal.collection_index_node is 'A node of an index''s filter, validated by internal.filter_check, as SQL.';
 
 create or replace function internal.collection_index_condition(i app.collection_indexes, owner app.collections, columns app.collection_columns[],
                                                                field text)

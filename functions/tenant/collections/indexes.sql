@@ -26,7 +26,8 @@ begin
     into found_ones;
   return found_ones;
 end $$;
-comment on function internal.collection_duplicates is 'Up to ten values that live rows share and a unique index forbids; null when there are none. Granted to nobody.';
+comment on function internal.collection_duplicates is
+  'Up to ten values that several live rows have, which prevent a unique index; null when there are none. Granted to nobody.';
 
 create or replace function internal.collection_index_add(name text, definition json, dry_run boolean, operation_id uuid default null) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -39,7 +40,7 @@ declare
   statements text[];
   known app.collection_indexes;
 begin
-  -- a job that runs again goes on with what it noted
+  -- a job that runs again continues with the index that it has registered
   select o.* into known from app.collection_indexes o where o.id = collection_index_add.operation_id;
   if known.id is not null then
     return internal.reply(200, json_build_object('id', known.id, 'index_name', known.index_name,
@@ -51,7 +52,7 @@ begin
   perform internal.collection_index_limit_check(c.id);
   duplicates := case when i.is_unique then internal.collection_duplicates(c, i, columns) end;
   if duplicates is not null then
-    perform internal.fail(409, 'CONFLICT', 'Rows share values that the index would forbid.', json_build_object('duplicates', duplicates));
+    perform internal.fail(409, 'CONFLICT', 'Rows have equal values, which a unique index forbids.', json_build_object('duplicates', duplicates));
   end if;
   i.index_name := internal.collection_index_name(c.name, null, i.name);
   statements := array(select s from internal.collection_index_sql(i, c, columns, rows > 100000 or collection_index_add.operation_id is not null) as s);
@@ -60,7 +61,7 @@ begin
       case when rows > 100000 then array['The index is built in the background.'] else '{}' end));
   end if;
   if rows > 100000 and collection_index_add.operation_id is null then
-    -- nothing is kept yet: the operation begins with this very check
+    -- nothing is stored here: the operation begins with the same check
     return internal.reply(202, json_build_object('name', i.name));
   end if;
   i.is_ready := collection_index_add.operation_id is null;
@@ -74,7 +75,7 @@ begin
     then json_build_object('id', i.id, 'index_name', i.index_name, 'sql', statements) else internal.collection_index_json(i) end);
 end $$;
 comment on function internal.collection_index_add is
-  'Adds an index: 201; 202 without having done anything when the collection has over 100000 rows, which the background does. With dry_run the plan.
+  'Adds an index: 201; 202, with nothing done, when the collection has over 100000 rows and a job must build it. With dry_run returns the plan.
    Refuses 404 COLLECTION_NOT_FOUND, 400 VALIDATION_ERROR, 409 CONFLICT, INDEX_LIMIT_REACHED. Locks the table against writers while it builds.';
 
 create or replace function internal.collection_index_drop(name text, index text, dry_run boolean) returns json
@@ -88,7 +89,7 @@ begin
   if i.id is null then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such index.');
   elsif not i.is_ready then
-    perform internal.fail(409, 'CONFLICT', 'The index is being built.');
+    perform internal.fail(409, 'CONFLICT', 'The index is still being built: try again later.');
   end if;
   -- a DBA may have dropped it already
   statements := array[format('drop index if exists collections.%I', i.index_name)];
@@ -101,7 +102,7 @@ begin
   return json_build_object('name', i.name, 'deleted', true);
 end $$;
 comment on function internal.collection_index_drop is
-  'Drops a declared index. With dry_run the plan. Refuses 404 COLLECTION_NOT_FOUND, NOT_FOUND, 409 CONFLICT. Locks the table for a moment.';
+  'Drops a declared index. With dry_run returns the plan. Refuses 404 COLLECTION_NOT_FOUND, NOT_FOUND, 409 CONFLICT. Locks the table briefly.';
 
 create or replace function internal.collection_index_end(index_id uuid, is_built boolean) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -117,4 +118,5 @@ begin
     perform internal.collection_changed(i.collection_id);
   end if;
 end $$;
-comment on function internal.collection_index_end is 'After an index was built in the background: it is ready, or it is dropped. Granted to workers through api.collection_index_end.';
+comment on function internal.collection_index_end is
+  'After a job has built an index: marks it as ready, or drops it. Granted to workers through api.collection_index_end.';

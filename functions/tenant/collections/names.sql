@@ -1,9 +1,9 @@
--- Names and literals of generated SQL. Identifiers go through %I, values through %L after a cast to the column's type: nothing that a
--- developer sends is in a statement unquoted.
+-- Names and literals of generated SQL. Identifiers go through %I, values through %L after a cast to the column's type: no part of
+-- a developer's request enters a statement unquoted.
 
 create or replace function internal.collection_object_name(collection text, part text, rule text) returns text
 language sql immutable parallel safe as $$
-  -- names are of ascii letters, so that characters are bytes
+  -- names are ASCII, so that characters are bytes
   select case
     when length(concat_ws('_', collection_object_name.collection, collection_object_name.part, collection_object_name.rule)) <= 63
     then concat_ws('_', collection_object_name.collection, collection_object_name.part, collection_object_name.rule)
@@ -11,14 +11,14 @@ language sql immutable parallel safe as $$
   end
 $$;
 comment on function internal.collection_object_name is
-  'The name of a constraint: posts_title_max_length. One that would pass Postgres''s 63 bytes ends in a hash instead.';
+  'The name of a constraint: posts_title_max_length. A name beyond Postgres''s 63 bytes ends in a hash instead.';
 
 create or replace function internal.collection_hashed_name(collection text, part text, rule text) returns text
 language sql immutable parallel safe as $$
   select left(collection_hashed_name.collection, 40) || '_' || left(collection_hashed_name.rule, 10) || '_'
          || left(md5(concat_ws('.', collection_hashed_name.collection, collection_hashed_name.part, collection_hashed_name.rule)), 10)
 $$;
-comment on function internal.collection_hashed_name is 'The substitute name where the plain one is too long, or taken.';
+comment on function internal.collection_hashed_name is 'The substitute when the plain name is too long, or taken.';
 
 create or replace function internal.collection_index_name(collection text, part text, rule text) returns text
 language sql stable as $$
@@ -30,7 +30,7 @@ language sql stable as $$
                                                  collection_index_name.rule) as plain) as n
 $$;
 comment on function internal.collection_index_name is
-  'The name of a new index. Indexes share one space of names with tables: where the plain name is taken, it ends in a hash.';
+  'The name of a new index. Indexes and tables share a namespace: if the plain name is taken, the name ends in a hash.';
 
 create or replace function internal.collection_reserved_name(name text) returns boolean
 language sql stable parallel safe as $$
@@ -64,7 +64,7 @@ language sql stable as $$
     else collection_sql_type.type
   end
 $$;
-comment on function internal.collection_sql_type is 'The Postgres type of a column: of a vector pgvector''s, or real[] where that is not installed.';
+comment on function internal.collection_sql_type is 'The Postgres type of a column; for a vector pgvector''s, or real[] when it is not installed.';
 
 create or replace function internal.collection_literal(value json, type text, sql_type text) returns text
 language plpgsql stable as $$
@@ -79,7 +79,7 @@ begin
   if not internal.is_storable_json(collection_literal.value) then
     return null;
   end if;
-  -- what JSON must be sent for each type; a bigint or a numeric may come as a string, for JSON's numbers are doubles
+  -- the kind of JSON for each type; a bigint or a numeric may be a string, because JSON's numbers are doubles
   if not (case
        when collection_literal.type in ('integer', 'double') then kind = 'number'
        when collection_literal.type in ('bigint', 'numeric') then kind in ('number', 'string')
@@ -122,7 +122,7 @@ begin
     -- a time without a zone is UTC, whatever the session's zone is
     plain := plain || case when length(plain) = 10 then ' 00:00Z' else 'Z' end;
   end if;
-  -- the cast has the last word
+  -- the cast decides
   execute format('select %L::%s is null', plain, collection_literal.sql_type) into is_null;
   return format('%L::%s', plain, collection_literal.sql_type);
 exception when data_exception or program_limit_exceeded then

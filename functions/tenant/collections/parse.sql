@@ -1,4 +1,4 @@
--- Parses definitions that are sent into catalog rows; the first invalid field refuses them.
+-- Parses definitions from requests into catalog rows; refuses at the first invalid field.
 
 create or replace function internal.collection_find(name text) returns app.collections
 language plpgsql stable as $$
@@ -31,7 +31,7 @@ begin
     select p.field, substr(p.value, 6) as role_key
       from (values ('read_policy', (collection_policies_check.c).read_policy, (collection_policies_check.before).read_policy),
                    ('write_policy', (collection_policies_check.c).write_policy, (collection_policies_check.before).write_policy)) p (field, value, was)
-     -- a policy that stands already may name a role that was deleted since
+     -- an existing policy may name a role that was deleted since
      where p.value like 'role:%' and p.value is distinct from p.was
   loop
     if not exists (select from app.roles r where r.key = policy.role_key) then
@@ -41,7 +41,7 @@ begin
   if pair !~ ('^(user (owner|public|role:[a-z0-9_-]+) (owner|authenticated|role:[a-z0-9_-]+)'
               || '|group (owner|public|member(:(owner|admin|member|viewer))?|role:[a-z0-9_-]+) '
               || '(owner|member:(owner|admin|member|viewer)|role:[a-z0-9_-]+))$') then
-    perform internal.fail(400, 'INVALID_POLICY', 'This owner_scope has no such pair of policies.', json_build_object(
+    perform internal.fail(400, 'INVALID_POLICY', 'This owner_scope does not allow this pair of policies.', json_build_object(
       'owner_scope', (collection_policies_check.c).owner_scope, 'read_policy', (collection_policies_check.c).read_policy,
       'write_policy', (collection_policies_check.c).write_policy));
   end if;
@@ -50,7 +50,7 @@ begin
   end if;
 end $$;
 comment on function internal.collection_policies_check is
-  'Refuses 400 INVALID_POLICY for a pair that the scope does not have, 400 VALIDATION_ERROR for a new policy with a role that does not exist, and for
+  'Refuses 400 INVALID_POLICY for a pair that the scope does not allow, 400 VALIDATION_ERROR for a new policy with a role that does not exist, and for
    sync, which is not available yet.';
 
 create or replace function internal.collection_default_check(k app.collection_columns, field text) returns void
@@ -82,7 +82,7 @@ begin
     perform internal.invalid(collection_default_check.field, 'must be within the column''s own bounds');
   end if;
 end $$;
-comment on function internal.collection_default_check is 'Refuses a default that is no value of the column: 400 VALIDATION_ERROR.';
+comment on function internal.collection_default_check is 'Refuses a default that is not a value of the column: 400 VALIDATION_ERROR.';
 
 create or replace function internal.collection_value_fits(value json, k app.collection_columns) returns boolean
 language plpgsql stable as $$
@@ -103,7 +103,7 @@ begin
 exception when data_exception then
   return false;
 end $$;
-comment on function internal.collection_value_fits is 'Whether a value of a column''s type keeps the column''s checks.';
+comment on function internal.collection_value_fits is 'Whether a value of a column''s type satisfies the column''s checks.';
 
 create or replace function internal.collection_bound(definition json, bound text, k app.collection_columns, field text) returns numeric
 language plpgsql volatile as $$
@@ -247,8 +247,8 @@ begin
   return k;
 end $$;
 comment on function internal.collection_column_read is
-  'A column as it is sent, as a catalog row. field is the prefix of its field names: "columns.0." or nothing. Refuses 400 VALIDATION_ERROR,
-   RESERVED_NAME. The first vector of a project installs pgvector where the server has it.';
+  'A column of a request as a catalog row. field is the prefix of its field names: "columns.0." or nothing. Refuses 400 VALIDATION_ERROR,
+   RESERVED_NAME. The first vector column of a project installs pgvector if the server has it.';
 
 create or replace function internal.vector_install() returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -257,10 +257,10 @@ begin
     create extension if not exists vector with schema extensions;
   end if;
 exception when insufficient_privilege then
-  -- then vectors are real[], with the same answers
+  -- otherwise vectors are real[], with the same results
   null;
 end $$;
-comment on function internal.vector_install is 'Installs pgvector when the server has it and lets us.';
+comment on function internal.vector_install is 'Installs pgvector if the server has it and allows it.';
 
 create or replace function internal.collection_index_read(definition json, field text, owner app.collections, columns app.collection_columns[])
 returns app.collection_indexes
@@ -325,7 +325,7 @@ begin
   end if;
   return i;
 end $$;
-comment on function internal.collection_index_read is 'An index as it is sent, as a catalog row without its index_name. Refuses 400 VALIDATION_ERROR.';
+comment on function internal.collection_index_read is 'An index of a request as a catalog row without its index_name. Refuses 400 VALIDATION_ERROR.';
 
 create or replace function internal.collection_index_sql(i app.collection_indexes, owner app.collections, columns app.collection_columns[],
                                                          is_concurrent boolean default false)
@@ -354,4 +354,4 @@ language sql volatile as $$
                 format('409 CONFLICT %s: A row with these values exists.', (collection_index_sql.i).columns[1]))
    where (collection_index_sql.i).is_unique
 $$;
-comment on function internal.collection_index_sql is 'Makes a declared index.';
+comment on function internal.collection_index_sql is 'The statement that creates a declared index.';

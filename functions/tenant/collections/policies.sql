@@ -1,11 +1,11 @@
--- Policies and grants of generated tables. They belong to the tenant: no policy file names them, the loader does not manage them, and
+-- Policies and grants of generated tables. They belong to the tenant: no policy file contains them, the loader does not manage them, and
 -- internal.collections_regenerate replaces those of an older generator.
 
 create or replace function internal.collection_generator() returns int
 language sql immutable parallel safe
 return 2;
 comment on function internal.collection_generator is
-  'The version of internal.collection_policies_sql and internal.collection_size_sql. If you change what they generate, raise it here and in
+  'The version of internal.collection_policies_sql and internal.collection_size_sql. If you change their output, increase it here and in
    sql/seeds/tenant/collections.sql.';
 
 create or replace function internal.collection_condition(policy text, owner_scope text) returns text
@@ -23,18 +23,18 @@ language sql immutable parallel safe as $$
                 coalesce(nullif(split_part(collection_condition.policy, ':', 2), ''), 'viewer'))
   end
 $$;
-comment on function internal.collection_condition is 'What a read policy, or a write policy, asks of a row. A membership is asked once a statement.';
+comment on function internal.collection_condition is 'The condition of a read or write policy on a row. Membership is evaluated once a statement.';
 
 create or replace function internal.collection_write_condition(c app.collections) returns text
 language sql immutable parallel safe as $$
   select case
-    -- the author of a group's row may change it while a member; viewers only read
+    -- the author of a group's row may change it while they are a member; viewers can only read
     when (collection_write_condition.c).owner_scope = 'group' and (collection_write_condition.c).write_policy = 'owner'
     then 'user_id = (select internal.user_id()) and group_id in (select internal.my_group_ids(''member''))'
     else internal.collection_condition((collection_write_condition.c).write_policy, (collection_write_condition.c).owner_scope)
   end
 $$;
-comment on function internal.collection_write_condition is 'What the write policy asks of a row.';
+comment on function internal.collection_write_condition is 'The condition of the write policy on a row.';
 
 create or replace function internal.collection_policies_sql(c app.collections, column_names text[]) returns setof text
 language sql stable as $$
@@ -90,12 +90,12 @@ language sql stable as $$
    order by s.n, s.part
 $$;
 comment on function internal.collection_policies_sql is
-  'The statements that make a table''s policies and grants what its definition says. A DBA''s own policies are left alone: ours carry a comment.';
+  'The statements that bring a table''s policies and grants to its definition. A DBA''s own policies are not changed: ours are marked by a comment.';
 
 create or replace function internal.collection_grants_sql(c app.collections, column_names text[]) returns setof text
 language sql stable as $$
-  -- users write the developer's columns; of the server-managed ones only what a row begins with and its mark of deletion, whose
-  -- value the stamp decides
+  -- users write the developer's columns; of the server-managed ones only the initial values of a row and its deletion mark, whose
+  -- value the stamp trigger sets
   select format('grant select on collections.%I to app_user, app_server, app_admin', (collection_grants_sql.c).name)
   union all
   select format('grant insert (%s) on collections.%I to app_user', string_agg(quote_ident(w.name), ', ' order by w.n), (collection_grants_sql.c).name)
@@ -138,7 +138,7 @@ begin
   return made;
 end $$;
 comment on function internal.collections_regenerate is
-  'Replaces the policies, grants and rules of every collection that an older generator made; returns how many. Locks their tables. Granted to nobody.';
+  'Replaces the policies, grants and rules of every collection that an older generator created; returns how many. Locks their tables. Granted to nobody.';
 
 create or replace function internal.collection_column_names(collection_id uuid) returns text[]
 language sql stable as $$

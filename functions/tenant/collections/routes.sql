@@ -1,4 +1,4 @@
--- The functions of the developer's routes.
+-- The functions behind the developers' routes.
 
 select internal.list_declare('collections_page', null::app.collections, 'collection_json', '{created_at,id}');
 
@@ -19,52 +19,52 @@ language sql volatile as $$
   select internal.reply(case when collection_create.dry_run then 200 else 201 end,
                         internal.collection_create(collection_create.definition, collection_create.dry_run))
 $$;
-comment on function api.collection_create is 'Makes a collection, or with dry_run shows how: internal.collection_create says what is refused.';
+comment on function api.collection_create is 'Creates a collection, or with dry_run returns the plan. Refuses as internal.collection_create.';
 
 create or replace function api.collection_update(name text, patch json, dry_run boolean default false) returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.collection_update(collection_update.name, collection_update.patch, collection_update.dry_run))
 $$;
-comment on function api.collection_update is 'Changes a collection: internal.collection_update says what is refused.';
+comment on function api.collection_update is 'Changes a collection. Refuses as internal.collection_update.';
 
 create or replace function api.collection_drop(name text, confirm text default null, dry_run boolean default false) returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.collection_drop(collection_drop.name, collection_drop.confirm, collection_drop.dry_run))
 $$;
-comment on function api.collection_drop is 'Drops a collection: internal.collection_drop says what is refused.';
+comment on function api.collection_drop is 'Drops a collection. Refuses as internal.collection_drop.';
 
 create or replace function api.collection_column_add(name text, definition json, dry_run boolean default false) returns api.reply
 language sql volatile as $$
   select internal.reply(case when collection_column_add.dry_run then 200 else 201 end,
                         internal.collection_column_add(collection_column_add.name, collection_column_add.definition, collection_column_add.dry_run))
 $$;
-comment on function api.collection_column_add is 'Adds a column: internal.collection_column_add says what is refused.';
+comment on function api.collection_column_add is 'Adds a column. Refuses as internal.collection_column_add.';
 
 create or replace function api.collection_column_change(name text, "column" text, patch json, dry_run boolean default false) returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.collection_column_change(collection_column_change.name, collection_column_change."column",
                                                                collection_column_change.patch, collection_column_change.dry_run))
 $$;
-comment on function api.collection_column_change is 'Changes a column: internal.collection_column_change says what is refused.';
+comment on function api.collection_column_change is 'Changes a column. Refuses as internal.collection_column_change.';
 
 create or replace function api.collection_column_drop(name text, "column" text, confirm text default null, dry_run boolean default false) returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.collection_column_drop(collection_column_drop.name, collection_column_drop."column",
                                                              collection_column_drop.confirm, collection_column_drop.dry_run))
 $$;
-comment on function api.collection_column_drop is 'Drops a column: internal.collection_column_drop says what is refused.';
+comment on function api.collection_column_drop is 'Drops a column. Refuses as internal.collection_column_drop.';
 
 create or replace function api.collection_index_add(name text, definition json, dry_run boolean default false) returns api.reply
 language sql volatile as $$
   select internal.collection_index_add(collection_index_add.name, collection_index_add.definition, collection_index_add.dry_run)
 $$;
-comment on function api.collection_index_add is 'Adds an index: internal.collection_index_add says what is refused, and when the background must do it.';
+comment on function api.collection_index_add is 'Adds an index. Refuses as internal.collection_index_add, which also says when a job must build it.';
 
 create or replace function api.collection_index_drop(name text, index text, dry_run boolean default false) returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.collection_index_drop(collection_index_drop.name, collection_index_drop.index, collection_index_drop.dry_run))
 $$;
-comment on function api.collection_index_drop is 'Drops an index: internal.collection_index_drop says what is refused.';
+comment on function api.collection_index_drop is 'Drops an index. Refuses as internal.collection_index_drop.';
 
 create or replace function api.collection_index_end(index_id uuid, is_built boolean) returns api.reply
 language plpgsql volatile as $$
@@ -72,12 +72,12 @@ begin
   perform internal.collection_index_end(collection_index_end.index_id, collection_index_end.is_built);
   return internal.reply(200, 'true');
 end $$;
-comment on function api.collection_index_end is 'For the worker that built an index, or could not.';
+comment on function api.collection_index_end is 'For the worker, after it has built an index, or failed to.';
 
 create or replace function api.collection_index_begin(name text, definition json, operation_id uuid) returns api.reply
 language sql volatile as $$
   select internal.collection_index_add(collection_index_begin.name, collection_index_begin.definition, false, collection_index_begin.operation_id)
 $$;
 comment on function api.collection_index_begin is
-  'For the worker that is about to build an index: notes it as not ready under the operation''s id, and answers that, its name in the
+  'For the worker, before it builds an index: registers the index as not ready under the operation''s id, and returns the id, its name in the
    database and the statements.';

@@ -1,4 +1,4 @@
--- Triggers on the generated tables: rules for the rows of every collection, whichever role writes them.
+-- Triggers on the generated tables: rules for the rows of every collection, for every role that writes them.
 
 create or replace function internal.collection_references(collection text) returns table (col text, on_delete text, target text)
 language sql stable as $$
@@ -9,7 +9,7 @@ language sql stable as $$
    order by k.position
 $$;
 comment on function internal.collection_references is
-  'The columns of a collection that refer to a collection, which is target, in the order of the columns. Granted to nobody.';
+  'The columns of a collection that refer to the collection target, in the order of the columns. Granted to nobody.';
 
 create or replace function internal.collection_row_is_live(collection text, row_id uuid) returns boolean
 language plpgsql volatile as $$
@@ -30,7 +30,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   held record;
 begin
-  -- later than it was, also within one instant: two versions of a row never look the same, in the milliseconds that callers see and compare
+  -- increases even within one instant: two versions of a row never have the same ETag, in the milliseconds that callers see and compare
   new.updated_at := greatest(internal.now(), old.updated_at + interval '1 millisecond');
   if old.deleted_at is not null and new.deleted_at is null then
     perform internal.moderation_restore_check('collection_row', new.id);
@@ -57,8 +57,8 @@ begin
   return new;
 end $$;
 comment on function internal.tg_collection_rows__stamp is
-  'Before a row changes: sets updated_at, and the time of deleted_at. A row that others may refer to is locked as for a delete. One that comes back
-   refers to live rows again: lets go of what is deleted where the column says set_null, else refuses 409 CONFLICT.';
+  'Before a row changes: sets updated_at, and the time of deleted_at. A row that others may refer to is locked as for a delete. A restored row
+   must refer to live rows again: references to deleted rows become null if the column says set_null, otherwise refuses 409 CONFLICT.';
 
 create or replace function internal.tg_collection_rows__deleted() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -90,7 +90,7 @@ begin
   return null;
 end $$;
 comment on function internal.tg_collection_rows__deleted is
-  'After a row was marked as deleted: does to the live rows that refer to it what their columns say. Refuses 409 CONFLICT for restrict.';
+  'After a row was soft-deleted: applies the on-delete action of each column to the live rows that refer to it. Refuses 409 CONFLICT for restrict.';
 
 create or replace function internal.collection_row_may_go(collection text, id uuid) returns boolean
 language plpgsql volatile security definer set search_path = '' as $$
@@ -121,7 +121,7 @@ begin
   return true;
 end $$;
 comment on function internal.collection_row_may_go is
-  'Before an administrator deletes a row for good: true, or refuses 409 CONFLICT for restrict. Locks the row. A user who goes is asked nothing.';
+  'Before an administrator hard-deletes a row: true, or refuses 409 CONFLICT for restrict. Locks the row. The deletion of a user does not call this.';
 
 create or replace function internal.collection_row_bytes(r json) returns bigint
 language sql immutable parallel safe as $$
@@ -130,8 +130,8 @@ language sql immutable parallel safe as $$
    where json_typeof(f.value) <> 'null' and f.key not in ('id', 'user_id', 'group_id', 'created_at', 'updated_at', 'deleted_at')
 $$;
 comment on function internal.collection_row_bytes is
-  'How long a row is: the bytes of the JSON object of its own columns, those without a value left out. What the server manages does not count, so that
-   no change of it alone can be refused.';
+  'The size of a row: the bytes of the JSON object of its own columns, without null values. Server-managed columns do not count, so that
+   no change of them alone can be refused.';
 
 create or replace function internal.tg_collection_rows__size() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -140,12 +140,12 @@ declare
   made constant json := row_to_json(new);
   size bigint;
 begin
-  -- with all its columns it is longer than what counts
+  -- the size with all columns is an upper bound
   if octet_length(made::text) <= limit_bytes then
     return null;
   end if;
   size := internal.collection_row_bytes(made);
-  -- one that was too long before may shrink, be deleted, and change hands
+  -- a row that was too large before may shrink, be deleted, and change its owner
   if size > limit_bytes and (tg_op = 'INSERT' or size > internal.collection_row_bytes(row_to_json(old))) then
     perform internal.fail(400, 'INVALID_BODY', 'The row would have more than 1 MB.',
                           json_build_object('reason', 'a row has at most 1 MB', 'limit', limit_bytes, 'size', size));
@@ -153,14 +153,14 @@ begin
   return null;
 end $$;
 comment on function internal.tg_collection_rows__size is
-  'After a row of some length was written, by any role: its JSON has at most 1 MB. Refuses 400 INVALID_BODY. Supplement C1.';
+  'After any role wrote a row above some length: its JSON has at most 1 MB. Refuses 400 INVALID_BODY. Supplement C1.';
 
 create or replace function internal.collection_reference_refusal(col text, target text) returns void
 language sql volatile
 return internal.fail(400, 'INVALID_BODY', collection_reference_refusal.col || ': must be the id of a row of ' || collection_reference_refusal.target || '.',
                      json_build_object('column', collection_reference_refusal.col, 'field', collection_reference_refusal.col,
                                        'reason', 'must be the id of a row of ' || collection_reference_refusal.target));
-comment on function internal.collection_reference_refusal is 'Refuses a reference to a row that is not there, or is deleted: 400 INVALID_BODY.';
+comment on function internal.collection_reference_refusal is 'Refuses a reference to a row that does not exist, or is deleted: 400 INVALID_BODY.';
 
 create or replace function internal.tg_collection_rows__references() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -181,7 +181,7 @@ begin
   return null;
 end $$;
 comment on function internal.tg_collection_rows__references is
-  'After rows came: what they refer to is there and not deleted. Refuses 400 INVALID_BODY. Locks the rows referred to against deletion.';
+  'After an insert: the rows referred to exist and are not deleted. Refuses 400 INVALID_BODY. Locks them against deletion.';
 
 create or replace function internal.tg_collection_rows__reference_moved() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -198,7 +198,7 @@ begin
   end loop;
   return null;
 end $$;
-comment on function internal.tg_collection_rows__reference_moved is 'As tg_collection_rows__references, for a row whose reference changed.';
+comment on function internal.tg_collection_rows__reference_moved is 'As tg_collection_rows__references, for an update of a reference.';
 
 create or replace function internal.collection_group_refusal() returns void
 language sql volatile
@@ -216,7 +216,7 @@ begin
   end if;
   return null;
 end $$;
-comment on function internal.tg_collection_rows__group_is_private is 'After rows came: their groups are private. Refuses 400 GROUP_NOT_PRIVATE.';
+comment on function internal.tg_collection_rows__group_is_private is 'After an insert: the rows'' groups are private. Refuses 400 GROUP_NOT_PRIVATE.';
 
 create or replace function internal.tg_collection_rows__group_moved() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -226,7 +226,7 @@ begin
   end if;
   return null;
 end $$;
-comment on function internal.tg_collection_rows__group_moved is 'As tg_collection_rows__group_is_private, for a row that a DBA gives to another group.';
+comment on function internal.tg_collection_rows__group_moved is 'As tg_collection_rows__group_is_private, for a row that a DBA moves to another group.';
 
 create or replace function internal.tg_groups__own_rows() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -242,7 +242,7 @@ begin
   end loop;
   return null;
 end $$;
-comment on function internal.tg_groups__own_rows is 'After a group became public: it owns no rows. Refuses 409 GROUP_OWNS_ROWS.';
+comment on function internal.tg_groups__own_rows is 'When a group becomes public: checks that it owns no rows. Refuses 409 GROUP_OWNS_ROWS.';
 
 create or replace trigger tg_groups__own_rows
   after update of is_public on app.groups

@@ -1,5 +1,5 @@
--- The DDL of a collection's table, an ordinary table that is readable in psql. Each part is generated from the
--- catalog row by itself, so that a later change generates only that part again.
+-- The DDL of a collection's table, an ordinary table that is readable in psql. Each part is generated separately from
+-- the catalog row, so that a later change generates only that part again.
 
 create or replace function internal.collection_column_rules(collection text, c app.collection_columns, operand text default null,
                                                              out rule text, out constraint_name text, out expression text, out refusal text)
@@ -30,7 +30,7 @@ language sql stable as $$
              'must be one of the values of its enum'
        where (collection_column_rules.c).enum is not null
       union all
-      -- JSON knows no NaN and no infinity: nothing is stored that could not be answered
+      -- JSON has no NaN and no infinity, so neither is stored
       select 'finite', format('%s not in (''NaN'', ''Infinity'', ''-Infinity'')', k.col), 'must be a finite number'
        where k.type in ('numeric', 'double')
       union all
@@ -86,7 +86,7 @@ language sql stable as $$
   select format('comment on constraint %I on collections.%I is %L', r.constraint_name, collection_rule_comments.collection, r.refusal)
     from internal.collection_column_rules(collection_rule_comments.collection, collection_rule_comments.c) r
 $$;
-comment on function internal.collection_rule_comments is 'What each check of a column refuses, as the comment that the server reads.';
+comment on function internal.collection_rule_comments is 'The refusal of each check of a column, as the comment that the server reads.';
 
 create or replace function internal.collection_unique_sql(collection text, col text) returns setof text
 language sql stable as $$
@@ -99,7 +99,7 @@ language sql stable as $$
    ) as s (n, statement)
    order by s.n
 $$;
-comment on function internal.collection_unique_sql is 'Makes a column unique over the live rows.';
+comment on function internal.collection_unique_sql is 'The statement that makes a column unique among the live rows.';
 
 create or replace function internal.collection_reference_sql(collection text, c app.collection_columns, target text) returns setof text
 language sql stable as $$
@@ -110,8 +110,8 @@ language sql stable as $$
      (1, format('create index %I on collections.%I (%I)', index, collection_reference_sql.collection, (collection_reference_sql.c).name)),
      (2, format('alter table collections.%I add constraint %I foreign key (%I) references collections.%I on delete %s',
                 collection_reference_sql.collection, fkey, (collection_reference_sql.c).name, collection_reference_sql.target,
-                -- restrict holds for live rows, in internal.tg_collection_rows__deleted; a row that really goes, as a deleted
-                -- user's do, is never kept by it
+                -- internal.tg_collection_rows__deleted enforces restrict for live rows; it never prevents a hard deletion, such as that of
+                -- a deleted user's rows
                 case when (collection_reference_sql.c).on_delete = 'cascade'
                        or (collection_reference_sql.c).on_delete = 'restrict' and not (collection_reference_sql.c).nullable
                      then 'cascade' else 'set null' end)),
@@ -120,7 +120,7 @@ language sql stable as $$
    ) as s (n, statement)
    order by s.n
 $$;
-comment on function internal.collection_reference_sql is 'A reference: its index, and its foreign key.';
+comment on function internal.collection_reference_sql is 'The statements of a reference: its index, and its foreign key.';
 
 create or replace function internal.collection_trigger_sql(collection text, reference_columns text[]) returns setof text
 language sql stable as $$
@@ -134,14 +134,14 @@ language sql stable as $$
                    from unnest(collection_trigger_sql.reference_columns) as c))
    where cardinality(collection_trigger_sql.reference_columns) > 0
 $$;
-comment on function internal.collection_trigger_sql is 'The triggers that hold references to live rows; none for a collection without references.';
+comment on function internal.collection_trigger_sql is 'The triggers that restrict references to live rows; none for a collection without references.';
 
 create or replace function internal.collection_size_sql(collection text) returns text
 language sql immutable parallel safe
--- A row of 2,000 bytes fits however well its values are compressed, so that most rows are never written out to be measured.
+-- A row below 2,000 bytes cannot exceed the limit, however well its values are compressed, so that most rows are never encoded to be measured.
 return format('create or replace trigger collection_size after insert or update on collections.%I for each row '
               'when (pg_catalog.pg_column_size(new.*) > 2000) execute function internal.tg_collection_rows__size()', collection_size_sql.collection);
-comment on function internal.collection_size_sql is 'The trigger that holds rows to 1 MB.';
+comment on function internal.collection_size_sql is 'The trigger that limits rows to 1 MB.';
 
 create or replace function internal.collection_table_sql(c app.collections, columns app.collection_columns[]) returns setof text
 language sql stable as $$
@@ -201,4 +201,4 @@ language sql stable as $$
    where (collection_table_sql.c).owner_scope = 'group'
 $$;
 comment on function internal.collection_table_sql is
-  'The statements that make a collection''s table, its standard indexes, its row-level security (with no policy yet) and its triggers.';
+  'The statements that create a collection''s table, its standard indexes, its row-level security (without policies yet) and its triggers.';

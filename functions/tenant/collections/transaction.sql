@@ -1,4 +1,4 @@
--- Several writes, all or none. Each is compiled and run inside one call; the first failure rolls all back, with its own error code.
+-- Transactions of several writes. Each is compiled and run inside one call; the first failure rolls all back, with its own error code.
 
 create or replace function internal.collection_resolve(value json, results jsonb) returns json
 language plpgsql stable as $$
@@ -25,7 +25,7 @@ begin
   return collection_resolve.value;
 end $$;
 comment on function internal.collection_resolve is
-  'A value with each {"$ref": "name.column"} replaced by what an earlier operation answered. Refuses 400 INVALID_BODY.';
+  'A value with each {"$ref": "name.column"} replaced by the value from an earlier operation''s result. Refuses 400 INVALID_BODY.';
 
 create or replace function internal.collection_operation(operation json, group_id text) returns json
 language plpgsql volatile as $$
@@ -51,7 +51,7 @@ begin
     if kind = 'insert' then
       perform internal.collection_refuse('$if', 'is for update and delete');
     elsif kind = 'delete' then
-      -- the row was locked at the beginning, or is of this transaction: what holds now holds until it goes
+      -- the row was locked at the beginning, or was written by this transaction: the check holds until the deletion
       perform internal.collection_operation(json_build_object(
         'op', 'update', 'collection', collection, 'id', collection_operation.operation ->> 'id', '$if', collection_operation.operation -> '$if'), collection_operation.group_id);
     end if;
@@ -63,7 +63,7 @@ begin
     'id', collection_operation.operation ->> 'id', 'group', collection_operation.group_id,
     'on_conflict', case op when 'upsert' then 'update' end,
     'conflict_target', case op when 'upsert' then collection_operation.operation -> 'conflict_target' end));
-  -- not stripped: a null in the data is a value
+  -- nulls are not stripped: a null in the data is a value
   request := internal.json_merge(request, json_build_object('data', data));
   for attempt in 1 .. 3 loop
     begin
@@ -82,7 +82,7 @@ begin
     end;
     explained := internal.collection_explain(kind, collection, request, version, case when status = -1 then
       json_build_object('code', state, 'constraint', nullif(broken, ''), 'column', nullif(col, '')) end);
-    -- what an idempotency_key in the data made before
+    -- the row that an idempotency_key in the data created before
     if explained.status > 0 then
       return explained.body -> 'data';
     end if;
@@ -94,7 +94,7 @@ begin
   raise exception 'a write in a transaction failed: % %', state, message;
 end $$;
 comment on function internal.collection_operation is
-  'One operation of a transaction; answers its data. Refuses what the operation alone would refuse.';
+  'One operation of a transaction; returns its data. Refuses as the operation alone does.';
 
 create or replace function internal.collection_lock_owners(operations json) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -107,14 +107,14 @@ begin
       for key share;
 end $$;
 comment on function internal.collection_lock_owners is
-  'Locks the users whose rows a transaction adds, against deletion and before any row: a deletion locks the user first, too.';
+  'Locks the users whose rows a transaction adds, against deletion and before any row, because a deletion also locks the user first.';
 
 create or replace function internal.collection_lock_rows(operations json) returns void
 language plpgsql volatile as $$
 declare
   target record;
 begin
-  -- in one order, whatever the order of the operations: those that meet crosswise wait for each other, and none has to give up
+  -- in one order, whatever the order of the operations, so that crossing transactions wait instead of deadlocking
   for target in
     select c.name, array_agg(internal.as_uuid(o.value ->> 'id')) as ids
       from json_array_elements(collection_lock_rows.operations) as o (value)
@@ -126,13 +126,13 @@ begin
     begin
       execute format('select from collections.%I t where t.id = any ($1) order by t.id for update', target.name) using target.ids;
     exception when undefined_table then
-      -- dropped while this waited: the operation says so
+      -- dropped while this waited: the operation will refuse it
       null;
     end;
   end loop;
 end $$;
 comment on function internal.collection_lock_rows is
-  'Locks the rows that a transaction names by their ids, by collection and id; of a collection that is dropped meanwhile none.';
+  'Locks the rows that a transaction names by their ids, ordered by collection and id; none of a collection that is dropped meanwhile.';
 
 create or replace function internal.collection_lock_values(operations json, group_id text) returns void
 language plpgsql volatile as $$
@@ -152,7 +152,7 @@ begin
                                                    else o.value -> 'data' ->> n.name end) as vals
          from unnest(u.columns) as n (name)) as v
      where o.value ->> 'op' in ('insert', 'upsert')
-       -- what is null is unique
+       -- nulls are distinct
        and not exists (select from jsonb_each(v.vals) as e where e.value = 'null')
      order by key
   loop
@@ -160,8 +160,8 @@ begin
   end loop;
 end $$;
 comment on function internal.collection_lock_values is
-  'Locks the unique values that a transaction is about to write, in one order: there may be no row yet that could be locked. Two that write the same values
-   crosswise wait for each other.';
+  'Locks the unique values that a transaction is about to write, in one order, because there may be no row yet to lock. Transactions that write the same
+   values in crossing orders wait instead of deadlocking.';
 
 create or replace function api.collection_transaction(operations json, group_id text default null) returns api.reply
 language plpgsql volatile as $$
@@ -195,5 +195,5 @@ begin
   return internal.reply(200, coalesce(array_to_json(results), '[]'));
 end $$;
 comment on function api.collection_transaction is
-  'Writes of several rows and collections, all or none; answers their results in order. Refuses as the first operation that fails, with details.index.
-   Locks the users whose rows it adds first, then the unique values that it writes and the rows that it names, each in one order.';
+  'Writes several rows and collections, all or none; returns the results in order. Refuses as the first operation that fails, with details.index.
+   Lock order: the users whose rows it adds, the unique values that it writes, the rows that it names, each in one order.';

@@ -1,7 +1,7 @@
 -- Export of whole collections, in batches that the server streams; import of rows, in parts.
 
 create or replace function api.collection_export(name text, after uuid default null, include_deleted boolean default false) returns api.reply
--- volatile: each statement sees what was there when it had its locks, and not what was there before it waited for them
+-- volatile: each statement takes its snapshot after it has its locks, not before it waited for them
 language plpgsql volatile as $$
 declare
   d jsonb;
@@ -18,7 +18,7 @@ begin
     next_cursor := null;
     version := null;
     begin
-      -- aliases that no column can have: a column's name would come before a table's
+      -- aliases that no column can have: a column's name takes precedence over a table's
       for read in execute format(
         'select %s as version, p.id, p.line
            from (select 1) as one
@@ -40,7 +40,7 @@ begin
         end if;
       end loop;
     exception when undefined_table or undefined_column then
-      -- it changed while this waited: as it is now, or not there any more
+      -- the table changed while this waited: compiled again, or found to be dropped
       version := null;
     end;
     if version = (d ->> 'version')::bigint then
@@ -50,7 +50,7 @@ begin
   perform internal.fail(503, 'TENANT_UNAVAILABLE', 'The collection is changing: try again in a moment.', null, '{"Retry-After": "2"}');
 end $$;
 comment on function api.collection_export is
-  'The next rows in the order of their ids, which is that of their making, as JSON texts: at most 500 and 8 MB. next_cursor is null after the last. columns
+  'The next rows in the order of their ids, which is that of their creation, as JSON texts: at most 500 and 8 MB. next_cursor is null after the last. columns
    are their names in order. Refuses 404 COLLECTION_NOT_FOUND.';
 
 create or replace function internal.collection_import_begin(name text) returns json
@@ -62,7 +62,7 @@ begin
   perform internal.collection_may_define();
   perform from app.collections k where k.id = c.id for key share;
   if not found then
-    -- dropped meanwhile: refused as any that is not there
+    -- dropped meanwhile: refused like an unknown collection
     perform internal.collection_find(collection_import_begin.name);
   end if;
   insert into app.collection_imports as i (collection_id) values (c.id) returning i.id into import_id;
@@ -75,7 +75,7 @@ create or replace function api.collection_import_begin(name text) returns api.re
 language sql volatile as $$
   select internal.reply(200, internal.collection_import_begin(collection_import_begin.name))
 $$;
-comment on function api.collection_import_begin is 'Begins an import: internal.collection_import_begin says how.';
+comment on function api.collection_import_begin is 'Begins an import. Refuses as internal.collection_import_begin.';
 
 create or replace function internal.collection_import_add(import_id uuid, place int, rows json) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -83,13 +83,13 @@ begin
   perform internal.collection_may_define();
   update app.collection_imports i set rows = i.rows + json_array_length(collection_import_add.rows) where i.id = collection_import_add.import_id;
   if not found then
-    perform internal.fail(404, 'COLLECTION_NOT_FOUND', 'The collection was dropped while its rows came in.');
+    perform internal.fail(404, 'COLLECTION_NOT_FOUND', 'The collection was dropped during the import.');
   end if;
   insert into app.collection_import_parts (import_id, position, rows)
   values (collection_import_add.import_id, collection_import_add.place, collection_import_add.rows);
 end $$;
 comment on function internal.collection_import_add is
-  'Stages a part of an import. Refuses 404 COLLECTION_NOT_FOUND for one that went with its collection. Locks the import.';
+  'Stages a part of an import. Refuses 404 COLLECTION_NOT_FOUND when the import was deleted with its collection. Locks the import.';
 
 create or replace function api.collection_import_add(import_id uuid, place int, rows json) returns api.reply
 language plpgsql volatile as $$
@@ -105,7 +105,7 @@ begin
   perform internal.collection_may_define();
   delete from app.collection_imports i where i.id = collection_import_drop.import_id;
 end $$;
-comment on function internal.collection_import_drop is 'Forgets an import with what is staged of it.';
+comment on function internal.collection_import_drop is 'Deletes an import with its staged rows.';
 
 create or replace function api.collection_import_drop(import_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -113,7 +113,7 @@ begin
   perform internal.collection_import_drop(collection_import_drop.import_id);
   return internal.reply(200, 'true');
 end $$;
-comment on function api.collection_import_drop is 'Forgets an import with what is staged of it.';
+comment on function api.collection_import_drop is 'Deletes an import with its staged rows.';
 
 create or replace function internal.collection_import_next_part(import_id uuid, out collection app.collections, out rows json)
 language plpgsql volatile security definer set search_path = '' as $$
@@ -123,7 +123,7 @@ begin
   perform internal.collection_may_define();
   select k.* into i from app.collection_imports k where k.id = collection_import_next_part.import_id for update;
   if i.id is null then
-    perform internal.fail(404, 'NOT_FOUND', 'The import is gone, with its collection or by its age.');
+    perform internal.fail(404, 'NOT_FOUND', 'The import was deleted with its collection, or has expired after 7 days.');
   end if;
   select k.* into collection from app.collections k where k.id = i.collection_id;
   delete from app.collection_import_parts p
@@ -132,7 +132,7 @@ begin
   returning p.rows into rows;
 end $$;
 comment on function internal.collection_import_next_part is
-  'Takes the next part out of an import, null after the last. Refuses 404 NOT_FOUND. Locks the import.';
+  'Removes the next part from an import and returns it, null after the last. Refuses 404 NOT_FOUND. Locks the import.';
 
 create or replace function internal.collection_import_finish_part(import_id uuid, inserted int, errors jsonb) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -163,7 +163,7 @@ declare
   detail json;
 begin
   errors := '[]';
-  -- together, unless a row leaves out a column that has a default
+  -- in one statement, unless a row omits a column that has a default
   if not exists (
     select from app.collection_columns k, json_array_elements(collection_import_rows.rows) as e (item)
      where k.collection_id = (collection_import_rows.c).id and k.default_value is not null and e.item -> 'row' -> k.name is null
@@ -177,7 +177,7 @@ begin
         return;
       end if;
     exception when sqlstate 'TR000' or integrity_constraint_violation or data_exception or program_limit_exceeded then
-      -- one of them is invalid: insert them one by one to find which
+      -- at least one is invalid: insert one by one to find it
       null;
     end;
   end if;
@@ -194,7 +194,7 @@ begin
   end loop;
 end $$;
 comment on function internal.collection_import_rows is
-  'Inserts rows [{line, row}], those that can be: all at once, or where one is wrong each by itself. Answers how many, and what was wrong with the others.';
+  'Inserts rows [{line, row}] that are valid: all in one statement, or one by one if any is invalid. Returns how many, and the errors of the others.';
 
 create or replace function api.collection_import_part(import_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -212,5 +212,5 @@ begin
     internal.collection_import_finish_part(collection_import_part.import_id, inserted, errors)));
 end $$;
 comment on function api.collection_import_part is
-  'For the job of an import: inserts the next part and removes it, in one transaction, so that a job that runs again inserts nothing twice.
+  'For the job of an import: inserts the next part and removes it, in one transaction, so that the job is idempotent.
    Refuses 404 NOT_FOUND. Locks the import.';

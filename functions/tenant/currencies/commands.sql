@@ -29,14 +29,14 @@ begin
   end if;
   perform internal.currency_amount(abs(currency_transact.amount));
   perform internal.ledger_lock_user(me);
-  -- checked before everything that depends on the time or on administrators: a repeated request gets the response to the first
+  -- checked before every condition that may have changed since: a repeated request gets the response to the first
   answer := internal.ledger_stored_reply(me, route, currency_transact.idempotency_key, currency_transact.body_hash);
   if answer is not null then
     return answer;
   end if;
   c := internal.currency_find(currency_transact.code, true);
   if not is_credit and not c.client_spendable and internal.caller() <> 'server_key_user' then
-    perform internal.fail(403, 'SPEND_NOT_ALLOWED', 'Apps may not spend this currency: a server does.');
+    perform internal.fail(403, 'SPEND_NOT_ALLOWED', 'Apps may not spend this currency: spend it with a server key.');
   end if;
   perform internal.ledger_expiry_check(currency_transact.expires_at);
   written := internal.currency_apply(me, c, currency_transact.amount, currency_transact.reason, source_type, internal.new_id()::text, currency_transact.metadata,
@@ -79,7 +79,8 @@ begin
   end if;
 end $$;
 comment on function internal.ledger_expiry_check is
-  'Refuses 400 VALIDATION_ERROR for an expiry in the past. Called after internal.ledger_stored_reply, because a request may be repeated after the expiry. Granted to nobody.';
+  'Refuses 400 VALIDATION_ERROR for an expiry in the past. Called after internal.ledger_stored_reply, because a request may be repeated after the expiry.
+   Granted to nobody.';
 
 create or replace function api.currency_spend(code text, amount bigint, reason text, metadata jsonb default '{}', idempotency_key text default null,
                                               body_hash text default null)
@@ -176,9 +177,9 @@ begin
   if exists (select from app.currency_transactions t
               where (t.app_user_id, t.source_type, t.source_id, t.currency_code)
                       = (undone.app_user_id, 'refund', undone.id::text, undone.currency_code)) then
-    perform internal.fail(409, 'ALREADY_REVERSED', 'This transaction is reversed already.');
+    perform internal.fail(409, 'ALREADY_REVERSED', 'This transaction has been reversed already.');
   elsif undone.source_type in ('regen', 'expiry', 'merge', 'refund') then
-    perform internal.fail(409, 'CONFLICT', 'What the clock, a merge or a reversal wrote is not reversed: adjust the balance.',
+    perform internal.fail(409, 'CONFLICT', 'Rows of regeneration, expiry, a merge or a reversal cannot be reversed: adjust the balance instead.',
                           json_build_object('source_type', undone.source_type));
   end if;
   select k.* into c from app.currencies k where k.code = undone.currency_code;

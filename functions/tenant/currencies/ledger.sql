@@ -91,7 +91,8 @@ begin
   return nullif(taken, '[]');
 end $$;
 comment on function internal.currency_debit_lots is
-  'Takes an amount from credits that expire (lots), soonest expiry first, and the remainder from the rest of the balance. Returns what it took from which lot, or null. Granted to nobody.';
+  'Takes an amount from credits that expire (lots), soonest expiry first, and the remainder from the rest of the balance. Returns what it took from which
+   lot, or null. Granted to nobody.';
 
 create or replace function internal.currency_apply(app_user_id uuid, c app.currencies, amount bigint, reason text, source_type text, source_id text,
                                                    metadata jsonb default '{}', expires_at timestamptz default null,
@@ -188,8 +189,9 @@ begin
   return json_build_object('transactions', array_to_json(transactions), 'balances', balances);
 end $$;
 comment on function internal.currency_transact_many is
-  'Changes several balances of a user, [{currency_code, amount}], all or none, in the order of their codes: {transactions, balances}. Areas that
-   give or take currency call this. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, 409 INSUFFICIENT_FUNDS, BALANCE_LIMIT_EXCEEDED. Locks the user. Granted to nobody.';
+  'Changes several balances of a user, [{currency_code, amount}], all or none, in the order of their codes: {transactions, balances}. Areas that give or
+   take currency call this. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, 409 INSUFFICIENT_FUNDS, BALANCE_LIMIT_EXCEEDED. Locks the user. Granted to
+   nobody.';
 
 create or replace function internal.currency_transaction_json(t app.currency_transactions) returns json
 language sql stable as $$
@@ -255,8 +257,8 @@ begin
   return jsonb_build_object('given', jsonb_path_exists(outcome, '$[*] ? (@.given > 0)'), 'currencies', outcome);
 end $$;
 comment on function internal.reward__currencies is
-  'Gives the currencies of a reward, [{currency_code, amount}], independently of each other: one that is unknown or would pass max_balance is recorded with its reason.
-   Granted to nobody.';
+  'Grants the currencies of a reward, [{currency_code, amount}], independently of each other: an unknown currency, or one that would exceed max_balance,
+   is recorded with the reason. Granted to nobody.';
 
 create or replace function internal.merge__currency_balances(survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$

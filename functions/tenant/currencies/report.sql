@@ -50,7 +50,7 @@ language sql stable as $$
                                order by k.checked_at desc, k.id desc
                                limit 1))
 $$;
-comment on function api.currencies_integrity is 'The newest finished check that every balance is the sum of its ledger, or null before the first night.';
+comment on function api.currencies_integrity is 'The newest finished check that every balance is the sum of its ledger; null before the first check.';
 
 create or replace function internal.currencies_check(check_id uuid, batch int) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -62,7 +62,7 @@ begin
     raise exception 'balances are proved by workers, not by %', internal.caller();
   end if;
   if currencies_check.check_id is null then
-    -- the results of a month are kept
+    -- results are kept for a month
     delete from app.currency_checks k where k.checked_at < internal.now() - interval '30 days';
     insert into app.currency_checks default values returning * into proof;
   else
@@ -99,7 +99,8 @@ begin
   returning k.* into proof;
   return json_build_object('id', proof.id, 'is_over', proof.finished_at is not null, 'mismatched', proof.mismatched);
 end $$;
-comment on function internal.currencies_check is 'One step of a check: compares the balances of a batch of users with their ledgers. A null id begins a new check. Only for workers.';
+comment on function internal.currencies_check is
+  'One step of a check: compares the balances of a batch of users with their ledgers. A null id begins a new check. For workers only.';
 
 create or replace function api.currencies_check(check_id uuid default null, batch int default 1000) returns api.reply
 language sql volatile as $$

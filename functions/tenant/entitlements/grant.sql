@@ -1,5 +1,6 @@
--- Promotional grants, by an administrator or as a reward. Purchases from stores are not changed here.
-comment on constraint entitlement_grants_entitlement_id_1_to_128 on app.entitlement_grants is '400 INVALID_BODY entitlement_id: must have 1 to 128 characters.';
+-- Promotional grants, by an administrator or as a reward. Purchases from stores are stored in subscriptions.sql.
+comment on constraint entitlement_grants_entitlement_id_1_to_128 on app.entitlement_grants is
+  '400 INVALID_BODY entitlement_id: must have 1 to 128 characters.';
 comment on constraint entitlement_grants_product_id_at_most_255 on app.entitlement_grants is '400 INVALID_BODY product_id: must have at most 255 characters.';
 comment on constraint entitlement_grants_reason_at_most_500 on app.entitlement_grants is '400 INVALID_BODY reason: must have at most 500 characters.';
 
@@ -21,7 +22,7 @@ begin
     returning g.* into held;
   else
     update app.entitlement_grants g
-       -- never shortened while it lives
+       -- an active grant is never shortened
        set expiration_date = case when internal.grant_end(held) <= internal.now() then entitlement_give.expiration_date
                                   else nullif(greatest(internal.grant_end(held), coalesce(entitlement_give.expiration_date, 'infinity')), 'infinity') end,
            purchase_date = case when internal.grant_end(held) <= internal.now() then internal.now() else held.purchase_date end,
@@ -35,7 +36,7 @@ begin
   return held;
 end $$;
 comment on function internal.entitlement_give is
-  'Gives an entitlement from one source, or lengthens that source''s grant; emits svc.entitlement.granted. The user must be locked. Granted to nobody.';
+  'Grants an entitlement from one source, or extends that source''s grant; emits svc.entitlement.granted. The user must be locked. Granted to nobody.';
 
 create or replace function internal.entitlement_grant(app_user_id uuid, entitlement_id text, expiration_date timestamptz, product_id text, reason text,
                                                       idempotency_key text, body_hash text)
@@ -55,7 +56,7 @@ begin
   if answer is not null then
     return answer;
   end if;
-  -- not earlier: a request may be repeated after its expiry
+  -- checked after the stored reply, because a request may be repeated after the end of its grant
   if entitlement_grant.expiration_date <= internal.now() then
     perform internal.invalid('expiration_date', 'must be a time to come, or null for life', 'INVALID_BODY');
   end if;
@@ -70,7 +71,7 @@ begin
   return internal.ledger_store_reply(given.app_user_id, route, entitlement_grant.idempotency_key, entitlement_grant.body_hash,
                                      internal.reply(case when is_new then 201 else 200 end, internal.entitlement_json(given)));
 end $$;
-comment on function internal.entitlement_grant is 'An administrator''s grant, audited as entitlements.grant. Locks the user.';
+comment on function internal.entitlement_grant is 'A grant by an administrator, audited as entitlements.grant. Locks the user.';
 
 create or replace function api.user_entitlement_grant(user_id text, patch jsonb, idempotency_key text default null, body_hash text default null) returns api.reply
 language plpgsql volatile as $$
@@ -88,7 +89,7 @@ begin
                                     user_entitlement_grant.patch ->> 'reason', user_entitlement_grant.idempotency_key, user_entitlement_grant.body_hash);
 end $$;
 comment on function api.user_entitlement_grant is
-  'Grants an entitlement, 201, or lengthens an earlier promotional grant, 200; without an end for life. Never shortens, never touches what a store sold.
+  'Grants an entitlement, 201, or extends an earlier promotional grant, 200; for life when no end is sent. Never shortens a grant, never changes a purchase.
    Refuses 400 INVALID_USER_ID, INVALID_BODY, 404 NOT_FOUND, 409 IDEMPOTENCY_CONFLICT. Supplement B4.';
 
 create or replace function internal.entitlement_withdraw(app_user_id uuid, entitlement_id text) returns json
@@ -103,7 +104,7 @@ begin
   delete from app.entitlement_grants g
    where (g.app_user_id, g.entitlement_id, g.source) = (entitlement_withdraw.app_user_id, entitlement_withdraw.entitlement_id, 'promotional');
   if not found then
-    perform internal.fail(404, 'NOT_FOUND', 'The user has no promotional grant of this entitlement.');
+    perform internal.fail(404, 'NOT_FOUND', 'The user has no promotional grant of this entitlement; purchases cannot be removed.');
   end if;
   still_active := exists (select from internal.best_grants(entitlement_withdraw.app_user_id, entitlement_withdraw.entitlement_id) g
                            where internal.grant_end(g) > internal.now());
@@ -156,5 +157,5 @@ begin
   return jsonb_build_object('given', jsonb_path_exists(outcome, '$[*] ? (@.given == true)'), 'entitlements', outcome);
 end $$;
 comment on function internal.reward__entitlements is
-  'The entitlements of a reward, [{entitlement_id, duration_days or null for life}], each by itself; one that cannot be given is recorded with its reason.
-   Granted to nobody.';
+  'Grants the entitlements of a reward, [{entitlement_id, duration_days or null for life}], independently; an entitlement that cannot be granted is
+   recorded with the reason. Granted to nobody.';

@@ -1,12 +1,13 @@
--- Reads of entitlements. An entitlement shows the best of its grants: access lasts while any grant is active.
+-- Reads of entitlements. An entitlement shows the grant that lasts longest: access lasts while any grant is active.
 create or replace function internal.grant_end(g app.entitlement_grants) returns timestamptz
 language sql immutable as $$
-  -- a billing issue does not end access before its grace does
+  -- a billing issue does not end access before the end of its grace period
   select case when (grant_end.g).refunded_at is not null then least((grant_end.g).refunded_at, (grant_end.g).expiration_date)
               when (grant_end.g).expiration_date is null then 'infinity'
               else greatest((grant_end.g).expiration_date, (grant_end.g).grace_until) end
 $$;
-comment on function internal.grant_end is 'Until when a grant gives access: infinity for life, the end of grace after a billing issue, the refund where there was one.';
+comment on function internal.grant_end is
+  'The time until which a grant gives access: infinity for life, the end of grace after a billing issue, the time of a refund.';
 
 create or replace function internal.entitlement_json(g app.entitlement_grants) returns json
 language sql stable as $$
@@ -16,7 +17,7 @@ language sql stable as $$
     'purchase_date', internal.iso((entitlement_json.g).purchase_date),
     'expiration_date', internal.iso(nullif(internal.grant_end(entitlement_json.g), 'infinity')), 'period_type', (entitlement_json.g).period_type)
 $$;
-comment on function internal.entitlement_json is 'An entitlement as its best grant shows it.';
+comment on function internal.entitlement_json is 'An entitlement as the API shows it, from its best grant.';
 
 create or replace function internal.grant_json(g app.entitlement_grants) returns json
 language sql stable as $$
@@ -32,14 +33,14 @@ comment on function internal.grant_json is 'A grant as administrators see it.';
 
 create or replace function internal.best_grants(app_user_id uuid, entitlement_id text default null) returns setof app.entitlement_grants
 language sql stable as $$
-  -- the one that lasts longest, dead or alive; the same end twice: what was bought first
+  -- the grant that ends last, whether active or not; of those with the same end, the earliest purchase
   select distinct on (g.entitlement_id) g.*
     from app.entitlement_grants g
    where g.app_user_id = best_grants.app_user_id
      and (best_grants.entitlement_id is null or g.entitlement_id = best_grants.entitlement_id)
    order by g.entitlement_id, internal.grant_end(g) desc, g.purchase_date, g.id
 $$;
-comment on function internal.best_grants is 'Of each of a user''s entitlements the grant that is shown: the one that ends last.';
+comment on function internal.best_grants is 'The shown grant of each of a user''s entitlements: the one that ends last.';
 
 create or replace function api.entitlements_list(active_only boolean default false) returns api.reply
 language sql stable as $$
@@ -47,7 +48,7 @@ language sql stable as $$
     from internal.best_grants(internal.user_id()) g
    where internal.grant_end(g) > internal.now() or not entitlements_list.active_only
 $$;
-comment on function api.entitlements_list is 'The caller''s entitlements by id, all or those that are active now.';
+comment on function api.entitlements_list is 'The caller''s entitlements by id, all or only the active ones.';
 
 create or replace function api.entitlement_get(entitlement_id text) returns api.reply
 language plpgsql stable as $$
@@ -55,11 +56,11 @@ declare
   shown json := (select internal.entitlement_json(g) from internal.best_grants(internal.user_id(), entitlement_get.entitlement_id) g);
 begin
   if shown is null then
-    perform internal.fail(404, 'NOT_FOUND', 'You never had this entitlement.');
+    perform internal.fail(404, 'NOT_FOUND', 'The user was never granted this entitlement.');
   end if;
   return internal.reply(200, shown);
 end $$;
-comment on function api.entitlement_get is 'One of the caller''s entitlements, lapsed ones too. Refuses 404 NOT_FOUND.';
+comment on function api.entitlement_get is 'One of the caller''s entitlements, which may have ended. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.entitlements_with_grants(app_user_id uuid) returns json
 language sql stable as $$
@@ -69,7 +70,7 @@ language sql stable as $$
             where o.app_user_id = g.app_user_id and o.entitlement_id = g.entitlement_id))) order by g.entitlement_id), '[]')
     from internal.best_grants(entitlements_with_grants.app_user_id) g
 $$;
-comment on function internal.entitlements_with_grants is 'A user''s entitlements with all the grants behind each.';
+comment on function internal.entitlements_with_grants is 'A user''s entitlements, each with all of its grants.';
 
 create or replace function internal.user_section__entitlements(user_id uuid) returns json
 language sql stable as $$
@@ -90,7 +91,7 @@ begin
   end if;
   return id;
 end $$;
-comment on function internal.entitled_user is 'The user of an administrator''s path. Refuses 400 INVALID_USER_ID, 404 NOT_FOUND.';
+comment on function internal.entitled_user is 'The user named in the path of an administrator''s request. Refuses 400 INVALID_USER_ID, 404 NOT_FOUND.';
 
 create or replace function api.user_entitlements(user_id text) returns api.reply
 language sql stable as $$

@@ -1,12 +1,12 @@
--- Subscriptions of stores: events of the provider, folded in the order of their own times into one row for each original transaction, and from it into
--- grants. Users are locked first, then the subscription.
+-- Subscriptions of stores. Events of the provider are folded in the order of their own times into one row for each original transaction, and its grants
+-- follow from that row. Lock order: users, then the subscription.
 
 create or replace function internal.ms_time(value jsonb) returns timestamptz
 language sql immutable parallel safe as $$
   select case when jsonb_typeof(ms_time.value) = 'number' and (ms_time.value #>> '{}')::numeric between 1 and 253402300799999
               then to_timestamp((ms_time.value #>> '{}')::numeric / 1000) end
 $$;
-comment on function internal.ms_time is 'The time of milliseconds since 1970, or null for anything else.';
+comment on function internal.ms_time is 'Converts milliseconds since 1970 to a time; null for anything else.';
 
 create or replace function internal.subscription_end(s app.subscriptions) returns timestamptz
 language sql immutable as $$
@@ -14,7 +14,7 @@ language sql immutable as $$
               when (subscription_end.s).expiration_date is null then 'infinity'
               else greatest((subscription_end.s).expiration_date, (subscription_end.s).grace_until) end
 $$;
-comment on function internal.subscription_end is 'Until when a subscription gives access, as internal.grant_end of its grants.';
+comment on function internal.subscription_end is 'The time until which a subscription gives access; equal to internal.grant_end of its grants.';
 
 create or replace function internal.subscription_status(s app.subscriptions) returns text
 language sql stable as $$
@@ -39,7 +39,7 @@ language sql stable as $$
                   and (subscription_json.s).cancelled_at is null,
     'environment', (subscription_json.s).environment, 'updated_at', internal.iso((subscription_json.s).updated_at))
 $$;
-comment on function internal.subscription_json is 'A subscription as administrators see it in lists.';
+comment on function internal.subscription_json is 'A subscription as lists for administrators show it.';
 
 create or replace function internal.subscription_fold(s app.subscriptions, events app.subscription_events[]) returns app.subscriptions
 language plpgsql stable as $$
@@ -51,7 +51,7 @@ begin
   foreach e in array subscription_fold.events loop
     expires_at := internal.ms_time(e.payload -> 'expiration_at_ms');
     if e.type in ('INITIAL_PURCHASE', 'RENEWAL', 'NON_RENEWING_PURCHASE', 'TEMPORARY_ENTITLEMENT_GRANT') then
-      -- also after a refund: the subscription begins again
+      -- a purchase after a refund begins the subscription again
       if e.payload ->> 'period_type' = 'TRIAL' then
         now_is.trial_started_at := coalesce(now_is.trial_started_at, e.event_at);
       elsif now_is.period_type = 'trial' then
@@ -71,7 +71,7 @@ begin
       now_is.paused_at := null;
       now_is.refunded_at := null;
     elsif now_is.source_ref is null then
-      -- of something that was not bought yet
+      -- an event before the purchase has no effect
       continue;
     elsif e.type = 'CANCELLATION' and (e.payload ->> 'cancel_reason' = 'CUSTOMER_SUPPORT' or internal.is_refund(e.payload)) then
       now_is.refunded_at := e.event_at;
@@ -95,7 +95,7 @@ begin
       now_is.cancelled_at := null;
       now_is.expiration_date := coalesce(expires_at, now_is.expiration_date);
     elsif e.type = 'EXPIRATION' then
-      -- the provider's word ends it, whatever was paid or granted in grace
+      -- the provider's end is final, whatever was paid or granted as grace
       now_is.expiration_date := least(coalesce(expires_at, now_is.expiration_date), e.event_at);
       now_is.grace_until := null;
     end if;
@@ -104,8 +104,8 @@ begin
   return case when now_is.source_ref is not null then now_is end;
 end $$;
 comment on function internal.subscription_fold is
-  'What events, in their order, make of a subscription; of nothing, what they make of their purchase, or null when there is none. Knows neither the clock nor tables.
-   Supplement B5.';
+  'Folds events, in their order, into a subscription. s is null for a new one; returns null when no event is its purchase. Reads neither the clock nor
+   tables. Supplement B5.';
 
 create or replace function internal.subscription_entitlements(payload jsonb) returns text[]
 language sql immutable as $$
@@ -117,13 +117,13 @@ language sql immutable as $$
                                  then jsonb_build_array(subscription_entitlements.payload -> 'entitlement_id') else '[]' end) as i (id)
                     where char_length(i.id) between 1 and 128), '{}')
 $$;
-comment on function internal.subscription_entitlements is 'The entitlements that an event of the provider names; older ones name a single one.';
+comment on function internal.subscription_entitlements is 'The entitlements that an event of the provider names; older formats name a single one.';
 
 create or replace function internal.is_refund(payload jsonb) returns boolean
 language sql immutable as $$
   select case when jsonb_typeof(is_refund.payload -> 'price') = 'number' then (is_refund.payload ->> 'price')::numeric < 0 else false end
 $$;
-comment on function internal.is_refund is 'Whether an event of the provider gives money back: its price is negative.';
+comment on function internal.is_refund is 'Whether an event of the provider is a refund: its price is negative.';
 
 create or replace function internal.subscription_user(payload jsonb) returns uuid
 language sql stable security definer set search_path = '' as $$
@@ -139,7 +139,8 @@ language sql stable security definer set search_path = '' as $$
    limit 1
 $$;
 comment on function internal.subscription_user is
-  'Whose event it is: our id, else an external_id, of the name that the provider has, the one it had first, or its aliases. Granted to nobody.';
+  'The user of an event: found by our id, else by external_id, from the provider''s current name of the user, the original one, or its aliases. Granted
+   to nobody.';
 
 create or replace function internal.subscription_grants(s app.subscriptions) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -159,14 +160,14 @@ begin
    where (g.product_id, g.store, g.period_type, g.purchase_date, g.expiration_date, g.grace_until, g.cancelled_at, g.refunded_at)
          is distinct from (excluded.product_id, excluded.store, excluded.period_type, excluded.purchase_date, excluded.expiration_date,
                            excluded.grace_until, excluded.cancelled_at, excluded.refunded_at);
-  -- what the product of today does not hold any more ended when that was bought
+  -- entitlements that the present product does not include ended at its purchase
   update app.entitlement_grants g
      set expiration_date = (subscription_grants.s).purchase_date, grace_until = null, updated_at = internal.now()
    where g.source = 'subscription_provider' and g.source_ref = (subscription_grants.s).source_ref
      and g.app_user_id = (subscription_grants.s).app_user_id and not g.entitlement_id = any ((subscription_grants.s).entitlement_ids)
      and internal.grant_end(g) > (subscription_grants.s).purchase_date;
 end $$;
-comment on function internal.subscription_grants is 'The grants of a subscription as it is now. The user must be locked. Granted to nobody.';
+comment on function internal.subscription_grants is 'Writes the grants that follow from a subscription. The user must be locked. Granted to nobody.';
 
 create or replace function internal.active_entitlements(app_user_id uuid) returns text[]
 language sql stable security definer set search_path = '' as $$
@@ -174,7 +175,7 @@ language sql stable security definer set search_path = '' as $$
     from app.entitlement_grants g
    where g.app_user_id = active_entitlements.app_user_id and internal.grant_end(g) > internal.now()
 $$;
-comment on function internal.active_entitlements is 'What a user has access to now. Granted to nobody.';
+comment on function internal.active_entitlements is 'The ids of a user''s active entitlements. Granted to nobody.';
 
 create or replace function internal.entitlements_notify(app_user_id uuid, before text[]) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -186,11 +187,12 @@ begin
      from (select a.id, 'svc.entitlement.granted' as event_name from unnest(after) as a (id) where a.id <> all (entitlements_notify.before)
            union all
            select b.id, 'svc.entitlement.revoked' from unnest(entitlements_notify.before) as b (id) where b.id <> all (after)) c
-   -- nothing changed: nothing to say
+   -- no event when nothing changed
    having count(*) > 0;
 end $$;
 comment on function internal.entitlements_notify is
-  'Emits svc.entitlement.granted and svc.entitlement.revoked for what a user gained or lost since `before`. The user must be locked. Granted to nobody.';
+  'Emits svc.entitlement.granted and svc.entitlement.revoked for the entitlements that a user gained or lost since `before`. The user must be locked.
+   Granted to nobody.';
 
 create or replace function internal.subscription_store(s app.subscriptions) returns app.subscriptions
 language plpgsql volatile security definer set search_path = '' as $$
@@ -242,7 +244,8 @@ begin
   perform internal.entitlements_notify(taker, held);
   return 'applied';
 end $$;
-comment on function internal.subscription_transfer is 'Moves what some users bought to another, with its grants. Locks them all. Granted to nobody.';
+comment on function internal.subscription_transfer is
+  'Moves the subscriptions of some users to another user, with their grants. Locks all of them. Granted to nobody.';
 
 create or replace function internal.subscription_ingest(event jsonb) returns text
 language plpgsql volatile security definer set search_path = '' as $$
@@ -267,10 +270,10 @@ begin
   select k.* into s from app.subscriptions k where k.source_ref = ref;
   whose := coalesce(s.app_user_id, internal.subscription_user(subscription_ingest.event));
   if internal.lock_users(array[whose]) is null then
-    -- deleted meanwhile, with what they had bought
+    -- the user was deleted meanwhile, with their subscriptions
     whose := null;
   end if;
-  -- of a first event the user is the only lock: two at once wait here
+  -- the first event of a subscription finds no row to lock: the lock on the user serialises two of them
   select k.* into s from app.subscriptions k where k.source_ref = ref for no key update;
   insert into app.subscription_events as k (id, source_ref, app_user_id, type, event_at, payload, outcome)
   values (subscription_ingest.event ->> 'id', case when kind <> 'TRANSFER' then ref end, whose, kind, at, subscription_ingest.event, 'without_effect')
@@ -290,7 +293,7 @@ begin
   elsif at < s.last_event_at then
     outcome := 'older';
   else
-    -- what waited for its purchase, or for its user, comes with it, in the events' own order
+    -- events that waited for their purchase, or for their user, are folded with it, in the order of their own times
     select array_agg(k order by k.event_at, k.received_at, k.id) into pending
       from app.subscription_events k
      where k.source_ref = ref and (k.id = e.id or s.id is null and k.outcome in ('waiting', 'unknown_user'));
@@ -325,8 +328,9 @@ begin
   return outcome;
 end $$;
 comment on function internal.subscription_ingest is
-  'Takes in one event of the subscription provider, as it came: applied, older (kept, for replay), waiting (for its purchase), unknown_user, without_effect; duplicate and
-   malformed are not kept. For workers. Emits svc.subscription.* and the entitlements that were gained or lost. Locks the user, then the subscription. Supplement B5.';
+  'Ingests one event of the subscription provider: applied, older (stored for replay), waiting (for its purchase), unknown_user, without_effect;
+   duplicate and malformed are not stored. For workers. Emits svc.subscription.*, and the entitlements that were gained or lost. Locks the user, then the
+   subscription. Supplement B5.';
 
 create or replace function internal.subscription_with_grants(s app.subscriptions) returns json
 language sql stable as $$
@@ -335,7 +339,7 @@ language sql stable as $$
              from app.entitlement_grants g
             where g.source = 'subscription_provider' and g.source_ref = (subscription_with_grants.s).source_ref)))
 $$;
-comment on function internal.subscription_with_grants is 'A subscription with the grants that it is the source of.';
+comment on function internal.subscription_with_grants is 'A subscription with the grants that follow from it.';
 
 create or replace function internal.subscription_replay(subscription_id uuid, dry_run boolean) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -353,18 +357,18 @@ begin
   perform internal.lock_users(array[s.app_user_id]);
   select k.* into s from app.subscriptions k where k.id = s.id for no key update;
   if not found then
-    perform internal.fail(404, 'NOT_FOUND', 'The subscription went with its user just now.');
+    perform internal.fail(404, 'NOT_FOUND', 'The subscription was deleted with its user just now.');
   end if;
   before := internal.subscription_with_grants(s);
   after := before;
   held := internal.active_entitlements(s.app_user_id);
   folded := internal.subscription_fold(null, array(
     select k from app.subscription_events k where k.source_ref = s.source_ref order by k.event_at, k.received_at, k.id));
-  -- an administrator's doing, or an import, may have left no purchase among the events: then there is nothing to go by
+  -- a subscription that an administrator made, or that was imported, may have no purchase among its events: then there is nothing to fold
   if folded.source_ref is not null then
     folded.app_user_id := s.app_user_id;
     begin
-      -- two statements: what reads must see what was written
+      -- two statements, so that the second sees the rows that the first wrote
       s := internal.subscription_store(folded);
       after := internal.subscription_with_grants(s);
       if subscription_replay.dry_run then
@@ -379,8 +383,8 @@ begin
   return json_build_object('before', before, 'after', after, 'changed', internal.without_times(before::jsonb) <> internal.without_times(after::jsonb));
 end $$;
 comment on function internal.subscription_replay is
-  'Folds all stored events of a subscription again, including those that came too late to be applied: {before, after, changed}. A dry run writes nothing. For administrators.
-   Refuses 404 NOT_FOUND. Locks the user, then the subscription.';
+  'Folds all stored events of a subscription again, including those that arrived too late to be applied: {before, after, changed}. A dry run writes
+   nothing. For administrators. Refuses 404 NOT_FOUND. Locks the user, then the subscription.';
 
 create or replace function internal.without_times(shown jsonb) returns jsonb
 language sql immutable as $$
@@ -388,4 +392,4 @@ language sql immutable as $$
            select coalesce(jsonb_agg(g.value - 'updated_at' - 'created_at' - 'id' order by g.n), '[]')
              from jsonb_array_elements(shown -> 'grants') with ordinality as g (value, n)))
 $$;
-comment on function internal.without_times is 'What a subscription comes to, without when it was written.';
+comment on function internal.without_times is 'A subscription without the times of its writes, for comparison.';

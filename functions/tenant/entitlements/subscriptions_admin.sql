@@ -1,4 +1,4 @@
--- Subscriptions as administrators see them.
+-- Reads of subscriptions by administrators.
 create or replace function internal.subscription_find(subscription_id uuid) returns app.subscriptions
 language plpgsql stable as $$
 declare
@@ -28,7 +28,7 @@ begin
          and (subscriptions_list.product_id is null or s.product_id = subscriptions_list.product_id)
          and (subscriptions_list.store is null or s.store = lower(subscriptions_list.store))
          and (subscriptions_list.user_id is null or s.app_user_id = subscriptions_list.user_id)
-         -- those that still run: what is over does not expire
+         -- only active subscriptions: an ended one no longer expires
          and (until is null or s.expiration_date < until and internal.subscription_end(s) > internal.now())
     )
     select internal.reply_page(
@@ -41,7 +41,8 @@ begin
              (select count(*) from chosen), subscriptions_list.page_offset, subscriptions_list.page_limit));
 end $$;
 comment on function api.subscriptions_list is
-  'Subscriptions, newest first, by status, product, store, user, and those that still run and end before a time. Refuses 400 INVALID_INPUT. Supplement B5.';
+  'Subscriptions, newest first; filters: status, product, store, user, and active subscriptions that end before a time. Refuses 400 INVALID_INPUT.
+   Supplement B5.';
 
 create or replace function api.subscription_get(subscription_id uuid) returns api.reply
 language plpgsql stable as $$
@@ -56,7 +57,7 @@ begin
       from app.subscription_events e
      where e.source_ref = s.source_ref), '[]'))));
 end $$;
-comment on function api.subscription_get is 'A subscription with its grants and its events in their own order. Refuses 404 NOT_FOUND.';
+comment on function api.subscription_get is 'A subscription with its grants, and its events in the order of their own times. Refuses 404 NOT_FOUND.';
 
 create or replace function api.subscriptions_summary() returns api.reply
 language sql stable as $$
@@ -75,7 +76,7 @@ language sql stable as $$
         from (select s.product_id, s.store, count(*) as active from standing s where s.has_access group by 1, 2) p), '[]')))
 $$;
 comment on function api.subscriptions_summary is
-  'How many subscriptions are in each status, trials started and converted in 30 days, and how many give access of each product. Supplement B5.';
+  'The number of subscriptions in each status, of trials started and converted in 30 days, and of active subscriptions by product. Supplement B5.';
 
 create or replace function api.subscription_replay(subscription_id uuid, dry_run boolean default true) returns api.reply
 language plpgsql volatile as $$
@@ -91,4 +92,5 @@ begin
   return internal.reply(200, outcome);
 end $$;
 comment on function api.subscription_replay is
-  'Folds the stored events again: {before, after, changed}; writes only with dry_run false, audited as subscriptions.replay. Refuses 404 NOT_FOUND. Supplement B5.';
+  'Folds the stored events again: {before, after, changed}; writes only with dry_run false, audited as subscriptions.replay. Refuses 404 NOT_FOUND.
+   Supplement B5.';

@@ -1,5 +1,5 @@
--- Filters to SQL. A comparison becomes native operators that Postgres can estimate, fold and serve from an index; internal.filter_compare and
--- internal.filter_truth have the same meaning on a row at hand, and test/filters-compile compares the two. No text of a caller becomes part of the SQL:
+-- Compiling filters to SQL. A comparison becomes native operators that Postgres can estimate, fold and serve from an index; internal.filter_compare and
+-- internal.filter_truth have the same meaning on one row, and test/filters-compile compares the two. No text of a caller becomes part of the SQL:
 -- values and names of properties are read from a place, an expression that gives the jsonb of the leaf or of the value, such as $1 -> 3.
 
 create or replace function internal.json_items(list jsonb) returns jsonb[]
@@ -34,7 +34,8 @@ begin
   end loop;
   return made;
 end $$;
-comment on function internal.json_at is 'A value inside objects: {a,b} and 1 give {"a": {"b": 1}}. Immutable, so that a condition on it is a constant to the planner.';
+comment on function internal.json_at is
+  'Wraps a value in objects: {a,b} and 1 give {"a": {"b": 1}}. Immutable, so that a condition on it is a constant to the planner.';
 
 create or replace function internal.filter_compare_sql(expression text, kind text, op text, value jsonb, place text) returns text
 language plpgsql immutable as $$
@@ -43,9 +44,9 @@ declare
   place constant text := filter_compare_sql.place;
   value_kind constant text := jsonb_typeof(filter_compare_sql.value);
   is_json constant boolean := filter_compare_sql.kind = 'jsonb';
-  -- the type of JSON that a typed expression would have
+  -- the JSON type of a typed expression
   json_kind constant text := case filter_compare_sql.kind when 'text' then 'string' when 'numeric' then 'number' else filter_compare_sql.kind end;
-  -- a null inside JSON is no value either
+  -- a null inside JSON counts as missing too
   known constant text := case when is_json then format('nullif(%s, ''null'')', e) else e end;
   typed constant text := case when json_kind = 'string' then format('(%s #>> ''{}'')', place) else format('(%s)::%s', place, filter_compare_sql.kind) end;
   comparison constant text := case filter_compare_sql.op
@@ -65,7 +66,7 @@ begin
       list := format('internal.json_items(%s)', place);
     elsif jsonb_array_length(filter_compare_sql.value) > 0
           and cardinality(internal.json_texts(filter_compare_sql.value, json_kind)) = 0 then
-      -- nothing of its type in the list: false, but for a missing value unknown
+      -- no element of this type in the list: false, but unknown for a missing value
       return format('(case when %s is not null then %s end)', e, (filter_compare_sql.op = 'not_in')::text);
     else
       list := format('internal.json_texts(%s, %L)%s', place, json_kind, case when json_kind <> 'string' then '::' || filter_compare_sql.kind || '[]' else '' end);
@@ -80,7 +81,7 @@ begin
   elsif filter_compare_sql.op in ('gt', 'gte', 'lt', 'lte') and value_kind in ('number', 'string') then
     return case
       when is_json and value_kind = 'number' then format('(case when jsonb_typeof(%1$s) = ''number'' then (%1$s)::numeric %2$s (%3$s)::numeric end)', e, comparison, place)
-      -- code points are the same in every database
+      -- order by code points, which is the same in every database
       when is_json then format('(case when jsonb_typeof(%1$s) = ''string'' then (%1$s #>> ''{}'') collate "C" %2$s (%3$s #>> ''{}'') end)', e, comparison, place)
       when value_kind <> json_kind then unknown
       when value_kind = 'number' then format('(%s %s %s)', e, comparison, typed)
@@ -105,14 +106,14 @@ begin
   return unknown;
 end $$;
 comment on function internal.filter_compare_sql is
-  'One comparison as SQL, in three values as internal.filter_compare. expression is SQL of the type kind: jsonb, text, numeric or boolean; value is what it
-   is compared with, and place the SQL that gives the same value when the statement runs: the text depends on value by its type only, and on whether lists hold
+  'Compiles one comparison to SQL with three values, as internal.filter_compare. expression is SQL of the type kind: jsonb, text, numeric or boolean;
+   value is the operand, and place the SQL that gives the same value at run time: the SQL depends on value only by its type, and by whether lists hold
    nulls and elements of the type of expression.';
 
 create or replace function internal.filter_property_sql("row" text, col text, place text) returns text
 language sql immutable parallel safe as $$
   select case
-    -- the path of a plain name is that name, but that of a number, which Postgres also reads after a sign or white space
+    -- the path of a plain name is that name, except of a number, which Postgres also accepts after a sign or white space
     when filter_property_sql.col ~ '[.]|^\s*[-+]?[0-9]+$'
       then format('coalesce(%1$s -> (%2$s ->> ''column''), %1$s #> string_to_array(%2$s ->> ''column'', ''.''))', filter_property_sql."row", filter_property_sql.place)
     else format('(%1$s -> (%2$s ->> ''column''))', filter_property_sql."row", filter_property_sql.place) end
@@ -129,7 +130,7 @@ declare
   is_path constant boolean := col ~ '[.]';
   named text;
 begin
-  -- a number in a path may select an element of an array, which containment by names does not find; Postgres also reads one after a sign or white space
+  -- a number in a path may select an element of an array, which containment by names cannot; Postgres also accepts one after a sign or white space
   if col ~ '(^|[.])\s*[-+]?[0-9]+([.]|$)' then
     return null;
   elsif op = 'in' and value_kind = 'array' and jsonb_array_length(value) between 1 and 16
@@ -142,15 +143,15 @@ begin
   elsif op = 'eq' and value_kind in ('string', 'number', 'boolean') then
     named := format('%s @> internal.json_at(array[%2$s ->> ''column''], %2$s -> ''value'')', filter_contains_sql."row", filter_contains_sql.place);
     return case when not is_path then format('(%s)', named)
-                -- a property whose name has dots in it comes before the path
+                -- a property whose name contains dots takes precedence over the path
                 else format('(%1$s or %2$s @> internal.json_at(string_to_array(%3$s ->> ''column'', ''.''), %3$s -> ''value'') and not %2$s ? (%3$s ->> ''column''))',
                             named, filter_contains_sql."row", filter_contains_sql.place) end;
   end if;
   return null;
 end $$;
 comment on function internal.filter_contains_sql is
-  'A leaf as containment in a row that is an object, which a GIN index under jsonb_path_ops serves: true exactly where the comparison is true, and false where that
-   is unknown. Null for a leaf that is no equality with a string, a number or a boolean, or with up to 16 of them.';
+  'Compiles a leaf to containment in a row that is an object, which a GIN index with jsonb_path_ops serves: true exactly when the comparison is true, and
+   false when it is unknown. Null for a leaf that is not an equality with a string, a number or a boolean, or with up to 16 of them.';
 
 create or replace function internal.filter_sql(filter jsonb, "row" text, place text, depth int default 1) returns text
 language plpgsql immutable as $$
@@ -175,5 +176,5 @@ begin
   return case when cardinality(conditions) = 0 then (node = 'and')::text else '(' || array_to_string(conditions, format(' %s ', node)) || ')' end;
 end $$;
 comment on function internal.filter_sql is
-  'A filter on a row that is jsonb, as a condition in three values like internal.filter_truth. row is SQL for the row, place SQL that gives the filter when
-   the statement runs. depth is for its own recursion, of which 8 levels are followed.';
+  'Compiles a filter on a row that is jsonb to a condition with three values, like internal.filter_truth. row is SQL for the row, place SQL that gives
+   the filter at run time. depth is for its own recursion, at most 8 levels.';

@@ -1,6 +1,6 @@
--- The one filter grammar (supplement 0.8): leaves {column, op, value} in nodes {and: [..]}, {or: [..]}, {not: ..}. Here it
--- is checked, and evaluated on one row; docs/filters.md is the guide for app developers. Unknown is null, as
--- in SQL, and no input of a caller may raise an error: an invalid filter is refused by the check and matches no row.
+-- The filter grammar (supplement 0.8): leaves {column, op, value} in nodes {and: [..]}, {or: [..]}, {not: ..}. This file
+-- validates filters, and evaluates them on one row; docs/filters.md is the guide for app developers. Unknown is null, as
+-- in SQL. No input of a caller may raise an error: validation refuses an invalid filter, and evaluation treats it as no match.
 
 create or replace function internal.is_storable_json(value json) returns boolean
 language plpgsql immutable parallel safe as $$
@@ -9,15 +9,15 @@ declare
   escapes text;
   bare text;
 begin
-  -- nearly every value ends here: no escaped character, no long number, too few brackets to nest deeply. A number follows
-  -- a bracket, a comma, a colon or a space; without asking for that, every other uuid would look like one.
+  -- fast path for nearly every value: no escaped character, no long number, too few brackets to nest deeply. A number follows
+  -- a bracket, a comma, a colon or a space; without this condition every second uuid would look like one.
   if text is null
      or text !~ '\\u|[0-9]{255}|(^|[[:space:]:,[])-?[0-9.]+[eE][+-]?[0-9]{4}'
         and (length(text) <= 2000 or length(text) - length(translate(text, '[{', '')) <= 1000) then
     return true;
   end if;
 
-  -- escapes without escaped backslashes, then without whole surrogate pairs: what is left must not be half a pair
+  -- removes escaped backslashes, then whole surrogate pairs: the rest must not contain half a pair
   escapes := replace(text, '\\', '/');
   if escapes ~ '\\u0000'
      or regexp_replace(escapes, '\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}', ' ', 'g') ~ '\\u[dD][89a-fA-F]' then
@@ -44,27 +44,27 @@ begin
          );
 end $$;
 comment on function internal.is_storable_json is
-  'Whether a cast to jsonb succeeds, which has no U+0000, no half of a surrogate pair and no number beyond numeric. Nesting
-   deeper than 1000 is false too. For json that nobody has cast yet; the cast itself would raise.';
+  'Whether a cast to jsonb succeeds, which does not accept U+0000, half a surrogate pair or a number beyond numeric. Nesting
+   deeper than 1000 is false too. For json that has not been cast yet; the cast itself would raise.';
 
 create or replace function internal.json_gain(value text) returns int
 language sql immutable parallel safe as $$
   select coalesce(sum(greatest(0, octet_length(n.part[1]::numeric::text) - octet_length(n.part[1]))), 0)::int
     from regexp_matches(regexp_replace(json_gain.value, '"([^"\\]|\\.)*"', '""', 'g'), '(-?[0-9.]+[eE][+-]?[0-9]+)', 'g') as n (part)
 $$;
-comment on function internal.json_gain is 'Bytes that the numbers of JSON text gain when jsonb writes them out.';
+comment on function internal.json_gain is 'The bytes by which the numbers of JSON text grow when jsonb writes them without exponents.';
 
--- without a subquery, so that Postgres puts it in the place of its call
+-- without a subquery, so that Postgres inlines it
 create or replace function internal.json_size(value text) returns int
 language sql immutable parallel safe
 return case
-  -- only an exponent makes a number longer; in 96 bytes there is no room for as many as any limit refuses
+  -- only an exponent makes a number longer; a text of 96 bytes cannot grow beyond any limit
   when octet_length(json_size.value) <= 96 or json_size.value !~ '[0-9][eE]' then octet_length(json_size.value)
   else octet_length(json_size.value) + internal.json_gain(json_size.value)
 end;
 comment on function internal.json_size is
-  'Bytes of JSON text with its numbers written out as jsonb writes them, 1e999 with a thousand digits: what limits of stored JSON count. Raises for a
-   number that numeric cannot hold: is_storable_json comes first.';
+  'The bytes of JSON text with its numbers as jsonb writes them, 1e999 with a thousand digits: the size that limits of stored JSON count. Raises for a
+   number that numeric cannot hold: call is_storable_json first.';
 
 create or replace function internal.filter_compare(actual jsonb, op text, value jsonb) returns boolean
 language plpgsql immutable parallel safe as $$
@@ -105,7 +105,7 @@ begin
     when filter_compare.op in ('gt', 'gte', 'lt', 'lte', 'like', 'ilike') and kind = 'string' and value_kind = 'string' then
       actual_text := filter_compare.actual #>> '{}';
       value_text := filter_compare.value #>> '{}';
-      -- jsonb's own order of strings is the database's collation: code points are the same everywhere
+      -- jsonb orders strings by the database's collation; code points are the same everywhere
       return case filter_compare.op
         when 'gt' then actual_text collate "C" > value_text
         when 'gte' then actual_text collate "C" >= value_text
@@ -132,7 +132,7 @@ begin
   end case;
 end $$;
 comment on function internal.filter_compare is
-  'One leaf on a value at hand: true, false, or null when it is not known, as it is for a missing value, an order between
+  'Evaluates one leaf on a value: true, false, or null for unknown: a missing value, an order between
    two types, or an operator that does not exist or does not suit the value. actual is null when the property is missing.';
 
 create or replace function internal.filter_is_listed(actual jsonb, list jsonb) returns boolean
@@ -177,7 +177,7 @@ begin
   if length(sound_pattern) - length(replace(sound_pattern, '%', '')) > 100 then
     return null;
   end if;
-  -- a backslash that escapes nothing would raise an error: it is a literal backslash
+  -- a backslash that escapes nothing would raise an error: it is taken literally
   if (length(sound_pattern) - length(rtrim(sound_pattern, '\'))) % 2 = 1 then
     sound_pattern := sound_pattern || '\';
   end if;
@@ -187,7 +187,7 @@ begin
   return filter_is_like.value like sound_pattern;
 end $$;
 comment on function internal.filter_is_like is
-  'like and ilike with %, _ and backslash, which never raise; null for a pattern of more than 100 %. Case is the database''s.';
+  'like and ilike with %, _ and backslash, which never raise; null for a pattern of more than 100 %. Case folding is the database''s.';
 
 create or replace function internal.filter_truth(filter jsonb, "row" jsonb, depth int default 1) returns boolean
 language plpgsql immutable parallel safe as $$
@@ -200,7 +200,7 @@ declare
 begin
   if col <> '' then
     return internal.filter_compare(
-      -- a property whose name has dots in it comes before the path
+      -- a property whose name contains dots takes precedence over the path
       coalesce(filter_truth."row" -> col, filter_truth."row" #> string_to_array(col, '.')),
       filter_truth.filter ->> 'op',
       filter_truth.filter -> 'value');
@@ -224,15 +224,15 @@ begin
     if truth is null then
       outcome := null;
     elsif truth <> is_and then
-      -- short circuit: one false decides an and, one true an or
+      -- short circuit: one false decides an and, one true decides an or
       return truth;
     end if;
   end loop;
   return outcome;
 end $$;
 comment on function internal.filter_truth is
-  'A filter on one row in three values: true, false, null for unknown. For stored jsonb, where unknown counts as no match:
-   where internal.filter_truth(w.filter, e.properties). depth is for its own recursion, of which 8 levels are followed.';
+  'Evaluates a filter on one row in three values: true, false, null for unknown. For stored jsonb, where unknown counts as no match:
+   where internal.filter_truth(w.filter, e.properties). depth is for its own recursion, at most 8 levels.';
 
 create or replace function internal.filter_matches(filter json, "row" json) returns boolean
 language plpgsql immutable parallel safe as $$
@@ -243,12 +243,12 @@ begin
   return coalesce(internal.filter_truth(filter_matches.filter::jsonb, filter_matches."row"::jsonb), false);
 end $$;
 comment on function internal.filter_matches is
-  'Whether a row matches a filter; unknown, an ill-formed filter and no filter are false. Never raises. With jsonb at hand,
+  'Whether a row matches a filter; false for unknown, an invalid filter and no filter. Never raises. For jsonb,
    internal.filter_truth saves the casts.';
 
 create or replace function internal.json_elements_exceed(value jsonb, most int) returns boolean
 language sql immutable parallel safe
--- not by jsonb_path_query, whose time grows with the square of what it finds; the root is no element
+-- not by jsonb_path_query, whose time is quadratic in its result; the root does not count as an element
 return (
   with recursive node as (
     select json_elements_exceed.value as value
@@ -262,7 +262,8 @@ return (
   )
   select count(*) > json_elements_exceed.most + 1 from (select from node limit json_elements_exceed.most + 2) counted);
 comment on function internal.json_elements_exceed is
-  'Whether a list or an object has more elements than this, with those of nested ones. Containment costs the product of two sides'' elements at each row.';
+  'Whether a list or an object has more than this number of elements, including nested ones. Containment costs the product of both sides'' elements at
+   each row.';
 
 create or replace function internal.filter_leaf_problem(leaf jsonb, out path text, out reason text)
 language plpgsql immutable parallel safe as $$
@@ -310,7 +311,7 @@ begin
   end if;
 end $$;
 comment on function internal.filter_leaf_problem is
-  'What is wrong with {column, op, value}, and in which of the three; nulls when nothing is. Other keys are ignored.';
+  'The problem of {column, op, value}, and the field that has it; nulls when it is valid. Other keys are ignored.';
 
 create or replace function internal.filter_node_problem(
   node jsonb, place text, depth int, inout leaves int, out path text, out reason text)
@@ -381,8 +382,8 @@ begin
   end loop;
 end $$;
 comment on function internal.filter_node_problem is
-  'The first problem of a filter''s node in the order of the text. place is the path of the node, depth counts the nodes
-   around it from 1, leaves the conditions so far. Made for internal.filter_check.';
+  'The first problem of a filter''s node in document order. place is the path of the node, depth counts the enclosing nodes
+   from 1, leaves the conditions so far. Part of internal.filter_check.';
 
 create or replace function internal.filter_check(filter json, out path text, out reason text)
 language plpgsql immutable parallel safe as $$
@@ -395,7 +396,7 @@ begin
   select p.path, p.reason into path, reason
     from internal.filter_node_problem(filter_check.filter::jsonb, '', 1, 0) p;
   if reason is null then
-    -- fifty lists of a thousand would be looked through at every row
+    -- limits the work at every row: fifty lists of a thousand would be searched
     if octet_length(filter_check.filter::text) > 10000 and internal.json_elements_exceed(filter_check.filter::jsonb, 5000) then
       path := '';
       reason := 'must have at most 5000 elements in all, those of its values included';
@@ -405,8 +406,8 @@ begin
   end if;
 end $$;
 comment on function internal.filter_check is
-  'The first thing that is wrong with a filter: path such as and[1].value, empty for the filter itself, and a short reason.
-   Both are null when it is well-formed. At most 8 levels of and, or and not, 50 conditions, 1,000 elements in a value, and 5,000 in all. Null is not a filter.';
+  'The first problem of a filter: path such as and[1].value, empty for the filter itself, and a short reason.
+   Both are null when it is valid. At most 8 levels of and, or and not, 50 conditions, 1,000 elements in a value, and 5,000 in all. Null is not a filter.';
 
 create or replace function internal.filter_problem(filter json) returns text
 language sql immutable parallel safe as $$
@@ -416,5 +417,5 @@ language sql immutable parallel safe as $$
                      where c.reason is not null) end
 $$;
 comment on function internal.filter_problem is
-  'What is wrong with a filter, for internal.invalid: "and[1].value: must be an array". Null when it is well-formed. A filter that is kept
-   has at most 64 KB, so that lists of what holds one stay readable.';
+  'The problem of a filter, for internal.invalid: "and[1].value: must be an array". Null when it is valid. A stored filter
+   has at most 64 KB, so that lists of entities with filters stay readable.';

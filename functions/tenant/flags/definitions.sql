@@ -171,7 +171,8 @@ begin
   perform internal.flags_rehash();
 end $$;
 comment on function internal.flag_overrides_put is
-  'Sets overrides and removes those that are null, for an administrator. The caller must hold the flag''s lock. Refuses 409 LIMIT_REACHED (1000). Writes the audit trail.';
+  'Sets overrides and removes those that are null, for an administrator. The caller must hold the flag''s lock. Refuses 409 LIMIT_REACHED (1000). Writes
+   the audit trail.';
 
 create or replace function internal.flag_users_lock(app_user_ids uuid[]) returns uuid[]
 language plpgsql volatile security definer set search_path = '' as $$
@@ -181,7 +182,7 @@ begin
   end if;
   return internal.lock_users(flag_users_lock.app_user_ids);
 end $$;
-comment on function internal.flag_users_lock is 'Locks those of these users that exist, for an administrator, and returns them, or null.';
+comment on function internal.flag_users_lock is 'Locks those of these users who exist, for an administrator, and returns them, or null.';
 
 create or replace function api.flag_overrides_put(id_or_key text, patch json) returns api.reply
 language plpgsql volatile as $$
@@ -215,7 +216,8 @@ begin
     select coalesce(json_object_agg(o.app_user_id, o.value order by o.app_user_id), '{}') from app.flag_overrides o where o.flag_id = flag.id));
 end $$;
 comment on function api.flag_overrides_put is
-  'Sets the overrides of users, by their ids; null removes one. Answers all overrides. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, 409 LIMIT_REACHED (1000). Locks the users, then the flag.';
+  'Sets the overrides of users, by their ids; null removes one. Answers all overrides. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, 409 LIMIT_REACHED
+   (1000). Locks the users, then the flag.';
 
 create or replace function internal.flag_snapshot(f app.flags) returns jsonb
 language sql stable as $$
@@ -262,7 +264,8 @@ begin
   return internal.reply(200, internal.flag_json(internal.flag_stored(internal.flag_changed(flag, former::json))));
 end $$;
 comment on function api.flag_revert is
-  'Restores a former version of a flag as a new version; its schedule stays. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR (no such version, or it refers to a segment that was deleted). Locks the flag.';
+  'Restores a former version of a flag as a new version; its schedule stays. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR (no such version, or it refers
+   to a segment that was deleted). Locks the flag.';
 
 create or replace function internal.flags_rehash() returns void
 language sql volatile security definer set search_path = '' as $$

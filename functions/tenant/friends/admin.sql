@@ -1,4 +1,4 @@
--- What administrators see and change of friendships: never the notes of users.
+-- Administration of friendships. Administrators never see users' notes.
 
 create or replace function internal.friend_admin_check() returns void
 language plpgsql stable as $$
@@ -7,7 +7,7 @@ begin
     raise exception 'administrators administer friends, not %', internal.caller();
   end if;
 end $$;
-comment on function internal.friend_admin_check is 'Raises for who is no administrator. Granted to nobody.';
+comment on function internal.friend_admin_check is 'Raises unless the caller is an administrator. Granted to nobody.';
 
 create or replace function internal.friends_of_user(user_id uuid, status text, page_offset bigint, page_limit bigint) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
@@ -27,7 +27,7 @@ returns api.reply
 language sql stable as $$
   select internal.friends_of_user(friends_of_user.user_id, friends_of_user.status, friends_of_user.page_offset, friends_of_user.page_limit)
 $$;
-comment on function api.friends_of_user is 'The friends or requests of a user: internal.friends_of_user says what is refused.';
+comment on function api.friends_of_user is 'The friends or requests of a user. Refuses as internal.friends_of_user.';
 
 create or replace function internal.friend_add(user_id uuid, friend_id uuid, status text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -44,7 +44,7 @@ begin
   if is_known and (f.status = 'accepted' or not is_wanted) then
     return internal.reply(200, internal.friend_admin_json(f, friend_add.user_id));
   elsif exists (select from app.blocks b where (b.blocker, b.blocked) in ((friend_add.user_id, friend_add.friend_id), (friend_add.friend_id, friend_add.user_id))) then
-    perform internal.fail(409, 'CONFLICT', 'One of the two has blocked the other.', '{"field": "friend_id"}');
+    perform internal.fail(409, 'CONFLICT', 'One of the users has blocked the other.', '{"field": "friend_id"}');
   end if;
   refusal := case when is_wanted then internal.friends_full(friend_add.user_id, friend_add.friend_id) else internal.friends_full(friend_add.user_id, friend_add.user_id) end;
   if refusal.status is not null then
@@ -69,14 +69,14 @@ begin
   return internal.reply(case when is_known then 200 else 201 end, internal.friend_admin_json(f, friend_add.user_id));
 end $$;
 comment on function internal.friend_add is
-  'An administrator makes friends of two users, or sends one''s request to the other: 201, 200 where there was a request or a friendship. Refuses 400
+  'An administrator makes two users friends, or sends a request from one to the other: 201, or 200 when there is a request or friendship already. Refuses 400
    SELF_FRIEND, 404 USER_NOT_FOUND, 409 CONFLICT (a block), FRIEND_LIMIT_REACHED. Locks both users. Audited as friends.add.';
 
 create or replace function api.friend_add(user_id uuid, friend_id uuid, status text default 'accepted') returns api.reply
 language sql volatile as $$
   select internal.friend_add(friend_add.user_id, friend_add.friend_id, friend_add.status)
 $$;
-comment on function api.friend_add is 'Makes friends of two users: internal.friend_add says what is refused.';
+comment on function api.friend_add is 'Makes two users friends. Refuses as internal.friend_add.';
 
 create or replace function internal.friend_take_away(user_id uuid, friend_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -98,4 +98,4 @@ create or replace function api.friend_delete(user_id uuid, friend_id uuid) retur
 language sql volatile as $$
   select internal.friend_take_away(friend_delete.user_id, friend_delete.friend_id)
 $$;
-comment on function api.friend_delete is 'Ends a friendship or a request: internal.friend_take_away says what is refused.';
+comment on function api.friend_delete is 'Ends a friendship or a request. Refuses as internal.friend_take_away.';

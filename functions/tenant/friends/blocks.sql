@@ -1,4 +1,4 @@
--- Blocks: they end friendships and requests, and hide two users from each other. What they wrote and did stays.
+-- Blocks. A block ends the friendship or request of two users and hides them from each other. Their content stays.
 
 create or replace function internal.block_json(b app.blocks) returns json
 language sql stable as $$
@@ -27,14 +27,14 @@ begin
   return internal.reply(201, internal.block_json(b));
 end $$;
 comment on function internal.friend_block is
-  'The caller blocks a user, which ends their friendship or request: 201, or 200 for one who is blocked. Also one who has blocked the caller may be blocked.
-   Refuses 400 SELF_FRIEND, 404 USER_NOT_FOUND, 409 FRIEND_LIMIT_REACHED (10,000 blocks). Locks both users.';
+  'The caller blocks a user, which ends their friendship or request: 201, or 200 when the user is blocked already. A user who has blocked the caller can
+   be blocked too. Refuses 400 SELF_FRIEND, 404 USER_NOT_FOUND, 409 FRIEND_LIMIT_REACHED (10,000 blocks). Locks both users.';
 
 create or replace function api.friend_block(user_id uuid) returns api.reply
 language sql volatile as $$
   select internal.friend_block(friend_block.user_id)
 $$;
-comment on function api.friend_block is 'Blocks a user: internal.friend_block says what is refused.';
+comment on function api.friend_block is 'Blocks a user. Refuses as internal.friend_block.';
 
 create or replace function internal.friend_unblock(user_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -46,22 +46,22 @@ begin
   perform internal.check_found(found, 'block');
   return internal.reply_deleted();
 end $$;
-comment on function internal.friend_unblock is 'The caller unblocks a user; a friendship that there was does not come back. Refuses 404 NOT_FOUND. Locks both users.';
+comment on function internal.friend_unblock is 'The caller unblocks a user; a former friendship is not restored. Refuses 404 NOT_FOUND. Locks both users.';
 
 create or replace function api.friend_unblock(user_id uuid) returns api.reply
 language sql volatile as $$
   select internal.friend_unblock(friend_unblock.user_id)
 $$;
-comment on function api.friend_unblock is 'Unblocks a user: internal.friend_unblock says what is refused.';
+comment on function api.friend_unblock is 'Unblocks a user. Refuses as internal.friend_unblock.';
 
 create or replace function internal.friends_blocked(page_offset bigint, page_limit bigint) returns api.reply
 language sql stable security definer set search_path = '' as $$
   select internal.blocks_page(internal.friend_caller(), friends_blocked.page_offset, friends_blocked.page_limit)
 $$;
-comment on function internal.friends_blocked is 'Whom the caller has blocked, newest first, by blocks_newest.';
+comment on function internal.friends_blocked is 'The users whom the caller has blocked, newest first, by blocks_newest.';
 
 create or replace function api.friends_blocked(page_offset bigint default 0, page_limit bigint default 50) returns api.reply
 language sql stable as $$
   select internal.friends_blocked(friends_blocked.page_offset, friends_blocked.page_limit)
 $$;
-comment on function api.friends_blocked is 'Whom the caller has blocked, newest first.';
+comment on function api.friends_blocked is 'The users whom the caller has blocked, newest first.';

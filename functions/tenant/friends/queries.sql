@@ -4,7 +4,7 @@ create or replace function internal.friendships_listed(app_user_id uuid, status 
 language plpgsql stable as $$
 begin
   if friendships_listed.status = 'accepted' then
-    -- both sides by their index, and no more of each than the page may show
+    -- reads each side by its own index, and no more rows of either than the page may show
     return query
     select (o.f).*
       from ((select f from app.friendships f
@@ -31,7 +31,7 @@ begin
   end if;
 end $$;
 comment on function internal.friendships_listed is
-  'A page of a user''s friends, or of their requests in one direction, newest first: each by an index of its own. Granted to nobody.';
+  'A page of a user''s friends, or of their requests in one direction, newest first, each from its own index. Granted to nobody.';
 
 create or replace function internal.friendships_count(app_user_id uuid, status text) returns bigint
 language plpgsql stable as $$
@@ -41,7 +41,7 @@ begin
     when 'pending_incoming' then (select count(*) from app.friendships f where f.asked = friendships_count.app_user_id and f.status = 'pending')
     else (select count(*) from app.friendships f where f.requested_by = friendships_count.app_user_id and f.status = 'pending') end;
 end $$;
-comment on function internal.friendships_count is 'How many friends a user has, or requests in one direction. Granted to nobody.';
+comment on function internal.friendships_count is 'The number of a user''s friends, or of requests in one direction. Granted to nobody.';
 
 create or replace function internal.friends_mine(status text, page_offset bigint, page_limit bigint) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
@@ -77,7 +77,7 @@ begin
   with mine as materialized (
     select o.id from internal.friends_of(me) o (id)
   ), candidates as (
-    -- of the newest 200 friends the newest 200 on either side of the row, so that the cost has a bound
+    -- cost bound: the newest 200 friends, and of each the newest 200 on either side of the row
     select o.id, count(*) as common
       from internal.friendships_listed(me, 'accepted', 0, 200) f
      cross join lateral (
@@ -89,7 +89,7 @@ begin
      where o.id <> me
      group by o.id
      order by common desc, o.id
-    -- the rest is asked of the first ones only, until there are twenty
+    -- the other conditions are evaluated only for the first candidates, until there are twenty
     offset 0
   ), found_ones as materialized (
     select c.id
@@ -105,11 +105,11 @@ begin
   return coalesce(suggested, '[]');
 end $$;
 comment on function internal.friends_suggested is
-  'At most 20 friends of friends, those with the most friends in common first, of the newest 200 friends and the newest 400 of each; common_count counts all.
-   Nobody who is a friend, asked or has been asked, is blocked either way, or is banned.';
+  'At most 20 friends of friends, most mutual friends first, from the newest 200 friends and the newest 400 of each; common_count counts all.
+   Excludes friends, users with a request in either direction, blocked in either direction, or banned.';
 
 create or replace function api.friend_suggestions() returns api.reply
 language sql stable as $$
   select internal.reply(200, internal.friends_suggested())
 $$;
-comment on function api.friend_suggestions is 'Whom the caller might know: [{user, common_count}]. Supplement B7.';
+comment on function api.friend_suggestions is 'Suggestions of friends: [{user, common_count}]. Supplement B7.';

@@ -1,4 +1,4 @@
--- Requests, their answers, and what a friend may change.
+-- Friend requests, their answers, and the notes of friends.
 
 create or replace function internal.friend_request(user_id uuid, friend_code text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -15,7 +15,7 @@ begin
     select c.app_user_id into other from app.friend_codes c where c.code = internal.code_normal(friend_request.friend_code);
   end if;
   if other = me then
-    perform internal.fail(400, 'SELF_FRIEND', 'Nobody is a friend of themselves.', json_build_object(
+    perform internal.fail(400, 'SELF_FRIEND', 'A user cannot be their own friend: send the id or code of another user.', json_build_object(
       'field', case when friend_request.user_id is null then 'friend_code' else 'user_id' end, 'reason', 'is the same user'));
   end if;
   known := coalesce(internal.lock_users(array[me, other]), '{}');
@@ -30,7 +30,7 @@ begin
   if refusal.status is not null then
     return refusal;
   end if;
-  -- from here on refusals are returned, so that the attempt stays counted: codes are not to be guessed
+  -- from here on refusals are returned, so that the attempt stays counted: codes must not be found by guessing
   if other is null or other <> all (known) or internal.is_blocked(other) or exists (select from app.users u where u.id = other and u.is_banned) then
     return internal.refuse(404, 'USER_NOT_FOUND', 'There is no such user.');
   end if;
@@ -41,7 +41,7 @@ begin
     end if;
     return internal.reply(200, internal.friend_json(internal.friend_accept(f, me), me));
   end if;
-  -- whether the other has room shows when they accept
+  -- the other user's limit is checked when they accept
   refusal := internal.friends_full(me, me);
   if refusal.status is not null then
     return refusal;
@@ -55,15 +55,15 @@ begin
   return internal.reply(201, internal.friend_json(f, me));
 end $$;
 comment on function internal.friend_request is
-  'The caller asks a user, named by id or code, to be friends: 201; 200 when they have asked before, are friends, or become friends because the other has
-   asked. Refuses 400 VALIDATION_ERROR, SELF_FRIEND; returns 404 USER_NOT_FOUND (also for one who is banned, or blocked either way), 409
-   FRIEND_LIMIT_REACHED, 429 RATE_LIMITED, so that the attempt is counted. Locks both users, then the limit. Supplement B7.';
+  'The caller sends a friend request to a user, given by id or code: 201; 200 when there is a request or friendship already, or when the other user''s
+   request is accepted thereby. Refuses 400 VALIDATION_ERROR, SELF_FRIEND; returns 404 USER_NOT_FOUND (also for a user who is banned, or blocked in
+   either direction), 409 FRIEND_LIMIT_REACHED, 429 RATE_LIMITED, so that the attempt is counted. Locks both users, then the limit. Supplement B7.';
 
 create or replace function api.friend_request(user_id uuid default null, friend_code text default null) returns api.reply
 language sql volatile as $$
   select internal.friend_request(friend_request.user_id, friend_request.friend_code)
 $$;
-comment on function api.friend_request is 'Asks a user to be friends: internal.friend_request says what is refused.';
+comment on function api.friend_request is 'Sends a friend request. Refuses as internal.friend_request.';
 
 create or replace function internal.friend_answer(user_id uuid, is_accepted boolean) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -89,20 +89,20 @@ begin
   return internal.reply(200, internal.friend_json(internal.friend_accept(f, me), me));
 end $$;
 comment on function internal.friend_answer is
-  'The caller accepts or declines a user''s request; accepting twice is 200. Refuses 404 REQUEST_NOT_FOUND, 409 FRIEND_LIMIT_REACHED when one of the two has
-   no room. Locks both users.';
+  'The caller accepts or declines a user''s request; accepting twice is 200. Refuses 404 REQUEST_NOT_FOUND, 409 FRIEND_LIMIT_REACHED when either user has
+   the maximum number of friends. Locks both users.';
 
 create or replace function api.friend_accept(user_id uuid) returns api.reply
 language sql volatile as $$
   select internal.friend_answer(friend_accept.user_id, true)
 $$;
-comment on function api.friend_accept is 'Accepts a request: the friend. internal.friend_answer says what is refused.';
+comment on function api.friend_accept is 'Accepts a request and returns the friend. Refuses as internal.friend_answer.';
 
 create or replace function api.friend_decline(user_id uuid) returns api.reply
 language sql volatile as $$
   select internal.friend_answer(friend_decline.user_id, false)
 $$;
-comment on function api.friend_decline is 'Declines a request, of which the other hears nothing: {declined: true}. Refuses 404 REQUEST_NOT_FOUND.';
+comment on function api.friend_decline is 'Declines a request, without notifying the other user: {declined: true}. Refuses 404 REQUEST_NOT_FOUND.';
 
 create or replace function internal.friend_withdraw(user_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -124,7 +124,7 @@ create or replace function api.friend_withdraw(user_id uuid) returns api.reply
 language sql volatile as $$
   select internal.friend_withdraw(friend_withdraw.user_id)
 $$;
-comment on function api.friend_withdraw is 'Withdraws a request: internal.friend_withdraw says what is refused.';
+comment on function api.friend_withdraw is 'Withdraws a request. Refuses as internal.friend_withdraw.';
 
 create or replace function internal.friend_remove(user_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -142,7 +142,7 @@ create or replace function api.friend_remove(user_id uuid) returns api.reply
 language sql volatile as $$
   select internal.friend_remove(friend_remove.user_id)
 $$;
-comment on function api.friend_remove is 'Ends a friendship: internal.friend_remove says what is refused.';
+comment on function api.friend_remove is 'Ends a friendship. Refuses as internal.friend_remove.';
 
 create or replace function internal.friend_note(user_id uuid, patch jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -159,13 +159,13 @@ begin
   return internal.reply(200, internal.friend_json(f, me));
 end $$;
 comment on function internal.friend_note is
-  'Replaces the caller''s private note about a friend, or about one of a request. Refuses 404 NOT_FOUND. Locks the row of the pair.';
+  'Replaces the caller''s private note about a friend, or about the other user of a request. Refuses 404 NOT_FOUND. Locks the row of the pair.';
 
 create or replace function api.friend_update(user_id uuid, patch jsonb) returns api.reply
 language sql volatile as $$
   select internal.friend_note(friend_update.user_id, friend_update.patch)
 $$;
-comment on function api.friend_update is 'Changes the caller''s note about a friend: internal.friend_note says what is refused.';
+comment on function api.friend_update is 'Changes the caller''s note about a friend. Refuses as internal.friend_note.';
 
 create or replace function internal.friend_code_mine(is_new boolean) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -182,7 +182,7 @@ begin
     made := internal.random_code(8);
     insert into app.friend_codes as c (app_user_id, code)
     values (me, made)
-    -- of two first uses at once the one's code is the other's too
+    -- concurrent first calls get the same code
     on conflict on constraint friend_codes_pkey do update
        set code = case when friend_code_mine.is_new then excluded.code else c.code end,
            created_at = case when friend_code_mine.is_new then excluded.created_at else c.created_at end
@@ -191,7 +191,8 @@ begin
   return json_build_object('code', mine);
 end $$;
 comment on function internal.friend_code_mine is
-  'The caller''s code, made at its first use; is_new makes another, and the old one ends. Refuses 404 USER_NOT_FOUND. Locks the caller where it writes.';
+  'The caller''s code, generated at the first call; is_new replaces it, and the old one becomes invalid. Refuses 404 USER_NOT_FOUND. Locks the caller if
+   it writes.';
 
 create or replace function api.friend_code() returns api.reply
 language sql volatile as $$
@@ -203,4 +204,4 @@ create or replace function api.friend_code_rotate() returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.friend_code_mine(true))
 $$;
-comment on function api.friend_code_rotate is 'A new code of the caller; the old one names nobody any more: {code}.';
+comment on function api.friend_code_rotate is 'Replaces the caller''s code, so that the old one becomes invalid: {code}.';

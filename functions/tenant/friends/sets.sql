@@ -11,12 +11,12 @@ comment on function internal.friend_ids is
 
 create or replace function internal.friends_of(app_user_id uuid) returns setof uuid
 language sql stable rows 50 as $$
-  -- neither definer nor with settings, so that it becomes part of the query that asks
+  -- no security definer and no settings, so that Postgres inlines it
   select f.user_b from app.friendships f where f.user_a = friends_of.app_user_id and f.status = 'accepted'
   union all
   select f.user_a from app.friendships f where f.user_b = friends_of.app_user_id and f.status = 'accepted'
 $$;
-comment on function internal.friends_of is 'The accepted friends of any user, for what happens to them without their calling. Granted to nobody.';
+comment on function internal.friends_of is 'The accepted friends of any user, for background work on their behalf. Granted to nobody.';
 
 create or replace function internal.blocked_ids() returns setof uuid
 language sql stable security definer set search_path = '' rows 20 as $$
@@ -24,19 +24,20 @@ language sql stable security definer set search_path = '' rows 20 as $$
   union
   select b.blocker from app.blocks b where b.blocked = internal.user_id()
 $$;
-comment on function internal.blocked_ids is 'Whom the caller has blocked, and who has blocked the caller.';
+comment on function internal.blocked_ids is 'The users whom the caller has blocked, and those who have blocked the caller.';
 
 create or replace function internal.is_blocked(user_id uuid) returns boolean
 language sql stable security definer set search_path = '' as $$
   select exists (select from app.blocks b where (b.blocker, b.blocked) = (internal.user_id(), is_blocked.user_id))
       or exists (select from app.blocks b where (b.blocker, b.blocked) = (is_blocked.user_id, internal.user_id()))
 $$;
-comment on function internal.is_blocked is 'Whether the caller and a user have blocked each other, either way. For many users take internal.blocked_ids().';
+comment on function internal.is_blocked is
+  'Whether the caller and a user have blocked each other, in either direction. For many users use internal.blocked_ids().';
 
 create or replace function internal.merge__friendships(survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  -- what is left beside the survivor's own friends, and those of the other whom the survivor only asked or was asked by
+  -- room beside the survivor's friends, and beside the other user's friends with whom the survivor has a pending request
   friend_room constant bigint := 1000 - (select count(*) from internal.friends_of(merge__friendships.survivor) f (id)
                                           where f.id <> merge__friendships.other)
                                       - (select count(*) from app.friendships f
@@ -56,7 +57,7 @@ begin
            g.status, g.requested_by = merge__friendships.other as was_asked_by_other, g.requested_at, g.responded_at
       from gone g
   ), placed as (
-    -- those that the survivor knows need no room; of the others the oldest come first, up to the limits of a user
+    -- users whom the survivor is connected with need no room; of the others the oldest come first, up to the limits of a user
     select t.*, k.user_a is not null as is_known,
            row_number() over (partition by k.user_a is not null, t.status, t.was_asked_by_other and t.status = 'pending'
                               order by t.requested_at, t.friend) as n
@@ -74,16 +75,17 @@ begin
    where t.is_known
       or t.n <= case when t.status = 'accepted' then friend_room when t.was_asked_by_other then request_room else 2147483647 end
    order by t.friend
-  -- two of them were asked, or both are friends: a friendship is more than a request
+  -- when one has a request and the other a friendship, the friendship is kept
   on conflict (user_a, user_b) do update set status = excluded.status, responded_at = excluded.responded_at
      where kept.status = 'pending' and excluded.status = 'accepted';
   get diagnostics moved = row_count;
-  -- blocks have moved before (internal.users_merge goes by the names of tables): one that either of the two had ends what the other had
+  -- blocks have been merged before (internal.users_merge orders by table name): a block of either user ends the other's friendship
   delete from app.friendships f
    where merge__friendships.survivor in (f.user_a, f.user_b)
      and exists (select from app.blocks b where (b.blocker, b.blocked) in ((f.user_a, f.user_b), (f.user_b, f.user_a)));
   return moved;
 end $$;
 comment on function internal.merge__friendships is
-  'Gives the friendships of one user to another, the oldest first, up to 1000 friends and 100 open requests; where both know somebody the survivor''s row
-   stays, accepted when one of the two is. With somebody who is blocked, either way, there is none. Answers how many. Called by sign-in; granted to nobody.';
+  'Merges the friendships of one user into another''s, the oldest first, up to 1000 friends and 100 open requests. When both are connected with the same
+   user, the survivor''s row is kept, accepted when either is. Blocks in either direction exclude a friendship. Returns how many moved. Called by
+   sign-in. Granted to nobody.';

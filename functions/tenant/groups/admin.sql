@@ -1,4 +1,4 @@
--- Groups for administrators: all of them, private ones too, without a rank of their own.
+-- Administration of groups: all of them, including private ones, whatever the administrator's own membership.
 
 create or replace function internal.group_owner(group_id uuid) returns uuid
 language sql stable security definer set search_path = '' as $$
@@ -16,13 +16,13 @@ begin
     raise exception 'groups are administered by administrators, not by %', internal.caller();
   end if;
   loop
-    -- who owns the group is locked like the other: it may change hands
+    -- the owner is locked too, because ownership may change
     owner_id := internal.group_owner(group_administered.group_id);
     begin
       perform internal.lock_users(array[group_administered.app_user_id, owner_id]);
       select k.* into g from app.groups k where k.id = group_administered.group_id for no key update;
       exit when internal.group_owner(group_administered.group_id) is not distinct from owner_id;
-      -- it changed hands while we waited, and users are locked before their groups: what is locked is let go, and taken in order
+      -- ownership changed while this waited. Users must be locked before their groups, so the locks are released and taken again in order
       raise exception 'the owner of the group has changed' using errcode = 'serialization_failure';
     exception when serialization_failure then
       null;
@@ -52,7 +52,7 @@ begin
               order by g.created_at desc, g.id desc limit groups_list.page_limit offset groups_list.page_offset) as f),
     (select count(*) from app.groups g where g.name ilike pattern), groups_list.page_offset, groups_list.page_limit);
 end $$;
-comment on function api.groups_list is 'All groups, or those whose name holds a text, whatever its case; newest first. Supplement B8.';
+comment on function api.groups_list is 'All groups, or those whose name contains a text, ignoring case; newest first. Supplement B8.';
 
 create or replace function api.group_show(group_id uuid) returns api.reply
 language plpgsql stable as $$
@@ -84,7 +84,7 @@ create or replace function api.group_update_any(group_id uuid, patch jsonb) retu
 language sql volatile as $$
   select internal.reply(200, internal.group_update_any(group_update_any.group_id, group_update_any.patch))
 $$;
-comment on function api.group_update_any is 'Changes a group: internal.group_update_any says what is refused.';
+comment on function api.group_update_any is 'Changes a group. Refuses as internal.group_update_any.';
 
 create or replace function internal.group_delete_any(group_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -95,7 +95,8 @@ begin
   perform internal.audit(a.action, 'groups', a.target_id, a.changes, a.status, a.scope)
      from internal.audit_change('groups', '{}', to_jsonb(was), '{}') a;
 end $$;
-comment on function internal.group_delete_any is 'An administrator deletes a group. Refuses 404 NOT_FOUND. Locks the owner and the group. Audited as groups.delete.';
+comment on function internal.group_delete_any is
+  'An administrator deletes a group. Refuses 404 NOT_FOUND. Locks the owner and the group. Audited as groups.delete.';
 
 create or replace function api.group_delete_any(group_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -103,7 +104,7 @@ begin
   perform internal.group_delete_any(group_delete_any.group_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.group_delete_any is 'Deletes a group: internal.group_delete_any says what is refused.';
+comment on function api.group_delete_any is 'Deletes a group. Refuses as internal.group_delete_any.';
 
 create or replace function api.group_members_any(group_id uuid, page_offset bigint default 0, page_limit bigint default 50) returns api.reply
 language plpgsql stable as $$
@@ -117,7 +118,7 @@ begin
   return internal.reply_page(internal.group_members_json(g.id, group_members_any.page_limit, group_members_any.page_offset), g.member_count,
                              group_members_any.page_offset, group_members_any.page_limit);
 end $$;
-comment on function api.group_members_any is 'The members of a group, longest first. Refuses 404 NOT_FOUND.';
+comment on function api.group_members_any is 'The members of a group, longest membership first. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.group_member_update_any(group_id uuid, user_id uuid, patch jsonb) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -142,7 +143,7 @@ begin
   return shown;
 end $$;
 comment on function internal.group_member_update_any is
-  'An administrator changes a member; who becomes the owner makes the former one an admin. Refuses 404 NOT_FOUND, 409 CONFLICT (the owner''s role). Locks
+  'An administrator changes a member; a new owner makes the former owner an admin. Refuses 404 NOT_FOUND, 409 CONFLICT (the owner''s role). Locks
    the user, the owner and the group. Audited as groups.member_update.';
 
 create or replace function api.group_member_update_any(group_id uuid, user_id uuid, patch jsonb) returns api.reply
@@ -150,7 +151,7 @@ language sql volatile as $$
   select internal.reply(200, internal.group_member_update_any(group_member_update_any.group_id, group_member_update_any.user_id,
                                                               group_member_update_any.patch))
 $$;
-comment on function api.group_member_update_any is 'Changes a member: internal.group_member_update_any says what is refused.';
+comment on function api.group_member_update_any is 'Changes a member. Refuses as internal.group_member_update_any.';
 
 create or replace function internal.group_member_remove(group_id uuid, user_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -163,8 +164,8 @@ begin
     'app_user_id', json_build_array(member.app_user_id, null), 'role', json_build_array(member.role, null)));
 end $$;
 comment on function internal.group_member_remove is
-  'An administrator removes a member. After the owner the oldest admin becomes the owner, else the oldest member; without members the group goes away.
-   Refuses 404 NOT_FOUND. Locks the user, the owner and the group. Audited as groups.member_remove.';
+  'An administrator removes a member. After the owner''s removal the oldest admin becomes the owner, else the oldest member; a group without members is
+   deleted. Refuses 404 NOT_FOUND. Locks the user, the owner and the group. Audited as groups.member_remove.';
 
 create or replace function api.group_member_remove(group_id uuid, user_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -172,4 +173,4 @@ begin
   perform internal.group_member_remove(group_member_remove.group_id, group_member_remove.user_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.group_member_remove is 'Removes a member: internal.group_member_remove says what is refused.';
+comment on function api.group_member_remove is 'Removes a member. Refuses as internal.group_member_remove.';

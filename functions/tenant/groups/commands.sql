@@ -12,8 +12,8 @@ begin
                                'A user is in at most 50 groups.', 'GROUP_LIMIT_REACHED');
 end $$;
 comment on function internal.group_limit_check is
-  'Room for one more group of a user, whose row it locks, so that two at once count both. Refuses 404 USER_NOT_FOUND, 409 GROUP_LIMIT_REACHED.
-   Granted to nobody.';
+  'Checks that a user may join one more group, and locks the user''s row, so that concurrent joins are counted. Refuses 404 USER_NOT_FOUND, 409
+   GROUP_LIMIT_REACHED. Granted to nobody.';
 
 create or replace function internal.group_enter(group_id uuid, app_user_id uuid, role text) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -29,7 +29,7 @@ begin
   return internal.group_member_json(m, u);
 end $$;
 comment on function internal.group_enter is
-  'Puts a user into a group, and says so as an event; answers the member. groups_within_max_members refuses 409 GROUP_FULL. Granted to nobody.';
+  'Adds a user to a group, emits the event, and returns the member. groups_within_max_members refuses 409 GROUP_FULL. Granted to nobody.';
 
 create or replace function internal.group_member(group_id uuid, app_user_id uuid) returns json
 language sql stable security definer set search_path = '' as $$
@@ -58,7 +58,7 @@ begin
   return internal.group_json(g);
 end $$;
 comment on function internal.group_create is
-  'A group with the caller as its owner. Refuses 404 USER_NOT_FOUND, 409 GROUP_LIMIT_REACHED, 429 RATE_LIMITED. Locks the caller''s row.';
+  'Creates a group with the caller as its owner. Refuses 404 USER_NOT_FOUND, 409 GROUP_LIMIT_REACHED, 429 RATE_LIMITED. Locks the caller''s row.';
 
 create or replace function api.group_create(name text, description text default null, avatar_url text default null, is_public boolean default true,
                                             max_members int default 100, metadata jsonb default '{}')
@@ -67,7 +67,7 @@ language sql volatile as $$
   select internal.reply(201, internal.group_create(group_create.name, group_create.description, group_create.avatar_url, group_create.is_public,
                                                    group_create.max_members, group_create.metadata))
 $$;
-comment on function api.group_create is 'Makes a group, of which the caller becomes the owner: internal.group_create says what is refused.';
+comment on function api.group_create is 'Creates a group with the caller as its owner. Refuses as internal.group_create.';
 
 create or replace function internal.group_join(group_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -82,7 +82,7 @@ begin
   if known is not null then
     return internal.reply(200, known);
   end if;
-  -- whether a private group is there is not revealed
+  -- the existence of a private group is not revealed
   if is_open is not true then
     perform internal.group_not_found();
   end if;
@@ -90,14 +90,14 @@ begin
   return internal.reply(201, internal.group_enter(group_join.group_id, me, 'member'));
 end $$;
 comment on function internal.group_join is
-  'The caller joins a public group: 201 with the member, 200 for who is in it already. Refuses 404 NOT_FOUND, 409 GROUP_FULL, GROUP_LIMIT_REACHED.
+  'The caller joins a public group: 201 with the member, or 200 for a member. Refuses 404 NOT_FOUND, 409 GROUP_FULL, GROUP_LIMIT_REACHED.
    Locks the caller''s row and the group.';
 
 create or replace function api.group_join(group_id uuid) returns api.reply
 language sql volatile as $$
   select internal.group_join(group_join.group_id)
 $$;
-comment on function api.group_join is 'Joins a public group: internal.group_join says what is refused.';
+comment on function api.group_join is 'Joins a public group. Refuses as internal.group_join.';
 
 create or replace function internal.group_leave(group_id uuid) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -111,19 +111,20 @@ begin
   if role is null then
     perform internal.group_not_found();
   elsif role = 'owner' then
-    perform internal.fail(400, 'OWNER_CANNOT_LEAVE', 'The owner of a group cannot leave it.');
+    perform internal.fail(400, 'OWNER_CANNOT_LEAVE', 'The owner of a group cannot leave it: transfer the ownership first, or delete the group.');
   end if;
   delete from app.group_members m where (m.group_id, m.app_user_id) = (group_leave.group_id, me);
   perform internal.emit(me, 'svc.group.left', jsonb_build_object('group_id', group_leave.group_id, 'role', role));
   return json_build_object('left', true);
 end $$;
-comment on function internal.group_leave is 'The caller leaves a group. Refuses 404 NOT_FOUND, 400 OWNER_CANNOT_LEAVE. Locks the caller''s row and the group.';
+comment on function internal.group_leave is
+  'The caller leaves a group. Refuses 404 NOT_FOUND, 400 OWNER_CANNOT_LEAVE. Locks the caller''s row and the group.';
 
 create or replace function api.group_leave(group_id uuid) returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.group_leave(group_leave.group_id))
 $$;
-comment on function api.group_leave is 'Leaves a group: internal.group_leave says what is refused.';
+comment on function api.group_leave is 'Leaves a group. Refuses as internal.group_leave.';
 
 create or replace function internal.group_member_add(group_id uuid, app_user_id uuid, role text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -150,14 +151,14 @@ begin
   return internal.reply(201, known);
 end $$;
 comment on function internal.group_member_add is
-  'The developer puts a user into a group, a private one too: 201, or 200 for who is in it already. Refuses 404 NOT_FOUND (group), USER_NOT_FOUND,
+  'An administrator adds a user to a group, public or private: 201, or 200 for a member. Refuses 404 NOT_FOUND (group), USER_NOT_FOUND,
    409 GROUP_FULL, GROUP_LIMIT_REACHED. Locks the user''s row and the group. Audited as groups.member_add.';
 
 create or replace function api.group_member_add(group_id uuid, app_user_id uuid, role text default 'member') returns api.reply
 language sql volatile as $$
   select internal.group_member_add(group_member_add.group_id, group_member_add.app_user_id, group_member_add.role)
 $$;
-comment on function api.group_member_add is 'Adds a member: internal.group_member_add says what is refused.';
+comment on function api.group_member_add is 'Adds a member. Refuses as internal.group_member_add.';
 
 create or replace function internal.merge__group_members(survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$
@@ -172,7 +173,7 @@ begin
     order by g.id
       for no key update;
   room := 50 - (select count(*) from app.group_members m where m.app_user_id = merge__group_members.survivor);
-  -- all groups are locked: where there is no room for all, those that the other led come first, then the oldest memberships
+  -- all groups are locked. If the limit does not allow all, groups that the other user leads come first, then the oldest memberships
   for theirs in
     select m.* from app.group_members m where m.app_user_id = merge__group_members.other
      order by internal.group_rank(m.role) desc, m.joined_at, m.group_id
@@ -184,7 +185,7 @@ begin
        where (m.group_id, m.app_user_id) = (theirs.group_id, merge__group_members.other);
       moved := moved + 1;
     elsif internal.group_rank(theirs.role) > internal.group_rank(mine.role) then
-      -- the lower of the two first, for a group has one owner
+      -- the lower role first, because a group has one owner
       update app.group_members m set role = mine.role where (m.group_id, m.app_user_id) = (theirs.group_id, merge__group_members.other);
       update app.group_members m set role = theirs.role where (m.group_id, m.app_user_id) = (theirs.group_id, merge__group_members.survivor);
     end if;
@@ -192,8 +193,8 @@ begin
   return moved;
 end $$;
 comment on function internal.merge__group_members is
-  'When two users become one: the survivor is in the groups of both, with the higher role of the two; in at most 50, as every user: memberships beyond them end
-   with the other user. Answers how many it took over. Granted to nobody.';
+  'Merges the memberships of one user into another''s, keeping the higher role of the two, in at most 50 groups; memberships beyond the limit end
+   with the other user. Returns how many moved. Granted to nobody.';
 
-comment on constraint groups_within_max_members on app.groups is '409 GROUP_FULL: The group has as many members as it may have.';
+comment on constraint groups_within_max_members on app.groups is '409 GROUP_FULL: The group has reached its maximum number of members.';
 comment on constraint groups_name_1_to_100 on app.groups is '400 INVALID_INPUT name: must have 1 to 100 characters.';

@@ -1,11 +1,11 @@
--- Invites: codes that let so many users into a group, a private one too. An invite ends with the membership of who made it, and when its maker's rank no longer
--- allows it.
+-- Invites: codes by which a limited number of users may join a group, public or private. An invite ends with the membership of its
+-- creator, and when the creator's role no longer allows it.
 
 create or replace function internal.group_invite_is_open(i app.group_invites) returns boolean
 language sql stable as $$
   select (group_invite_is_open.i).uses < (group_invite_is_open.i).max_uses and (group_invite_is_open.i).expires_at > internal.now()
 $$;
-comment on function internal.group_invite_is_open is 'Whether an invite still lets somebody in.';
+comment on function internal.group_invite_is_open is 'Whether an invite can still be used.';
 
 create or replace function internal.group_invite_json(i app.group_invites) returns json
 language sql stable as $$
@@ -15,7 +15,7 @@ language sql stable as $$
     'created_by', (group_invite_json.i).created_by, 'expires_at', internal.iso((group_invite_json.i).expires_at),
     'created_at', internal.iso((group_invite_json.i).created_at))
 $$;
-comment on function internal.group_invite_json is 'An invite as those who lead the group see it. url is null: Trellis has no page that takes a code.';
+comment on function internal.group_invite_json is 'An invite as the group''s admins see it. url is null: Trellis has no page that accepts a code.';
 
 create or replace function internal.group_invite_create(group_id uuid, max_uses int, expires_in_hours int, role text) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -26,7 +26,7 @@ begin
   if internal.group_rank(group_invite_create.role) >= rank then
     perform internal.group_rank_refusal();
   end if;
-  -- the group is locked: of two at once one deletes
+  -- the group is locked, so that of concurrent requests one deletes
   delete from app.group_invites i where i.group_id = group_invite_create.group_id and not internal.group_invite_is_open(i);
   perform internal.check_limit((select count(*) from app.group_invites i where i.group_id = group_invite_create.group_id), 100,
                                'A group has at most 100 open invites.');
@@ -37,8 +37,8 @@ begin
   return internal.group_invite_json(made);
 end $$;
 comment on function internal.group_invite_create is
-  'The caller, at least admin, invites into a group with a role below the caller''s. Refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN, 409 LIMIT_REACHED (100
-   open invites). Locks the caller and the group.';
+  'The caller, at least admin, creates an invite to a group with a role below the caller''s. Refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN, 409
+   LIMIT_REACHED (100 open invites). Locks the caller and the group.';
 
 create or replace function api.group_invite_create(group_id uuid, max_uses int default 1, expires_in_hours int default 168, role text default 'member')
 returns api.reply
@@ -46,7 +46,7 @@ language sql volatile as $$
   select internal.reply(201, internal.group_invite_create(group_invite_create.group_id, group_invite_create.max_uses,
                                                           group_invite_create.expires_in_hours, group_invite_create.role))
 $$;
-comment on function api.group_invite_create is 'Invites into a group: internal.group_invite_create says what is refused.';
+comment on function api.group_invite_create is 'Creates an invite to a group. Refuses as internal.group_invite_create.';
 
 create or replace function internal.group_invites_list(group_id uuid, page_offset bigint, page_limit bigint) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
@@ -63,13 +63,13 @@ begin
     group_invites_list.page_offset, group_invites_list.page_limit);
 end $$;
 comment on function internal.group_invites_list is
-  'The open invites of a group, newest first; an admin does not see those that make admins. Refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN.';
+  'The open invites of a group, newest first; an admin does not see invites for the role admin. Refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN.';
 
 create or replace function api.group_invites_list(group_id uuid, page_offset bigint default 0, page_limit bigint default 50) returns api.reply
 language sql stable as $$
   select internal.group_invites_list(group_invites_list.group_id, group_invites_list.page_offset, group_invites_list.page_limit)
 $$;
-comment on function api.group_invites_list is 'The open invites of a group: internal.group_invites_list says what is refused.';
+comment on function api.group_invites_list is 'The open invites of a group. Refuses as internal.group_invites_list.';
 
 create or replace function internal.group_invite_delete(group_id uuid, invite_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -82,7 +82,7 @@ begin
   perform internal.check_found(found, 'invite');
 end $$;
 comment on function internal.group_invite_delete is
-  'The caller, at least admin, ends an invite that they see. Refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN. Locks the caller and the group.';
+  'The caller, at least admin, deletes an invite that they can see. Refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN. Locks the caller and the group.';
 
 create or replace function api.group_invite_delete(group_id uuid, invite_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -90,7 +90,7 @@ begin
   perform internal.group_invite_delete(group_invite_delete.group_id, group_invite_delete.invite_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.group_invite_delete is 'Ends an invite: internal.group_invite_delete says what is refused.';
+comment on function api.group_invite_delete is 'Deletes an invite. Refuses as internal.group_invite_delete.';
 
 create or replace function internal.group_join_by_code(code text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -102,7 +102,7 @@ begin
   select i.* into invite from app.group_invites i where i.code = internal.code_normal(group_join_by_code.code);
   perform internal.lock_users(array[me]);
   perform from app.groups g where g.id = invite.group_id for no key update;
-  -- as it is now that nobody else uses it: whoever does locks the group first
+  -- read again under the lock of the group, which every use of an invite takes first
   select i.* into invite from app.group_invites i where i.id = invite.id;
   perform internal.check_found(invite.expires_at > internal.now(), 'invite');
   known := internal.group_member(invite.group_id, me);
@@ -115,14 +115,14 @@ begin
   return internal.reply(201, internal.group_enter(invite.group_id, me, invite.role));
 end $$;
 comment on function internal.group_join_by_code is
-  'The caller joins a group by an invite: 201 with the member, 200 for who is in it already, which uses nothing up. Refuses 404 NOT_FOUND (unknown, expired,
+  'The caller joins a group by an invite: 201 with the member, or 200 for a member, which does not count as a use. Refuses 404 NOT_FOUND (unknown, expired,
    used up), 409 GROUP_FULL, GROUP_LIMIT_REACHED. Locks the caller and the group.';
 
 create or replace function api.group_join_by_code(code text) returns api.reply
 language sql volatile as $$
   select internal.group_join_by_code(group_join_by_code.code)
 $$;
-comment on function api.group_join_by_code is 'Joins a group by an invite: internal.group_join_by_code says what is refused.';
+comment on function api.group_join_by_code is 'Joins a group by an invite. Refuses as internal.group_join_by_code.';
 
 create or replace function internal.tg_group_members__invites() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -132,7 +132,7 @@ begin
      and (internal.group_rank(new.role) < 3 or internal.group_rank(i.role) >= internal.group_rank(new.role));
   return null;
 end $$;
-comment on function internal.tg_group_members__invites is 'Ends the invites of a member whose new rank would not allow them to be made.';
+comment on function internal.tg_group_members__invites is 'Deletes the invites of a member whose new role would not allow creating them.';
 
 create or replace trigger tg_group_members__invites
   after update of role on app.group_members

@@ -1,4 +1,5 @@
--- What those who lead a group do: change it, its members, its owner. A member acts on members of a lower rank. Lock order: users, the group, its members.
+-- Commands of owners and admins: changing a group, its members, its owner. A member can change only members of a lower rank.
+-- Lock order: users, the group, its members.
 
 create or replace function internal.group_rank_refusal() returns void
 language sql volatile
@@ -26,7 +27,7 @@ begin
   return rank;
 end $$;
 comment on function internal.group_rank_check is
-  'The caller''s rank in a group, where it is at least that of a role. Refuses 404 NOT_FOUND (also for a private group of others), 403 GROUP_ROLE_FORBIDDEN.
+  'The caller''s rank in a group, which must be at least that of a role. Refuses 404 NOT_FOUND (also for a private group of others), 403 GROUP_ROLE_FORBIDDEN.
    Granted to nobody.';
 
 create or replace function internal.group_led(group_id uuid, min_role text, app_user_id uuid default null, out g app.groups, out my_rank int)
@@ -37,7 +38,7 @@ begin
   my_rank := internal.group_rank_check(group_led.group_id, group_led.min_role);
 end $$;
 comment on function internal.group_led is
-  'A group in which the caller has at least this role, and the caller''s rank: internal.group_rank_check says what is refused. Locks the caller and another
+  'A group in which the caller has at least this role, and the caller''s rank. Refuses as internal.group_rank_check. Locks the caller and another
    user, then the group. Granted to nobody.';
 
 create or replace function internal.group_change(g app.groups, patch jsonb) returns app.groups
@@ -58,7 +59,7 @@ begin
   return case when found then changed else group_change.g end;
 end $$;
 comment on function internal.group_change is
-  'Changes the named fields of a locked group. groups_within_max_members refuses 409 GROUP_FULL below the number of members, tg_groups__own_rows 409
+  'Changes the given fields of a locked group. groups_within_max_members refuses 409 GROUP_FULL below the number of members, tg_groups__own_rows 409
    GROUP_OWNS_ROWS. Granted to nobody.';
 
 create or replace function internal.group_led_json(g app.groups) returns json
@@ -66,7 +67,7 @@ language sql stable as $$
   select internal.json_merge(internal.group_json(group_led_json.g), json_build_object('my_role', (
     select m.role from app.group_members m where (m.group_id, m.app_user_id) = ((group_led_json.g).id, internal.user_id()))))
 $$;
-comment on function internal.group_led_json is 'A group with the caller''s role, null for who is not in it.';
+comment on function internal.group_led_json is 'A group with the caller''s role, null when the caller is not a member.';
 
 create or replace function internal.group_update(group_id uuid, patch jsonb) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -81,7 +82,7 @@ create or replace function api.group_update(group_id uuid, patch jsonb) returns 
 language sql volatile as $$
   select internal.reply(200, internal.group_update(group_update.group_id, group_update.patch))
 $$;
-comment on function api.group_update is 'Changes a group: internal.group_update says what is refused. Supplement B8.';
+comment on function api.group_update is 'Changes a group. Refuses as internal.group_update. Supplement B8.';
 
 create or replace function internal.group_end(group_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -115,7 +116,7 @@ begin
   perform internal.group_delete(group_delete.group_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.group_delete is 'Deletes a group: internal.group_delete says what is refused.';
+comment on function api.group_delete is 'Deletes a group. Refuses as internal.group_delete.';
 
 create or replace function internal.group_member_found(group_id uuid, app_user_id uuid) returns app.group_members
 language plpgsql volatile security definer set search_path = '' as $$
@@ -129,7 +130,7 @@ begin
   perform internal.check_found(member.group_id is not null, 'member');
   return member;
 end $$;
-comment on function internal.group_member_found is 'A member, whose row it locks. Refuses 404 NOT_FOUND. Granted to nobody.';
+comment on function internal.group_member_found is 'A member, with the row locked. Refuses 404 NOT_FOUND. Granted to nobody.';
 
 create or replace function internal.group_member_change(m app.group_members, patch jsonb) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -147,7 +148,7 @@ begin
   return internal.group_member((group_member_change.m).group_id, (group_member_change.m).app_user_id);
 end $$;
 comment on function internal.group_member_change is
-  'Changes role and metadata of a member, who is locked; returns the member. Emits svc.group.role_changed for a new role. Granted to nobody.';
+  'Changes role and metadata of a locked member; returns the member. Emits svc.group.role_changed for a new role. Granted to nobody.';
 
 create or replace function internal.group_member_update(group_id uuid, user_id uuid, patch jsonb) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -162,14 +163,14 @@ begin
   return internal.group_member_change(member, group_member_update.patch);
 end $$;
 comment on function internal.group_member_update is
-  'The caller, at least admin, gives a member of a lower rank another role below the caller''s, or metadata; the caller''s own metadata too. Refuses 404
-   NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN. Locks both users and the group.';
+  'The caller, at least admin, changes a member of a lower rank: to another role below the caller''s, or metadata; also the caller''s own metadata.
+   Refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN. Locks both users and the group.';
 
 create or replace function api.group_member_update(group_id uuid, user_id uuid, patch jsonb) returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.group_member_update(group_member_update.group_id, group_member_update.user_id, group_member_update.patch))
 $$;
-comment on function api.group_member_update is 'Changes a member: internal.group_member_update says what is refused.';
+comment on function api.group_member_update is 'Changes a member. Refuses as internal.group_member_update.';
 
 create or replace function internal.group_exit(m app.group_members) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -178,7 +179,7 @@ begin
   perform internal.emit((group_exit.m).app_user_id, 'svc.group.left', jsonb_build_object(
     'group_id', (group_exit.m).group_id, 'role', (group_exit.m).role, 'kicked', true));
 end $$;
-comment on function internal.group_exit is 'Removes a member, who is locked, from a group. Emits svc.group.left with kicked. Granted to nobody.';
+comment on function internal.group_exit is 'Removes a locked member from a group. Emits svc.group.left with kicked. Granted to nobody.';
 
 create or replace function internal.group_member_kick(group_id uuid, user_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -200,7 +201,7 @@ begin
   perform internal.group_member_kick(group_member_kick.group_id, group_member_kick.user_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.group_member_kick is 'Removes a member: internal.group_member_kick says what is refused.';
+comment on function api.group_member_kick is 'Removes a member. Refuses as internal.group_member_kick.';
 
 create or replace function internal.group_hand_over(owner app.group_members, heir app.group_members) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -208,7 +209,7 @@ begin
   if (group_hand_over.owner).app_user_id = (group_hand_over.heir).app_user_id then
     return;
   end if;
-  -- the former owner first, for a group has one
+  -- the former owner first, because a group has one owner
   perform internal.group_member_change(group_hand_over.owner, '{"role": "admin"}');
   perform internal.group_member_change(group_hand_over.heir, '{"role": "owner"}');
 end $$;
@@ -223,10 +224,10 @@ begin
   return internal.group_led_json(g);
 end $$;
 comment on function internal.group_transfer is
-  'The owner makes another member the owner and becomes an admin. Refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN. Locks both users and the group.';
+  'The owner transfers a group to another member and becomes an admin. Refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN. Locks both users and the group.';
 
 create or replace function api.group_transfer(group_id uuid, user_id uuid) returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.group_transfer(group_transfer.group_id, group_transfer.user_id))
 $$;
-comment on function api.group_transfer is 'Hands a group over: internal.group_transfer says what is refused.';
+comment on function api.group_transfer is 'Transfers the ownership of a group. Refuses as internal.group_transfer.';

@@ -1,4 +1,4 @@
--- Membership of groups, which policies read, and triggers that keep its invariants, whichever role changes members.
+-- Membership of groups, which policies read, and triggers that enforce its invariants for every role that writes members.
 
 create or replace function internal.group_rank(role text) returns int
 language sql immutable parallel safe
@@ -14,26 +14,26 @@ language sql stable parallel safe security definer rows 20 set search_path = '' 
 $$;
 comment on function internal.my_group_ids is
   'The groups in which the caller has at least this role. In policies always as group_id in (select internal.my_group_ids(''member'')), which
-   asks once a statement; a function of the row is twenty times slower.';
+   is evaluated once a statement; a function of the row is twenty times slower.';
 
 create or replace function internal.group_is_visible(g app.groups, own_ids uuid[]) returns boolean
 language sql immutable parallel safe
 return (group_is_visible.g).is_public or (group_is_visible.g).id = any (group_is_visible.own_ids);
 comment on function internal.group_is_visible is
-  'Whether a user sees a group and its members: a public group, or one of the user''s own. The one rule of the policies on groups and members, and of
-   functions that read rows of others for the user. own_ids is array(select internal.my_group_ids()), in policies inside (select ...), so that the rule
-   is inlined and the array is made once a statement.';
+  'Whether a user may see a group and its members: a public group, or one of the user''s own. Shared by the policies on groups and members, and by
+   functions that read other users'' rows for the user. own_ids is array(select internal.my_group_ids()), in policies inside (select ...), so that the rule
+   is inlined and the array is computed once a statement.';
 
 create or replace function internal.group_member_ids(group_id uuid) returns setof uuid
 language sql stable security definer set search_path = '' rows 50 as $$
   select m.app_user_id from app.group_members m where m.group_id = group_member_ids.group_id
 $$;
-comment on function internal.group_member_ids is 'Everybody in a group, for areas that have asked who may know. Granted to nobody.';
+comment on function internal.group_member_ids is 'The members of a group, for areas that have checked access. Granted to nobody.';
 
 create or replace function internal.tg_group_members__count() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  -- a fixed order, for one user may leave many groups at once
+  -- a fixed order, because a user may leave many groups at once
   perform from app.groups g where g.id in (select c.group_id from changed c) order by g.id for no key update;
   update app.groups g
      set member_count = g.member_count + c.difference
@@ -43,7 +43,7 @@ begin
   return null;
 end $$;
 comment on function internal.tg_group_members__count is
-  'Keeps app.groups.member_count, under which the check groups_within_max_members lets in exactly as many as fit. Locks the groups in order.';
+  'Maintains app.groups.member_count, on which the check groups_within_max_members enforces the limit exactly. Locks the groups in order.';
 
 create or replace trigger tg_group_members__count_in
   after insert on app.group_members
@@ -74,7 +74,7 @@ begin
   end if;
 end $$;
 comment on function internal.group_succeed is
-  'A group without owner goes to its oldest admin, else to its oldest member, viewers last; without members it goes away. Granted to nobody.';
+  'Gives a group without an owner to its oldest admin, else to its oldest member, viewers last; deletes a group without members. Granted to nobody.';
 
 create or replace function internal.tg_group_members__succeed() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -91,7 +91,7 @@ begin
   end loop;
   return null;
 end $$;
-comment on function internal.tg_group_members__succeed is 'After members went: each of their groups that has no owner now gets one.';
+comment on function internal.tg_group_members__succeed is 'After memberships end: gives each of their groups that has no owner a new one.';
 
 create or replace trigger tg_group_members__succeed
   after delete on app.group_members
@@ -107,7 +107,7 @@ begin
       for no key update;
 end $$;
 comment on function internal.groups_lock is
-  'Locks the groups of a user, before the user''s memberships: the lock order of the transfer of ownership to an heir. Granted to nobody.';
+  'Locks the groups of a user before the user''s memberships: the lock order of the succession of owners. Granted to nobody.';
 
 create or replace function internal.user_reset__groups(user_id uuid) returns bigint
 language plpgsql volatile security definer set search_path = '' as $$
@@ -115,7 +115,8 @@ begin
   perform internal.groups_lock(user_reset__groups.user_id);
   return 0;
 end $$;
-comment on function internal.user_reset__groups is 'Before a user''s memberships go: locks their groups. Part of internal.user_reset. Granted to nobody.';
+comment on function internal.user_reset__groups is
+  'Locks a user''s groups before their memberships are deleted. Part of internal.user_reset. Granted to nobody.';
 
 create or replace function internal.tg_users__groups() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -124,8 +125,8 @@ begin
   return old;
 end $$;
 comment on function internal.tg_users__groups is
-  'Before a user goes: locks the groups of the user before their members, so that an owner and an heir who go at the same time go one after
-   the other.';
+  'Before a user is deleted: locks the user''s groups before their members, so that concurrent deletions of an owner and the successor are
+   serialised.';
 
 create or replace trigger tg_users__groups
   before delete on app.users

@@ -1,4 +1,4 @@
--- Reads of groups. Definer functions read names of other users and search results for the caller: users see no rows of each other, and
+-- Reads of groups. Definer functions read names of other users and search results for the caller: users cannot read each other's rows, and
 -- a policy on membership would prevent the use of the trigram index.
 
 create or replace function internal.group_json(g app.groups) returns json
@@ -19,12 +19,12 @@ language sql stable as $$
     'app_users', json_build_object('id', (group_member_json.u).id, 'display_name', (group_member_json.u).display_name,
                                    'avatar_url', (group_member_json.u).avatar_url))
 $$;
-comment on function internal.group_member_json is 'A member with what others may see of the user.';
+comment on function internal.group_member_json is 'A member with the public part of the user''s profile.';
 
 create or replace function internal.group_not_found() returns void
 language sql volatile
 return internal.fail(404, 'NOT_FOUND', 'There is no such group.');
-comment on function internal.group_not_found is 'Refuses 404 NOT_FOUND: for a group that is not there, and for a private one of others.';
+comment on function internal.group_not_found is 'Refuses 404 NOT_FOUND: for a group that does not exist, or a private group of others.';
 
 create or replace function api.group_get(group_id uuid) returns api.reply
 language plpgsql stable as $$
@@ -37,7 +37,7 @@ begin
   end if;
   return internal.reply(200, internal.group_led_json(g));
 end $$;
-comment on function api.group_get is 'A public group, or one of the caller''s, with my_role (null for who is not in it). Refuses 404 NOT_FOUND.';
+comment on function api.group_get is 'A public group, or one of the caller''s, with my_role (null when the caller is not a member). Refuses 404 NOT_FOUND.';
 
 create or replace function api.groups_mine() returns api.reply
 language sql stable as $$
@@ -53,7 +53,7 @@ create or replace function internal.is_group_public(g app.groups) returns boolea
 language sql stable as $$
   select (is_group_public.g).is_public
 $$;
-comment on function internal.is_group_public is 'Whether everybody finds a group.';
+comment on function internal.is_group_public is 'Whether a group is public.';
 
 select internal.list_declare('groups_page', null::app.groups, 'group_json', '{created_at,id}', condition => 'is_group_public');
 
@@ -66,7 +66,7 @@ begin
     return internal.groups_page(groups_search.page_offset, groups_search.page_limit);
   end if;
   if char_length(groups_search.q) < 3 then
-    -- trigrams know nothing of so short a text: the index of names would be read whole, and then the groups
+    -- trigrams cannot find so short a text: the whole index of names would be read, and then the groups
     return internal.reply_page(
       (select json_agg(internal.group_json(f) order by f.created_at desc, f.id desc)
          from (select g.* from app.groups g where g.is_public and (g.name || '') ilike pattern
@@ -79,7 +79,7 @@ begin
               order by g.created_at desc, g.id desc limit groups_search.page_limit offset groups_search.page_offset) as f),
     (select count(*) from app.groups g where g.is_public and g.name ilike pattern), groups_search.page_offset, groups_search.page_limit);
 end $$;
-comment on function internal.groups_search is 'A page of the public groups whose name holds a text, whatever its case; newest first.';
+comment on function internal.groups_search is 'A page of the public groups whose name contains a text, ignoring case; newest first.';
 
 create or replace function api.groups_search(q text default '', page_limit int default 20, page_offset int default 0) returns api.reply
 language sql stable as $$
@@ -95,7 +95,7 @@ language sql stable as $$
     join app.group_members m on (m.group_id, m.app_user_id) = (k.group_id, k.app_user_id)
     join app.users u on u.id = m.app_user_id
 $$;
-comment on function internal.group_members_json is 'Some members of a group, longest first. The caller''s rights hold.';
+comment on function internal.group_members_json is 'Some members of a group, longest membership first. Runs with the caller''s rights.';
 
 create or replace function internal.group_roster(group_id uuid, page_limit int, page_offset int) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
@@ -110,10 +110,10 @@ begin
                              group_roster.page_offset, group_roster.page_limit);
 end $$;
 comment on function internal.group_roster is
-  'A page of a group''s members, longest first. Of a private group only its members see it. Refuses 404 NOT_FOUND.';
+  'A page of a group''s members, longest membership first. Only members see a private group. Refuses 404 NOT_FOUND.';
 
 create or replace function api.group_members(group_id uuid, page_limit int default 100, page_offset int default 0) returns api.reply
 language sql stable as $$
   select internal.group_roster(group_members.group_id, group_members.page_limit, group_members.page_offset)
 $$;
-comment on function api.group_members is 'The roster of a group: internal.group_roster says who sees it.';
+comment on function api.group_members is 'The members of a group. Refuses as internal.group_roster.';

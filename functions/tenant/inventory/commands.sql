@@ -7,7 +7,8 @@ begin
   perform internal.check_found(item.id is not null, 'item', 'ITEM_NOT_FOUND');
   return item;
 end $$;
-comment on function internal.inventory_item is 'An item by id or key, active or not: what somebody has stays theirs. Refuses 404 ITEM_NOT_FOUND.';
+comment on function internal.inventory_item is
+  'An item by id or key, active or not, since users keep items that were deactivated. Refuses 404 ITEM_NOT_FOUND.';
 
 create or replace function internal.inventory_transact(app_user_id uuid, verb text, item_key text, quantity int, expires_at timestamptz, reason text,
                                                        idempotency_key text, body_hash text)
@@ -48,7 +49,7 @@ begin
   if inventory_transact.verb = 'grant' then
     stacks := internal.inventory_give(inventory_transact.app_user_id, item, inventory_transact.quantity, inventory_transact.expires_at, inventory_transact.reason, 'admin', act_id);
     answer := internal.reply(201, coalesce((
-      -- as they are now: a bundle may add to one stack twice
+      -- read again: a bundle may add to one stack twice
       select json_agg(internal.inventory_json(s) order by s.id) from app.inventory_stacks s
        where s.id in (select given.id from unnest(stacks) given)), '[]'));
   elsif inventory_transact.verb = 'revoke' then
@@ -56,7 +57,7 @@ begin
     answer := internal.reply(200, json_build_object('catalog_item_key', item.key, 'quantity', internal.inventory_quantity(inventory_transact.app_user_id, item.id)));
   else
     if item.item_type <> 'consumable' then
-      perform internal.fail(409, 'NOT_CONSUMABLE', 'This item is not used up.', json_build_object('item_type', item.item_type));
+      perform internal.fail(409, 'NOT_CONSUMABLE', 'Only items of type consumable can be consumed.', json_build_object('item_type', item.item_type));
     end if;
     perform internal.inventory_remove(inventory_transact.app_user_id, item, inventory_transact.quantity, 'consumed', 'consume', 'consume', act_id);
     for n in 1 .. case when item.use_effect is null then 0 else inventory_transact.quantity end loop
@@ -85,7 +86,8 @@ language sql volatile as $$
                                      internal.currency_expires(inventory_grant.expires_at), inventory_grant.reason, inventory_grant.idempotency_key,
                                      inventory_grant.body_hash)
 $$;
-comment on function api.inventory_grant is 'Gives a user items: 201, the stacks that they are in, 200 when it is replayed. Refuses as internal.inventory_transact. Supplement E3.';
+comment on function api.inventory_grant is
+  'Grants items to a user: 201 with their stacks, 200 when it is replayed. Refuses as internal.inventory_transact. Supplement E3.';
 
 create or replace function api.inventory_revoke(app_user_id uuid, catalog_item_key text, quantity int default 1, reason text default 'revoke',
                                                 idempotency_key text default null, body_hash text default null)
@@ -94,7 +96,8 @@ language sql volatile as $$
   select internal.inventory_transact(inventory_revoke.app_user_id, 'revoke', inventory_revoke.catalog_item_key, inventory_revoke.quantity, null,
                                      inventory_revoke.reason, inventory_revoke.idempotency_key, inventory_revoke.body_hash)
 $$;
-comment on function api.inventory_revoke is 'Takes items from a user: {catalog_item_key, quantity} that is left. Refuses as internal.inventory_transact. Supplement E3.';
+comment on function api.inventory_revoke is
+  'Revokes items of a user: {catalog_item_key, quantity}, the remaining quantity. Refuses as internal.inventory_transact. Supplement E3.';
 
 create or replace function api.inventory_consume(id_or_key text, quantity int default 1, idempotency_key text default null, body_hash text default null)
 returns api.reply
@@ -103,16 +106,16 @@ language sql volatile as $$
                                      inventory_consume.idempotency_key, inventory_consume.body_hash)
 $$;
 comment on function api.inventory_consume is
-  'Uses up some of the caller''s items, those that end soonest, once for each its use_effect: {item, quantity left, effect}. Refuses as
-   internal.inventory_transact. Supplement E3.';
+  'Consumes some of the caller''s items, the soonest to expire first, and applies their use_effect once for each: {item, remaining quantity, effect}.
+   Refuses as internal.inventory_transact. Supplement E3.';
 
 create or replace function internal.inventory_key(id_or_key text) returns text
 language sql stable as $$
-  -- an id may be a stack's or an item's
+  -- an id may be that of a stack or of an item
   select coalesce((select s.catalog_item_id::text from app.inventory_stacks s
                     where s.id = internal.as_uuid(inventory_key.id_or_key) and s.app_user_id = internal.user_id()), inventory_key.id_or_key)
 $$;
-comment on function internal.inventory_key is 'The item that a path of the caller''s inventory means: by its key or id, or by the id of a stack of theirs.';
+comment on function internal.inventory_key is 'The item that a path of the caller''s inventory names: by its key or id, or by the id of a stack of theirs.';
 
 create or replace function internal.inventory_set_metadata(stack_id uuid, marks jsonb) returns app.inventory_stacks
 language plpgsql volatile security definer set search_path = '' as $$
@@ -124,7 +127,7 @@ begin
   end if;
   update app.inventory_stacks s
      set metadata = s.metadata || jsonb_build_object('user', (
-           -- a null further in is a value like any other
+           -- a null at a deeper level is stored like any other value
            select coalesce(jsonb_object_agg(m.key, m.value), '{}')
              from jsonb_each(coalesce(s.metadata -> 'user', '{}') || inventory_set_metadata.marks) m
             where m.value <> 'null')),
@@ -133,13 +136,14 @@ begin
      and (s.expires_at is null or s.expires_at > internal.now())
   returning s.* into stack;
   if stack.id is null then
-    perform internal.fail(404, 'ITEM_NOT_FOUND', 'You have no such item.');
+    perform internal.fail(404, 'ITEM_NOT_FOUND', 'The user has no such item.');
   elsif length((stack.metadata -> 'user')::text) > 4096 then
     perform internal.invalid('metadata', 'must have at most 4096 characters as JSON');
   end if;
   return stack;
 end $$;
-comment on function internal.inventory_set_metadata is 'Writes metadata.user of a stack of the caller''s, key by key; null removes one. Refuses 404 ITEM_NOT_FOUND, 400 VALIDATION_ERROR.';
+comment on function internal.inventory_set_metadata is
+  'Merges keys into metadata.user of a stack of the caller; null removes a key. Refuses 404 ITEM_NOT_FOUND, 400 VALIDATION_ERROR.';
 
 create or replace function api.inventory_patch(id_or_key text, metadata jsonb default '{}') returns api.reply
 language plpgsql volatile as $$
@@ -147,4 +151,5 @@ begin
   return internal.reply(200, internal.inventory_json(internal.inventory_set_metadata((internal.inventory_own_stack(inventory_patch.id_or_key)).id,
                                                                                      coalesce(inventory_patch.metadata -> 'user', '{}'))));
 end $$;
-comment on function api.inventory_patch is 'The caller''s own marks on a stack, under metadata.user alone. Refuses 404 ITEM_NOT_FOUND, 400 VALIDATION_ERROR.';
+comment on function api.inventory_patch is
+  'Changes the caller''s own metadata of a stack, metadata.user only. Refuses 404 ITEM_NOT_FOUND, 400 VALIDATION_ERROR.';

@@ -1,4 +1,4 @@
--- Stacks expire by the clock alone, without a write. The task emits the event of each expiry, once, as of its time, whenever it runs.
+-- Stacks expire by the clock, without a write. The task emits the event of each expiry exactly once, dated at the expiry, whenever it runs.
 create or replace function internal.inventory_expire(batch int) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -35,13 +35,14 @@ begin
                               where s.expires_at is not null and s.expired_at is null and s.quantity > 0)));
 end $$;
 comment on function internal.inventory_expire is
-  'Emits svc.inventory.expired for expired stacks of some users, each once, as of its end. Returns whether that was all, and when the next one ends. Locks the users.';
+  'Emits svc.inventory.expired for expired stacks of some users, each once, dated at its expiry. Returns whether all were done, and when the next stack
+   expires. Locks the users.';
 
 create or replace function api.inventory_expire(batch int) returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.inventory_expire(inventory_expire.batch))
 $$;
-comment on function api.inventory_expire is 'For the task inventory__expire. Safe to run twice, or by two at once.';
+comment on function api.inventory_expire is 'For the task inventory__expire. Idempotent, and safe to run concurrently.';
 
 create or replace function internal.tg_inventory_stacks__expire() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -49,7 +50,7 @@ begin
   perform internal.enqueue('inventory__expire', due_at => new.expires_at);
   return null;
 end $$;
-comment on function internal.tg_inventory_stacks__expire is 'Queues the event of a stack that will expire with a remaining quantity.';
+comment on function internal.tg_inventory_stacks__expire is 'Queues the expiry event of a stack that has an end and a remaining quantity.';
 
 create or replace trigger tg_inventory_stacks__expire
   after insert or update of quantity, expires_at on app.inventory_stacks

@@ -1,6 +1,8 @@
--- All movements of items are made here, with the user locked.
-comment on constraint inventory_stacks_catalog_item_id_fkey on app.inventory_stacks is '409 ITEM_IN_USE: Users have this item. Set is_active to false instead.';
-comment on constraint inventory_ledger_rows_catalog_item_id_fkey on app.inventory_ledger_rows is '409 ITEM_IN_USE: Users had this item. Set is_active to false instead.';
+-- All changes of quantities go through these functions, with the user locked.
+comment on constraint inventory_stacks_catalog_item_id_fkey on app.inventory_stacks is
+  '409 ITEM_IN_USE: Users have this item. Set is_active to false instead.';
+comment on constraint inventory_ledger_rows_catalog_item_id_fkey on app.inventory_ledger_rows is
+  '409 ITEM_IN_USE: Users had this item. Set is_active to false instead.';
 
 create or replace function internal.inventory_quantity(app_user_id uuid, catalog_item_id uuid) returns bigint
 language sql stable as $$
@@ -9,7 +11,7 @@ language sql stable as $$
    where s.app_user_id = inventory_quantity.app_user_id and s.catalog_item_id = inventory_quantity.catalog_item_id
      and (s.expires_at is null or s.expires_at > internal.now())
 $$;
-comment on function internal.inventory_quantity is 'How many of an item a user has now, all stacks that have not expired.';
+comment on function internal.inventory_quantity is 'A user''s present quantity of an item, over all stacks that have not expired.';
 
 create or replace function internal.inventory_log(stack app.inventory_stacks, change bigint, kind text, reason text, source_type text, source_id text)
 returns void
@@ -19,7 +21,7 @@ begin
   values ((inventory_log.stack).app_user_id, (inventory_log.stack).id, (inventory_log.stack).catalog_item_id, inventory_log.change,
           (inventory_log.stack).quantity, inventory_log.kind, inventory_log.reason, inventory_log.source_type, inventory_log.source_id);
 end $$;
-comment on function internal.inventory_log is 'One row of the ledger of items. Granted to nobody.';
+comment on function internal.inventory_log is 'Appends one row to the ledger of items. Granted to nobody.';
 
 create or replace function internal.inventory_add(app_user_id uuid, item app.catalog_items, quantity bigint, expires_at timestamptz, kind text, reason text,
                                                   source_type text, source_id text)
@@ -33,7 +35,7 @@ begin
                           json_build_object('catalog_item_key', (inventory_add.item).key, 'max_owned', (inventory_add.item).max_owned));
   end if;
   if not exists (select from app.inventory_stacks s where (s.app_user_id, s.catalog_item_id) = (inventory_add.app_user_id, (inventory_add.item).id)) then
-    -- one that is being deleted is waited for, and is not there any more
+    -- an item that is being deleted is waited for, and then not found
     perform from app.catalog_items i where i.id = (inventory_add.item).id for key share;
     if not found then
       perform internal.fail(404, 'ITEM_NOT_FOUND', 'There is no such item.');
@@ -52,7 +54,7 @@ begin
   return stack;
 end $$;
 comment on function internal.inventory_add is
-  'Adds to the stack of its end. Refuses 409 MAX_OWNED_REACHED, LIMIT_REACHED, 404 ITEM_NOT_FOUND. The user must be locked. Granted to nobody.';
+  'Adds to the stack with this end. Refuses 409 MAX_OWNED_REACHED, LIMIT_REACHED, 404 ITEM_NOT_FOUND. The user must be locked. Granted to nobody.';
 
 create or replace function internal.inventory_give(app_user_id uuid, item app.catalog_items, quantity bigint, expires_at timestamptz, reason text,
                                                    source_type text, source_id text)
@@ -64,7 +66,7 @@ declare
   stack app.inventory_stacks;
 begin
   if (inventory_give.item).item_type = 'bundle' then
-    -- unpacked: a bundle itself is never held
+    -- a bundle is unpacked: no stack ever holds one
     for part in
       select c, b.quantity from app.bundle_contents b join app.catalog_items c on c.id = b.content_item_id
        where b.bundle_id = (inventory_give.item).id order by b.position
@@ -77,7 +79,7 @@ begin
       perform internal.invalid('quantity', 'must be at most 100 for a pack of currency');
     end if;
     for n in 1 .. inventory_give.quantity loop
-      -- nothing of it enters the inventory, so that no pack ever holds itself
+      -- a pack of currency never enters the inventory, so that no pack can contain itself
       perform internal.grant_reward(inventory_give.app_user_id, (inventory_give.item).use_effect - 'items', 'currency_pack',
                                     inventory_give.source_type || ':' || inventory_give.source_id || ':' || (inventory_give.item).key || ':' || n);
     end loop;
@@ -94,7 +96,7 @@ begin
   return stacks;
 end $$;
 comment on function internal.inventory_give is
-  'Gives an item: a bundle as what is in it, a pack of currency as its effect, anything else as a stack that ends as it says or after the item''s
+  'Grants an item: a bundle as its contents, a pack of currency as its effect, any other item as a stack, which ends at the given time or after the item''s
    duration. Emits svc.inventory.granted. Refuses 409 MAX_OWNED_REACHED, LIMIT_REACHED. The user must be locked. Granted to nobody.';
 
 create or replace function internal.inventory_remove(app_user_id uuid, item app.catalog_items, quantity bigint, kind text, reason text, source_type text,
@@ -124,7 +126,8 @@ begin
     due := due - part;
   end loop;
 end $$;
-comment on function internal.inventory_remove is 'Takes from the stacks that end soonest. Refuses 409 INSUFFICIENT_QUANTITY. The user must be locked. Granted to nobody.';
+comment on function internal.inventory_remove is
+  'Removes from the stacks that expire soonest. Refuses 409 INSUFFICIENT_QUANTITY. The user must be locked. Granted to nobody.';
 
 create or replace function internal.reward__items(app_user_id uuid, part jsonb, source_type text, source_id text) returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$
@@ -158,7 +161,8 @@ begin
   return jsonb_build_object('given', jsonb_path_exists(outcome, '$[*] ? (@.given > 0)'), 'items', outcome);
 end $$;
 comment on function internal.reward__items is
-  'The items of a reward, [{catalog_item_key, quantity}], each by itself; one that cannot be given is recorded with its reason. Granted to nobody.';
+  'Grants the items of a reward, [{catalog_item_key, quantity}], independently; an item that cannot be granted is recorded with the reason. Granted to
+   nobody.';
 
 create or replace function internal.inventory_in_both(survivor uuid, other uuid) returns table (catalog_item_id uuid, quantity numeric)
 language sql stable security definer set search_path = '' as $$
@@ -181,7 +185,7 @@ language sql stable security definer set search_path = '' as $$
    group by g.id
 $$;
 comment on function internal.inventory_in_both is
-  'How many of each item a user was rewarded with whom another becomes that was rewarded by the same source; of a bundle what is in it. Granted to nobody.';
+  'For a merge: how many of each item both users received as a reward from the same source, with bundles unpacked. Granted to nobody.';
 
 create or replace function internal.effects_in_both(survivor uuid, other uuid) returns table (effect jsonb, times numeric)
 language sql stable security definer set search_path = '' as $$
@@ -191,7 +195,7 @@ language sql stable security definer set search_path = '' as $$
    where t.quantity > internal.inventory_quantity(effects_in_both.other, i.id)
 $$;
 comment on function internal.effects_in_both is
-  'What somebody made of such items by using them up, and how often: a reward that both hold is there once in this form, too. Granted to nobody.';
+  'For a merge: the effects of such items that the other user has consumed already, and how often, so that these are not doubled either. Granted to nobody.';
 
 create or replace function internal.merge__inventory(survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$
@@ -210,7 +214,7 @@ begin
         left join internal.inventory_in_both(merge__inventory.survivor, merge__inventory.other) t on t.catalog_item_id = i.id
        where s.app_user_id = merge__inventory.other and s.quantity > 0 and (s.expires_at is null or s.expires_at > internal.now())
     )
-    -- what both were rewarded with by one source is there once
+    -- a reward that both received from one source counts once
     select h.expires_at, h.item, least(h.quantity, h.before + h.quantity - h.twice)::bigint as quantity from held h order by h.id
   loop
     room := least(theirs.quantity, coalesce((theirs.item).max_owned - internal.inventory_quantity(merge__inventory.survivor, (theirs.item).id), theirs.quantity));
@@ -221,14 +225,14 @@ begin
   return moved;
 end $$;
 comment on function internal.merge__inventory is
-  'Adds one user''s stacks to another''s, without rewards that both hold, and as far as max_owned has room. Granted to nobody.';
+  'Adds one user''s stacks to another''s, without rewards that both received, and only up to max_owned. Granted to nobody.';
 
 create or replace function internal.tg_inventory_ledger_rows__frozen() returns trigger
 language plpgsql volatile as $$
 begin
   raise exception 'the ledger of items is only ever added to';
 end $$;
-comment on function internal.tg_inventory_ledger_rows__frozen is 'Makes the ledger append-only: rows keep what was written, for every role.';
+comment on function internal.tg_inventory_ledger_rows__frozen is 'Makes the ledger append-only: no role can change a row.';
 
 create or replace trigger tg_inventory_ledger_rows__frozen
   before update on app.inventory_ledger_rows

@@ -4,7 +4,7 @@ language sql stable as $$
   select json_build_object('key', (inventory_item_json.item).key, 'name', (inventory_item_json.item).name,
                            'item_type', (inventory_item_json.item).item_type, 'icon_url', (inventory_item_json.item).icon_url)
 $$;
-comment on function internal.inventory_item_json is 'The item of a stack, in short.';
+comment on function internal.inventory_item_json is 'The item of a stack, abbreviated.';
 
 create or replace function internal.inventory_json(s app.inventory_stacks) returns json
 language sql stable as $$
@@ -15,7 +15,7 @@ language sql stable as $$
     'source_type', (inventory_json.s).source_type, 'source_id', (inventory_json.s).source_id,
     'created_at', internal.iso((inventory_json.s).created_at), 'updated_at', internal.iso((inventory_json.s).updated_at))
 $$;
-comment on function internal.inventory_json is 'A stack as every answer shows it.';
+comment on function internal.inventory_json is 'A stack as every response shows it.';
 
 create or replace function api.inventory_list(item_type text default null, category text default null, page_offset int default 0, page_limit int default 50)
 returns api.reply
@@ -51,11 +51,11 @@ begin
    order by s.expires_at nulls last, s.id
    limit 1;
   if stack.id is null then
-    perform internal.fail(404, 'ITEM_NOT_FOUND', 'You have no such item.');
+    perform internal.fail(404, 'ITEM_NOT_FOUND', 'The user has no such item.');
   end if;
   return stack;
 end $$;
-comment on function internal.inventory_own_stack is 'A stack of the caller''s, by its id, or the one that ends soonest of an item. Refuses 404 ITEM_NOT_FOUND.';
+comment on function internal.inventory_own_stack is 'A stack of the caller, by its id, or an item''s stack that expires soonest. Refuses 404 ITEM_NOT_FOUND.';
 
 create or replace function api.inventory_get(id_or_key text) returns api.reply
 language sql stable as $$
@@ -71,12 +71,12 @@ returns api.reply
 language sql stable as $$
   select internal.inventory_page(
     inventory_all.user_id,
-    -- of an item that does not exist there are no stacks
+    -- an item that does not exist has no stacks
     case when inventory_all.item_key is not null
          then coalesce((internal.catalog_find(inventory_all.item_key)).id, '00000000-0000-0000-0000-000000000000') end,
     inventory_all.page_offset, inventory_all.page_limit)
 $$;
-comment on function api.inventory_all is 'Stacks of all users, newest first, empty and expired ones too.';
+comment on function api.inventory_all is 'Stacks of all users, newest first, including empty and expired ones.';
 
 create or replace function internal.inventory_movement_json(l app.inventory_ledger_rows) returns json
 language sql stable as $$
@@ -88,7 +88,7 @@ language sql stable as $$
     'reason', (inventory_movement_json.l).reason, 'source_type', (inventory_movement_json.l).source_type,
     'source_id', (inventory_movement_json.l).source_id, 'created_at', internal.iso((inventory_movement_json.l).created_at))
 $$;
-comment on function internal.inventory_movement_json is 'A row of the ledger as answers show it.';
+comment on function internal.inventory_movement_json is 'A row of the ledger as responses show it.';
 
 select internal.list_declare('inventory_movements', null::app.inventory_ledger_rows, 'inventory_movement_json', '{id}', filters => '{app_user_id}',
                              by_cursor => true);

@@ -8,4 +8,4 @@ begin
     'select s.app_user_id, sum(s.quantity) as value from app.inventory_stacks s join app.catalog_items i on i.id = s.catalog_item_id where i.key = (%1$s ->> ''key'') and (s.expires_at is null or s.expires_at > internal.segment_time(%1$s ->> ''now'')) group by s.app_user_id',
     segment_source__inventory.parameter));
 end $$;
-comment on function internal.segment_source__inventory is 'Leaves on how many of a catalog item a user has now, all stacks that have not expired.';
+comment on function internal.segment_source__inventory is 'Rules on how many of a catalog item a user has now, over all stacks that have not expired.';

@@ -1,4 +1,4 @@
--- Who reaches which conversation, and in which order rows are locked: users, conversations (by id), participants, messages.
+-- Access to conversations, and the lock order: users, conversations (by id), participants, messages.
 
 create or replace function internal.my_conversation_ids() returns setof uuid
 language sql stable parallel safe security definer rows 50 set search_path = '' as $$
@@ -8,7 +8,7 @@ language sql stable parallel safe security definer rows 50 set search_path = '' 
      and (p.peer_id is null or p.peer_id <> all (array(select internal.blocked_ids())))
 $$;
 comment on function internal.my_conversation_ids is
-  'The conversations of the caller, without direct ones with somebody who is blocked, either way. In policies always as
+  'The caller''s conversations, without direct ones in which either user has blocked the other. In policies always as
    conversation_id in (select internal.my_conversation_ids()).';
 
 create or replace function internal.messaging_id(value text, field text, code text) returns uuid
@@ -21,7 +21,7 @@ begin
   end if;
   return id;
 end $$;
-comment on function internal.messaging_id is 'An id that a request sent, null for null. Refuses a malformed one with 400 and this code.';
+comment on function internal.messaging_id is 'An id from a request; null for null. Refuses a malformed one with 400 and this code.';
 
 create or replace function internal.conversation_enter(conversation_id uuid) returns app.conversation_participants
 language plpgsql stable security definer set search_path = '' as $$
@@ -34,15 +34,15 @@ begin
   if mine.app_user_id is null then
     perform internal.check_found(exists (select from app.conversations c where c.id = conversation_enter.conversation_id),
                                  'conversation', 'CONVERSATION_NOT_FOUND');
-    perform internal.fail(403, 'NOT_A_PARTICIPANT', 'You do not take part in this conversation.');
+    perform internal.fail(403, 'NOT_A_PARTICIPANT', 'The user is not a participant of this conversation.');
   elsif mine.peer_id is not null and internal.is_blocked(mine.peer_id) then
-    perform internal.fail(404, 'USER_NOT_FOUND', 'The other user of this conversation is not there.');
+    perform internal.fail(404, 'USER_NOT_FOUND', 'The other user of this conversation is not available.');
   end if;
   return mine;
 end $$;
 comment on function internal.conversation_enter is
-  'The caller''s part in a conversation. Refuses 404 CONVERSATION_NOT_FOUND, 403 NOT_A_PARTICIPANT, and 404 USER_NOT_FOUND for a direct conversation of two of
-   whom one has blocked the other: blocking hides the conversation and keeps its messages. Granted to nobody.';
+  'The caller''s participation in a conversation. Refuses 404 CONVERSATION_NOT_FOUND, 403 NOT_A_PARTICIPANT, and 404 USER_NOT_FOUND for a direct
+   conversation in which either user has blocked the other: blocking hides the conversation and keeps its messages. Granted to nobody.';
 
 create or replace function internal.conversation_lock(conversation_id uuid) returns app.conversations
 language plpgsql volatile security definer set search_path = '' as $$
@@ -54,7 +54,7 @@ begin
   return locked;
 end $$;
 comment on function internal.conversation_lock is
-  'Locks a conversation, as everything does that writes its messages or participants. Refuses 404 CONVERSATION_NOT_FOUND. Granted to nobody.';
+  'Locks a conversation, as every write of its messages or participants does. Refuses 404 CONVERSATION_NOT_FOUND. Granted to nobody.';
 
 create or replace function internal.conversations_lock_of(user_ids uuid[]) returns uuid[]
 language sql volatile security definer set search_path = '' as $$
@@ -70,7 +70,7 @@ language sql volatile security definer set search_path = '' as $$
   select coalesce(array_agg(l.id), '{}') from locked l
 $$;
 comment on function internal.conversations_lock_of is
-  'Locks, in the order of their ids, the conversations in which users take part or have written, and answers them. Granted to nobody.';
+  'Locks, in the order of their ids, the conversations in which users participate or have written, and returns their ids. Granted to nobody.';
 
 create or replace function internal.message_in(conversation_id uuid, message_id uuid) returns app.messages
 language plpgsql stable security definer set search_path = '' as $$

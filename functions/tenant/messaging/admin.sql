@@ -1,4 +1,4 @@
--- Conversations as administrators see them, messages that they post and delete, and statistics.
+-- Administration of conversations: reading them, posting and deleting messages, statistics.
 
 create or replace function internal.conversations_all(user_id uuid, page_limit int, page_offset int) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
@@ -22,7 +22,7 @@ begin
     (select count(*) from app.conversation_participants p where p.app_user_id = conversations_all.user_id),
     conversations_all.page_offset, conversations_all.page_limit);
 end $$;
-comment on function internal.conversations_all is 'A page of all conversations, or of those of a user, newest first. For administrators alone.';
+comment on function internal.conversations_all is 'A page of all conversations, or of those of a user, newest first. For administrators only.';
 
 create or replace function api.conversations_admin(user_id uuid default null, page_limit int default 50, page_offset int default 0) returns api.reply
 language sql stable as $$
@@ -46,13 +46,13 @@ begin
     total, messages_all.page_offset, messages_all.page_limit);
 end $$;
 comment on function internal.messages_all is
-  'A page of the messages of a conversation with replies, newest first, by messages_in_order. For administrators alone. Refuses 404 CONVERSATION_NOT_FOUND.';
+  'A page of the messages of a conversation with replies, newest first, by messages_in_order. For administrators only. Refuses 404 CONVERSATION_NOT_FOUND.';
 
 create or replace function api.messages_admin(conversation_id uuid, page_limit int default 50, page_offset int default 0) returns api.reply
 language sql stable as $$
   select internal.messages_all(messages_admin.conversation_id, messages_admin.page_limit, messages_admin.page_offset)
 $$;
-comment on function api.messages_admin is 'All messages of a conversation: internal.messages_all states what is refused.';
+comment on function api.messages_admin is 'All messages of a conversation. Refuses as internal.messages_all.';
 
 create or replace function internal.message_post_as(conversation_id uuid, as_user_id uuid, body text, message_type text, metadata jsonb,
                                                     parent_message_id uuid, attachments jsonb)
@@ -70,7 +70,7 @@ begin
   if message_post_as.as_user_id is not null and not exists (
     select from app.conversation_participants p
      where (p.conversation_id, p.app_user_id) = (message_post_as.conversation_id, message_post_as.as_user_id)) then
-    perform internal.fail(403, 'NOT_A_PARTICIPANT', 'The user does not take part in this conversation.');
+    perform internal.fail(403, 'NOT_A_PARTICIPANT', 'The user is not a participant of this conversation.');
   end if;
   posted := internal.message_post(message_post_as.conversation_id, message_post_as.as_user_id, message_post_as.body, message_post_as.message_type,
                                   message_post_as.metadata, message_post_as.parent_message_id, message_post_as.attachments);
@@ -79,8 +79,8 @@ begin
   return posted;
 end $$;
 comment on function internal.message_post_as is
-  'The developer posts a message as a participant, or as the system (null). Refuses 404 USER_NOT_FOUND, 403 NOT_A_PARTICIPANT, and as internal.message_post. Audited
-   as messaging.message_post. Locks the user, the conversation and its participants.';
+  'An administrator posts a message as a participant, or as the system (null). Refuses 404 USER_NOT_FOUND, 403 NOT_A_PARTICIPANT, and as
+   internal.message_post. Audited as messaging.message_post. Locks the user, the conversation and its participants.';
 
 create or replace function api.message_post(conversation_id uuid, body text, as_user_id uuid default null, system boolean default null,
                                             message_type text default null, metadata jsonb default '{}', parent_message_id uuid default null,
@@ -97,7 +97,7 @@ begin
     message_post.parent_message_id, message_post.attachments));
 end $$;
 comment on function api.message_post is
-  'Posts a message as a participant or as the system: internal.message_post_as states what is refused, besides 400 VALIDATION_ERROR (neither, or both).';
+  'Posts a message as a participant or as the system. Refuses as internal.message_post_as, and 400 VALIDATION_ERROR (neither, or both).';
 
 create or replace function internal.message_delete_by_administrator(conversation_id uuid, message_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -114,7 +114,7 @@ begin
     'message_id', json_build_array(message.id, null), 'sender_id', json_build_array(message.sender_id, null)));
 end $$;
 comment on function internal.message_delete_by_administrator is
-  'The developer deletes a message. Refuses 404 CONVERSATION_NOT_FOUND, MESSAGE_NOT_FOUND. Audited as messaging.message_delete, without its text. Locks the
+  'An administrator deletes a message. Refuses 404 CONVERSATION_NOT_FOUND, MESSAGE_NOT_FOUND. Audited as messaging.message_delete, without its text. Locks the
    conversation.';
 
 create or replace function api.message_delete_admin(conversation_id uuid, message_id uuid) returns api.reply
@@ -123,7 +123,7 @@ begin
   perform internal.message_delete_by_administrator(message_delete_admin.conversation_id, message_delete_admin.message_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.message_delete_admin is 'Deletes a message: internal.message_delete_by_administrator states what is refused.';
+comment on function api.message_delete_admin is 'Deletes a message. Refuses as internal.message_delete_by_administrator.';
 
 create or replace function internal.messaging_figures() returns json
 language plpgsql stable security definer set search_path = '' as $$
@@ -145,7 +145,7 @@ begin
                            from app.messages k where k.created_at > internal.now() - interval '7 days') w) m);
 end $$;
 comment on function internal.messaging_figures is
-  'Conversations by type, messages and senders of the last day and week; messages of a time by messages_by_time. For administrators alone.';
+  'Conversations by type, and messages and senders of the last day and week, by messages_by_time. For administrators only.';
 
 create or replace function api.messaging_stats() returns api.reply
 language sql stable as $$

@@ -17,7 +17,8 @@ language sql volatile security definer set search_path = '' as $$
    where not k.is_banned or k.id = internal.user_id()
 $$;
 comment on function internal.participants_keep is
-  'Those of the users who exist and are not banned, kept from being deleted until the transaction ends. Locks them in the order of their ids. Granted to nobody.';
+  'Returns those of the users who exist and are not banned, and prevents their deletion until the transaction ends. Locks them in the order of their ids.
+   Granted to nobody.';
 
 create or replace function internal.conversation_create(type text, name text, participant_ids uuid[]) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -32,7 +33,7 @@ begin
   elsif cardinality(everybody) > 100 then
     perform internal.invalid('participant_ids', 'a conversation has at most 100 participants', 'INVALID_PAYLOAD');
   elsif internal.participants_keep(everybody) <> everybody or everybody && array(select internal.blocked_ids()) then
-    perform internal.fail(404, 'USER_NOT_FOUND', 'One of the users is not there.');
+    perform internal.fail(404, 'USER_NOT_FOUND', 'At least one of the users does not exist or is not available.');
   elsif conversation_create.name is not null then
     perform internal.check_may_write();
   end if;
@@ -50,7 +51,7 @@ begin
        order by k;
       return internal.reply(201, internal.conversations_json(array[conversation.id], me) -> 0);
     end if;
-    -- made by another transaction meanwhile, or long ago; or deleted again just now
+    -- created by a concurrent transaction or earlier, or deleted again just now
     select c.* into conversation from app.conversations c where c.direct_key = key;
     if found then
       return internal.reply(200, internal.conversations_json(array[conversation.id], me) -> 0);
@@ -58,15 +59,15 @@ begin
   end loop;
 end $$;
 comment on function internal.conversation_create is
-  'A conversation of the caller and other users: 201, or 200 with the direct conversation of the same participants. Refuses 400 INVALID_PAYLOAD, 404
-   USER_NOT_FOUND for a user who does not exist, is banned, or is blocked by the caller, either way, 403 USER_MUTED for a name. Locks the users'' keys.';
+  'Creates a conversation of the caller and other users: 201, or 200 with the direct conversation of the same participants. Refuses 400 INVALID_PAYLOAD, 404
+   USER_NOT_FOUND for a user who does not exist, is banned, or is blocked in either direction, 403 USER_MUTED for a name. Locks the users'' keys.';
 
 create or replace function api.conversation_create(participant_ids jsonb, type text default 'direct', name text default null) returns api.reply
 language sql volatile as $$
   select internal.conversation_create(conversation_create.type, conversation_create.name,
                                       array(select k::uuid from jsonb_array_elements_text(conversation_create.participant_ids) k))
 $$;
-comment on function api.conversation_create is 'Creates a conversation: internal.conversation_create states what is refused.';
+comment on function api.conversation_create is 'Creates a conversation. Refuses as internal.conversation_create.';
 
 create or replace function internal.conversation_update(conversation_id uuid, patch jsonb) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -92,14 +93,14 @@ begin
   return internal.conversations_json(array[conversation_update.conversation_id], me) -> 0;
 end $$;
 comment on function internal.conversation_update is
-  'Changes the name of a conversation, and muted_until and archived for the caller alone. Refuses as internal.conversation_enter, and 403 USER_MUTED for a
+  'Changes the name of a conversation, and muted_until and archived for the caller only. Refuses as internal.conversation_enter, and 403 USER_MUTED for a
    name. Locks the conversation for its name.';
 
 create or replace function api.conversation_update(conversation_id uuid, patch jsonb) returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.conversation_update(conversation_update.conversation_id, conversation_update.patch))
 $$;
-comment on function api.conversation_update is 'Changes a conversation: internal.conversation_update states what is refused.';
+comment on function api.conversation_update is 'Changes a conversation. Refuses as internal.conversation_update.';
 
 create or replace function internal.participant_add(conversation_id uuid, app_user_id uuid) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -108,7 +109,7 @@ declare
   conversation app.conversations;
   known json;
 begin
-  -- the user before the conversation, as everybody locks them
+  -- lock order: the user, then the conversation
   is_there := internal.participants_keep(array[participant_add.app_user_id]) <> '{}';
   conversation := internal.conversation_lock(participant_add.conversation_id);
   perform internal.conversation_enter(conversation.id);
@@ -116,7 +117,7 @@ begin
   if known is not null then
     return internal.json_merge(known, '{"already_member": true}');
   elsif conversation.type = 'direct' then
-    perform internal.fail(409, 'CONVERSATION_IS_DIRECT', 'The participants of a direct conversation do not change: create a group conversation.');
+    perform internal.fail(409, 'CONVERSATION_IS_DIRECT', 'A direct conversation cannot get more participants: create a group conversation.');
   end if;
   perform internal.check_found(is_there and not internal.is_blocked(participant_add.app_user_id), 'user', 'USER_NOT_FOUND');
   perform internal.check_limit((select count(*) from app.conversation_participants p where p.conversation_id = conversation.id), 100,
@@ -126,16 +127,16 @@ begin
   return internal.participant_shown(conversation.id, participant_add.app_user_id);
 end $$;
 comment on function internal.participant_add is
-  'Adds a user to a group conversation of the caller and answers the participant, with already_member for one who was there. Refuses as
-   internal.conversation_enter, and 404 USER_NOT_FOUND (also banned or blocked), 409 CONVERSATION_IS_DIRECT, LIMIT_REACHED (100). Locks the user''s key and the
-   conversation.';
+  'Adds a user to a group conversation of the caller and returns the participant, with already_member for an existing one. Refuses as
+   internal.conversation_enter, and 404 USER_NOT_FOUND (also banned or blocked), 409 CONVERSATION_IS_DIRECT, LIMIT_REACHED (100). Locks the user''s key
+   and the conversation.';
 
 create or replace function api.participant_add(conversation_id text, user_id uuid) returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.participant_add(
     internal.messaging_id(participant_add.conversation_id, 'conversationId', 'INVALID_CONVERSATION_ID'), participant_add.user_id))
 $$;
-comment on function api.participant_add is 'Adds a participant: internal.participant_add states what is refused, besides 400 INVALID_CONVERSATION_ID.';
+comment on function api.participant_add is 'Adds a participant. Refuses as internal.participant_add, and 400 INVALID_CONVERSATION_ID.';
 
 create or replace function internal.participant_remove(conversation_id uuid, app_user_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -144,17 +145,17 @@ declare
   mine constant app.conversation_participants := internal.conversation_enter(participant_remove.conversation_id);
 begin
   if conversation.type = 'direct' then
-    perform internal.fail(409, 'CONVERSATION_IS_DIRECT', 'The participants of a direct conversation do not change: archive or mute it, or block the user.');
+    perform internal.fail(409, 'CONVERSATION_IS_DIRECT', 'Participants cannot be removed from a direct conversation: archive or mute it, or block the user.');
   elsif participant_remove.app_user_id <> mine.app_user_id and not mine.is_owner then
-    perform internal.fail(403, 'FORBIDDEN', 'Only the owner of a conversation removes other participants.');
+    perform internal.fail(403, 'FORBIDDEN', 'Only the owner of a conversation can remove other participants.');
   end if;
   delete from app.conversation_participants p
    where (p.conversation_id, p.app_user_id) = (conversation.id, participant_remove.app_user_id);
   perform internal.check_found(found, 'participant', 'USER_NOT_FOUND');
 end $$;
 comment on function internal.participant_remove is
-  'Takes a participant out of a group conversation: the caller, or anybody if the caller owns it. The messages stay. Refuses as internal.conversation_enter, and 409
-   CONVERSATION_IS_DIRECT, 403 FORBIDDEN, 404 USER_NOT_FOUND. Locks the conversation.';
+  'Removes a participant from a group conversation: the caller, or anybody if the caller owns it. The messages stay. Refuses as
+   internal.conversation_enter, and 409 CONVERSATION_IS_DIRECT, 403 FORBIDDEN, 404 USER_NOT_FOUND. Locks the conversation.';
 
 create or replace function api.participant_remove(conversation_id uuid, user_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -162,7 +163,7 @@ begin
   perform internal.participant_remove(participant_remove.conversation_id, participant_remove.user_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.participant_remove is 'Removes a participant: internal.participant_remove states what is refused.';
+comment on function api.participant_remove is 'Removes a participant. Refuses as internal.participant_remove.';
 
 create or replace function api.conversation_leave(conversation_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -170,14 +171,14 @@ begin
   perform internal.participant_remove(conversation_leave.conversation_id, internal.user_id());
   return internal.reply_deleted();
 end $$;
-comment on function api.conversation_leave is 'The caller leaves a group conversation: internal.participant_remove states what is refused.';
+comment on function api.conversation_leave is 'The caller leaves a group conversation. Refuses as internal.participant_remove.';
 
 create or replace function internal.conversation_read(conversation_id uuid) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant uuid := internal.user_id();
 begin
-  -- a sender holds this row while a message is written: the reading is before it, or after it and then at or after its time
+  -- sending a message locks this row: the read mark is set either before the message, or after it with a time at or after the message's
   update app.conversation_participants p
      set last_read_at = greatest(internal.now(), p.last_activity_at), unread_count = 0, mention_count = 0
    where (p.conversation_id, p.app_user_id) = (conversation_read.conversation_id, me)
@@ -186,23 +187,24 @@ begin
     perform internal.check_found(exists (select from app.conversations c where c.id = conversation_read.conversation_id),
                                  'conversation', 'CONVERSATION_NOT_FOUND');
     if internal.participant_shown(conversation_read.conversation_id, me) is null then
-      perform internal.fail(404, 'UPDATE_FAILED', 'You do not take part in this conversation.');
+      perform internal.fail(404, 'UPDATE_FAILED', 'The user is not a participant of this conversation.');
     end if;
-    -- refuses: the two are blocked
+    -- refuses when either of the two has blocked the other
     perform internal.conversation_enter(conversation_read.conversation_id);
   end if;
   return internal.participant_shown(conversation_read.conversation_id, me);
 end $$;
 comment on function internal.conversation_read is
-  'The caller has read a conversation: stamps last_read_at, and nothing is unread. Answers the participant. Refuses 404 CONVERSATION_NOT_FOUND, UPDATE_FAILED (no
-   participant), USER_NOT_FOUND (one of the two is blocked). Locks the caller''s row.';
+  'Marks a conversation as read by the caller: sets last_read_at and the count of unread messages to 0. Returns the participant. Refuses 404
+   CONVERSATION_NOT_FOUND, UPDATE_FAILED (not a participant), USER_NOT_FOUND (a block in either direction). Locks the caller''s row.';
 
 create or replace function api.conversation_read(conversation_id text) returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.conversation_read(
     internal.messaging_id(conversation_read.conversation_id, 'conversationId', 'INVALID_CONVERSATION_ID')))
 $$;
-comment on function api.conversation_read is 'Marks a conversation as read: internal.conversation_read states what is refused, besides 400 INVALID_CONVERSATION_ID.';
+comment on function api.conversation_read is
+  'Marks a conversation as read. Refuses as internal.conversation_read, and 400 INVALID_CONVERSATION_ID.';
 
 create or replace function internal.typing(conversation_id uuid) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -210,14 +212,14 @@ begin
   perform internal.conversation_enter(typing.conversation_id);
   return json_build_object('accepted', true);
 end $$;
-comment on function internal.typing is 'The caller is typing in a conversation; nothing is stored. Refuses as internal.conversation_enter.';
+comment on function internal.typing is 'Announces that the caller is typing in a conversation; stores nothing. Refuses as internal.conversation_enter.';
 
 create or replace function api.conversation_typing(conversation_id text) returns api.reply
 language sql volatile as $$
   select internal.reply(202, internal.typing(
     internal.messaging_id(conversation_typing.conversation_id, 'conversationId', 'INVALID_CONVERSATION_ID')))
 $$;
-comment on function api.conversation_typing is 'The caller is typing: internal.typing states what is refused, besides 400 INVALID_CONVERSATION_ID.';
+comment on function api.conversation_typing is 'The caller is typing. Refuses as internal.typing, and 400 INVALID_CONVERSATION_ID.';
 
 create or replace function internal.reaction_add(conversation_id uuid, message_id uuid, emoji text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -228,7 +230,7 @@ begin
   perform internal.participants_keep(array[me]);
   perform internal.conversation_enter(reaction_add.conversation_id);
   perform internal.check_may_write();
-  -- the message: so that two new emojis at once are counted one after the other
+  -- locks the message, so that concurrent new emojis are counted
   perform from app.messages m where (m.id, m.conversation_id) = (reaction_add.message_id, reaction_add.conversation_id) for no key update;
   perform internal.check_found(found, 'message', 'MESSAGE_NOT_FOUND');
   if not exists (select from app.message_reactions r where (r.message_id, r.emoji) = (reaction_add.message_id, reaction_add.emoji)) then
@@ -242,7 +244,7 @@ begin
   return internal.reply(case when is_new then 201 else 200 end, internal.reactions_json(reaction_add.message_id, me));
 end $$;
 comment on function internal.reaction_add is
-  'The caller reacts to a message: 201, or 200 for one who has reacted so already; answers the reactions. Refuses as internal.reactions_of, and 403
+  'The caller reacts to a message: 201, or 200 when the same reaction exists; returns the reactions. Refuses as internal.reactions_of, and 403
    USER_MUTED, 409 LIMIT_REACHED (20 different emojis). Locks the caller''s key and the message.';
 
 create or replace function api.reaction_add(conversation_id text, message_id text, emoji text) returns api.reply
@@ -250,7 +252,7 @@ language sql volatile as $$
   select internal.reaction_add(internal.messaging_id(reaction_add.conversation_id, 'conversationId', 'INVALID_CONVERSATION_ID'),
                                internal.messaging_id(reaction_add.message_id, 'messageId', 'INVALID_ID'), reaction_add.emoji)
 $$;
-comment on function api.reaction_add is 'Reacts to a message: internal.reaction_add states what is refused, besides 400 INVALID_CONVERSATION_ID, INVALID_ID.';
+comment on function api.reaction_add is 'Reacts to a message. Refuses as internal.reaction_add, and 400 INVALID_CONVERSATION_ID, INVALID_ID.';
 
 create or replace function internal.reaction_remove(conversation_id uuid, message_id uuid, emoji text) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -262,7 +264,7 @@ begin
   return internal.reactions_json(reaction_remove.message_id, internal.user_id());
 end $$;
 comment on function internal.reaction_remove is
-  'The caller takes a reaction back, if there is one; answers the reactions. Refuses as internal.reactions_of.';
+  'Removes the caller''s reaction, if there is one; returns the reactions. Refuses as internal.reactions_of.';
 
 create or replace function api.reaction_remove(conversation_id text, message_id text, emoji text) returns api.reply
 language sql volatile as $$
@@ -270,4 +272,5 @@ language sql volatile as $$
     internal.messaging_id(reaction_remove.conversation_id, 'conversationId', 'INVALID_CONVERSATION_ID'),
     internal.messaging_id(reaction_remove.message_id, 'messageId', 'INVALID_ID'), reaction_remove.emoji))
 $$;
-comment on function api.reaction_remove is 'Takes a reaction back: internal.reaction_remove states what is refused, besides 400 INVALID_CONVERSATION_ID, INVALID_ID.';
+comment on function api.reaction_remove is
+  'Takes a reaction back. Refuses as internal.reaction_remove, and 400 INVALID_CONVERSATION_ID, INVALID_ID.';

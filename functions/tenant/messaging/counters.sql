@@ -1,11 +1,11 @@
--- Counters of conversations, participants and messages, kept by triggers, whichever statement writes messages: a page and the number of unread messages
--- cost the same among a hundred messages as among a hundred thousand. Who writes messages has locked their conversations before (internal.conversation_lock).
--- A session keeps the plan of its first call: without hash joins and sequential scans, so that the plan of a large deletion suits single messages too.
+-- Counters of conversations, participants and messages, maintained by triggers for every statement that writes messages: a page and the number of unread
+-- messages cost the same among a hundred messages as among a hundred thousand. Writers of messages lock their conversations first (internal.conversation_lock).
+-- A session keeps the plan of its first call: hash joins and sequential scans are off, so that the plan of a large deletion also suits single messages.
 
 create or replace function internal.read_until(p app.conversation_participants) returns timestamptz
 language sql immutable parallel safe
 return coalesce((read_until.p).last_read_at, (read_until.p).joined_at);
-comment on function internal.read_until is 'Messages after this time are unread: those before a participant joined never are.';
+comment on function internal.read_until is 'The time after which messages are unread: never before the participant joined.';
 
 create or replace function internal.tg_messages__count_in() returns trigger
 language plpgsql volatile security definer set search_path = '' set enable_hashjoin = off set enable_mergejoin = off set enable_seqscan = off as $$
@@ -41,12 +41,12 @@ create or replace trigger tg_messages__count_in
 create or replace function internal.tg_messages__count_out() returns trigger
 language plpgsql volatile security definer set search_path = '' set enable_hashjoin = off set enable_mergejoin = off set enable_seqscan = off as $$
 begin
-  -- locked by a statement of its own: the one below then sees what who read at the same time committed, and takes out what is still counted
+  -- locks in a separate statement: the one below then sees read marks that were committed concurrently, and subtracts only what is still counted
   perform from app.conversation_participants p
     where p.conversation_id in (select d.conversation_id from changed d)
     order by p.conversation_id, p.app_user_id
       for no key update;
-  -- replies to a deleted message become messages without a parent, but for those that are deleted with it
+  -- replies to a deleted message become messages without a parent, except those that are deleted with it
   update app.conversations c
      set message_count = c.message_count - n.messages, top_level_count = c.top_level_count - n.top_level + n.orphaned - n.deleted_with_parent
     from (select d.conversation_id, count(*) as messages, count(*) filter (where d.parent_message_id is null) as top_level,
@@ -70,7 +70,8 @@ begin
    where (p.conversation_id, p.app_user_id) = (n.conversation_id, n.app_user_id);
   return null;
 end $$;
-comment on function internal.tg_messages__count_out is 'Takes deleted messages out of the counters of their conversations, parents and participants. Locks the participants.';
+comment on function internal.tg_messages__count_out is
+  'Subtracts deleted messages from the counters of their conversations, parents and participants. Locks the participants.';
 
 create or replace trigger tg_messages__count_out
   after delete on app.messages
@@ -94,7 +95,7 @@ begin
   return null;
 end $$;
 comment on function internal.tg_conversation_participants__succeed is
-  'A conversation that its last participant left is deleted; one that its owner left goes to the participant who joined first.';
+  'Deletes a conversation after its last participant leaves; after its owner leaves, makes the participant who joined first the owner.';
 
 create or replace trigger tg_conversation_participants__succeed
   after delete on app.conversation_participants

@@ -1,4 +1,4 @@
--- Messages are written and edited by internal.message_write alone: the one place through which every text passes.
+-- internal.message_write is the only function that writes and edits messages: every text passes through it.
 
 create or replace function internal.message_attachments(sent jsonb) returns jsonb
 language plpgsql stable as $$
@@ -38,7 +38,7 @@ begin
       from jsonb_array_elements(message_attachments.sent) with ordinality s (a, n)), '[]');
 end $$;
 comment on function internal.message_attachments is
-  'Attachments with their fields url, content_type, size_bytes and metadata; null fields and others are left out. Refuses 400 INVALID_ATTACHMENTS. Granted to
+  'Attachments with their fields url, content_type, size_bytes and metadata; null and unknown fields are removed. Refuses 400 INVALID_ATTACHMENTS. Granted to
    nobody.';
 
 create or replace function internal.message_write(message app.messages) returns app.messages
@@ -49,7 +49,7 @@ declare
   present timestamptz;
   kept app.messages;
 begin
-  -- participants before messages: reading waits until this message is written, or is before it
+  -- lock order: participants, then messages. A concurrent read mark waits for this message, or is set before it
   select max(internal.read_until(p)) into present
     from (select q.* from app.conversation_participants q
            where q.conversation_id = (message_write.message).conversation_id order by q.app_user_id for no key update) p;
@@ -78,7 +78,7 @@ begin
   select (message_write.message).conversation_id, (message_write.message).sender_id, (message_write.message).body, (message_write.message).message_type,
          (message_write.message).metadata, (message_write.message).mentions, (message_write.message).attachments,
          (message_write.message).parent_message_id,
-         -- after all that the participants have seen, so that a later message is never read and never before an earlier one
+         -- later than every read mark, so that a new message is never read already, and never sorted before an earlier one
          greatest(internal.now(), c.last_activity_at + interval '1 microsecond', present + interval '1 microsecond')
     from app.conversations c
    where c.id = (message_write.message).conversation_id
@@ -86,7 +86,7 @@ begin
   return kept;
 end $$;
 comment on function internal.message_write is
-  'Writes a message without an id as a new one, and the body and metadata of one with an id; returns the row. The caller has locked the conversation. Locks its
+  'Inserts a message when its id is null, otherwise updates body and metadata; returns the row. The caller has locked the conversation. Locks its
    participants. Granted to nobody.';
 
 create or replace function internal.message_post(conversation_id uuid, sender_id uuid, body text, message_type text, metadata jsonb, parent_message_id uuid,
@@ -101,14 +101,14 @@ declare
 begin
   if message_post.parent_message_id is not null then
     select m.conversation_id, m.reply_count into parent_in, replies from app.messages m where m.id = message_post.parent_message_id;
-    -- a message of a conversation that the sender cannot see is not there
+    -- a parent in a conversation that the sender cannot see is reported as not found
     perform internal.check_found(parent_in = conversation.id or exists (
       select from app.conversation_participants p where (p.conversation_id, p.app_user_id) = (parent_in, message_post.sender_id)),
       'parent message', 'PARENT_NOT_FOUND');
     if parent_in <> conversation.id then
       perform internal.invalid('parent_message_id', 'must be a message of this conversation', 'INVALID_PARENT');
     end if;
-    -- the deletion of a message changes each of its replies
+    -- deleting a message updates each of its replies, which bounds their number
     perform internal.check_limit(replies, 10000, 'A message has at most 10000 replies.');
   end if;
   message.conversation_id := conversation.id;
@@ -127,8 +127,9 @@ begin
   return internal.message_shown(message.id, message.sender_id);
 end $$;
 comment on function internal.message_post is
-  'A new message of a user who has been checked and locked, or of the system (null). Refuses 400 INVALID_ATTACHMENTS, INVALID_PARENT, 404 PARENT_NOT_FOUND,
-   CONVERSATION_NOT_FOUND, 409 LIMIT_REACHED (10000 replies). Locks the conversation and its participants. Emits svc.message.sent. Granted to nobody.';
+  'Creates a message of a user who has been checked and locked, or of the system (null). Refuses 400 INVALID_ATTACHMENTS, INVALID_PARENT, 404
+   PARENT_NOT_FOUND, CONVERSATION_NOT_FOUND, 409 LIMIT_REACHED (10000 replies). Locks the conversation and its participants. Emits svc.message.sent.
+   Granted to nobody.';
 
 create or replace function internal.message_send(conversation_id uuid, body text, message_type text, metadata jsonb, parent_message_id uuid,
                                                  attachments jsonb)
@@ -146,8 +147,8 @@ begin
                                message_send.parent_message_id, message_send.attachments);
 end $$;
 comment on function internal.message_send is
-  'The caller sends a message. Refuses as internal.conversation_enter and internal.message_post, and 403 USER_MUTED, 429 RATE_LIMITED (60 a minute; a refused
-   message does not count). Locks the caller, the conversation and its participants.';
+  'The caller sends a message. Refuses as internal.conversation_enter and internal.message_post, and 403 USER_MUTED, 429 RATE_LIMITED (60 a minute; refused
+   messages do not count). Locks the caller, the conversation and its participants.';
 
 create or replace function api.message_send(conversation_id text, body text, message_type text default 'text', metadata jsonb default '{}',
                                             parent_message_id text default null, attachments jsonb default '[]')
@@ -157,7 +158,7 @@ language sql volatile as $$
     internal.messaging_id(message_send.conversation_id, 'conversationId', 'INVALID_CONVERSATION_ID'), message_send.body, message_send.message_type,
     message_send.metadata, internal.messaging_id(message_send.parent_message_id, 'parent_message_id', 'INVALID_PARENT'), message_send.attachments))
 $$;
-comment on function api.message_send is 'Sends a message: internal.message_send states what is refused, besides 400 INVALID_CONVERSATION_ID.';
+comment on function api.message_send is 'Sends a message. Refuses as internal.message_send, and 400 INVALID_CONVERSATION_ID.';
 
 create or replace function internal.message_edit(conversation_id uuid, message_id uuid, patch jsonb) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -169,13 +170,13 @@ begin
   perform internal.conversation_enter(message_edit.conversation_id);
   message := internal.message_in(message_edit.conversation_id, message_edit.message_id);
   if message.sender_id is distinct from me then
-    perform internal.fail(403, 'FORBIDDEN', 'Only the sender edits a message.');
+    perform internal.fail(403, 'FORBIDDEN', 'Only the sender can edit a message.');
   elsif message_edit.patch ?| array['body', 'metadata'] then
     perform internal.check_may_write();
     if message.created_at <= internal.now() - interval '15 minutes' then
       perform internal.fail(409, 'EDIT_WINDOW_CLOSED', 'A message can be edited for 15 minutes.');
     end if;
-    -- an edit would show again what is hidden
+    -- an edit would show a hidden message again
     perform internal.moderation_restore_check('message', message.id);
     message.body := coalesce(message_edit.patch ->> 'body', message.body);
     message.metadata := coalesce(message_edit.patch -> 'metadata', message.metadata);
@@ -191,7 +192,7 @@ create or replace function api.message_edit(conversation_id uuid, message_id uui
 language sql volatile as $$
   select internal.reply(200, internal.message_edit(message_edit.conversation_id, message_edit.message_id, message_edit.patch))
 $$;
-comment on function api.message_edit is 'Edits a message: internal.message_edit states what is refused.';
+comment on function api.message_edit is 'Edits a message. Refuses as internal.message_edit.';
 
 create or replace function internal.message_remove(conversation_id uuid, message_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -203,12 +204,12 @@ begin
   mine := internal.conversation_enter(message_remove.conversation_id);
   message := internal.message_in(message_remove.conversation_id, message_remove.message_id);
   if message.sender_id is distinct from mine.app_user_id and not mine.is_owner then
-    perform internal.fail(403, 'FORBIDDEN', 'Only its sender and the owner of the conversation delete a message.');
+    perform internal.fail(403, 'FORBIDDEN', 'Only the sender or the owner of the conversation can delete a message.');
   end if;
   delete from app.messages m where m.id = message.id;
 end $$;
 comment on function internal.message_remove is
-  'Deletes a message of the caller, or any if the caller owns the conversation; replies to it become messages without a parent. Refuses as
+  'Deletes a message of the caller, or any message if the caller owns the conversation; its replies become messages without a parent. Refuses as
    internal.reactions_of, and 403 FORBIDDEN. Locks the conversation.';
 
 create or replace function api.message_delete(conversation_id uuid, message_id uuid) returns api.reply
@@ -217,4 +218,4 @@ begin
   perform internal.message_remove(message_delete.conversation_id, message_delete.message_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.message_delete is 'Deletes a message: internal.message_remove states what is refused.';
+comment on function api.message_delete is 'Deletes a message. Refuses as internal.message_remove.';

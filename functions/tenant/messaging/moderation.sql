@@ -1,4 +1,4 @@
--- Messages as subjects of moderation: rules read their bodies in the transaction that writes them, and participants report them. See docs/moderation.md.
+-- Messages as subjects of moderation: rules evaluate their bodies in the transaction that writes them, and participants report them. See docs/moderation.md.
 
 create or replace trigger tg_messages__moderated
   after insert on app.messages
@@ -23,7 +23,7 @@ language sql volatile security definer set search_path = '' as $$
       for no key update
 $$;
 comment on function internal.moderation_lock__message is
-  'Locks the conversation of a message, before the item of moderation: a message that is written locks them in this order. Granted to nobody.';
+  'Locks the conversation of a message before its moderation item: writing a message locks them in this order. Granted to nobody.';
 
 create or replace function internal.moderation_apply__message(id uuid, act text, snapshot jsonb, kept jsonb) returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$
@@ -45,5 +45,5 @@ begin
   return jsonb_build_object('body', message.body, 'metadata', message.metadata, 'attachments', message.attachments);
 end $$;
 comment on function internal.moderation_apply__message is
-  'Hides a message: its body becomes an ellipsis, metadata and attachments empty; show brings them back, remove deletes the message, and replies to it become
-   messages without a parent. Locks the message. Granted to nobody.';
+  'Hides a message: its body becomes an ellipsis, metadata and attachments become empty. show restores them; remove deletes the message, and its replies
+   become messages without a parent. Locks the message. Granted to nobody.';

@@ -1,4 +1,4 @@
--- Reads of conversations and messages. Definer functions, because participants see the names of each other, and users have no rights to rows of others.
+-- Reads of conversations and messages. Definer functions, because participants see each other's names, and users have no rights to other users' rows.
 
 create or replace function internal.conversation_participant_json(p app.conversation_participants, u app.users) returns json
 language sql stable as $$
@@ -47,8 +47,8 @@ language sql stable security definer set search_path = '' as $$
         'created_at', internal.iso(c.created_at), 'updated_at', internal.iso(c.updated_at)) as shown) s
 $$;
 comment on function internal.conversations_json is
-  'Conversations in the order of their ids, each with its participants, longest first, and the beginning of its last message; for a viewer who takes
-   part also with the viewer''s unread, mentions, muted_until and archived. Null for no ids. Granted to nobody.';
+  'Conversations in the order of their ids, each with its participants, longest participation first, and the beginning of its last message; for a
+   participating viewer also with the viewer''s unread, mentions, muted_until and archived. Null for no ids. Granted to nobody.';
 
 create or replace function internal.message_json(m app.messages, sender app.users, reactions json) returns json
 language sql stable as $$
@@ -61,7 +61,7 @@ language sql stable as $$
     'reactions', coalesce(message_json.reactions, '[]'), 'reply_count', (message_json.m).reply_count,
     'created_at', internal.iso((message_json.m).created_at), 'edited_at', internal.iso((message_json.m).edited_at))
 $$;
-comment on function internal.message_json is 'A message with its sender, null for the system, and reactions: null are none.';
+comment on function internal.message_json is 'A message with its sender (null for the system) and its reactions (null for none).';
 
 create or replace function internal.reactions_json(message_id uuid, viewer uuid) returns json
 language sql stable security definer set search_path = '' as $$
@@ -71,7 +71,8 @@ language sql stable security definer set search_path = '' as $$
            where r.message_id = reactions_json.message_id
            group by r.emoji) e
 $$;
-comment on function internal.reactions_json is 'The reactions to a message, [{emoji, count, reacted}], the oldest first; reacted is the viewer''s. Granted to nobody.';
+comment on function internal.reactions_json is
+  'The reactions to a message, [{emoji, count, reacted}], the oldest first; reacted is the viewer''s. Granted to nobody.';
 
 create or replace function internal.messages_json(ids uuid[], viewer uuid default null) returns json
 language sql stable security definer set search_path = '' as $$
@@ -114,7 +115,7 @@ begin
     conversations_mine.page_offset, conversations_mine.page_limit);
 end $$;
 comment on function internal.conversations_mine is
-  'A page of the caller''s conversations, newest activity first, by conversation_participants_newest; without direct ones with somebody who is blocked.';
+  'A page of the caller''s conversations, newest activity first, by conversation_participants_newest; without direct ones with a block in either direction.';
 
 create or replace function api.conversations_list(archived boolean default false, page_limit int default 20, page_offset int default 0) returns api.reply
 language sql stable as $$
@@ -135,7 +136,7 @@ create or replace function api.conversation_get(conversation_id uuid) returns ap
 language sql stable as $$
   select internal.reply(200, internal.conversation_shown(conversation_get.conversation_id))
 $$;
-comment on function api.conversation_get is 'A conversation of the caller: internal.conversation_shown states what is refused.';
+comment on function api.conversation_get is 'A conversation of the caller. Refuses as internal.conversation_shown.';
 
 create or replace function internal.messages_in(conversation_id uuid, parent_message_id uuid, page_limit int, page_offset int) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
@@ -144,12 +145,12 @@ declare
   total bigint;
 begin
   perform internal.conversation_enter(messages_in.conversation_id);
-  -- totals are kept counters: neither is counted for a page
+  -- totals are stored counters: a page counts no rows
   if messages_in.parent_message_id is null then
     select c.top_level_count into total from app.conversations c where c.id = messages_in.conversation_id;
     ids := array(select m.id from app.messages m
                   where m.conversation_id = messages_in.conversation_id and m.parent_message_id is null
-                  -- null for all of them: the order of the index
+                  -- null for all of them, in the order of the index
                   order by m.parent_message_id, m.created_at desc limit messages_in.page_limit offset messages_in.page_offset);
   else
     select m.reply_count into total from app.messages m where (m.id, m.conversation_id) = (messages_in.parent_message_id, messages_in.conversation_id);
@@ -161,7 +162,7 @@ begin
   return internal.reply_page(internal.messages_json(ids, internal.user_id()), total, messages_in.page_offset, messages_in.page_limit);
 end $$;
 comment on function internal.messages_in is
-  'A page of the messages of a conversation that are no replies, or of the replies to one, by messages_by_parent; newest first. Refuses 404
+  'A page of the messages of a conversation that are not replies, or of the replies to one, by messages_by_parent; newest first. Refuses 404
    CONVERSATION_NOT_FOUND, PARENT_NOT_FOUND, USER_NOT_FOUND, 403 NOT_A_PARTICIPANT.';
 
 create or replace function api.messages_list(conversation_id text, parent_message_id text default null, page_limit int default 50, page_offset int default 0)
@@ -172,7 +173,7 @@ language sql stable as $$
                               messages_list.page_limit, messages_list.page_offset)
 $$;
 comment on function api.messages_list is
-  'Messages of a conversation: internal.messages_in states what is refused, besides 400 INVALID_CONVERSATION_ID, INVALID_PARENT.';
+  'Messages of a conversation. Refuses as internal.messages_in, and 400 INVALID_CONVERSATION_ID, INVALID_PARENT.';
 
 create or replace function internal.reactions_of(conversation_id uuid, message_id uuid) returns json
 language plpgsql stable security definer set search_path = '' as $$
@@ -190,7 +191,7 @@ language sql stable as $$
                                                    internal.messaging_id(reactions_list.message_id, 'messageId', 'INVALID_ID')))
 $$;
 comment on function api.reactions_list is
-  'Reactions by emoji: internal.reactions_of states what is refused, besides 400 INVALID_CONVERSATION_ID, INVALID_ID.';
+  'Reactions by emoji. Refuses as internal.reactions_of, and 400 INVALID_CONVERSATION_ID, INVALID_ID.';
 
 create or replace function internal.receipts_of(conversation_id uuid, message_id uuid) returns json
 language plpgsql stable security definer set search_path = '' as $$
@@ -209,7 +210,7 @@ begin
      where p.conversation_id = receipts_of.conversation_id and p.app_user_id is distinct from message.sender_id);
 end $$;
 comment on function internal.receipts_of is
-  'Who has read a message, the first first: participants but for its sender, whose last_read_at is at or after the message. Refuses as
+  'Read receipts of a message, earliest first: participants other than its sender, whose last_read_at is at or after the message. Refuses as
    internal.reactions_of.';
 
 create or replace function api.receipts_get(conversation_id text, message_id text) returns api.reply
@@ -217,7 +218,8 @@ language sql stable as $$
   select internal.reply(200, internal.receipts_of(internal.messaging_id(receipts_get.conversation_id, 'conversationId', 'INVALID_CONVERSATION_ID'),
                                                   internal.messaging_id(receipts_get.message_id, 'messageId', 'INVALID_ID')))
 $$;
-comment on function api.receipts_get is 'Who has read a message: internal.receipts_of states what is refused, besides 400 INVALID_CONVERSATION_ID, INVALID_ID.';
+comment on function api.receipts_get is
+  'Who has read a message. Refuses as internal.receipts_of, and 400 INVALID_CONVERSATION_ID, INVALID_ID.';
 
 create or replace function internal.unread_mine(page_limit int) returns json
 language plpgsql stable security definer set search_path = '' as $$
@@ -238,7 +240,8 @@ begin
                limit unread_mine.page_limit) n));
 end $$;
 comment on function internal.unread_mine is
-  'The caller''s unread messages: total over all conversations, and those with unread messages, newest activity first, by conversation_participants_unread.';
+  'The caller''s unread messages: the total over all conversations, and the conversations with unread messages, newest activity first, by
+   conversation_participants_unread.';
 
 create or replace function api.unread_get(page_limit int default 200) returns api.reply
 language sql stable as $$
@@ -247,7 +250,7 @@ $$;
 comment on function api.unread_get is 'The caller''s unread messages: internal.unread_mine.';
 
 create or replace function internal.messages_found(q text, page_limit int, page_offset int) returns api.reply
--- planned for each text: how many messages hold it decides between the trigrams and the messages of the caller's conversations
+-- planned for each text: its frequency decides between the trigram index and the messages of the caller's conversations
 language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'force_custom_plan' as $$
 declare
   pattern constant text := '%' || replace(replace(replace(messages_found.q, '\', '\\'), '%', '\%'), '_', '\_') || '%';
@@ -265,7 +268,7 @@ begin
   return internal.reply_page(internal.messages_json(ids, internal.user_id()), total, messages_found.page_offset, messages_found.page_limit);
 end $$;
 comment on function internal.messages_found is
-  'A page of the messages in the caller''s conversations whose body holds a text, whatever its case; newest first, with the total. % and _ are literal.';
+  'A page of the messages in the caller''s conversations whose body contains a text, ignoring case; newest first, with the total. % and _ are literal.';
 
 create or replace function api.messages_search(q text, page_limit int default 50, page_offset int default 0) returns api.reply
 language sql stable as $$

@@ -1,9 +1,9 @@
--- What becomes of conversations when users are deleted, reset or merged.
+-- Conversations of users who are deleted, reset or merged.
 
 create or replace function internal.tg_users__leave_conversations() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  -- conversations before participants and messages, as everybody locks them: the cascade of the foreign keys would begin with the rows
+  -- lock order: conversations, participants, messages; the cascade of the foreign keys alone would begin with the rows
   locked constant uuid[] := internal.conversations_lock_of(array[old.id]);
 begin
   if locked <> '{}' then
@@ -14,7 +14,8 @@ begin
   return old;
 end $$;
 comment on function internal.tg_users__leave_conversations is
-  'With a user go the user''s messages and parts in conversations; replies to them stay, without a parent. Locks the conversations in the order of their ids.';
+  'Before a user is deleted, deletes their messages and participations; replies to these messages stay, without a parent. Locks the conversations in the
+   order of their ids.';
 
 create or replace trigger tg_users__leave_conversations
   before delete on app.users
@@ -27,7 +28,7 @@ begin
   return 0;
 end $$;
 comment on function internal.user_reset__messages is
-  'Before the messages of a user are deleted by a reset: locks their conversations, in which the user stays. Part of internal.user_reset.';
+  'Locks the conversations of a user''s messages before a reset deletes the messages; the user stays a participant. Part of internal.user_reset.';
 
 create or replace function internal.merge__conversation_participants(survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$
@@ -40,7 +41,7 @@ declare
 begin
   perform from app.conversation_participants p where p.conversation_id = any (locked) order by p.conversation_id, p.app_user_id for no key update;
   update app.messages m set sender_id = merge__conversation_participants.survivor where m.sender_id = merge__conversation_participants.other;
-  -- of a conversation that both are in, the survivor's row stays, with what either had
+  -- in a conversation of both, the survivor's row is kept, with the values of both
   for part in
     select p.* from app.conversation_participants p
      where p.app_user_id = merge__conversation_participants.other
@@ -48,7 +49,7 @@ begin
                     where (s.conversation_id, s.app_user_id) = (p.conversation_id, merge__conversation_participants.survivor))
      order by p.conversation_id
   loop
-    -- not the owner any more, so that the deletion has nobody succeed
+    -- ownership is removed first, so that the deletion does not trigger a succession
     update app.conversation_participants p set is_owner = false
      where (p.conversation_id, p.app_user_id) = (part.conversation_id, part.app_user_id) and p.is_owner;
     delete from app.conversation_participants p where (p.conversation_id, p.app_user_id) = (part.conversation_id, part.app_user_id);
@@ -61,7 +62,7 @@ begin
    where p.app_user_id = merge__conversation_participants.other;
   update app.conversation_participants p set peer_id = merge__conversation_participants.survivor
    where p.conversation_id = any (theirs) and p.peer_id = merge__conversation_participants.other;
-  -- direct conversations have new participants: where the survivor has one with the same, that one is found from now on
+  -- direct conversations have new participants: if the survivor has one with the same participants, that one is found from now on
   update app.conversations c set direct_key = null where c.id = any (theirs) and c.direct_key is not null;
   update app.conversations c
      set direct_key = k.key
@@ -79,7 +80,7 @@ begin
     from app.conversation_participants p
    where p.conversation_id = any (locked) and p.app_user_id = merge__conversation_participants.survivor and m.conversation_id = p.conversation_id
      and m.created_at > internal.read_until(p) and merge__conversation_participants.other = any (m.mentions);
-  -- counted anew: messages of the other are the survivor's own now
+  -- counted again: the other user's messages are the survivor's own now
   update app.conversation_participants p
      set unread_count = n.unread, mention_count = n.mentions
     from (select q.conversation_id, count(m.id) as unread, count(m.id) filter (where q.app_user_id = any (m.mentions)) as mentions
@@ -92,6 +93,6 @@ begin
   return cardinality(theirs);
 end $$;
 comment on function internal.merge__conversation_participants is
-  'Gives the conversations and messages of one user to another; in a conversation that both are in, the later reading and ownership of either hold. A direct
-   conversation with the same participants as one of the survivor is kept beside it, and found in lists only. Answers how many conversations. Locks
-   them and their participants. Granted to nobody.';
+  'Merges the conversations and messages of one user into another''s; in a conversation of both, the later read mark and the ownership of either are
+   kept. A direct conversation with the same participants as one of the survivor''s is kept beside it, and appears only in lists. Returns the number of
+   conversations. Locks them and their participants. Granted to nobody.';

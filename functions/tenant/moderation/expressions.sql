@@ -1,4 +1,4 @@
--- Regular expressions that developers write. Postgres matches without captures and back-references by a DFA that is built while it reads: the time is
+-- Regular expressions that developers write. Postgres matches expressions without captures and back-references by a DFA, which it builds lazily: the time is
 -- linear in the text, times the size of the automaton. So the syntax is a subset of RE2's, which has no back-references and no lookaround, and the size
 -- of the automaton is limited before it is built. The limits are proved by test/moderation-expressions.test.ts, which attacks them.
 
@@ -56,14 +56,15 @@ begin
   place := place + 1;
 end $$;
 comment on function internal.moderation_class is
-  'A bracket expression from its place on, in the syntax of Postgres, with its items; items is null where it is not valid. place is then behind it.';
+  'A bracket expression that begins at place, in the syntax of Postgres, with the number of its items; items is null when it is invalid. place then
+   follows it.';
 
 create or replace function internal.moderation_escape_length(pattern text, place int) returns int
 language sql immutable parallel safe as $$
   select char_length(coalesce(substring(substr(moderation_escape_length.pattern, moderation_escape_length.place)
                                         from '^\\(?:x\{[0-9A-Fa-f]{1,6}\}|x[0-9A-Fa-f]{2}|.)'), '\'))
 $$;
-comment on function internal.moderation_escape_length is 'How many characters an escape has.';
+comment on function internal.moderation_escape_length is 'The number of characters of an escape.';
 
 create or replace function internal.moderation_escape(pattern text, place int, is_in_class boolean) returns text
 language sql immutable parallel safe as $$
@@ -88,7 +89,7 @@ comment on function internal.moderation_escape is 'An escape in the syntax of Po
 create or replace function internal.moderation_expression(pattern text, out expression text, out refusal text)
 language plpgsql immutable as $$
 declare
-  -- of the automaton: positions, parts that may be empty (each adds transitions across it), bracket expressions
+  -- size of the automaton: positions, parts that may be empty (each adds transitions across it), bracket expressions
   most_positions constant int := 150;
   most_empty constant int := 30;
   most_transitions constant int := 2000;
@@ -102,7 +103,7 @@ declare
   most int;
   class record;
   escaped text;
-  -- what has been read of each open group, and the atom that a quantifier would repeat: positions, empty parts, classes
+  -- the sizes of each open group, and of the atom that a quantifier would repeat: positions, empty parts, classes
   depth int := 0;
   positions numeric[] := array[0];
   empties numeric[] := array[0];
@@ -139,7 +140,7 @@ begin
       made := made || case when bounds is null then c
                            else '{' || bounds[1] || bounds[2] || case when bounds[2] = '' then '' else bounds[3] end || '}' end;
       place := place + case when bounds is null then 1 else char_length(substring(substr(moderation_expression.pattern, place) from '^\{[^}]*\}')) end;
-      -- lazy or not, a text matches or it does not
+      -- greediness does not matter: a text matches or not
       if substr(moderation_expression.pattern, place, 1) = '?' then
         place := place + 1;
       end if;
@@ -151,7 +152,7 @@ begin
       atom := null;
       is_repeatable := false;
     else
-      -- the former atom is not repeated
+      -- the preceding atom is not repeated
       if atom is not null then
         positions[depth + 1] := positions[depth + 1] + atom[1];
         empties[depth + 1] := empties[depth + 1] + atom[2];
@@ -257,7 +258,7 @@ begin
   elsif positions[1] + classes[1] * (2 + cardinality(array(select distinct d from unnest(distinct_items) d))) > most_transitions then
     refusal := 'has too many bracket expressions for so many different characters';
   else
-    -- what is left to refuse is a range from a later character to an earlier one, or from a class
+    -- the remaining invalid ranges: from a later character to an earlier one, or from a class
     begin
       perform '' ~ made;
       expression := made;
@@ -267,5 +268,5 @@ begin
   end if;
 end $$;
 comment on function internal.moderation_expression is
-  'A regular expression of RE2''s syntax (no back-references, no lookaround) in the syntax of Postgres, without captures; or why it is refused. The size of its
-   automaton is limited: 150 positions, 30 parts that may be empty, 2,000 transitions, each repetition counted.';
+  'Translates a regular expression of RE2''s syntax (no back-references, no lookaround) to the syntax of Postgres, without captures; or returns the
+   problem. The size of its automaton is limited: 150 positions, 30 parts that may be empty, 2,000 transitions, each repetition counted.';

@@ -1,4 +1,4 @@
--- Reports, the queue and its moves, trust levels. Locks are taken in one order: users, then the item, then the content.
+-- Reports, the moderation queue and its transitions, trust levels. Lock order: users, then the item, then the content.
 
 create or replace function internal.moderation_item_json(i app.moderation_items) returns json
 language sql stable as $$
@@ -58,7 +58,7 @@ begin
   insert into app.moderation_reports as m (reporter_id, item_id, subject_type, subject_id, reason, details)
   values (me, item.id, moderation_report.subject_type, moderation_report.subject_id, moderation_report.reason, moderation_report.details)
   returning m.* into report;
-  -- the lock of the item lets one report at a time count
+  -- the lock of the item serialises the counting of reports
   if not item.is_hidden and exists (
        select from app.moderation_rules r
         where r.is_active and r.rule_type = 'report_threshold' and r.action = 'hide' and moderation_report.subject_type = any (r.applies_to)
@@ -72,8 +72,8 @@ begin
   return internal.reply(201, json_build_object('id', report.id, 'status', report.status));
 end $$;
 comment on function internal.moderation_report is
-  'Writes a report of the caller and queues its subject: 201, or 200 where the caller has reported it before. Refuses 429 RATE_LIMITED (30 a day). Hides the
-   subject where a rule report_threshold is reached. Locks the reporter, and the item. Emits svc.moderation.reported. Supplement D10.';
+  'Stores a report of the caller and queues its subject: 201, or 200 when the caller has reported it already. Refuses 429 RATE_LIMITED (30 a day). Hides the
+   subject when a rule report_threshold is reached. Locks the reporter, and the item. Emits svc.moderation.reported. Supplement D10.';
 
 create or replace function api.moderation_report(subject_type text, subject_id uuid, reason text, details text default null) returns api.reply
 language plpgsql volatile as $$
@@ -82,13 +82,13 @@ declare
 begin
   subject := internal.moderation_subject(moderation_report.subject_type, moderation_report.subject_id);
   if subject.user_id = internal.user_id() then
-    perform internal.fail(400, 'SELF_REPORT', 'This is your own.');
+    perform internal.fail(400, 'SELF_REPORT', 'Users cannot report their own content.');
   end if;
   return internal.moderation_report(moderation_report.subject_type, moderation_report.subject_id, subject.user_id, subject.snapshot,
                                     moderation_report.reason, moderation_report.details);
 end $$;
 comment on function api.moderation_report is
-  'Reports content that the caller sees, with a copy of it. Refuses 404 SUBJECT_NOT_FOUND, 400 SELF_REPORT, and as internal.moderation_report.';
+  'Reports content that the caller can see, with a copy of it. Refuses 404 SUBJECT_NOT_FOUND, 400 SELF_REPORT, and as internal.moderation_report.';
 
 create or replace function api.moderation_reports(page_offset int default 0, page_limit int default 50) returns api.reply
 language sql stable as $$
@@ -111,9 +111,9 @@ begin
   if internal.caller() <> 'developer' then
     raise exception 'the queue is moved by administrators, not by %', internal.caller();
   end if;
-  -- users before items: a reporter holds their own row and waits for the item
+  -- users before items: a report locks its reporter and then waits for the item
   perform internal.lock_users(array(select i.subject_user_id from app.moderation_items i where i.id = moderation_move.item_id));
-  -- and content before items: so does a write of the content that a rule catches
+  -- content before items: a write of content that a rule matches locks them in this order
   perform internal.moderation_lock(i.subject_type, i.subject_id) from app.moderation_items i where i.id = moderation_move.item_id;
   select i.* into item from app.moderation_items i where i.id = moderation_move.item_id for update;
   if not found then
@@ -123,7 +123,7 @@ begin
   if was = moderation_move.status then
     return internal.moderation_item_json(item);
   elsif was in ('approved', 'rejected') then
-    perform internal.fail(409, 'ALREADY_RESOLVED', 'The item is resolved.', json_build_object('status', was));
+    perform internal.fail(409, 'ALREADY_RESOLVED', 'The item has been resolved already.', json_build_object('status', was));
   end if;
   if moderation_move.status = 'approved' and item.is_hidden then
     item := internal.moderation_apply(item, 'show');
@@ -155,26 +155,27 @@ begin
   return internal.moderation_item_json(item);
 end $$;
 comment on function internal.moderation_move is
-  'Approves (the content stays, or comes back), rejects (it is removed; action warns, mutes for 24 hours or bans its author) or escalates an item. The same
-   again changes nothing. Refuses 404 NOT_FOUND, 409 ALREADY_RESOLVED. Locks the author, the item and its reports. Emits svc.moderation.resolved for the author.';
+  'Approves an item (the content stays, or is restored), rejects it (the content is removed; action warns, mutes for 24 hours or bans its author) or
+   escalates it. Repeating a transition changes nothing. Refuses 404 NOT_FOUND, 409 ALREADY_RESOLVED. Locks the author, the item and its reports. Emits
+   svc.moderation.resolved for the author.';
 
 create or replace function api.moderation_approve(item_id uuid, note text default null) returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.moderation_move(moderation_approve.item_id, 'approved', moderation_approve.note))
 $$;
-comment on function api.moderation_approve is 'Approves an item: internal.moderation_move states what is refused.';
+comment on function api.moderation_approve is 'Approves an item. Refuses as internal.moderation_move.';
 
 create or replace function api.moderation_reject(item_id uuid, note text default null, action text default 'none') returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.moderation_move(moderation_reject.item_id, 'rejected', moderation_reject.note, moderation_reject.action))
 $$;
-comment on function api.moderation_reject is 'Rejects an item: internal.moderation_move states what is refused.';
+comment on function api.moderation_reject is 'Rejects an item. Refuses as internal.moderation_move.';
 
 create or replace function api.moderation_escalate(item_id uuid, note text default null) returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.moderation_move(moderation_escalate.item_id, 'escalated', moderation_escalate.note))
 $$;
-comment on function api.moderation_escalate is 'Escalates an item: internal.moderation_move states what is refused.';
+comment on function api.moderation_escalate is 'Escalates an item. Refuses as internal.moderation_move.';
 
 create or replace function internal.moderation_trust_put(app_user_id uuid, patch jsonb) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -200,13 +201,13 @@ begin
   return internal.moderation_trust_json(trust);
 end $$;
 comment on function internal.moderation_trust_put is
-  'Writes the trust level of a user: a new row, or the fields that were sent. Refuses 404 USER_NOT_FOUND. Locks the user.';
+  'Sets the trust level of a user: inserts a row, or updates the fields that were sent. Refuses 404 USER_NOT_FOUND. Locks the user.';
 
 create or replace function api.moderation_trust_put(app_user_id uuid, patch jsonb) returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.moderation_trust_put(moderation_trust_put.app_user_id, moderation_trust_put.patch))
 $$;
-comment on function api.moderation_trust_put is 'Writes the trust level of a user: internal.moderation_trust_put.';
+comment on function api.moderation_trust_put is 'Sets the trust level of a user: internal.moderation_trust_put.';
 
 create or replace function api.moderation_trust_list(page_offset int default 0, page_limit int default 50) returns api.reply
 language sql stable as $$
@@ -219,7 +220,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   moved int;
 begin
-  -- of two reports of one subject the survivor's stays
+  -- if both users reported a subject, the survivor's report is kept
   delete from app.moderation_reports m
    where m.reporter_id = merge__moderation_reports.other
      and exists (select from app.moderation_reports s
@@ -228,7 +229,7 @@ begin
   get diagnostics moved = row_count;
   return moved;
 end $$;
-comment on function internal.merge__moderation_reports is 'Gives the reports of one user to another, one of each subject. Granted to nobody.';
+comment on function internal.merge__moderation_reports is 'Moves the reports of one user to another, one for each subject. Granted to nobody.';
 
 create or replace function internal.merge__moderation_items(survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$
@@ -242,7 +243,7 @@ begin
   select i.* into theirs from app.moderation_items i
    where i.subject_type = 'user' and i.subject_id = merge__moderation_items.other and i.status in ('pending', 'escalated') for update;
   if mine.id is not null and theirs.id is not null then
-    -- one open item of a subject: it takes the reports of both
+    -- at most one open item of a subject: it takes the reports of both
     update app.moderation_reports r set item_id = mine.id where r.item_id = theirs.id;
     update app.moderation_items i
        set report_count = i.report_count + theirs.report_count, priority = i.priority + theirs.priority,
@@ -253,7 +254,7 @@ begin
      where i.id = mine.id;
     delete from app.moderation_items i where i.id = theirs.id;
   end if;
-  -- a profile that ends with the merge has nothing to be shown again
+  -- the merged user's profile is deleted, so there is nothing to restore
   update app.moderation_items i
      set subject_id = merge__moderation_items.survivor, is_hidden = false, kept = null
    where i.subject_type = 'user' and i.subject_id = merge__moderation_items.other;
@@ -268,4 +269,4 @@ begin
   return moved;
 end $$;
 comment on function internal.merge__moderation_items is
-  'Items about one user and what the user wrote become the other''s; of two open items about the profiles one remains, with the reports of both. Granted to nobody.';
+  'Moves items about one user and their content to another; of two open items about the profiles one remains, with the reports of both. Granted to nobody.';

@@ -1,4 +1,4 @@
--- Rules of moderation: their configuration is compiled when it is written, so that a write of a text reads few and short rows.
+-- Rules of moderation: their configuration is compiled when it is written, so that checking a text reads few and short rows.
 comment on constraint moderation_rules_name_1_to_200 on app.moderation_rules is '400 INVALID_INPUT name: must have 1 to 200 characters.';
 comment on constraint moderation_rules_type_known on app.moderation_rules is
   '400 INVALID_INPUT rule_type: must be keyword, regex, report_threshold, rate, link or new_account.';
@@ -16,13 +16,14 @@ comment on function internal.moderation_text_kinds is 'The kinds of texts that a
 create or replace function internal.moderation_subject_types() returns text[]
 language sql immutable parallel safe
 return array['user', 'message', 'review', 'media', 'feed_entry', 'group', 'collection_row', 'content'];
-comment on function internal.moderation_subject_types is 'What users report, and what the queue is about.';
+comment on function internal.moderation_subject_types is 'The types of subjects that users can report.';
 
 create or replace function internal.moderation_words(value text) returns text
 language sql immutable parallel safe
--- compatibility forms are the letters that they look like, and what is not a letter or a digit separates words
+-- compatibility forms become the letters that they resemble, and every character except letters and digits separates words
 return ' ' || btrim(regexp_replace(lower(normalize(moderation_words.value, nfkc)), '[^[:alnum:]]+', ' ', 'g')) || ' ';
-comment on function internal.moderation_words is 'The words of a text in lower case with one space around each, in which a word or a phrase is found by position.';
+comment on function internal.moderation_words is
+  'The words of a text in lower case, each surrounded by one space, so that a word or phrase is found as a substring.';
 
 create or replace function internal.moderation_list(config jsonb, name text, most int, longest int) returns text[]
 language plpgsql volatile as $$
@@ -37,7 +38,7 @@ begin
   end if;
   return array(select btrim(e) from jsonb_array_elements_text(sent) e);
 end $$;
-comment on function internal.moderation_list is 'A list of strings of a rule''s configuration. Refuses 400 INVALID_INPUT.';
+comment on function internal.moderation_list is 'A list of strings in a rule''s configuration. Refuses 400 INVALID_INPUT.';
 
 create or replace function internal.moderation_number(config jsonb, name text, most int) returns int
 language plpgsql volatile as $$
@@ -50,7 +51,7 @@ begin
   end if;
   return (sent #>> '{}')::numeric::int;
 end $$;
-comment on function internal.moderation_number is 'A whole number of a rule''s configuration. Refuses 400 INVALID_INPUT.';
+comment on function internal.moderation_number is 'A whole number in a rule''s configuration. Refuses 400 INVALID_INPUT.';
 
 create or replace function internal.tg_moderation_rules__compile() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -100,7 +101,7 @@ begin
     when 'new_account' then
       perform internal.moderation_number(new.config, 'max_age_hours', 87600);
     else
-      -- the check of the table refuses it
+      -- the table's check constraint refuses it
       return new;
   end case;
   if new.config ? 'applies_to' then
@@ -120,8 +121,8 @@ begin
   return new;
 end $$;
 comment on function internal.tg_moderation_rules__compile is
-  'Checks and compiles the configuration of a rule before it is written. applies_to is by default every kind, action queue (report_threshold: hide). Refuses
-   400 INVALID_INPUT with details.field. Supplement D10.';
+  'Validates and compiles the configuration of a rule before it is written. applies_to defaults to every kind, action to queue (report_threshold: hide).
+   Refuses 400 INVALID_INPUT with details.field. Supplement D10.';
 
 create or replace trigger tg_moderation_rules__compile
   before insert or update of rule_type, config on app.moderation_rules
@@ -129,23 +130,23 @@ create or replace trigger tg_moderation_rules__compile
 
 create or replace function internal.moderation_hosts(body text) returns setof text
 language sql immutable as $$
-  -- what stands before an @ is a user name, and a browser takes a backslash for a slash
+  -- the text before an @ is a user name, and browsers treat a backslash as a slash
   select btrim(regexp_replace(regexp_replace(m[1], '^.*@', ''), ':\d*$', ''), '.')
     from regexp_matches(lower(normalize(moderation_hosts.body, nfkc)),
                         '(?:https?:[/\\]{2,}|(?:^|[^[:alnum:]@.])(?=www\.))([^\s/\\?#<>"'')]+)', 'g') m
   union
-  -- a host without a scheme: words with dots before a slash, or that end as most sites do
+  -- a host without a scheme: words with dots before a slash, or with a common top-level domain
   select m[1] || m[2]
     from regexp_matches(lower(normalize(moderation_hosts.body, nfkc)),
                         '(?:^|[^[:alnum:]@./\\-])((?:[[:alnum:]-]{1,63}\.){1,8})([a-z]{2,24}(?=/)|'
                         '(?:com|net|org|info|io|co|ru|cn|xyz|top|shop|site|online|app|dev|me|ly|gg|tk)(?![[:alnum:]-]))', 'g') m
 $$;
-comment on function internal.moderation_hosts is 'The hosts that the links of a text lead to, in lower case.';
+comment on function internal.moderation_hosts is 'The hosts of the links in a text, in lower case.';
 
 create or replace function internal.moderation_longest() returns int
 language sql immutable parallel safe
 return 10240;
-comment on function internal.moderation_longest is 'How many characters of a text a rule reads.';
+comment on function internal.moderation_longest is 'The number of characters of a text that a rule evaluates.';
 
 create or replace function internal.moderation_found(r app.moderation_rules, body text, words text default null) returns text[]
 language plpgsql stable as $$
@@ -168,8 +169,8 @@ begin
   end case;
 end $$;
 comment on function internal.moderation_found is
-  'What a rule finds in a text of at most internal.moderation_longest() characters: words, hosts of links, or its pattern; at most 20. Nothing for rules that
-   read no text. words is internal.moderation_words(body), where the caller has it.';
+  'The matches of a rule in a text of at most internal.moderation_longest() characters: words, hosts of links, or its pattern; at most 20. None for rules that
+   evaluate no text. words is internal.moderation_words(body), if the caller has computed it.';
 
 create or replace function internal.moderation_rule_json(r app.moderation_rules) returns json
 language sql stable as $$
@@ -178,7 +179,7 @@ language sql stable as $$
     'config', (moderation_rule_json.r).config, 'is_active', (moderation_rule_json.r).is_active,
     'created_at', internal.iso((moderation_rule_json.r).created_at), 'updated_at', internal.iso((moderation_rule_json.r).updated_at))
 $$;
-comment on function internal.moderation_rule_json is 'A rule as responses show it, its configuration as it was sent.';
+comment on function internal.moderation_rule_json is 'A rule as responses show it, with its configuration as it was sent.';
 
 create or replace function api.moderation_rule_test(rule_id uuid, text text) returns api.reply
 language plpgsql stable as $$
@@ -189,7 +190,7 @@ begin
   return internal.reply(200, json_build_object('matches', cardinality(found_in) > 0, 'found', found_in, 'action', r.action, 'is_active', r.is_active));
 end $$;
 comment on function api.moderation_rule_test is
-  'Whether a text matches a rule, active or not, and what was found. Rules that read no text never match. Refuses 404 NOT_FOUND.';
+  'Whether a text matches a rule, active or not, and the matches. Rules that evaluate no text never match. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.moderation_texts(kind text, since timestamptz, most bigint)
 returns table (id uuid, user_id uuid, body text, written_at timestamptz)
@@ -209,14 +210,14 @@ begin
       using moderation_texts.since, moderation_texts.most;
   end if;
 end $$;
-comment on function internal.moderation_texts is 'The newest texts of a kind that were written since a time, with their authors. Granted to nobody.';
+comment on function internal.moderation_texts is 'The newest texts of a kind since a time, with their authors. Granted to nobody.';
 
 create or replace function internal.moderation_simulate(rule_id uuid, days int) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   r app.moderation_rules;
   since constant timestamptz := internal.now() - make_interval(days => moderation_simulate.days);
-  -- real time, and not internal.now(): what is limited is the work
+  -- real time, not internal.now(), because it limits the work
   until constant timestamptz := clock_timestamp() + interval '2 seconds';
   most constant bigint := 20000;
   simulated text;
@@ -280,12 +281,12 @@ begin
   return json_build_object('days', moderation_simulate.days, 'checked', checked, 'caught', caught, 'by_kind', by_kind, 'is_complete', is_complete);
 end $$;
 comment on function internal.moderation_simulate is
-  'How many texts of the last days a rule would have caught, by kind: of each kind the newest 20,000, for at most two seconds; is_complete says whether that
-   was all. For report_threshold: how many subjects. Nothing is written.';
+  'How many texts of the last days a rule would have matched, by kind: the newest 20,000 of each kind, for at most two seconds; is_complete is whether
+   all were evaluated. For report_threshold: how many subjects. Writes nothing.';
 
 create or replace function api.moderation_rule_simulate(rule_id uuid, days int default 7) returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.moderation_simulate(
     (internal.definition_find(null::app.moderation_rules, moderation_rule_simulate.rule_id::text)).id, moderation_rule_simulate.days))
 $$;
-comment on function api.moderation_rule_simulate is 'What a rule would have caught: internal.moderation_simulate. Refuses 404 NOT_FOUND.';
+comment on function api.moderation_rule_simulate is 'Simulates a rule on past texts: internal.moderation_simulate. Refuses 404 NOT_FOUND.';

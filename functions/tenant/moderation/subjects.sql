@@ -1,4 +1,4 @@
--- What can be reported, and what moderation does to it, in two hooks for each subject type: internal.moderation_subject__<type>(id) finds it for the caller,
+-- Subjects of moderation. Each subject type has two hooks: internal.moderation_subject__<type>(id) finds it for the caller,
 -- internal.moderation_apply__<type>(id, act, snapshot, kept) hides, shows or removes it.
 
 create or replace function internal.moderation_subject(subject_type text, subject_id uuid, out user_id uuid, out snapshot jsonb)
@@ -14,7 +14,7 @@ begin
   end if;
 end $$;
 comment on function internal.moderation_subject is
-  'The author of a subject that the caller sees, and a copy of its content. Refuses 404 SUBJECT_NOT_FOUND, also for types of areas that have no hook.';
+  'The author of a subject that the caller can see, and a copy of its content. Refuses 404 SUBJECT_NOT_FOUND, also for types whose area has no hook.';
 
 create or replace function internal.moderation_subject__user(id uuid, out user_id uuid, out snapshot jsonb)
 language sql stable security definer set search_path = '' as $$
@@ -32,7 +32,7 @@ declare
 begin
   select k.* into u from app.users k where k.id = moderation_apply__user.id for no key update;
   if moderation_apply__user.act = 'show' then
-    -- a name that the user has chosen since stays
+    -- a name that the user has chosen since then is kept
     update app.users k
        set display_name = case when k.display_name = moderation_apply__user.kept ->> 'shown_name' then moderation_apply__user.kept ->> 'display_name'
                                else k.display_name end,
@@ -46,7 +46,7 @@ begin
     jsonb_build_object('shown_name', name, 'display_name', u.display_name, 'avatar_url', u.avatar_url) end;
 end $$;
 comment on function internal.moderation_apply__user is
-  'Hides or removes a profile: a generated name takes the place of the name, and the avatar goes; show brings both back. Locks the user. Granted to nobody.';
+  'Hides or removes a profile: a generated name replaces the name, and the avatar is removed; show restores both. Locks the user. Granted to nobody.';
 
 create or replace function internal.moderation_subject__group(id uuid, out user_id uuid, out snapshot jsonb)
 language sql stable security definer set search_path = '' as $$
@@ -55,7 +55,7 @@ language sql stable security definer set search_path = '' as $$
     from app.groups g
    where g.id = moderation_subject__group.id and internal.group_is_visible(g, array(select internal.my_group_ids()))
 $$;
-comment on function internal.moderation_subject__group is 'A group that the caller sees; its author is its owner.';
+comment on function internal.moderation_subject__group is 'A group that the caller can see; its author is its owner.';
 
 create or replace function internal.moderation_lock__group(id uuid) returns void
 language sql volatile security definer set search_path = '' as $$
@@ -82,7 +82,7 @@ begin
     jsonb_build_object('name', g.name, 'description', g.description, 'avatar_url', g.avatar_url) end;
 end $$;
 comment on function internal.moderation_apply__group is
-  'Hides or removes what a group says of itself: its name becomes Group, its description and avatar go; show brings them back. The group and its members stay.
+  'Hides or removes the texts of a group: its name becomes Group, its description and avatar are removed; show restores them. The group and its members stay.
    Locks the group. Granted to nobody.';
 
 create or replace function internal.moderation_subject__collection_row(id uuid, out user_id uuid, out snapshot jsonb)
@@ -94,7 +94,7 @@ begin
     select o.name, array(select k.name from app.collection_columns k where k.collection_id = o.id order by k.position) as columns
       from app.collections o order by o.name
   loop
-    -- under the policies of the collection: what the caller does not read cannot be reported
+    -- under the policies of the collection: a row that the caller cannot read cannot be reported
     execute format('select t.user_id, to_jsonb(t) from collections.%I t where t.id = $1 and t.deleted_at is null', c.name)
        into user_id, snapshot using moderation_subject__collection_row.id;
     if snapshot is not null then
@@ -106,7 +106,7 @@ begin
   end loop;
 end $$;
 comment on function internal.moderation_subject__collection_row is
-  'A row of any collection that the caller reads, looked up by its id in each; values of more than 10,000 bytes are cut.';
+  'A row of any collection that the caller can read, looked up by its id in each; values of more than 10,000 bytes are truncated.';
 
 create or replace function internal.moderation_apply__collection_row(id uuid, act text, snapshot jsonb, kept jsonb) returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$
@@ -126,4 +126,4 @@ begin
   return jsonb_build_object('was_live', reached > 0);
 end $$;
 comment on function internal.moderation_apply__collection_row is
-  'Hides or removes a row: it is soft-deleted, and its author cannot restore it; show restores what was not deleted before. Granted to nobody.';
+  'Hides or removes a row by soft deletion, which its author cannot undo; show restores it, unless it was deleted before. Granted to nobody.';

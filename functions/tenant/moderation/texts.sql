@@ -1,5 +1,5 @@
--- Texts that rules read, inside the transaction that writes them. A table joins with a row in internal.moderated_texts and triggers with
--- internal.tg_moderated_text; docs/moderation.md shows both. Only what end users write is read: administrators and server keys without a user are not.
+-- Texts that rules evaluate, in the transaction that writes them. A table is moderated by a row in internal.moderated_texts and triggers with
+-- internal.tg_moderated_text; docs/moderation.md shows both. Only texts of end users are evaluated, not those of administrators and server keys without a user.
 
 create or replace function internal.check_may_write() returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -7,7 +7,7 @@ declare
   until constant timestamptz := (select u.muted_until from app.users u where u.id = internal.user_id() and u.muted_until > internal.now());
 begin
   if until is not null then
-    perform internal.fail(403, 'USER_MUTED', 'You may not write at the moment.', json_build_object('muted_until', internal.iso(until)));
+    perform internal.fail(403, 'USER_MUTED', 'The user is muted until details.muted_until.', json_build_object('muted_until', internal.iso(until)));
   end if;
 end $$;
 comment on function internal.check_may_write is 'Refuses 403 USER_MUTED with details {muted_until} while the caller is muted. Granted to nobody.';
@@ -27,12 +27,12 @@ language sql volatile security definer set search_path = '' as $$
          report_count = i.report_count + excluded.report_count,
          priority = i.priority + excluded.priority,
          rule_id = coalesce(i.rule_id, excluded.rule_id),
-         -- what was reported stays to be seen; of texts that only rules caught, the last one
+         -- the snapshot of a report is kept; if only rules matched, the latest text is stored
          snapshot = case when i.source = 'rule' and i.report_count = 0 and not i.is_hidden then excluded.snapshot else i.snapshot end
   returning i.*
 $$;
 comment on function internal.moderation_enqueue is
-  'The open item of a subject: a new one, or the one that there is with one report more, or caught again. Without a reason it is a rule''s. Locks the item.
+  'The open item of a subject: inserts one, or adds a report or a match to the existing one. Without a reason it comes from a rule. Locks the item.
    Granted to nobody.';
 
 create or replace function internal.moderation_lock(subject_type text, subject_id uuid) returns void
@@ -45,8 +45,8 @@ begin
   end if;
 end $$;
 comment on function internal.moderation_lock is
-  'Locks the content of a subject before its item, by the hook internal.moderation_lock__<subject type>(id) of its area: a write of the content locks them in this order.
-   Granted to nobody.';
+  'Locks the content of a subject before its item, by the hook internal.moderation_lock__<subject type>(id) of its area: a write of the content locks
+   them in this order. Granted to nobody.';
 
 create or replace function internal.moderation_apply(item app.moderation_items, act text) returns app.moderation_items
 language plpgsql volatile security definer set search_path = '' as $$
@@ -56,7 +56,7 @@ declare
   changed app.moderation_items;
 begin
   if to_regprocedure(format('internal.%I(uuid,text,jsonb,jsonb)', hook)) is not null then
-    -- what moderation writes is no text of a user
+    -- writes by moderation itself are not evaluated
     perform set_config('app.is_moderating', 'on', true);
     execute format('select internal.%I($1, $2, $3, $4)', hook)
        into made
@@ -70,8 +70,8 @@ begin
   return changed;
 end $$;
 comment on function internal.moderation_apply is
-  'Hides, shows or removes the content of an item, by the hook of its area: internal.moderation_apply__<subject type>(id, act, snapshot, kept) returns what it
-   needs to show the content again. A subject without a hook stays as it is. Granted to nobody.';
+  'Hides, shows or removes the content of an item, by the hook of its area: internal.moderation_apply__<subject type>(id, act, snapshot, kept) returns
+   the data for showing the content again. Content of a subject without a hook is unchanged. Granted to nobody.';
 
 create or replace function internal.moderate(kind text, subject_type text, subject_id uuid, body text, snapshot jsonb default '{}',
                                              author_id uuid default internal.user_id(), may_block boolean default true)
@@ -82,7 +82,7 @@ declare
   head constant text := left(moderate.body, longest);
   words text;
   r app.moderation_rules;
-  -- characters that regular expressions may read, all together
+  -- budget of characters for all regular expressions together
   budget int := 100000;
   read int;
   is_caught boolean;
@@ -97,7 +97,7 @@ begin
      where m.is_active and moderate.kind = any (m.applies_to) and m.rule_type <> 'report_threshold'
      order by case m.action when 'block' then 1 when 'hide' then 2 else 3 end, m.created_at, m.id
   loop
-    -- the first rule that catches decides: the others would do no more
+    -- the first match decides: rules are ordered from the strictest action
     exit when action is not null;
     case r.rule_type
       when 'rate' then
@@ -115,7 +115,7 @@ begin
         is_unread := is_unread or read < char_length(moderate.body);
         is_caught := cardinality(internal.moderation_found(r, left(head, read))) > 0;
       else
-        -- the words of a text are the same for all rules
+        -- the words of a text are computed once for all rules
         words := coalesce(words, internal.moderation_words(head));
         is_unread := is_unread or longest < char_length(moderate.body);
         is_caught := cardinality(internal.moderation_found(r, head, words)) > 0;
@@ -128,7 +128,7 @@ begin
   if action is null and not is_unread then
     return;
   elsif action = 'block' and moderate.may_block then
-    perform internal.fail(400, 'CONTENT_REJECTED', 'This text is against the rules of the app.');
+    perform internal.fail(400, 'CONTENT_REJECTED', 'A moderation rule of the app rejects this text: change it.');
   end if;
   declare
     item app.moderation_items := internal.moderation_enqueue(moderate.subject_type, moderate.subject_id, moderate.author_id,
@@ -141,10 +141,9 @@ begin
   end;
 end $$;
 comment on function internal.moderate is
-  'Reads a text that the caller writes, within its transaction. Refuses 403 USER_MUTED, 400 CONTENT_REJECTED where a rule blocks; else queues the subject, and
-   hides it, as the strictest rule says. Rules read 10,240 characters of a text, regular expressions
-   100,000 in all; a longer text is queued. Without
-   may_block a rule that blocks hides. Locks the item, and the windows of rules of rates. Supplement D10.';
+  'Evaluates a text that the caller writes, within its transaction. Refuses 403 USER_MUTED, 400 CONTENT_REJECTED when a rule blocks; else queues the
+   subject, and hides it, as the strictest matching rule says. Rules evaluate 10,240 characters of a text, and all regular expressions together 100,000;
+   a longer text is queued. Without may_block a rule that blocks hides instead. Locks the item, and the windows of rate rules. Supplement D10.';
 
 create or replace trigger tg_users__moderated
   after update of display_name on app.users
@@ -179,7 +178,8 @@ begin
   end if;
   return null;
 end $$;
-comment on function internal.tg_collection_rows__moderated is 'After a row of a collection with moderated columns came, or one of them changed: internal.moderate.';
+comment on function internal.tg_collection_rows__moderated is
+  'After an insert into a collection with moderated columns, or an update of one of them: calls internal.moderate.';
 
 create or replace function internal.collection_moderation_sql(collection text, is_moderated boolean) returns text
 language sql immutable parallel safe
@@ -187,7 +187,8 @@ return case when collection_moderation_sql.is_moderated
   then format('create or replace trigger collection_moderated after insert or update on collections.%I for each row '
               'execute function internal.tg_collection_rows__moderated()', collection_moderation_sql.collection)
   else format('drop trigger if exists collection_moderated on collections.%I', collection_moderation_sql.collection) end;
-comment on function internal.collection_moderation_sql is 'The trigger that has the texts of a collection read; none for one without moderated columns.';
+comment on function internal.collection_moderation_sql is
+  'The trigger that evaluates the texts of a collection; null for a collection without moderated columns.';
 
 create or replace function internal.moderation_restore_check(subject_type text, subject_id uuid) returns void
 language plpgsql stable security definer set search_path = '' as $$
@@ -195,10 +196,11 @@ begin
   if internal.caller() in ('user', 'server_key_user') and coalesce(current_setting('app.is_moderating', true), '') <> 'on'
      and exists (select from app.moderation_items i
                   where (i.subject_type, i.subject_id) = (moderation_restore_check.subject_type, moderation_restore_check.subject_id) and i.is_hidden) then
-    perform internal.fail(400, 'CONTENT_REJECTED', 'Moderation has removed this content.');
+    perform internal.fail(400, 'CONTENT_REJECTED', 'Moderation has removed this content: it cannot be restored.');
   end if;
 end $$;
-comment on function internal.moderation_restore_check is 'Before a user takes a deletion back: refuses 400 CONTENT_REJECTED for what moderation hides or has removed.';
+comment on function internal.moderation_restore_check is
+  'Before a user undoes a deletion: refuses 400 CONTENT_REJECTED for content that moderation has hidden or removed.';
 
 create or replace function internal.moderated_texts__collection_row(since timestamptz, most bigint)
 returns table (id uuid, user_id uuid, body text, written_at timestamptz)
@@ -218,4 +220,4 @@ begin
       using moderated_texts__collection_row.since, moderated_texts__collection_row.most;
   end loop;
 end $$;
-comment on function internal.moderated_texts__collection_row is 'The newest rows of all collections with moderated columns, as rules read them.';
+comment on function internal.moderated_texts__collection_row is 'The newest rows of all collections with moderated columns, as rules evaluate them.';

@@ -46,7 +46,7 @@ begin
     perform internal.fail(404, onboarding_user_lock.code, 'There is no such user.');
   end if;
 end $$;
-comment on function internal.onboarding_user_lock is 'Locks the calling user, or refuses 404 with this code when the user has been deleted. Granted to nobody.';
+comment on function internal.onboarding_user_lock is 'Locks the calling user. Refuses 404 with this code when the user has been deleted. Granted to nobody.';
 
 create or replace function internal.onboarding_mine(flow_id uuid, code text) returns app.onboarding_progress
 language plpgsql volatile security definer set search_path = '' as $$
@@ -102,7 +102,9 @@ begin
   perform internal.onboarding_notify(progress, 'started', jsonb_build_object('flow_name', flow.name));
   return progress;
 end $$;
-comment on function internal.onboarding_start is 'Sets the caller''s progress to the first step that applies to them, also from another step. Refuses 404 NOT_FOUND. Emits svc.onboarding.started the first time.';
+comment on function internal.onboarding_start is
+  'Sets the caller''s progress to the first step that applies to them, also from another step. Refuses 404 NOT_FOUND. Emits svc.onboarding.started the
+   first time.';
 
 create or replace function internal.onboarding_finish(flow_id uuid, status text) returns app.onboarding_progress
 language plpgsql volatile security definer set search_path = '' as $$

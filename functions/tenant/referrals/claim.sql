@@ -1,13 +1,13 @@
--- Claiming a code, and the reward of its referrer: at once, or when the claimer is verified and has done what the defaults require. Value moves
--- here alone; users are locked first, then the code.
+-- Claiming a code, and the referrer's reward: paid at once, or when the claimer is verified and has met the conditions of the defaults. Rewards are
+-- paid only here. Lock order: users, then the code.
 
 create or replace function internal.referral_known(app_user_id uuid) returns boolean
 language sql stable security definer set search_path = '' as $$
   select exists (select from app.users u where u.id = referral_known.app_user_id and (u.email_verified or u.phone_verified))
-      -- what a provider of identities vouches for; an email or a phone counts when it is verified
+      -- identities of providers count as verified; an email or a phone counts when it is verified
       or exists (select from app.user_identities i where i.app_user_id = referral_known.app_user_id and i.provider not in ('email', 'phone'))
 $$;
-comment on function internal.referral_known is 'Whether a user has a verified identity, so that nobody is paid for users that they made up. Granted to nobody.';
+comment on function internal.referral_known is 'Whether a user has a verified identity, so that nobody is paid for invented users. Granted to nobody.';
 
 create or replace function internal.referral_installs(app_user_id uuid) returns setof text
 language sql stable security definer set search_path = '' as $$
@@ -15,7 +15,8 @@ language sql stable security definer set search_path = '' as $$
   union
   select s.original_anonymous_id from app.user_sessions s where s.app_user_id = referral_installs.app_user_id and s.original_anonymous_id is not null
 $$;
-comment on function internal.referral_installs is 'The anonymous ids, one for each install of an app, that a user has or signed in with. Granted to nobody.';
+comment on function internal.referral_installs is
+  'The anonymous ids, one for each install of an app, that a user has or has signed in with. Granted to nobody.';
 
 create or replace function internal.referral_claim_json(c app.referral_claims) returns json
 language sql stable as $$
@@ -23,7 +24,7 @@ language sql stable as $$
                                                       'claimed_at', internal.iso((referral_claim_json.c).claimed_at)),
                            'reward', (referral_claim_json.c).reward_referee)
 $$;
-comment on function internal.referral_claim_json is 'A claim as the claimer sees it, with what they got for it.';
+comment on function internal.referral_claim_json is 'A claim as the claimer sees it, with their reward.';
 
 create or replace function internal.referral_pay(claim app.referral_claims) returns app.referral_claims
 language plpgsql volatile security definer set search_path = '' as $$
@@ -39,7 +40,7 @@ begin
   returning k.* into c;
   return c;
 end $$;
-comment on function internal.referral_pay is 'Gives the referrer of a claim the reward, once. Claimer and referrer must be locked. Granted to nobody.';
+comment on function internal.referral_pay is 'Pays the reward of a claim''s referrer, once. Claimer and referrer must be locked. Granted to nobody.';
 
 create or replace function internal.referral_claim(code text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -65,7 +66,7 @@ begin
     perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
   end if;
   perform internal.check_session();
-  -- one that ran at the same time has claimed this code: no second attempt is counted
+  -- a concurrent request has claimed this code: it is not counted as a second attempt
   select l.* into claim from app.referral_claims l where (l.claimer_id, l.code_id) = (me, c.id);
   if claim.id is not null then
     return internal.reply(200, internal.referral_claim_json(claim));
@@ -74,7 +75,7 @@ begin
   if refusal.status is not null then
     return refusal;
   end if;
-  -- from here on refusals are returned, so that the attempt stays counted: codes are not to be guessed
+  -- from here on refusals are returned, so that the attempt stays counted: codes must not be found by guessing
   if c.id is null then
     return internal.refuse(404, 'REFERRAL_NOT_FOUND', 'There is no such code.');
   end if;
@@ -93,16 +94,16 @@ begin
   elsif c.app_user_id = me then
     return internal.refuse(400, 'SELF_REFERRAL', 'This is your own code.', '{"field": "code", "reason": "same_user"}');
   elsif c.app_user_id is distinct from owner_id then
-    -- its owner became somebody else meanwhile, who is not locked
+    -- the owner was merged meanwhile, and the new owner is not locked
     raise exception 'the owner of the code has changed' using errcode = 'serialization_failure';
   end if;
   select coalesce(bool_or(u.is_banned), false) into is_banned from app.users u where u.id = c.app_user_id;
   if not c.is_active or is_banned then
-    return internal.refuse(409, 'REFERRAL_INACTIVE', 'This code is not in use.');
+    return internal.refuse(409, 'REFERRAL_INACTIVE', 'This code is not active.');
   elsif is_personal and exists (select from app.referral_claims l where l.claimer_id = me and l.is_personal) then
     return internal.refuse(409, 'REFERRAL_ALREADY_CLAIMED', 'A user claims the code of one other user, ever.');
   elsif c.uses >= c.max_uses then
-    return internal.refuse(409, 'REFERRAL_EXHAUSTED', 'This code has been used as often as it may be.');
+    return internal.refuse(409, 'REFERRAL_EXHAUSTED', 'This code has reached its maximum number of uses.');
   end if;
 
   select k.* into d from app.referral_defaults k;
@@ -113,7 +114,7 @@ begin
           case when is_personal then d.qualify_event end,
           case when is_personal then internal.now() + make_interval(days => d.qualify_within_days) end)
   returning l.* into claim;
-  -- of users' codes one reward ever, whichever code it is: so two accounts that become one have one
+  -- a user gets one reward for users' codes, whichever code it is, so that two merged accounts have one
   perform internal.grant_reward(me, claim.reward_referee, 'referral_referee', case when is_personal then 'user' else c.id::text end);
   if not is_personal or claim.qualify_event is null and internal.referral_known(me) then
     claim := internal.referral_pay(claim);
@@ -125,14 +126,14 @@ begin
   return internal.reply(201, internal.referral_claim_json(claim));
 end $$;
 comment on function internal.referral_claim is
-  'The caller claims a code: 201, 200 for one that they have claimed. Returns 404 REFERRAL_NOT_FOUND, 400 SELF_REFERRAL, 409 REFERRAL_INACTIVE,
+  'The caller claims a code: 201, or 200 for a code that they have claimed already. Returns 404 REFERRAL_NOT_FOUND, 400 SELF_REFERRAL, 409 REFERRAL_INACTIVE,
    REFERRAL_ALREADY_CLAIMED, REFERRAL_EXHAUSTED, 429 RATE_LIMITED. Locks the claimer and the owner, then the limit, then the code. Supplement D7.';
 
 create or replace function api.referral_claim(code text) returns api.reply
 language sql volatile as $$
   select internal.referral_claim(referral_claim.code)
 $$;
-comment on function api.referral_claim is 'Claims a code: internal.referral_claim says what is refused.';
+comment on function api.referral_claim is 'Claims a code. Refuses as internal.referral_claim.';
 
 create or replace function internal.referral_release(claim_id uuid) returns timestamptz
 language plpgsql volatile security definer set search_path = '' as $$
@@ -144,7 +145,7 @@ begin
   end if;
   select k.* into c from app.referral_claims k where k.id = referral_release.claim_id;
   perform internal.lock_users(array[c.claimer_id, c.referrer_id]);
-  -- as it is now that nobody moves it
+  -- read again, now that it is locked
   select k.* into c from app.referral_claims k where k.id = referral_release.claim_id;
   if c.state is distinct from 'pending' then
     return null;
@@ -157,18 +158,18 @@ begin
     perform internal.referral_pay(c);
     return null;
   end if;
-  -- what is missing will queue this again; only the end of the time comes by itself
+  -- the other conditions queue this again when they change; only the expiry needs a due time
   return case when c.qualified_at is null then c.qualify_by end;
 end $$;
 comment on function internal.referral_release is
-  'Pays the referrer of a claim whose conditions are met, or ends a claim that expired, or whose referrer was deleted or became the claimer. Returns when to
-   look again, or null. Safe to run twice. Locks claimer and referrer.';
+  'Pays the referrer of a claim whose conditions are met, or ends a claim that expired, or whose referrer was deleted or merged with the claimer. Returns the
+   next due time, or null. Idempotent. Locks claimer and referrer.';
 
 create or replace function api.referral_release(claim_id uuid) returns api.reply
 language sql volatile as $$
   select internal.reply(200, to_json(internal.iso(internal.referral_release(referral_release.claim_id))))
 $$;
-comment on function api.referral_release is 'For the task referrals__release: when it is due again, or null.';
+comment on function api.referral_release is 'For the task referrals__release: the next due time, or null.';
 
 create or replace function internal.on_events__80_referrals(events app.engagement_events[]) returns void
 language plpgsql volatile set plan_cache_mode = 'auto' as $$
@@ -179,7 +180,7 @@ begin
      or not exists (select from app.referral_claims c where c.state = 'pending' and c.qualified_at is null and c.qualify_event is not null) then
     return;
   end if;
-  -- the claimers are locked; who referred them is not, so the reward is the worker's
+  -- the claimers are locked; their referrers are not, so the worker pays the reward
   for ready in
     with qualified as (
       update app.referral_claims c
@@ -197,7 +198,8 @@ begin
   end loop;
 end $$;
 comment on function internal.on_events__80_referrals is
-  'Notes that claimers did what the reward of their referrer waits for, after they claimed and in time; of what a device sends its time of receipt counts.';
+  'Records that claimers sent the event that their referrer''s reward requires, after the claim and in time; for events of a device the time of receipt
+   counts.';
 
 create or replace function internal.on_event__80_referrals(event app.engagement_events, plan boolean) returns void
 language plpgsql volatile as $$
@@ -208,11 +210,11 @@ begin
     perform internal.on_events__80_referrals(array[on_event__80_referrals.event]);
   end if;
 end $$;
-comment on function internal.on_event__80_referrals is 'Looks for a claim of the user that waits for this event.';
+comment on function internal.on_event__80_referrals is 'Finds a claim of the user that requires this event.';
 
 create or replace function internal.event_plan__referrals() returns table (event_name text, plan boolean)
 language sql stable as $$
-  -- a name stays: a claim that is being made takes the name that was the default when it began
+  -- former names are kept: a claim that is being made uses the name that was the default when it began
   select p.event_name, true from app.event_plans p where p.referrals
   union
   select d.qualify_event, true from app.referral_defaults d where d.qualify_event is not null
@@ -221,7 +223,7 @@ language sql stable as $$
     from app.referral_claims c
    where c.state = 'pending' and c.qualified_at is null and c.qualify_event is not null
 $$;
-comment on function internal.event_plan__referrals is 'The events that the rewards of referrers wait for, or once did. Granted to nobody.';
+comment on function internal.event_plan__referrals is 'The events that referrers'' rewards require, now or formerly. Granted to nobody.';
 
 create or replace trigger tg_referral_defaults__event_plans
   after insert or update of qualify_event on app.referral_defaults
@@ -241,7 +243,7 @@ begin
   perform internal.referral_queue(new.id);
   return null;
 end $$;
-comment on function internal.tg_users__referrals is 'A user whose address or phone is verified is known: their referrer may be paid.';
+comment on function internal.tg_users__referrals is 'When a user''s email or phone is verified, queues the check of their claim.';
 
 create or replace trigger tg_users__referrals
   after update of email_verified, phone_verified on app.users
@@ -254,7 +256,7 @@ begin
   perform internal.referral_queue(new.app_user_id);
   return null;
 end $$;
-comment on function internal.tg_user_identities__referrals is 'A user who signs in with a provider is known: their referrer may be paid.';
+comment on function internal.tg_user_identities__referrals is 'When a user links a provider, queues the check of their claim.';
 
 create or replace trigger tg_user_identities__referrals
   after insert on app.user_identities
@@ -267,7 +269,7 @@ declare
   moved int;
   brought int;
 begin
-  -- what both claimed stays as the survivor's claim of it
+  -- a code that both claimed stays as the survivor's claim
   update app.referral_claims c
      set claimer_id = merge__referral_claims.survivor
    where c.claimer_id = merge__referral_claims.other
@@ -281,7 +283,7 @@ begin
   return moved + brought;
 end $$;
 comment on function internal.merge__referral_claims is
-  'Unites two users'' claims, those that they made and those that they brought. Who so became their own referrer is not paid. Granted to nobody.';
+  'Merges two users'' claims, both as claimers and as referrers. A user who thereby became their own referrer is not paid. Granted to nobody.';
 
 create or replace function internal.account_reclaim__referrals(app_user_id uuid) returns void
 language sql volatile security definer set search_path = '' as $$

@@ -1,4 +1,4 @@
--- Referral codes and their defaults: checks and changes by administrators.
+-- Referral codes and their defaults: validation and administration.
 comment on constraint referral_codes_code_unique on app.referral_codes is '409 CONFLICT code: A code that reads the same exists.';
 comment on constraint referral_codes_code_form on app.referral_codes is
   '400 INVALID_INPUT code: must hold letters, digits, underscores, and between them spaces and dashes.';
@@ -24,7 +24,7 @@ begin
   end loop;
   return made;
 end $$;
-comment on function internal.referral_code_new is 'Eight characters of an alphabet of 31, taken by no code yet.';
+comment on function internal.referral_code_new is 'Generates an unused code of eight characters from an alphabet of 31.';
 
 create or replace function internal.referral_code_json(c app.referral_codes) returns json
 language sql stable as $$
@@ -46,7 +46,7 @@ begin
     select c.claimer_id from app.referral_claims c where c.code_id = referral_claimers_lock.code_id and c.state = 'pending'));
 end $$;
 comment on function internal.referral_claimers_lock is
-  'Locks those whose claims of a code still wait, before the code and the claims: what they do moves these.';
+  'Locks the users whose claims of a code are pending, before the code and the claims, in the lock order of claims.';
 
 create or replace function internal.referral_code_check(requested app.referral_codes, was app.referral_codes, sent jsonb) returns app.referral_codes
 language plpgsql volatile as $$
@@ -56,14 +56,14 @@ begin
   made.code := coalesce(made.code, internal.referral_code_new());
   return made;
 end $$;
-comment on function internal.referral_code_check is 'Makes a code up where none is sent.';
+comment on function internal.referral_code_check is 'Generates a code when none is sent.';
 
 create or replace function internal.referral_code_before_delete(doomed app.referral_codes) returns void
 language sql volatile as $$
   select internal.referral_claimers_lock((referral_code_before_delete.doomed).id)
 $$;
 comment on function internal.referral_code_before_delete is
-  'Locks users whose claims of a code wait, before the code. Claims stay, and what they hold is still given; a user whose code it was gets a new one.';
+  'Locks the users whose claims of a code are pending, before the code. Claims stay, and their rewards are still paid; the owner of the code gets a new one.';
 
 create or replace function internal.referral_defaults_json(d app.referral_defaults) returns json
 language sql stable as $$
@@ -73,7 +73,7 @@ language sql stable as $$
     'qualify_within_days', (referral_defaults_json.d).qualify_within_days, 'share_url', (referral_defaults_json.d).share_url,
     'updated_at', internal.iso((referral_defaults_json.d).updated_at))
 $$;
-comment on function internal.referral_defaults_json is 'The defaults as answers show them.';
+comment on function internal.referral_defaults_json is 'The defaults as responses show them.';
 
 create or replace function api.referral_defaults_update(patch json) returns api.reply
 language plpgsql volatile as $$
@@ -88,7 +88,7 @@ begin
                                else (sent -> 'reward_referee')::jsonb end,
          max_uses = case when sent -> 'max_uses' is null then d.max_uses else (sent ->> 'max_uses')::int end,
          qualify_event = case when sent -> 'qualify_event' is null then d.qualify_event else sent ->> 'qualify_event' end,
-         -- without an event there is nothing to wait for
+         -- without an event there is no period to wait for it
          qualify_within_days = case when sent -> 'qualify_within_days' is not null then (sent ->> 'qualify_within_days')::int
                                     when sent -> 'qualify_event' is not null and sent ->> 'qualify_event' is null then null
                                     else d.qualify_within_days end,
@@ -103,7 +103,7 @@ begin
   return internal.reply(200, internal.referral_defaults_json(stored));
 end $$;
 comment on function api.referral_defaults_update is
-  'Changes what codes of users are made with from now on, and what rewards of referrers wait for. Refuses 400 VALIDATION_ERROR. Supplement D7.';
+  'Changes the defaults of users'' new codes, and the conditions of referrers'' rewards. Refuses 400 VALIDATION_ERROR. Supplement D7.';
 
 create or replace trigger tg_referral_codes__audit
   after insert or update or delete on app.referral_codes

@@ -25,7 +25,7 @@ begin
   while c.id is null loop
     insert into app.referral_codes as k (code, reward_referrer, reward_referee, max_uses, app_user_id)
     values (internal.referral_code_new(), d.reward_referrer, d.reward_referee, d.max_uses, me)
-    -- two first calls at once, or a code that somebody else has just made up
+    -- two concurrent first calls, or a code that another user has just been given
     on conflict do nothing;
     select k.* into c from app.referral_codes k where k.app_user_id = me;
   end loop;
@@ -39,7 +39,7 @@ begin
       from app.referral_claims l
      where l.referrer_id = me);
 end $$;
-comment on function internal.referral_mine is 'The caller''s code, created at the first call with the defaults of that time, and the figures of its claims.';
+comment on function internal.referral_mine is 'The caller''s code, created at the first call with the defaults of that time, and the counts of its claims.';
 
 create or replace function api.referral_mine() returns api.reply
 language sql volatile as $$
@@ -57,7 +57,7 @@ language sql stable as $$
     'claimer', (select json_build_object('display_name', u.display_name, 'avatar_url', u.avatar_url)
                   from app.users u where u.id = (referral_claim_mine_json.c).claimer_id))
 $$;
-comment on function internal.referral_claim_mine_json is 'A claim as its referrer sees it: the name of who was brought, and the state.';
+comment on function internal.referral_claim_mine_json is 'A claim as its referrer sees it: the claimer''s name, and the state.';
 
 select internal.list_declare('referral_claims_page', null::app.referral_claims, 'referral_claim_mine_json', '{claimed_at,id}', required => '{referrer_id}');
 
@@ -69,7 +69,7 @@ begin
   end if;
   return internal.referral_claims_page(internal.user_id(), referral_referred.page_offset, referral_referred.page_limit);
 end $$;
-comment on function internal.referral_referred is 'Whom the caller brought: names and states, newest first.';
+comment on function internal.referral_referred is 'The users whom the caller referred: names and states, newest first.';
 
 create or replace function api.referral_claims_mine(page_limit int default 50, page_offset bigint default 0) returns api.reply
 language sql stable as $$
@@ -94,14 +94,15 @@ begin
     'referrer', case when u.id is not null then json_build_object('display_name', u.display_name, 'avatar_url', u.avatar_url) end,
     'reward_referee', c.reward_referee);
 end $$;
-comment on function internal.referral_preview is 'A code for a screen that invites. Refuses 404 REFERRAL_NOT_FOUND.';
+comment on function internal.referral_preview is 'A code as an invitation screen shows it. Refuses 404 REFERRAL_NOT_FOUND.';
 
 create or replace function api.referral_show(code text) returns api.reply
 language sql stable as $$
   select internal.reply(200, internal.referral_preview(referral_show.code))
 $$;
 comment on function api.referral_show is
-  'A code for a screen that invites: {valid, referrer, reward_referee}; not valid is one that is switched off or used up. Refuses 404 REFERRAL_NOT_FOUND. Supplement D7.';
+  'A code for an invitation screen: {valid, referrer, reward_referee}; valid is false when it is inactive or used up. Refuses 404 REFERRAL_NOT_FOUND.
+   Supplement D7.';
 
 select internal.count_declare('referral_claims', 'app.referral_claims', key => 'code_id');
 

@@ -1,10 +1,10 @@
--- Many users at once: bulk-update validates each item by itself, cohorts are created in one statement.
+-- Many users at once: bulk-update validates each item separately, cohorts are created in one statement.
 
 create or replace function internal.naming_part(item jsonb, field text) returns text
 language sql immutable parallel safe as $$
   select case when jsonb_typeof(naming_part.item -> naming_part.field) = 'string' then naming_part.item ->> naming_part.field end
 $$;
-comment on function internal.naming_part is 'What an item names a user by, or null: the number 5 is not the external id "5".';
+comment on function internal.naming_part is 'A string field by which an item identifies a user, or null: the number 5 is not the external id "5".';
 
 create or replace function internal.user_named(item jsonb) returns uuid
 language sql stable as $$
@@ -14,18 +14,18 @@ language sql stable as $$
   union all
   select u.id from app.users u where u.anonymous_id = internal.naming_part(user_named.item, 'anonymous_id')
 $$;
-comment on function internal.user_named is 'The user whom an item names by user_id, external_id or anonymous_id, or null.';
+comment on function internal.user_named is 'The user whom an item identifies by user_id, external_id or anonymous_id, or null.';
 
 create or replace function internal.users_named(items jsonb) returns table (n int, item jsonb, whose uuid)
 language sql stable as $$
-  -- joined one by one: with "or" between them Postgres reads all users
+  -- three joins: with "or" in one join, Postgres scans all users
   select e.n::int, e.item, coalesce(i.id, x.id, a.id)
     from jsonb_array_elements(users_named.items) with ordinality as e (item, n)
     left join app.users i on i.id = internal.as_uuid(internal.naming_part(e.item, 'user_id'))
     left join app.users x on x.external_id = internal.naming_part(e.item, 'external_id')
     left join app.users a on a.anonymous_id = internal.naming_part(e.item, 'anonymous_id')
 $$;
-comment on function internal.users_named is 'Items of a bulk update, counted from 1, with the user whom each names, or null.';
+comment on function internal.users_named is 'The items of a bulk update, numbered from 1, with the user whom each identifies, or null.';
 
 create or replace function internal.bulk_contested(items jsonb) returns uuid[]
 language sql stable as $$
@@ -52,7 +52,8 @@ language sql stable as $$
                select c.holder from contested c where c.holder is not null)
 $$;
 comment on function internal.bulk_contested is
-  'Users between whom items of a bulk update pass on what must be unique: one has, or two want, the same. Their items depend on each other''s order.';
+  'Users whose items in a bulk update conflict on a unique value: another user has it, or two items set it. The result of these items depends on their
+   order.';
 
 create or replace function internal.bulk_fields(item jsonb, whose uuid, properties jsonb) returns jsonb
 language plpgsql volatile as $$
@@ -64,7 +65,7 @@ begin
   if jsonb_typeof(i) <> 'object' then
     perform internal.fail(400, 'INVALID_BODY', 'An item must be an object.');
   end if;
-  -- null is as good as absent; what is there and no string names nobody, and must not be passed over
+  -- null counts as absent; a value that is not a string identifies nobody, and must not be ignored
   if array_remove(array_remove(array[jsonb_typeof(i -> 'user_id'), jsonb_typeof(i -> 'external_id'), jsonb_typeof(i -> 'anonymous_id')], null),
                   'null') is distinct from array['string'] then
     perform internal.invalid('user_id', 'name the user by one of user_id, external_id and anonymous_id', 'INVALID_BODY');
@@ -89,7 +90,7 @@ begin
     fields := internal.user_fields(fields, 'INVALID_BODY');
   end if;
   if i ?| array['properties', 'unset_properties'] then
-    -- expressions without a query are evaluated without the executor: a fifth of the time of each of a thousand items
+    -- expressions without a query are evaluated without the executor, in a fifth of the time for each of a thousand items
     if jsonb_path_exists(coalesce(i -> 'properties', '{}'), '$.* ? (@ == null)') then
       merged := internal.merged_properties(bulk_fields.properties, i -> 'properties');
     else
@@ -104,7 +105,7 @@ begin
   return fields;
 end $$;
 comment on function internal.bulk_fields is
-  'What one item of a bulk update writes to its user, who has these properties. Refuses 400 INVALID_BODY, 404 NOT_FOUND. Writes nothing.';
+  'The fields that one item of a bulk update sets on its user, who has these properties. Refuses 400 INVALID_BODY, 404 NOT_FOUND. Writes nothing.';
 
 create or replace function internal.bulk_segments(item jsonb, field text) returns uuid[]
 language plpgsql volatile as $$
@@ -116,7 +117,7 @@ begin
   if jsonb_typeof(names) <> 'array' or jsonb_path_exists(names, '$[*] ? (@.type() <> "string")') then
     perform internal.invalid(bulk_segments.field, 'must be a list of ids or keys of segments', 'INVALID_BODY');
   end if;
-  -- a project has no more segments than this
+  -- the limit on segments of a project
   if jsonb_array_length(names) > 200 then
     perform internal.invalid(bulk_segments.field, 'must have at most 200 elements', 'INVALID_BODY');
   end if;
@@ -130,14 +131,14 @@ begin
     if named.id is null then
       perform internal.fail(404, 'NOT_FOUND', 'There is no such segment.');
     elsif named.kind <> 'static' then
-      perform internal.fail(400, 'SEGMENT_NOT_STATIC', 'The members of a dynamic segment follow from its rules.');
+      perform internal.fail(400, 'SEGMENT_NOT_STATIC', 'The members of a dynamic segment follow from its rules: name a static segment.');
     end if;
     segments := segments || named.id;
   end loop;
   return segments;
 end $$;
 comment on function internal.bulk_segments is
-  'The static segments that an item names in a field, by id or key. Refuses 400 INVALID_BODY, SEGMENT_NOT_STATIC, 404 NOT_FOUND.';
+  'The static segments that a field of an item names, by id or key. Refuses 400 INVALID_BODY, SEGMENT_NOT_STATIC, 404 NOT_FOUND.';
 
 create or replace function internal.bulk_apply(items jsonb, is_careful boolean,
                                                out results json[], out updated int, out moved_segments uuid[], out moved_users uuid[], out moved_in boolean[])
@@ -154,7 +155,7 @@ declare
   said text;
   refusal text;
   violated text;
-  -- users whose items are folded, and what is written to each at the end
+  -- the users whose items are folded, and the fields that are written to each at the end
   users uuid[] := '{}';
   writes jsonb[] := '{}';
 begin
@@ -167,7 +168,7 @@ begin
     select d.n, d.item, d.whose, u.properties, bulk_apply.is_careful or d.whose = any (contested) as is_written_at_once
       from internal.users_named(bulk_apply.items) d
       left join app.users u on u.id = d.whose
-     -- items of one user are adjacent; those that depend on other users' items stay in the order of the request
+     -- items of one user are adjacent; items that depend on other users' items keep the order of the request
      order by case when bulk_apply.is_careful or d.whose = any (contested) then null else d.whose end nulls first, d.n
   loop
     begin
@@ -221,23 +222,23 @@ begin
   perform internal.users_set(users, writes);
 end $$;
 comment on function internal.bulk_apply is
-  'Applies the items of a bulk update. One user''s items are folded into one write, and all of these are one statement; items that depend on the order of
-   others, with is_careful all, are written one by one, each in a savepoint. Answers the results, and who moves into (moved_in) or out of which segment, as sent.
-   Raises unique_violation when another transaction took a value meanwhile. The users must be locked.';
+  'Applies the items of a bulk update. The items of one user are folded into one write, and all writes are one statement; items that depend on the order
+   of others (with is_careful all) are written separately, each in a savepoint. Returns the results, and the users who join (moved_in) or leave a
+   segment, as sent. Raises unique_violation when a concurrent transaction took a value. The users must be locked.';
 
 create or replace function api.users_bulk_update(updates json) returns api.reply
 language plpgsql volatile as $$
 declare
   items constant jsonb := users_bulk_update.updates::jsonb;
   sets_unique boolean;
-  -- who is named by an external id depends on the order of the items when they change some
+  -- if items set external ids and others identify users by them, the order of the items matters
   is_careful boolean;
   applied record;
   failed int;
   segment record;
 begin
   if jsonb_array_length(items) > 1000 then
-    perform internal.fail(400, 'BATCH_TOO_LARGE', 'A bulk update holds at most 1000 users.',
+    perform internal.fail(400, 'BATCH_TOO_LARGE', 'A bulk update has at most 1000 users.',
                           '{"field": "updates", "reason": "must have 1 to 1000 items"}');
   end if;
   select bool_or(e -> 'set' ?| array['external_id', 'email', 'phone']),
@@ -246,12 +247,12 @@ begin
     from jsonb_array_elements(items) e
    where jsonb_typeof(e) = 'object';
   if sets_unique then
-    -- one at a time: two that want each other's addresses would wait in a circle
+    -- serialised: two updates that exchange addresses would deadlock
     perform internal.advisory_lock('users bulk update');
   end if;
-  -- in the one lock order of users; the users that the items name are read again under the locks
+  -- in the lock order of users; the users that the items identify are read again under the locks
   perform u.id from app.users u where u.id = any (array(select d.whose from internal.users_named(items) d)) order by u.id for no key update;
-  -- then segments: the locks keep what the items were validated against
+  -- then segments: locked, so that they stay as they were validated
   perform internal.segments_lock(array(
     select distinct w.name #>> '{}'
       from jsonb_array_elements(items) e
@@ -263,7 +264,7 @@ begin
     select a.* into applied from internal.bulk_apply(items, true) a;
   end;
   failed := cardinality(applied.results) - applied.updated;
-  -- the last word on a user and a segment holds; each segment moves once
+  -- the last change of a user and a segment applies; each segment is written once
   for segment in
     select m.id, m.is_added, array_agg(m.whose) as users
       from (select distinct on (e.id, e.whose) e.id, e.whose, e.is_added
@@ -280,9 +281,9 @@ begin
   return internal.reply(200, json_build_object('updated', applied.updated, 'failed', failed, 'results', to_json(applied.results)));
 end $$;
 comment on function api.users_bulk_update is
-  'Updates up to 1000 users: {updated, failed, results}. Each item is independent: its error is reported under it, and stops no other.
-   Refuses 400 BATCH_TOO_LARGE. Locks the users in the order of their ids, then the segments in that of theirs; those that set email, phone or external_id run
-   one at a time. Supplement B4.';
+  'Updates up to 1000 users: {updated, failed, results}. Items are independent: the error of an item is reported in its result, and does not stop the others.
+   Refuses 400 BATCH_TOO_LARGE. Locks the users in the order of their ids, then the segments in theirs; updates that set email, phone or external_id are
+   serialised. Supplement B4.';
 
 create or replace function internal.with_index(value jsonb, index int) returns jsonb
 language plpgsql immutable parallel safe as $$
@@ -350,5 +351,5 @@ begin
   return answer;
 end $$;
 comment on function api.users_cohort is
-  'Makes 1 to 1000 anonymous users that share properties, in which {{index}} counts from 0; label is stored in properties._cohort. 201 {count, user_ids, users}.
-   Refuses 400 INVALID_BODY, SEGMENT_NOT_STATIC, 409 IDEMPOTENCY_CONFLICT. Supplement B4.';
+  'Creates 1 to 1000 anonymous users that share properties, in which {{index}} counts from 0; label is stored in properties._cohort. 201 {count,
+   user_ids, users}. Refuses 400 INVALID_BODY, SEGMENT_NOT_STATIC, 409 IDEMPOTENCY_CONFLICT. Supplement B4.';

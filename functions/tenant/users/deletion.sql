@@ -5,20 +5,20 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   place record;
 begin
-  -- from here on nothing new can refer to the user; a deletion that waited for another one finds no row
+  -- from here on no new row can refer to the user; a deletion that waited for another one finds no row
   perform from app.users u where u.id = user_delete.user_id for update;
   if not found then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
   end if;
-  -- codes and links that are out for the user's addresses, and name nobody. Sign-in locks a code before the user: one that is being
-  -- used at this moment is passed over, and finds nobody
+  -- codes and links that were sent to the user's addresses but do not refer to the user. Sign-in locks a code before the user: a code
+  -- that is being used at this moment is skipped, and finds no user
   delete from app.user_codes c
    where c.id in (select o.id
                     from app.users u
                     join app.user_codes o on (o.channel, o.address) in (('email', u.email), ('phone', u.phone))
                    where u.id = user_delete.user_id and o.app_user_id is null
                      for update of o skip locked);
-  -- answers that are kept for a repeated request name their caller as a text
+  -- stored responses of idempotent requests refer to their caller as text
   delete from app.idempotency_keys k where k.caller = 'user ' || user_delete.user_id;
   delete from app.collection_keys k using app.collections c where k.collection_id = c.id and k.caller = 'user ' || user_delete.user_id;
   for place in
@@ -32,9 +32,9 @@ begin
   delete from app.users u where u.id = user_delete.user_id;
 end $$;
 comment on function internal.user_delete is
-  'Deletes a user with every row of theirs: foreign keys cascade, tables without one are registered with on_delete delete, and what no column of a
-   user names is done here. The one way in which users end, for administrators and for themselves. Refuses 404 NOT_FOUND. Locks the user. Granted to
-   nobody.';
+  'Deletes a user with all of their rows: foreign keys cascade, tables without one are registered with on_delete delete, and rows without a column for
+   the user are deleted here. Every deletion of a user, by administrators and by the users themselves, goes through this function. Refuses 404 NOT_FOUND.
+   Locks the user. Granted to nobody.';
 
 create or replace function internal.user_delete_by_administrator(user_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -52,7 +52,7 @@ begin
   perform internal.user_delete_by_administrator((internal.user_found(user_delete.user_id)).id);
   return internal.reply_deleted();
 end $$;
-comment on function api.user_delete is 'Deletes a user with every row of theirs. Refuses 400 INVALID_USER_ID, 404 NOT_FOUND.';
+comment on function api.user_delete is 'Deletes a user with all of their rows. Refuses 400 INVALID_USER_ID, 404 NOT_FOUND.';
 
 create or replace function api.user_delete_anonymous(anonymous_id text default null) returns api.reply
 language plpgsql volatile as $$
@@ -68,7 +68,8 @@ begin
   perform internal.user_delete_by_administrator(whose);
   return internal.reply_deleted();
 end $$;
-comment on function api.user_delete_anonymous is 'Deletes the user with this anonymous id, with every row of theirs. Refuses 400 INVALID_BODY (none named), 404 NOT_FOUND.';
+comment on function api.user_delete_anonymous is
+  'Deletes the user with this anonymous id, with all of their rows. Refuses 400 INVALID_BODY (no id), 404 NOT_FOUND.';
 
 create or replace function internal.account_delete(code_hash text) returns boolean
 language plpgsql volatile security definer set search_path = '' as $$
@@ -77,7 +78,7 @@ declare
   has_code boolean := false;
 begin
   if internal.caller() <> 'user' then
-    perform internal.fail(403, 'SESSION_REQUIRED', 'Only a signed-in user deletes the account.');
+    perform internal.fail(403, 'SESSION_REQUIRED', 'Only a signed-in user can delete the account: call with an access token.');
   end if;
   me := internal.session_owner();
   if account_delete.code_hash is not null then
@@ -90,35 +91,35 @@ begin
   return true;
 end $$;
 comment on function internal.account_delete is
-  'Deletes the caller''s own account. Who has an identity must have signed in less than 10 minutes ago (a refresh is no sign-in) or send a code; false when
-   neither is so. Refuses 403 SESSION_REQUIRED, 401 UNAUTHORIZED. Locks the user, then the code.';
+  'Deletes the caller''s own account. A user who has an identity must have signed in less than 10 minutes ago (a refresh does not count) or send a code;
+   returns false otherwise. Refuses 403 SESSION_REQUIRED, 401 UNAUTHORIZED. Locks the user, then the code.';
 
 create or replace function api.me_delete(confirm text default null, code_hash text default null) returns api.reply
 language plpgsql volatile as $$
 begin
   if internal.caller() <> 'user' then
-    perform internal.fail(403, 'SESSION_REQUIRED', 'Only a signed-in user deletes the account.');
+    perform internal.fail(403, 'SESSION_REQUIRED', 'Only a signed-in user can delete the account: call with an access token.');
   end if;
   if me_delete.confirm is distinct from 'DELETE' then
     perform internal.fail(400, 'CONFIRMATION_REQUIRED', 'Send confirm: "DELETE" to delete the account.',
                           '{"field": "confirm", "reason": "must be DELETE"}');
   end if;
   if not internal.account_delete(me_delete.code_hash) then
-    -- returned, so that a wrong code is counted
+    -- returned, not raised, so that a wrong code stays counted
     return internal.refuse(401, 'REAUTH_REQUIRED', 'Sign in again, or send a code, to delete the account.');
   end if;
   return internal.reply_deleted();
 end $$;
 comment on function api.me_delete is
-  'Deletes the caller''s account with every row of theirs. code_hash is of a code for this purpose. Refuses 400 CONFIRMATION_REQUIRED, 401 REAUTH_REQUIRED,
-   UNAUTHORIZED, 403 SESSION_REQUIRED. Supplement B2.';
+  'Deletes the caller''s account with all of its rows. code_hash is the hash of a code for this purpose. Refuses 400 CONFIRMATION_REQUIRED, 401
+   REAUTH_REQUIRED, UNAUTHORIZED, 403 SESSION_REQUIRED. Supplement B2.';
 
 create or replace function internal.reset_sections() returns text[]
 language sql immutable parallel safe
 return array['events', 'streaks', 'xp', 'achievements', 'challenges', 'leaderboards', 'leagues', 'currencies', 'inventory', 'onboarding',
              'entitlements', 'experiments', 'properties', 'collections', 'media', 'messages', 'feeds', 'friends', 'groups', 'push', 'sessions',
              'sync'];
-comment on function internal.reset_sections is 'What of a user can be reset. Supplement B4.';
+comment on function internal.reset_sections is 'The sections of a user''s data that can be reset. Supplement B4.';
 
 create or replace function internal.user_reset__properties(user_id uuid) returns bigint
 language plpgsql volatile security definer set search_path = '' as $$
@@ -137,7 +138,7 @@ begin
   perform internal.changed('user:' || user_reset__sessions.user_id);
   return 0;
 end $$;
-comment on function internal.user_reset__sessions is 'What goes beyond the rows of sessions: their tokens stop working at once.';
+comment on function internal.user_reset__sessions is 'Invalidates the tokens of the sessions, whose rows are deleted, at once.';
 
 create or replace function internal.user_reset(user_id uuid, sections text[]) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -157,7 +158,7 @@ begin
   foreach section in array user_reset.sections loop
     deleted := deleted || jsonb_build_object(section, 0);
   end loop;
-  -- counted before anything goes: one table's rows may take another's with them
+  -- counted before the deletion: deleting rows of one table may cascade to another
   for place in
     select d.table_name, d.user_column, d.reset_section
       from internal.user_data d
@@ -167,7 +168,7 @@ begin
        into counted using user_reset.user_id;
     deleted := jsonb_set(deleted, array[place.reset_section], to_jsonb((deleted ->> place.reset_section)::bigint + counted));
   end loop;
-  -- what an area does beyond deleting, while the rows are still there
+  -- the steps of areas beyond the deletion run while the rows still exist
   foreach section in array user_reset.sections loop
     if to_regprocedure(format('internal.%I(uuid)', 'user_reset__' || section)) is not null then
       execute format('select internal.%I($1)', 'user_reset__' || section) into counted using user_reset.user_id;
@@ -186,9 +187,9 @@ begin
   return (select json_object_agg(s.name, deleted -> s.name order by s.n) from unnest(user_reset.sections) with ordinality as s (name, n));
 end $$;
 comment on function internal.user_reset is
-  'Deletes a user''s rows in these sections, as internal.user_data says, and runs internal.user_reset__<section>(uuid) returns bigint where an area has one;
-   answers the rows deleted by section. For administrators alone. Refuses 404 NOT_FOUND for who was deleted meanwhile. Locks the user. Audited as
-   users.reset.';
+  'Deletes a user''s rows in these sections, as internal.user_data declares, and calls internal.user_reset__<section>(uuid) returns bigint of the areas
+   that have one; returns the number of deleted rows by section. For administrators only. Refuses 404 NOT_FOUND when the user was deleted meanwhile.
+   Locks the user. Audited as users.reset.';
 
 create or replace function api.user_reset(user_id text, sections text default null, delete_user boolean default false) returns api.reply
 language plpgsql volatile as $$

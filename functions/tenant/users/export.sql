@@ -1,4 +1,5 @@
--- Exports: each call returns a batch of at most 500 rows and 8 MB as JSON texts, and the cursor of the next. The server streams them (server/http/stream.ts).
+-- Exports: each call returns a batch of at most 500 rows and 8 MB as JSON texts, and the cursor of the next batch. The server streams
+-- the batches (server/http/stream.ts).
 
 create or replace function internal.export_time(value text, code text) returns timestamptz
 language plpgsql stable as $$
@@ -8,13 +9,13 @@ begin
   end if;
   return internal.as_time(export_time.value);
 end $$;
-comment on function internal.export_time is 'A bound of an export, or null. Refuses 400 with the given code.';
+comment on function internal.export_time is 'A time bound of an export, or null. Refuses 400 with the given code.';
 
 create or replace function api.users_export("cursor" text default null, since text default null) returns api.reply
--- batches follow an index: the remaining rows are never sorted for each batch, however old the statistics are
+-- batches follow an index: the remaining rows are never sorted again for each batch, even with outdated statistics
 language plpgsql stable set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
-  -- who comes while the export runs is not in it
+  -- users created during the export are not part of it
   state constant jsonb := coalesce(users_export."cursor"::jsonb, jsonb_build_object('began', internal.now()));
   from_time constant timestamptz := coalesce(internal.export_time(users_export.since, 'INVALID_SINCE'), '-infinity');
   after_time constant timestamptz := coalesce((state ->> 'at')::timestamptz, from_time);
@@ -33,7 +34,7 @@ begin
          and n.created_at <= began
        order by n.created_at, n.id
        limit 500
-    -- read for the whole page: a subquery for each user would cost as much as their JSON
+    -- one read for the whole batch: a subquery for each user would cost as much as the JSON
     ), tokens as materialized (
       select p.app_user_id, array_agg(distinct p.platform order by p.platform) as platforms, count(*) as count
         from app.push_tokens p
@@ -58,7 +59,7 @@ begin
   return internal.reply(200, json_build_object('rows', lines, 'next_cursor', next_cursor));
 end $$;
 comment on function api.users_export is
-  'A batch of the users'' export, oldest first, created at since or later; platforms and count are of active push tokens. Refuses 400 INVALID_SINCE.';
+  'A batch of the users'' export, oldest first, created at or after since; platforms and count are of active push tokens. Refuses 400 INVALID_SINCE.';
 
 create or replace function api.user_events_export(user_id text, "cursor" text default null, since text default null, until text default null,
                                                   event_name text default null, include_system boolean default false)
@@ -100,14 +101,14 @@ begin
   return internal.reply(200, json_build_object('rows', lines, 'next_cursor', next_cursor));
 end $$;
 comment on function api.user_events_export is
-  'A batch of a user''s events, oldest first, occurred at since or later and before until; our own (svc.*) only with include_system.
+  'A batch of a user''s events, oldest first, that occurred at or after since and before until; system events (svc.*) only with include_system.
    Refuses 400 INVALID_USER_ID, INVALID_SINCE, INVALID_UNTIL, 404 NOT_FOUND.';
 
 create or replace function internal.bundle_query(table_name text, user_column text, export_columns text[], export_order text[]) returns text
 language plpgsql stable security definer set search_path = '' as $$
 declare
   place constant regclass := bundle_query.table_name::regclass;
-  -- a section is named as its table; the developer's own tables are one section
+  -- a section has the name of its table; the developer's own tables are one section
   is_collection constant boolean := split_part(bundle_query.table_name, '.', 1) = 'collections';
   fields text;
   keys text[];
@@ -146,7 +147,7 @@ begin
     (select string_agg('t.' || k, ', ') from unnest(keys) as k));
 end $$;
 comment on function internal.bundle_query is
-  'The statement that reads a user''s rows ($1) of a table after a key ($2, a list of texts), at most $3: {section, data} as text, and the row''s key.';
+  'Builds the statement that reads at most $3 rows of a user ($1) of a table after a key ($2, a list of texts): {section, data} as text, and the row''s key.';
 
 create or replace function internal.user_bundle(user_id uuid, "cursor" text) returns json
 language plpgsql stable security definer set search_path = '' set enable_bitmapscan = off as $$
@@ -162,7 +163,7 @@ begin
   if internal.caller() <> 'developer' and user_bundle.user_id is distinct from internal.user_id() then
     raise exception 'a bundle is for its user and for administrators, not for %', internal.caller();
   end if;
-  -- also a user who was deleted between two batches: the export must not look complete
+  -- also for a user who was deleted between two batches: the export must not look complete
   if not exists (select from app.users u where u.id = user_bundle.user_id) then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
   end if;
@@ -194,7 +195,7 @@ begin
   return json_build_object('rows', to_json(lines), 'next_cursor', null);
 end $$;
 comment on function internal.user_bundle is
-  'A batch of everything that is kept of a user, one {section, data} a row and section a table, after internal.user_data; the last line is export_complete
+  'A batch of all data of a user, one {section, data} a row and a section for each table, as internal.user_data declares; the last line is export_complete
    with the number of rows before it. For the user and for administrators. Refuses 404 NOT_FOUND.';
 
 create or replace function api.user_export(user_id text, "cursor" text default null) returns api.reply

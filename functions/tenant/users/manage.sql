@@ -1,4 +1,4 @@
--- Administrators' routes on single users, and their lists.
+-- Administration of single users, and lists of users.
 
 create or replace function internal.user_admin_json(u app.users) returns json
 language sql stable as $$
@@ -6,7 +6,8 @@ language sql stable as $$
     'is_banned', (user_admin_json.u).is_banned, 'muted_until', internal.iso((user_admin_json.u).muted_until),
     'created_at', internal.iso((user_admin_json.u).created_at), 'updated_at', internal.iso((user_admin_json.u).updated_at)))
 $$;
-comment on function internal.user_admin_json is 'An end user as administrators see it: the contract''s fields, and is_banned, muted_until, created_at, updated_at.';
+comment on function internal.user_admin_json is
+  'An end user as administrators see it: the contract''s fields, and is_banned, muted_until, created_at, updated_at.';
 
 create or replace function internal.user_found(user_id text) returns app.users
 language plpgsql stable as $$
@@ -35,7 +36,7 @@ begin
     from unnest(users_created.user_ids) as i (id)
    order by i.id;
 end $$;
-comment on function internal.users_created is 'svc.user.created for users that an administrator made, all at once.';
+comment on function internal.users_created is 'Emits svc.user.created for the users that an administrator created, in one statement.';
 
 create or replace function internal.already_exists(constraint_name text) returns json
 language sql immutable as $$
@@ -43,7 +44,7 @@ language sql immutable as $$
     when 'users_email_unique' then 'email' when 'users_phone_unique' then 'phone' when 'users_external_id_unique' then 'external_id'
     when 'users_anonymous_id_unique' then 'anonymous_id' end)
 $$;
-comment on function internal.already_exists is 'Details of 409 USER_ALREADY_EXISTS: the field that another user has.';
+comment on function internal.already_exists is 'Details of 409 USER_ALREADY_EXISTS: the field whose value another user has.';
 
 create or replace function api.user_create(patch json) returns api.reply
 language plpgsql volatile as $$
@@ -52,7 +53,7 @@ declare
   them app.users;
   violated text;
 begin
-  -- null is as good as absent in somebody new
+  -- null counts as absent for a new user
   select coalesce(jsonb_object_agg(f.key, f.value), '{}') into fields
     from jsonb_each(user_create.patch::jsonb) f
    where f.key in ('external_id', 'anonymous_id', 'email', 'phone', 'display_name', 'avatar_url', 'properties') and f.value <> 'null';
@@ -73,19 +74,19 @@ exception when unique_violation then
                         internal.already_exists(violated));
 end $$;
 comment on function api.user_create is
-  'A new user, 201; with an anonymous id of ours when no identity is given. Refuses 400 INVALID_BODY, 409 USER_ALREADY_EXISTS with details.field.';
+  'Creates a user, 201; with a generated anonymous id when no identity is given. Refuses 400 INVALID_BODY, 409 USER_ALREADY_EXISTS with details.field.';
 
 create or replace function internal.new_anonymous_id() returns text
 language sql volatile as $$
   select 'anon_' || translate(internal.new_id()::text || gen_random_uuid(), '-', '')
 $$;
-comment on function internal.new_anonymous_id is 'An anonymous id that nobody guesses.';
+comment on function internal.new_anonymous_id is 'Generates an anonymous id that cannot be guessed.';
 
 create or replace function internal.segment_members(segment_id uuid) returns uuid[]
 language sql stable as $$
   select array(select internal.segment_user_ids(segment_members.segment_id))
 $$;
-comment on function internal.segment_members is 'Who is in a segment: nobody when it is unknown.';
+comment on function internal.segment_members is 'The members of a segment; none when it is unknown.';
 
 select internal.list_declare('users_page', null::app.users, 'user_admin_json', '{last_seen_at,id}', is_counted => true);
 
@@ -103,7 +104,7 @@ begin
                       (select count(*) from app.segment_members m where m.segment_id = users_of_segment.segment_id));
   end if;
   if (users_of_segment.page_offset + users_of_segment.page_limit) * 20 < total then
-    -- the first of many: users are passed in the order of the list until enough of them are members
+    -- a large segment: users are read in the order of the list until enough of them are members
     with page as materialized (
       select n.id
         from app.users n
@@ -125,11 +126,11 @@ begin
   end if;
   return internal.reply_page(shown, total, users_of_segment.page_offset, users_of_segment.page_limit);
 end $$;
-comment on function internal.users_of_segment is 'A page of the members of a segment as they are stored, newest-active first. Of an unknown or inactive segment it is empty.';
+comment on function internal.users_of_segment is 'A page of the stored members of a segment, newest-active first. Empty for an unknown or inactive segment.';
 
 create or replace function internal.users_beginning(term text) returns table (id uuid, last_seen_at timestamptz)
 language sql stable as $$
-  -- bounds that the indexes know, whatever plan is kept
+  -- bounds that an index can serve, even in a generic plan
   select n.id, n.last_seen_at
     from app.users n
    where n.email operator(pg_catalog.~>=~) lower(users_beginning.term) and n.email operator(pg_catalog.~<~) (lower(users_beginning.term) || chr(1114111))
@@ -144,7 +145,7 @@ language sql stable as $$
    where lower(n.display_name) operator(pg_catalog.~>=~) lower(users_beginning.term)
      and lower(n.display_name) operator(pg_catalog.~<~) (lower(users_beginning.term) || chr(1114111))
 $$;
-comment on function internal.users_beginning is 'Users whose email, external_id or display_name begins so, whatever the case.';
+comment on function internal.users_beginning is 'Users whose email, external_id or display_name begins with a text, ignoring case.';
 
 create or replace function internal.users_containing(pattern text) returns table (id uuid, last_seen_at timestamptz)
 language sql stable as $$
@@ -153,7 +154,7 @@ language sql stable as $$
    where n.email ilike users_containing.pattern or n.external_id ilike users_containing.pattern or n.display_name ilike users_containing.pattern
 $$;
 comment on function internal.users_containing is
-  'Users whose email, external_id or display_name is like a pattern, whatever the case. Neither definer nor with settings, so that it becomes part of the statement.';
+  'Users whose email, external_id or display_name matches a pattern, ignoring case. No security definer and no settings, so that Postgres inlines it.';
 
 create or replace function internal.users_lately_containing(pattern text, n bigint) returns uuid[]
 language sql stable as $$
@@ -165,7 +166,8 @@ language sql stable as $$
      order by u.last_seen_at desc, u.id desc
      limit users_lately_containing.n)
 $$;
-comment on function internal.users_lately_containing is 'The first n of internal.users_containing in the order of the list, as far as they are among the 2,000 newest-active.';
+comment on function internal.users_lately_containing is
+  'The first n of internal.users_containing in the order of the list, among the 2,000 newest-active users.';
 
 create or replace function api.users_list(page_limit bigint, page_offset bigint, search text default null, segment_id uuid default null)
 returns api.reply
@@ -183,11 +185,11 @@ begin
   elsif term = '' then
     return internal.users_of_segment(users_list.segment_id, users_list.page_offset, users_list.page_limit);
   end if;
-  -- trigrams know nothing of one or two letters
+  -- trigrams cannot find one or two letters
   if term ~ '^[A-Za-z0-9]{1,2}$' then
     hits := array(select b.id from internal.users_beginning(term) b order by b.last_seen_at desc, b.id desc);
   elsif users_list.segment_id is null and users_list.page_offset + users_list.page_limit <= 1000 then
-    -- what many have, the newest-active have too: then hundreds of thousands need not be put into order
+    -- a common text is found among the newest-active users: then hundreds of thousands of matches need not be sorted
     hits := internal.users_lately_containing(pattern, users_list.page_offset + users_list.page_limit);
     if cardinality(hits) = users_list.page_offset + users_list.page_limit then
       total := (select count(*) from internal.users_containing(pattern));
@@ -206,8 +208,8 @@ begin
   return internal.reply_page(shown, coalesce(total, cardinality(hits)), users_list.page_offset, users_list.page_limit);
 end $$;
 comment on function api.users_list is
-  'Users, newest-active first; search finds a part of email, external_id or display_name, whatever the case, and takes % and _ as they are; one or two of
-   a-z and 0-9 find beginnings of these. The time of a search grows with what it finds.';
+  'Users, newest-active first. search finds a part of email, external_id or display_name, ignoring case, and treats % and _ literally; one or two of
+   a-z and 0-9 match only the beginnings of these. The duration of a search grows with the number of matches.';
 
 create or replace function internal.user_sections(user_id uuid) returns json
 language plpgsql stable as $$
@@ -230,7 +232,8 @@ begin
   return case when has_entitlements then sections else internal.json_merge(sections, '{"entitlements": []}') end;
 end $$;
 comment on function internal.user_sections is
-  'What areas add to an administrator''s view of a user: streaks, and what every function internal.user_section__<name>(uuid) returns json answers.';
+  'The sections that areas add to an administrator''s view of a user: streaks, and the result of every function internal.user_section__<name>(uuid)
+   returns json.';
 
 create or replace function api.user_get(user_id text) returns api.reply
 language plpgsql stable as $$
@@ -239,13 +242,13 @@ declare
 begin
   return internal.reply(200, internal.json_merge(internal.user_admin_json(them), internal.user_sections(them.id)));
 end $$;
-comment on function api.user_get is 'A user with streaks, entitlements and what other areas add. Refuses 400 INVALID_USER_ID, 404 NOT_FOUND.';
+comment on function api.user_get is 'A user with streaks, entitlements and the sections of other areas. Refuses 400 INVALID_USER_ID, 404 NOT_FOUND.';
 
 create or replace function internal.is_event_from_outside(e app.engagement_events) returns boolean
 language sql stable as $$
   select (is_event_from_outside.e).source <> 'system'
 $$;
-comment on function internal.is_event_from_outside is 'Whether an event was sent, and not emitted by Trellis.';
+comment on function internal.is_event_from_outside is 'Whether a client sent an event, as opposed to one that Trellis emitted.';
 
 select internal.list_declare('user_events_page', null::app.engagement_events, 'event_json', '{occurred_at,id}', required => '{app_user_id}');
 select internal.list_declare('user_sent_events_page', null::app.engagement_events, 'event_json', '{occurred_at,id}', required => '{app_user_id}',
@@ -262,7 +265,7 @@ begin
   return internal.user_sent_events_page(them.id, user_events.page_offset, user_events.page_limit);
 end $$;
 comment on function api.user_events is
-  'A user''s events, most recent first; our own (svc.*) only with include_system. Refuses 400 INVALID_USER_ID, 404 NOT_FOUND.';
+  'A user''s events, most recent first; system events (svc.*) only with include_system. Refuses 400 INVALID_USER_ID, 404 NOT_FOUND.';
 
 create or replace function internal.users_set(user_ids uuid[], fields jsonb[]) returns void
 language sql volatile as $$
@@ -280,7 +283,7 @@ language sql volatile as $$
    where u.id = w.id and w.f <> '{}'
 $$;
 comment on function internal.users_set is
-  'Writes checked fields of users, for administrators; properties replace what was there. Each user at most once. Locks the rows.';
+  'Writes validated fields of users, for administrators; properties are replaced. Each user may occur once. Locks the rows.';
 
 create or replace function internal.user_set(user_id uuid, fields jsonb) returns app.users
 language plpgsql volatile as $$
@@ -291,7 +294,7 @@ begin
   select u.* into them from app.users u where u.id = user_set.user_id;
   return them;
 end $$;
-comment on function internal.user_set is 'internal.users_set for one; answers the user as written.';
+comment on function internal.user_set is 'internal.users_set for one user; returns the user as written.';
 
 create or replace function api.user_update(user_id uuid, patch json) returns api.reply
 language plpgsql volatile as $$
@@ -318,8 +321,8 @@ exception when unique_violation then
                         internal.already_exists(violated));
 end $$;
 comment on function api.user_update is
-  'Changes the listed fields of a user; properties replace what was there, an email or phone that changes is not verified any more, a ban ends what the
-   user''s tokens can do. Refuses 400 VALIDATION_ERROR, 404 NOT_FOUND, 409 USER_ALREADY_EXISTS with details.field.';
+  'Changes the given fields of a user. properties are replaced; a changed email or phone becomes unverified; a ban makes the user''s tokens
+   invalid. Refuses 400 VALIDATION_ERROR, 404 NOT_FOUND, 409 USER_ALREADY_EXISTS with details.field.';
 
 create or replace function internal.user_session_start(user_id uuid, sid uuid, refresh_hash text, device jsonb) returns app.users
 language plpgsql volatile security definer set search_path = '' as $$
@@ -344,18 +347,18 @@ begin
   return them;
 end $$;
 comment on function internal.user_session_start is
-  'A sign-in session for a developer to test with, as long-lived as any. Refuses 403 USER_BANNED, 404 NOT_FOUND. Audited as users.session.';
+  'A sign-in session for a developer''s tests, with the usual lifetime. Refuses 403 USER_BANNED, 404 NOT_FOUND. Audited as users.session.';
 
 create or replace function api.user_session(user_id uuid, environment text, sid uuid, refresh_hash text, device jsonb default null) returns api.reply
 language plpgsql volatile as $$
 begin
-  -- never for the users of a project that is in production
+  -- never for users of a project in production
   if user_session.environment is distinct from 'development' then
-    perform internal.fail(403, 'FORBIDDEN', 'Sessions for testing are for projects of environment development.');
+    perform internal.fail(403, 'FORBIDDEN', 'Test sessions exist only in projects with the environment development.');
   end if;
   return internal.reply(201, json_build_object('user', internal.user_json(internal.user_session_start(
     user_session.user_id, user_session.sid, user_session.refresh_hash, user_session.device)), 'is_new_user', false));
 end $$;
 comment on function api.user_session is
-  '{user, is_new_user} of a session for testing, 201. environment is the project''s, which control knows and the server passes. Refuses 403 FORBIDDEN outside
+  '{user, is_new_user} of a test session, 201. environment is the project''s, which the server reads from control and passes. Refuses 403 FORBIDDEN outside
    development, USER_BANNED, 404 NOT_FOUND. Supplement B4.';

@@ -34,7 +34,7 @@ create or replace function internal.is_timezone(name text) returns boolean
 language sql stable as $$
   select exists (select from app.timezones t where t.name = is_timezone.name)
 $$;
-comment on function internal.is_timezone is 'Whether a text is an IANA time zone that this Postgres knows, spelled exactly.';
+comment on function internal.is_timezone is 'Whether a text is the exact name of an IANA time zone that this Postgres has.';
 
 create or replace function api.me_get(time_zones json default null) returns api.reply
 language plpgsql volatile as $$
@@ -50,7 +50,7 @@ begin
      order by z.n
      limit 1;
     if requested is not null then
-      -- two devices at once: the first one's zone stays
+      -- two concurrent devices: the first one's zone is kept
       update app.users u set timezone = requested where u.id = internal.user_id() and u.timezone is null;
       select u.* into me from app.users u where u.id = internal.user_id();
     end if;
@@ -62,13 +62,13 @@ begin
   return internal.reply(200, internal.user_json(me));
 end $$;
 comment on function api.me_get is
-  'The caller''s profile. time_zones are those of the headers, best first: the first valid one is stored when none is yet. Refuses 404 NOT_FOUND.';
+  'The caller''s profile. time_zones are those of the headers, best first: the first valid one is stored if the user has none yet. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.is_blank(value text) returns boolean
 language sql immutable parallel safe
--- white space of any script, control characters, and what has no width
+-- white space of any script, control characters, and characters without width
 return is_blank.value ~ '^[\u0001-\u0020\u007f-\u00a0\u00ad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]*$';
-comment on function internal.is_blank is 'Whether there is nothing to see in a text.';
+comment on function internal.is_blank is 'Whether a text has no visible character.';
 
 create or replace function internal.user_fields(fields jsonb, code text) returns jsonb
 language plpgsql stable as $$
@@ -131,14 +131,15 @@ begin
   return normal;
 end $$;
 comment on function internal.user_fields is
-  'Fields of a user as they were sent, in their stored form. Refuses 400 with the given code and details {field, reason}. Null clears what may be null.';
+  'Validates fields of a user and returns them as they are stored. Refuses 400 with the given code and details {field, reason}. Null clears a nullable
+   field.';
 
 create or replace function internal.merged_properties(properties jsonb, changes jsonb) returns jsonb
 language sql immutable parallel safe as $$
   select (merged_properties.properties || merged_properties.changes)
          - array(select c.key from jsonb_each(merged_properties.changes) c where c.value = 'null')
 $$;
-comment on function internal.merged_properties is 'Properties with changes at the top level; a null removes its key.';
+comment on function internal.merged_properties is 'Merges changes into properties at the top level; a null removes its key.';
 
 create or replace function internal.check_properties_size(properties jsonb, code text) returns void
 language plpgsql volatile as $$
@@ -185,21 +186,21 @@ begin
   return internal.reply(200, internal.user_json(me));
 end $$;
 comment on function api.me_update is
-  'Changes display_name, avatar_url, timezone and merges properties of the caller; every other field is ignored. Refuses 400 INVALID_INPUT (also when none
-   of the four is there), INVALID_TIMEZONE (also null), 404 NOT_FOUND. Locks the one row.';
+  'Changes display_name, avatar_url and timezone of the caller and merges properties; every other field is ignored. Refuses 400 INVALID_INPUT (also when none
+   of the four is sent), INVALID_TIMEZONE (also null), 404 NOT_FOUND. Locks the one row.';
 
 create or replace function api.user_exists(user_id uuid) returns api.reply
 language sql stable as $$
   select internal.reply(200, json_build_object('exists', exists (select from app.users u where u.id = user_exists.user_id),
                                                'is_banned', exists (select from app.users u where u.id = user_exists.user_id and u.is_banned)))
 $$;
-comment on function api.user_exists is 'For a server key that acts on behalf of a user.';
+comment on function api.user_exists is 'Whether a user exists, for a server key that acts on behalf of one.';
 
 create or replace function internal.tg_users__keep() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   new.updated_at := internal.now();
-  -- what an administrator writes, nobody has shown to own
+  -- the user has not proved an address or number that an administrator writes
   if internal.caller() = 'developer' then
     new.email_verified := new.email_verified and new.email is not distinct from old.email;
     new.phone_verified := new.phone_verified and new.phone is not distinct from old.phone;
@@ -207,7 +208,7 @@ begin
   return new;
 end $$;
 comment on function internal.tg_users__keep is
-  'updated_at of a profile, which no role has to write itself; and an address or number that an administrator sets is not verified.';
+  'Sets updated_at of a profile, which roles need not write themselves, and marks an address or number that an administrator sets as unverified.';
 
 create or replace trigger tg_users__keep
   before update of email, phone, display_name, avatar_url, external_id, anonymous_id, properties, timezone, is_banned, muted_until on app.users
@@ -220,7 +221,8 @@ begin
   perform internal.changed('user:' || old.id);
   return null;
 end $$;
-comment on function internal.tg_users__credentials is 'Cache invalidation: makes the servers drop the sessions of a user who was banned, unbanned, or deleted.';
+comment on function internal.tg_users__credentials is
+  'Cache invalidation: makes the servers drop the sessions of a user who was banned, unbanned, or deleted.';
 
 create or replace trigger tg_users__credentials_of_banned
   after update of is_banned on app.users
@@ -230,7 +232,7 @@ create or replace trigger tg_users__credentials_of_deleted
   after delete on app.users
   for each row execute function internal.tg_users__credentials();
 
--- What a user is called and can be reached by is not repeated in a trail that outlives the account; nor is what the account is for.
+-- Names, addresses and properties are not copied into the audit trail, which outlives the account.
 create or replace trigger tg_users__audit_of_insert
   after insert on app.users referencing new table as new_rows
   for each statement when (internal.caller() = 'developer')

@@ -5,7 +5,7 @@ language sql stable as $$
   select internal.json_merge(
     json_build_object('id', (public_profile.u).id, 'display_name', (public_profile.u).display_name, 'avatar_url', (public_profile.u).avatar_url),
     coalesce((select json_object_agg(p.key, p.value order by p.key)
-                -- nobody passes for another
+                -- no user can impersonate another
                 from jsonb_each(case when jsonb_typeof((public_profile.u).properties -> 'public') = 'object'
                                      then (public_profile.u).properties -> 'public' else '{}' end) p
                where p.key not in ('id', 'display_name', 'avatar_url')), '{}'))
@@ -26,7 +26,7 @@ begin
   end if;
   return internal.public_profile(them);
 end $$;
-comment on function internal.profile_for_user is 'A user''s public profile. Refuses 404 USER_NOT_FOUND, for one who blocked the caller or is blocked alike.';
+comment on function internal.profile_for_user is 'A user''s public profile. Refuses 404 USER_NOT_FOUND, also when either user has blocked the other.';
 
 create or replace function api.user_profile(user_id uuid) returns api.reply
 language sql stable as $$
@@ -47,7 +47,7 @@ begin
     into found_ones
     from (select n.*
             from app.users n
-           -- bounds that the index knows, whatever plan is kept; no pattern, so nothing has to be escaped
+           -- bounds that the index can serve, even in a generic plan; no pattern, so nothing needs escaping
            where lower(n.display_name) operator(pg_catalog.~>=~) wanted
              and lower(n.display_name) operator(pg_catalog.~<=~) (wanted || chr(1114111))
              and starts_with(lower(n.display_name), wanted)
@@ -58,7 +58,8 @@ begin
   return coalesce(found_ones, '[]');
 end $$;
 comment on function internal.profiles_named is
-  'Public profiles whose name begins so, whatever the case, in the order of names. Leaves out who is blocked either way, or banned.';
+  'Public profiles whose name begins with a text, ignoring case, in the order of names. Omits users who blocked the caller, whom the caller blocked, or
+   who are banned.';
 
 create or replace function api.users_search(page_limit int, is_enabled boolean, q text default null) returns api.reply
 language plpgsql stable as $$
@@ -73,5 +74,5 @@ begin
   return internal.reply(200, internal.profiles_named(btrim(users_search.q), users_search.page_limit));
 end $$;
 comment on function api.users_search is
-  'Public profiles by the beginning of the name. is_enabled is the project''s user_search_enabled, which control knows and the server passes. Refuses
+  'Public profiles by the beginning of the name. is_enabled is the project''s user_search_enabled, which the server reads from control and passes. Refuses
    403 FORBIDDEN where it is false, 400 INVALID_INPUT. Supplement B2.';
