@@ -269,7 +269,7 @@ const releaseLeases = async (context: TenantContext, running: Running): Promise<
 const release = async ({ call, services, projectId }: TenantContext, rows: readonly OutboxRow[]): Promise<void> => {
   const held = rows.map((row) => ({ id: row.id, lease: row.lease }))
   await call('outbox_release', { held: JSON.stringify(held) }).catch((error: Error) =>
-    services.log.warn({ project: projectId, error: error.message }, 'leases were not handed back'),
+    services.log.warn({ project: projectId, error: error.message }, 'leases were not released'),
   )
 }
 

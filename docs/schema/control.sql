@@ -19,7 +19,14 @@ create table app.api_keys (
 );
 CREATE INDEX api_keys_of_project ON app.api_keys USING btree (project_id, created_at DESC, id DESC);
 alter table app.api_keys enable row level security;
-create policy "developers make keys of their own projects" on app.api_keys for insert to control_developer
+create policy "developers create keys of their own projects" on app.api_keys for insert to control_developer
+  with check ((project_id IN ( SELECT p.id
+   FROM app.projects p
+  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
+create policy "developers deactivate keys of their own projects" on app.api_keys for update to control_developer
+  using ((project_id IN ( SELECT p.id
+   FROM app.projects p
+  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))))
   with check ((project_id IN ( SELECT p.id
    FROM app.projects p
   WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
@@ -27,18 +34,11 @@ create policy "developers read keys of their own projects" on app.api_keys for s
   using ((project_id IN ( SELECT p.id
    FROM app.projects p
   WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
-create policy "developers switch off keys of their own projects" on app.api_keys for update to control_developer
-  using ((project_id IN ( SELECT p.id
-   FROM app.projects p
-  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))))
-  with check ((project_id IN ( SELECT p.id
-   FROM app.projects p
-  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
-create policy "the edge notes the use of keys" on app.api_keys for update to control_auth
+create policy "the project cache reads keys" on app.api_keys for select to control_auth
+  using (true);
+create policy "the project cache records the use of keys" on app.api_keys for update to control_auth
   using (true)
   with check (true);
-create policy "the edge reads keys" on app.api_keys for select to control_auth
-  using (true);
 
 -- Where each month of the former chain began and ended; its rows have a hash in app.audit_events.
 create table app.audit_chains (
@@ -173,14 +173,14 @@ create table app.developer_codes (
 );
 CREATE INDEX developer_codes_expired ON app.developer_codes USING btree (expires_at);
 alter table app.developer_codes enable row level security;
+create policy "sign-in consumes codes" on app.developer_codes for delete to control_auth
+  using (true);
 create policy "sign-in counts wrong codes" on app.developer_codes for update to control_auth
   using (true)
   with check (true);
 create policy "sign-in reads codes" on app.developer_codes for select to control_auth
   using (true);
-create policy "sign-in uses codes up" on app.developer_codes for delete to control_auth
-  using (true);
-create policy "workers read where a code goes" on app.developer_codes for select to control_worker
+create policy "workers read the recipients of codes" on app.developer_codes for select to control_worker
   using (true);
 
 -- Sign-ins of developers (sid of their tokens). refresh_hash is the SHA-256 of the one current refresh token; another that carries this sid was replaced.
@@ -212,7 +212,7 @@ create policy "sign-in renews and ends sessions" on app.developer_sessions for u
   with check (true);
 create policy "sign-in starts sessions" on app.developer_sessions for insert to control_auth
   with check (true);
-create policy "workers clear old sign-ins" on app.developer_sessions for delete to control_worker
+create policy "workers delete old sign-ins" on app.developer_sessions for delete to control_worker
   using (true);
 create policy "workers find old sign-ins" on app.developer_sessions for select to control_worker
   using (true);
@@ -234,7 +234,7 @@ create policy "developers end texts of their own tokens" on app.developer_token_
   with check ((token_id IN ( SELECT t.id
    FROM app.developer_tokens t
   WHERE (t.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
-create policy "developers see the texts' ends of their own tokens" on app.developer_token_secrets for select to control_developer
+create policy "developers read the expiry of texts of their own tokens" on app.developer_token_secrets for select to control_developer
   using ((token_id IN ( SELECT t.id
    FROM app.developer_tokens t
   WHERE (t.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
@@ -242,7 +242,7 @@ create policy "developers store texts of their own tokens" on app.developer_toke
   with check ((token_id IN ( SELECT t.id
    FROM app.developer_tokens t
   WHERE (t.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
-create policy "the edge looks texts up" on app.developer_token_secrets for select to control_auth
+create policy "the server looks up texts" on app.developer_token_secrets for select to control_auth
   using (true);
 
 -- Personal access tokens. project_ids null means every project; ids of projects that are gone stay, so that a token never widens.
@@ -272,15 +272,15 @@ alter table app.developer_tokens enable row level security;
 create policy "developers change their own tokens" on app.developer_tokens for update to control_developer
   using ((developer_id = ( SELECT internal.developer_id() AS developer_id)))
   with check ((developer_id = ( SELECT internal.developer_id() AS developer_id)));
-create policy "developers make tokens of their own" on app.developer_tokens for insert to control_developer
+create policy "developers create tokens of their own" on app.developer_tokens for insert to control_developer
   with check ((developer_id = ( SELECT internal.developer_id() AS developer_id)));
 create policy "developers read their own tokens" on app.developer_tokens for select to control_developer
   using ((developer_id = ( SELECT internal.developer_id() AS developer_id)));
-create policy "the edge notes the use of tokens" on app.developer_tokens for update to control_auth
+create policy "the server reads tokens" on app.developer_tokens for select to control_auth
+  using (true);
+create policy "the server records the use of tokens" on app.developer_tokens for update to control_auth
   using (true)
   with check (true);
-create policy "the edge reads tokens" on app.developer_tokens for select to control_auth
-  using (true);
 
 -- Accounts of developers. mailbox is the address without aliases: one account each.
 create table app.developers (
@@ -313,7 +313,7 @@ create policy "developers read their own account" on app.developers for select t
 create policy "sign-in changes accounts" on app.developers for update to control_auth
   using (true)
   with check (true);
-create policy "sign-in makes accounts" on app.developers for insert to control_auth
+create policy "sign-in creates accounts" on app.developers for insert to control_auth
   with check (true);
 create policy "sign-in reads every account" on app.developers for select to control_auth
   using (true);
@@ -369,13 +369,13 @@ create table app.file_purges (
 );
 CREATE INDEX file_purges_due ON app.file_purges USING btree (due_at);
 alter table app.file_purges enable row level security;
-create policy "workers forget files that are gone" on app.file_purges for delete to control_worker
+create policy "workers delete finished purges of files" on app.file_purges for delete to control_worker
   using (true);
-create policy "workers note what became of files" on app.file_purges for update to control_worker
+create policy "workers read purges of files" on app.file_purges for select to control_worker
+  using (true);
+create policy "workers record purges of files" on app.file_purges for update to control_worker
   using (true)
   with check (true);
-create policy "workers read what files to purge" on app.file_purges for select to control_worker
-  using (true);
 
 -- A value that only the right SECRETS_KEY makes, so that a wrong one is refused at start.
 create table app.installation (
@@ -412,7 +412,7 @@ CREATE INDEX invites_of_developer ON app.invites USING btree (used_by);
 alter table app.invites enable row level security;
 create policy "sign-up looks codes up" on app.invites for select to control_auth
   using (true);
-create policy "sign-up spends codes" on app.invites for update to control_auth
+create policy "sign-up redeems codes" on app.invites for update to control_auth
   using (true)
   with check (true);
 
@@ -441,13 +441,13 @@ create policy "developers read operations of their own projects" on app.operatio
   using ((project_id IN ( SELECT p.id
    FROM app.projects p
   WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
-create policy "workers clear old operations" on app.operations for delete to control_worker
+create policy "workers delete old operations" on app.operations for delete to control_worker
   using (true);
-create policy "workers move operations" on app.operations for update to control_worker
-  using (true)
-  with check (true);
 create policy "workers read operations" on app.operations for select to control_worker
   using (true);
+create policy "workers update operations" on app.operations for update to control_worker
+  using (true)
+  with check (true);
 
 -- ES256 key pair that signs the project's session tokens; the private half is encrypted by the server.
 create table app.project_signing_keys (
@@ -464,7 +464,7 @@ create policy "developers store signing keys of their own projects" on app.proje
   with check ((project_id IN ( SELECT p.id
    FROM app.projects p
   WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
-create policy "the edge reads signing keys" on app.project_signing_keys for select to control_auth
+create policy "the project cache reads signing keys" on app.project_signing_keys for select to control_auth
   using (true);
 
 create table app.projects (
@@ -510,13 +510,13 @@ create policy "a token that is limited to projects reaches no others" on app.pro
 create policy "developers change their own projects" on app.projects for update to control_developer
   using ((developer_id = ( SELECT internal.developer_id() AS developer_id)))
   with check ((developer_id = ( SELECT internal.developer_id() AS developer_id)));
-create policy "developers make projects of their own" on app.projects for insert to control_developer
+create policy "developers create projects of their own" on app.projects for insert to control_developer
   with check ((developer_id = ( SELECT internal.developer_id() AS developer_id)));
 create policy "developers read their own projects" on app.projects for select to control_developer
   using ((developer_id = ( SELECT internal.developer_id() AS developer_id)));
-create policy "the edge reads projects" on app.projects for select to control_auth
+create policy "the project cache reads projects" on app.projects for select to control_auth
   using (true);
-create policy "workers forget deleted projects" on app.projects for delete to control_worker
+create policy "workers delete the rows of deleted projects" on app.projects for delete to control_worker
   using ((deleted_at IS NOT NULL));
 create policy "workers read projects" on app.projects for select to control_worker
   using (true);
@@ -537,9 +537,9 @@ create policy "the sign-in role counts attempts" on app.rate_limits for select t
   using (true);
 create policy "the sign-in role starts windows" on app.rate_limits for insert to control_auth
   with check (true);
-create policy "workers clear old windows" on app.rate_limits for delete to control_worker
+create policy "workers delete old windows" on app.rate_limits for delete to control_worker
   using (true);
-create policy "workers see old windows" on app.rate_limits for select to control_worker
+create policy "workers read old windows" on app.rate_limits for select to control_worker
   using (true);
 
 -- What the template database of each cluster holds; it is closed to connections and cannot be asked.
@@ -552,10 +552,10 @@ create table app.templates (
   constraint templates_cluster_id_fkey FOREIGN KEY (cluster_id) REFERENCES app.clusters(id) ON DELETE CASCADE
 );
 alter table app.templates enable row level security;
-create policy "workers note templates" on app.templates for insert to control_worker
-  with check (true);
 create policy "workers read templates" on app.templates for select to control_worker
   using (true);
+create policy "workers record templates" on app.templates for insert to control_worker
+  with check (true);
 create policy "workers renew templates" on app.templates for update to control_worker
   using (true)
   with check (true);
@@ -592,21 +592,21 @@ CREATE INDEX tenants_failed ON app.tenants USING btree (project_id) WHERE (statu
 CREATE INDEX tenants_of_cluster ON app.tenants USING btree (cluster_id);
 CREATE INDEX tenants_written ON app.tenants USING btree (last_written_at) WHERE (status = 'ready'::text);
 alter table app.tenants enable row level security;
-create policy "developers see where their own projects stand" on app.tenants for select to control_developer
+create policy "developers read the tenants of their own projects" on app.tenants for select to control_developer
   using ((project_id IN ( SELECT p.id
    FROM app.projects p
   WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
-create policy "the edge reads where tenants are" on app.tenants for select to control_auth
+create policy "the project cache reads tenants" on app.tenants for select to control_auth
   using (true);
-create policy "workers forget tenants of deleted projects" on app.tenants for delete to control_worker
+create policy "workers delete the tenants of deleted projects" on app.tenants for delete to control_worker
   using ((project_id IN ( SELECT p.id
    FROM app.projects p
   WHERE (p.deleted_at IS NOT NULL))));
-create policy "workers move tenants" on app.tenants for update to control_worker
-  using (true)
-  with check (true);
 create policy "workers read tenants" on app.tenants for select to control_worker
   using (true);
+create policy "workers update tenants" on app.tenants for update to control_worker
+  using (true)
+  with check (true);
 
 -- Who asked for access: at most 10,000 mailboxes, each with the note of its first request.
 create table app.waitlist_entries (
@@ -636,15 +636,15 @@ create table app.workers (
 );
 CREATE INDEX workers_heartbeat ON app.workers USING btree (heartbeat_at);
 alter table app.workers enable row level security;
-create policy "workers beat" on app.workers for update to control_worker
-  using (true)
-  with check (true);
-create policy "workers begin to beat" on app.workers for insert to control_worker
-  with check (true);
-create policy "workers forget the dead" on app.workers for delete to control_worker
+create policy "workers delete dead workers" on app.workers for delete to control_worker
   using (true);
 create policy "workers read heartbeats" on app.workers for select to control_worker
   using (true);
+create policy "workers send first heartbeats" on app.workers for insert to control_worker
+  with check (true);
+create policy "workers send heartbeats" on app.workers for update to control_worker
+  using (true)
+  with check (true);
 
 -- Files of sql/, functions/, policies/ and seeds applied here, by content hash.
 create table ops.files (

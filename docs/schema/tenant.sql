@@ -519,18 +519,18 @@ create table app.collection_keys (
 );
 CREATE INDEX collection_keys_created ON app.collection_keys USING btree (created_at);
 alter table app.collection_keys enable row level security;
-create policy "administrators keep keys" on app.collection_keys for insert to app_admin
-  with check ((caller = ( SELECT internal.idempotency_caller() AS idempotency_caller)));
 create policy "administrators read their keys" on app.collection_keys for select to app_admin
   using ((caller = ( SELECT internal.idempotency_caller() AS idempotency_caller)));
-create policy "server keys keep keys" on app.collection_keys for insert to app_server
+create policy "administrators store keys" on app.collection_keys for insert to app_admin
   with check ((caller = ( SELECT internal.idempotency_caller() AS idempotency_caller)));
 create policy "server keys read their keys" on app.collection_keys for select to app_server
   using ((caller = ( SELECT internal.idempotency_caller() AS idempotency_caller)));
-create policy "users keep keys of their own" on app.collection_keys for insert to app_user
+create policy "server keys store keys" on app.collection_keys for insert to app_server
   with check ((caller = ( SELECT internal.idempotency_caller() AS idempotency_caller)));
 create policy "users read their own keys" on app.collection_keys for select to app_user
   using ((caller = ( SELECT internal.idempotency_caller() AS idempotency_caller)));
+create policy "users store keys of their own" on app.collection_keys for insert to app_user
+  with check ((caller = ( SELECT internal.idempotency_caller() AS idempotency_caller)));
 
 -- Each row describes a table of that name in schema collections. What is said here the functions keep true there; what a DBA adds there stays.
 create table app.collections (
@@ -1028,7 +1028,7 @@ CREATE INDEX flag_counts_of_value ON app.flag_counts USING btree (flag_id, value
 alter table app.flag_counts enable row level security;
 create policy "administrators read counts of flags" on app.flag_counts for select to app_admin
   using (true);
-create policy "workers forget old counts of flags" on app.flag_counts for delete to app_worker
+create policy "workers delete old counts of flags" on app.flag_counts for delete to app_worker
   using (true);
 create policy "workers read old counts of flags" on app.flag_counts for select to app_worker
   using (true);
@@ -1107,11 +1107,11 @@ create table app.flag_users (
 CREATE INDEX flag_users_lately ON app.flag_users USING btree (flag_id, last_day);
 CREATE INDEX flag_users_of_user ON app.flag_users USING btree (app_user_id);
 alter table app.flag_users enable row level security;
-create policy "administrators read who got what" on app.flag_users for select to app_admin
+create policy "administrators read users of flags" on app.flag_users for select to app_admin
   using (true);
-create policy "workers forget who got what" on app.flag_users for delete to app_worker
+create policy "workers delete users of flags" on app.flag_users for delete to app_worker
   using (true);
-create policy "workers read who got what" on app.flag_users for select to app_worker
+create policy "workers read users of flags" on app.flag_users for select to app_worker
   using (true);
 
 -- Each value that a flag ever gave; value_key is its MD5.
@@ -1123,7 +1123,7 @@ create table app.flag_values (
   constraint flag_values_flag_id_fkey FOREIGN KEY (flag_id) REFERENCES app.flags(id) ON DELETE CASCADE
 );
 alter table app.flag_values enable row level security;
-create policy "administrators read values that flags gave" on app.flag_values for select to app_admin
+create policy "administrators read evaluated values of flags" on app.flag_values for select to app_admin
   using (true);
 
 -- A flag as each of its versions was.
@@ -1292,7 +1292,7 @@ create policy "administrators read members" on app.group_members for select to a
   using (true);
 create policy "server keys read members" on app.group_members for select to app_server
   using (true);
-create policy "users read themselves and the members of groups that they see" on app.group_members for select to app_user
+create policy "users read their own memberships and members of visible groups" on app.group_members for select to app_user
   using (((app_user_id = ( SELECT internal.user_id() AS user_id)) OR (EXISTS ( SELECT
    FROM app.groups g
   WHERE (g.id = group_members.group_id)))));
@@ -1961,7 +1961,7 @@ CREATE INDEX referral_claims_waiting ON app.referral_claims USING btree (claimer
 alter table app.referral_claims enable row level security;
 create policy "administrators read claims" on app.referral_claims for select to app_admin
   using (true);
-create policy "users count the claims that they brought" on app.referral_claims for select to app_user
+create policy "users count the claims of their codes" on app.referral_claims for select to app_user
   using ((referrer_id = ( SELECT internal.user_id() AS user_id)));
 
 -- Codes that users share, one each, and promo codes of administrators, which belong to nobody. uses counts claims and is never above max_uses by a claim.
@@ -2429,7 +2429,7 @@ create table app.subscription_events (
 CREATE INDEX subscription_events_of_source ON app.subscription_events USING btree (source_ref, event_at, received_at, id);
 CREATE INDEX subscription_events_of_user ON app.subscription_events USING btree (app_user_id, event_at);
 alter table app.subscription_events enable row level security;
-create policy "administrators read what the provider told" on app.subscription_events for select to app_admin
+create policy "administrators read every event of the provider" on app.subscription_events for select to app_admin
   using (true);
 
 -- What stores sold, one row for each original transaction: the fold of its events. Its status is worked out from these times when it is read.
@@ -2527,19 +2527,19 @@ CREATE INDEX user_codes_of_address ON app.user_codes USING btree (channel, addre
 CREATE INDEX user_codes_of_user ON app.user_codes USING btree (app_user_id, created_at DESC);
 CREATE UNIQUE INDEX user_codes_one_open ON app.user_codes USING btree (channel, address, purpose, app_user_id) NULLS NOT DISTINCT WHERE ((kind = 'code'::text) AND (used_at IS NULL));
 alter table app.user_codes enable row level security;
-create policy "sign-in makes codes" on app.user_codes for insert to app_auth
+create policy "sign-in creates codes" on app.user_codes for insert to app_auth
   with check (true);
 create policy "sign-in reads codes" on app.user_codes for select to app_auth
   using (true);
-create policy "sign-in replaces and uses codes" on app.user_codes for update to app_auth
+create policy "sign-in replaces and consumes codes" on app.user_codes for update to app_auth
   using (true)
   with check (true);
 create policy "workers delete old codes" on app.user_codes for delete to app_worker
   using (true);
-create policy "workers forget what was sent" on app.user_codes for update to app_worker
+create policy "workers delete the contents of sent messages" on app.user_codes for update to app_worker
   using (true)
   with check (true);
-create policy "workers read what is to be sent" on app.user_codes for select to app_worker
+create policy "workers read unsent messages" on app.user_codes for select to app_worker
   using (true);
 
 -- How often each user did each thing on each day (UTC, by occurred_at), kept in the event's own transaction.
@@ -2598,7 +2598,7 @@ create policy "sign-in replaces password hashes" on app.user_passwords for updat
   with check (true);
 create policy "sign-in stores password hashes" on app.user_passwords for insert to app_auth
   with check (true);
-create policy "users take their password away" on app.user_passwords for delete to app_auth
+create policy "users remove their password" on app.user_passwords for delete to app_auth
   using (true);
 
 -- Sign-in sessions (sid of the tokens). refresh_hash is the SHA-256 of the one refresh token that is current; any other that carries this sid was replaced.
@@ -2631,9 +2631,9 @@ create policy "sign-in renews and ends sessions" on app.user_sessions for update
   with check (true);
 create policy "sign-in starts sessions" on app.user_sessions for insert to app_auth
   with check (true);
-create policy "workers forget old sessions" on app.user_sessions for delete to app_worker
+create policy "workers delete old sessions" on app.user_sessions for delete to app_worker
   using (true);
-create policy "workers read sessions to forget" on app.user_sessions for select to app_worker
+create policy "workers read old sessions" on app.user_sessions for select to app_worker
   using (true);
 
 -- What the fold over a user's periods comes to, as it stands after the newest qualified period, without the clock: status, and
@@ -2718,7 +2718,7 @@ alter table app.users enable row level security;
 create policy "administrators change users" on app.users for update to app_admin
   using (true)
   with check (true);
-create policy "administrators make users" on app.users for insert to app_admin
+create policy "administrators create users" on app.users for insert to app_admin
   with check (true);
 create policy "administrators read every user" on app.users for select to app_admin
   using (true);
@@ -2727,14 +2727,14 @@ create policy "server keys read every user" on app.users for select to app_serve
 create policy "sign-in changes users" on app.users for update to app_auth
   using (true)
   with check (true);
-create policy "sign-in makes users" on app.users for insert to app_auth
+create policy "sign-in creates users" on app.users for insert to app_auth
   with check (true);
 create policy "sign-in reads every user" on app.users for select to app_auth
   using (true);
-create policy "users change themselves" on app.users for update to app_user
+create policy "users change their own profile" on app.users for update to app_user
   using ((id = ( SELECT internal.user_id() AS user_id)))
   with check ((id = ( SELECT internal.user_id() AS user_id)));
-create policy "users read themselves" on app.users for select to app_user
+create policy "users read their own profile" on app.users for select to app_user
   using ((id = ( SELECT internal.user_id() AS user_id)));
 
 -- The attempt log of each delivery, from 1.

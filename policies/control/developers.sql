@@ -3,7 +3,7 @@ alter table app.developer_sessions enable row level security;
 alter table app.disposable_domains enable row level security;
 
 create policy "sign-in reads every account" on app.developers for select to control_auth using (true);
-create policy "sign-in makes accounts" on app.developers for insert to control_auth with check (true);
+create policy "sign-in creates accounts" on app.developers for insert to control_auth with check (true);
 create policy "sign-in changes accounts" on app.developers for update to control_auth using (true) with check (true);
 create policy "developers read their own account" on app.developers for select to control_developer
   using (id = (select internal.developer_id()));

@@ -5,18 +5,18 @@ alter table app.workers enable row level security;
 
 create policy "workers read projects" on app.projects for select to control_worker using (true);
 create policy "workers read tenants" on app.tenants for select to control_worker using (true);
-create policy "workers move tenants" on app.tenants for update to control_worker using (true) with check (true);
+create policy "workers update tenants" on app.tenants for update to control_worker using (true) with check (true);
 create policy "workers read clusters" on app.clusters for select to control_worker using (true);
 create policy "workers add clusters" on app.clusters for insert to control_worker with check (true);
 create policy "workers read templates" on app.templates for select to control_worker using (true);
-create policy "workers note templates" on app.templates for insert to control_worker with check (true);
+create policy "workers record templates" on app.templates for insert to control_worker with check (true);
 create policy "workers renew templates" on app.templates for update to control_worker using (true) with check (true);
 create policy "workers read the key check" on app.installation for select to control_worker using (true);
 create policy "workers store the key check" on app.installation for insert to control_worker with check (true);
 create policy "workers read heartbeats" on app.workers for select to control_worker using (true);
-create policy "workers begin to beat" on app.workers for insert to control_worker with check (true);
-create policy "workers beat" on app.workers for update to control_worker using (true) with check (true);
-create policy "workers forget the dead" on app.workers for delete to control_worker using (true);
+create policy "workers send first heartbeats" on app.workers for insert to control_worker with check (true);
+create policy "workers send heartbeats" on app.workers for update to control_worker using (true) with check (true);
+create policy "workers delete dead workers" on app.workers for delete to control_worker using (true);
 
 grant select on app.projects, app.tenants, app.clusters, app.templates, app.installation, app.workers to control_worker;
 grant update (status, steps, error, moved_at, completed_at, schema_version, content_hash, migration_status, migration_error, last_written_at,
@@ -27,7 +27,7 @@ grant insert, update on app.templates to control_worker;
 grant insert (key_check) on app.installation to control_worker;
 grant insert, update, delete on app.workers to control_worker;
 create policy "workers find old sign-ins" on app.developer_sessions for select to control_worker using (true);
-create policy "workers clear old sign-ins" on app.developer_sessions for delete to control_worker using (true);
+create policy "workers delete old sign-ins" on app.developer_sessions for delete to control_worker using (true);
 grant select (id, ended_at, expires_at), delete on app.developer_sessions to control_worker;
 -- in the file that gave it in the former version too, so that it stays granted when that version is started again
 grant execute on function api.provision_begin to control_worker;

@@ -2,7 +2,7 @@ alter table app.invites enable row level security;
 alter table app.waitlist_entries enable row level security;
 
 create policy "sign-up looks codes up" on app.invites for select to control_auth using (true);
-create policy "sign-up spends codes" on app.invites for update to control_auth using (true) with check (true);
+create policy "sign-up redeems codes" on app.invites for update to control_auth using (true) with check (true);
 create policy "sign-up counts the waitlist" on app.waitlist_entries for select to control_auth using (true);
 create policy "anybody joins the waitlist" on app.waitlist_entries for insert to control_auth with check (true);
 

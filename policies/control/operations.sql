@@ -3,8 +3,8 @@ alter table app.operations enable row level security;
 create policy "developers read operations of their own projects" on app.operations for select to control_developer
   using (project_id in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())));
 create policy "workers read operations" on app.operations for select to control_worker using (true);
-create policy "workers move operations" on app.operations for update to control_worker using (true) with check (true);
-create policy "workers clear old operations" on app.operations for delete to control_worker using (true);
+create policy "workers update operations" on app.operations for update to control_worker using (true) with check (true);
+create policy "workers delete old operations" on app.operations for delete to control_worker using (true);
 
 grant select on app.operations to control_developer;
 grant select, delete, update (status, done, total, result, failed_reason, updated_at) on app.operations to control_worker;

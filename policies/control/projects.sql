@@ -5,7 +5,7 @@ alter table app.tenants enable row level security;
 
 create policy "developers read their own projects" on app.projects for select to control_developer
   using (developer_id = (select internal.developer_id()));
-create policy "developers make projects of their own" on app.projects for insert to control_developer
+create policy "developers create projects of their own" on app.projects for insert to control_developer
   with check (developer_id = (select internal.developer_id()));
 create policy "developers change their own projects" on app.projects for update to control_developer
   using (developer_id = (select internal.developer_id()))
@@ -14,12 +14,12 @@ create policy "developers store signing keys of their own projects" on app.proje
   with check (project_id in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())));
 create policy "developers read keys of their own projects" on app.api_keys for select to control_developer
   using (project_id in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())));
-create policy "developers make keys of their own projects" on app.api_keys for insert to control_developer
+create policy "developers create keys of their own projects" on app.api_keys for insert to control_developer
   with check (project_id in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())));
-create policy "developers switch off keys of their own projects" on app.api_keys for update to control_developer
+create policy "developers deactivate keys of their own projects" on app.api_keys for update to control_developer
   using (project_id in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())))
   with check (project_id in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())));
-create policy "developers see where their own projects stand" on app.tenants for select to control_developer
+create policy "developers read the tenants of their own projects" on app.tenants for select to control_developer
   using (project_id in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())));
 
 grant select on app.projects, app.api_keys, app.tenants to control_developer;

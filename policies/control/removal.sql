@@ -1,11 +1,11 @@
 alter table app.file_purges enable row level security;
 
-create policy "workers forget deleted projects" on app.projects for delete to control_worker using (deleted_at is not null);
-create policy "workers forget tenants of deleted projects" on app.tenants for delete to control_worker
+create policy "workers delete the rows of deleted projects" on app.projects for delete to control_worker using (deleted_at is not null);
+create policy "workers delete the tenants of deleted projects" on app.tenants for delete to control_worker
   using (project_id in (select p.id from app.projects p where p.deleted_at is not null));
-create policy "workers read what files to purge" on app.file_purges for select to control_worker using (true);
-create policy "workers note what became of files" on app.file_purges for update to control_worker using (true) with check (true);
-create policy "workers forget files that are gone" on app.file_purges for delete to control_worker using (true);
+create policy "workers read purges of files" on app.file_purges for select to control_worker using (true);
+create policy "workers record purges of files" on app.file_purges for update to control_worker using (true) with check (true);
+create policy "workers delete finished purges of files" on app.file_purges for delete to control_worker using (true);
 
 grant delete on app.projects, app.tenants to control_worker;
 grant select, delete, update (attempts, purged_at, error, due_at) on app.file_purges to control_worker;

@@ -3,21 +3,21 @@ alter table app.developer_token_secrets enable row level security;
 
 create policy "developers read their own tokens" on app.developer_tokens for select to control_developer
   using (developer_id = (select internal.developer_id()));
-create policy "developers make tokens of their own" on app.developer_tokens for insert to control_developer
+create policy "developers create tokens of their own" on app.developer_tokens for insert to control_developer
   with check (developer_id = (select internal.developer_id()));
 create policy "developers change their own tokens" on app.developer_tokens for update to control_developer
   using (developer_id = (select internal.developer_id()))
   with check (developer_id = (select internal.developer_id()));
-create policy "developers see the texts' ends of their own tokens" on app.developer_token_secrets for select to control_developer
+create policy "developers read the expiry of texts of their own tokens" on app.developer_token_secrets for select to control_developer
   using (token_id in (select t.id from app.developer_tokens t where t.developer_id = (select internal.developer_id())));
 create policy "developers store texts of their own tokens" on app.developer_token_secrets for insert to control_developer
   with check (token_id in (select t.id from app.developer_tokens t where t.developer_id = (select internal.developer_id())));
 create policy "developers end texts of their own tokens" on app.developer_token_secrets for update to control_developer
   using (token_id in (select t.id from app.developer_tokens t where t.developer_id = (select internal.developer_id())))
   with check (token_id in (select t.id from app.developer_tokens t where t.developer_id = (select internal.developer_id())));
-create policy "the edge reads tokens" on app.developer_tokens for select to control_auth using (true);
-create policy "the edge notes the use of tokens" on app.developer_tokens for update to control_auth using (true) with check (true);
-create policy "the edge looks texts up" on app.developer_token_secrets for select to control_auth using (true);
+create policy "the server reads tokens" on app.developer_tokens for select to control_auth using (true);
+create policy "the server records the use of tokens" on app.developer_tokens for update to control_auth using (true) with check (true);
+create policy "the server looks up texts" on app.developer_token_secrets for select to control_auth using (true);
 
 -- restrictive: it narrows what the policies of projects allow, in lists too
 create policy "a token that is limited to projects reaches no others" on app.projects as restrictive for all to control_developer

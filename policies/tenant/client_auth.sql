@@ -1,15 +1,15 @@
 alter table app.user_codes enable row level security;
 
 create policy "sign-in reads codes" on app.user_codes for select to app_auth using (true);
-create policy "sign-in makes codes" on app.user_codes for insert to app_auth with check (true);
-create policy "sign-in replaces and uses codes" on app.user_codes for update to app_auth using (true) with check (true);
-create policy "workers read what is to be sent" on app.user_codes for select to app_worker using (true);
-create policy "workers forget what was sent" on app.user_codes for update to app_worker using (true) with check (true);
+create policy "sign-in creates codes" on app.user_codes for insert to app_auth with check (true);
+create policy "sign-in replaces and consumes codes" on app.user_codes for update to app_auth using (true) with check (true);
+create policy "workers read unsent messages" on app.user_codes for select to app_worker using (true);
+create policy "workers delete the contents of sent messages" on app.user_codes for update to app_worker using (true) with check (true);
 create policy "workers delete old codes" on app.user_codes for delete to app_worker using (true);
-create policy "users take their password away" on app.user_passwords for delete to app_auth using (true);
+create policy "users remove their password" on app.user_passwords for delete to app_auth using (true);
 create policy "users unlink identities" on app.user_identities for delete to app_auth using (true);
-create policy "workers read sessions to forget" on app.user_sessions for select to app_worker using (true);
-create policy "workers forget old sessions" on app.user_sessions for delete to app_worker using (true);
+create policy "workers read old sessions" on app.user_sessions for select to app_worker using (true);
+create policy "workers delete old sessions" on app.user_sessions for delete to app_worker using (true);
 
 grant select, insert, update on app.user_codes to app_auth;
 grant select (id, kind, channel, address, purpose, sealed, expires_at, used_at), update (sealed, sent_at), delete on app.user_codes to app_worker;

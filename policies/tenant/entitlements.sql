@@ -6,7 +6,7 @@ create policy "users read their own grants" on app.entitlement_grants for select
   using (app_user_id = (select internal.user_id()));
 create policy "administrators read every grant" on app.entitlement_grants for select to app_admin using (true);
 create policy "administrators read every subscription" on app.subscriptions for select to app_admin using (true);
-create policy "administrators read what the provider told" on app.subscription_events for select to app_admin using (true);
+create policy "administrators read every event of the provider" on app.subscription_events for select to app_admin using (true);
 
 -- only definer functions write grants
 grant select on app.entitlement_grants to app_user, app_admin;

@@ -15,15 +15,15 @@ create policy "administrators change flags" on app.flags for update to app_admin
 create policy "administrators delete flags" on app.flags for delete to app_admin using (true);
 create policy "administrators read versions of flags" on app.flag_versions for select to app_admin using (true);
 create policy "administrators read overrides" on app.flag_overrides for select to app_admin using (true);
-create policy "administrators read values that flags gave" on app.flag_values for select to app_admin using (true);
+create policy "administrators read evaluated values of flags" on app.flag_values for select to app_admin using (true);
 create policy "administrators read counts of flags" on app.flag_counts for select to app_admin using (true);
-create policy "administrators read who got what" on app.flag_users for select to app_admin using (true);
+create policy "administrators read users of flags" on app.flag_users for select to app_admin using (true);
 create policy "administrators read when flags were evaluated" on app.flag_states for select to app_admin using (true);
 create policy "workers read when flags change" on app.flags for select to app_worker using (true);
 create policy "workers read old counts of flags" on app.flag_counts for select to app_worker using (true);
-create policy "workers forget old counts of flags" on app.flag_counts for delete to app_worker using (true);
-create policy "workers read who got what" on app.flag_users for select to app_worker using (true);
-create policy "workers forget who got what" on app.flag_users for delete to app_worker using (true);
+create policy "workers delete old counts of flags" on app.flag_counts for delete to app_worker using (true);
+create policy "workers read users of flags" on app.flag_users for select to app_worker using (true);
+create policy "workers delete users of flags" on app.flag_users for delete to app_worker using (true);
 
 grant select on app.flags, app.flag_versions, app.flag_overrides, app.flag_values, app.flag_counts, app.flag_users, app.flag_states to app_admin;
 grant select on app.flags to app_worker;

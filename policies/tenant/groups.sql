@@ -5,7 +5,7 @@ alter table app.group_invites enable row level security;
 create policy "users read public groups and their own" on app.groups for select to app_user
   using (internal.group_is_visible(groups, (select array(select internal.my_group_ids()))));
 -- the groups that the policy above shows
-create policy "users read themselves and the members of groups that they see" on app.group_members for select to app_user
+create policy "users read their own memberships and members of visible groups" on app.group_members for select to app_user
   using (app_user_id = (select internal.user_id()) or exists (select from app.groups g where g.id = group_id));
 create policy "server keys read groups" on app.groups for select to app_server using (true);
 create policy "server keys read members" on app.group_members for select to app_server using (true);

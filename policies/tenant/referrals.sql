@@ -7,7 +7,7 @@ create policy "administrators add promo codes" on app.referral_codes for insert 
 create policy "administrators change codes" on app.referral_codes for update to app_admin using (true) with check (true);
 create policy "administrators delete codes" on app.referral_codes for delete to app_admin using (true);
 create policy "administrators read claims" on app.referral_claims for select to app_admin using (true);
-create policy "users count the claims that they brought" on app.referral_claims for select to app_user
+create policy "users count the claims of their codes" on app.referral_claims for select to app_user
   using (referrer_id = (select internal.user_id()));
 create policy "administrators read the defaults" on app.referral_defaults for select to app_admin using (true);
 create policy "administrators change the defaults" on app.referral_defaults for update to app_admin using (true) with check (true);

@@ -5,16 +5,16 @@ alter table app.user_sessions enable row level security;
 alter table app.name_words enable row level security;
 alter table internal.user_data enable row level security;
 
-create policy "users read themselves" on app.users for select to app_user using (id = (select internal.user_id()));
-create policy "users change themselves" on app.users for update to app_user
+create policy "users read their own profile" on app.users for select to app_user using (id = (select internal.user_id()));
+create policy "users change their own profile" on app.users for update to app_user
   using (id = (select internal.user_id()))
   with check (id = (select internal.user_id()));
 create policy "server keys read every user" on app.users for select to app_server using (true);
 create policy "administrators read every user" on app.users for select to app_admin using (true);
-create policy "administrators make users" on app.users for insert to app_admin with check (true);
+create policy "administrators create users" on app.users for insert to app_admin with check (true);
 create policy "administrators change users" on app.users for update to app_admin using (true) with check (true);
 create policy "sign-in reads every user" on app.users for select to app_auth using (true);
-create policy "sign-in makes users" on app.users for insert to app_auth with check (true);
+create policy "sign-in creates users" on app.users for insert to app_auth with check (true);
 create policy "sign-in changes users" on app.users for update to app_auth using (true) with check (true);
 
 create policy "sign-in reads password hashes" on app.user_passwords for select to app_auth using (true);

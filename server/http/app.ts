@@ -31,7 +31,7 @@ import { type Answer, type Area, invalidCode, type Resolved, type Route } from '
 import type { Services } from '#server/services.ts'
 import type { Stopping } from '#server/stopping.ts'
 
-/** Sees every answer of a declared route, of a stream its head; the test harness checks them against the declarations. */
+/** Observes every response of a declared route (of a stream its head); the test harness checks them against the declarations. */
 export type Observer = (
   route: Route,
   area: Area,
@@ -44,11 +44,11 @@ export type AppOptions = { readonly areas: readonly Area[]; readonly services: S
 
 const usual = Object.entries(usualHeaders)
 
-/** The Fastify app: envelope, errors, ceilings, and every declared route under /v1. */
+/** The Fastify app: envelope, errors, rate limits, and every declared route under /v1. */
 export const createApp = ({ areas, services, observe }: AppOptions): FastifyInstance => {
   const { config } = services
   const app: FastifyInstance = Fastify({
-    // a child, so that its level can be set apart
+    // a child logger, so that its level can be set separately
     loggerInstance: services.log.child({}) as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request' }),
     bodyLimit: mostBytes,
@@ -56,11 +56,11 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
     requestIdHeader: false,
     genReqId: requestIdOf,
     rewriteUrl: pathOf,
-    // a request without one is refused in our form
+    // a request without a Host header is refused with our own envelope
     http: { requireHostHeader: false },
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: 16_384 },
     exposeHeadRoutes: true,
-    // a path that cannot be decoded names nothing
+    // a path that cannot be decoded is treated as not found
     frameworkErrors: (_error, request, reply) => {
       send(reply.headers({ 'x-request-id': request.id, ...commonHeaders, ...usualHeaders }), {
         status: 404,
@@ -83,14 +83,14 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
     if (hasBody && encoding !== 'identity') done(unsupportedEncoding(encoding))
     else done(null, payload)
   })
-  // files pass as streams, to the routes that take them
+  // files are passed as streams, to the routes that accept them
   app.addContentTypeParser(['text/csv', 'application/x-ndjson'], (request, payload, done) => {
     const { trellis } = request.routeOptions.config as { trellis?: { route: Route } }
     const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase() ?? ''
     if (trellis?.route.uploads?.includes(type)) done(null, payload)
     else done(unsupported(type), undefined)
   })
-  // any other type is refused, unless there is no body
+  // any other content type is refused, unless there is no body
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (request, bytes, done) => {
     if (bytes.length === 0) done(null, bytes)
     else done(unsupported(request.headers['content-type']), undefined)
@@ -132,8 +132,8 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
 }
 
 /**
- * Requests under way are finished, and their connections closed after the answer. What is not answered at the end of the stop is
- * reset: half of an export must not look whole, also to an HTTP/1.0 client, for whom the end of the connection ends the answer.
+ * Requests in flight are finished, and their connections closed after the response. Responses that are not complete at the end of the stop are
+ * reset: half of an export must not look complete, also to an HTTP/1.0 client, for which the end of the connection ends the response.
  */
 const closeInTime = (app: FastifyInstance, { over }: Stopping): void => {
   let closing = false
@@ -156,7 +156,7 @@ const closeInTime = (app: FastifyInstance, { over }: Stopping): void => {
   })
 }
 
-/** A number trusts that many proxies in front of us. */
+/** A number is how many proxies in front of the server are trusted. */
 const trustOf = (trust: Services['config']['TRUST_PROXY']) =>
   typeof trust === 'number' ? (_address: string, hop: number) => hop < trust : trust
 
@@ -168,7 +168,7 @@ declare module 'fastify' {
   }
 }
 
-/** Apps call from any origin, with tokens in headers; consoles only from the origins that are configured. */
+/** CORS: apps call from any origin, with tokens in headers; consoles only from the configured origins. */
 const corsFor =
   (origins: readonly string[]) => (request: FastifyRequest, done: (error: Error | null, options: object) => void) => {
     const isOpen = /^\/(v1\/client|storage)\//.test(request.url)
@@ -176,7 +176,7 @@ const corsFor =
       origin: isOpen ? '*' : origins.length > 0 ? origins : false,
       credentials: false,
       maxAge: 600,
-      // OPTIONS that asks for nothing is answered alike, and not with text beside our envelope
+      // an OPTIONS request without preflight headers gets the same response, and no text beside our envelope
       strictPreflight: false,
       methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
       exposedHeaders: ['X-Request-Id', 'Retry-After', 'ETag', 'Idempotency-Replayed'],
@@ -205,7 +205,9 @@ const notFound = (request: FastifyRequest, reply: FastifyReply, app: FastifyInst
     )
     return send(reply, {
       status: 405,
-      body: envelopeOf(refusal(405, 'METHOD_NOT_ALLOWED', 'This path knows other methods.')),
+      body: envelopeOf(
+        refusal(405, 'METHOD_NOT_ALLOWED', 'This path does not support this method: see the header Allow.'),
+      ),
     })
   }
   return send(reply, { status: 404, body: envelopeOf(nothingHere) })
@@ -213,7 +215,7 @@ const notFound = (request: FastifyRequest, reply: FastifyReply, app: FastifyInst
 
 const served = new WeakMap<FastifyInstance, { method: string; pattern: RegExp }[]>()
 
-/** Whether a path would be served under another method. */
+/** Whether a path is served under this method. */
 const isServed = (app: FastifyInstance, method: string, path: string): boolean =>
   (served.get(app) ?? []).some((entry) => entry.method === method && entry.pattern.test(path))
 
@@ -238,11 +240,11 @@ const addRoute = (app: FastifyInstance, area: Area, route: Route, services: Serv
   })
 }
 
-/** One request: who calls, within the ceilings, with what, and then the one call. */
+/** Serves one request: resolves the caller, applies rate limits, validates the input, and makes the one call. */
 const serve = async (area: Area, route: Route, request: FastifyRequest, services: Services): Promise<Answer> => {
   const perAddress = [{ key: `ip ${addressKey(request.ip)}`, perSecond: 60, burst: 200 }]
-  // events have a budget of their own, and a server posts those of a thousand users from one address: there only refused
-  // credentials count
+  // events have a budget of their own, because one server posts those of a thousand users from one address: by address, only
+  // refused credentials are counted
   if (route.ceiling === 'events') services.rateLimiter.check(perAddress)
   else if (route.ceiling !== 'none') services.rateLimiter.take(perAddress)
   const resolved = await route.caller.resolve(request, services, route).catch((error) => {
@@ -309,7 +311,7 @@ const settingsOf = (area: Area, route: Route, request: FastifyRequest, readOnly:
   invalid: invalidCode(area, route, 'body'),
 })
 
-/** What follows from every call: the time that it took, work to wake for, credentials to drop. */
+/** After every call: counts its time, wakes the workers, drops changed credentials from the caches. */
 const accounted = async <T extends Reply>(
   area: Area,
   request: FastifyRequest,

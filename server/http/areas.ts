@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { type Area, isArea } from '#server/http/route.ts'
 
-/** Every area there is: whatever the files of server/routes export. There is no list to keep. */
+/** Every area: all exports of the files in server/routes. No list has to be maintained. */
 export const loadAreas = async (): Promise<Area[]> => {
   const folder = new URL('../routes/', import.meta.url)
   const names = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.ts')).sort()

@@ -25,22 +25,22 @@ const named = (params: Record<string, unknown>) =>
       .map(([name, value]) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value]),
   )
 
-/** limit and offset are words of SQL: list functions call them page_limit and page_offset. */
+/** limit and offset are keywords of SQL: list functions call them page_limit and page_offset. */
 const pageNames = ({ limit, offset, ...query }: Record<string, unknown>) => ({
   ...query,
   ...(limit === undefined ? {} : { page_limit: limit }),
   ...(offset === undefined ? {} : { page_offset: offset }),
 })
 
-/** Answers itself to whatever is asked of it: `args` of a route may look into the request, and only its names are wanted. */
+/** Returns itself for every property and call: `args` of a route may read the request, and only the names of its result are needed. */
 const stub: unknown = new Proxy(() => undefined, {
   get: (_target, key) => (key === Symbol.toPrimitive ? () => '' : stub),
   apply: () => stub,
 })
 
 /**
- * Which names a route sends to its function, each with its schema where the declaration has one; null where that cannot be known without
- * a request. Those that the route takes back by giving undefined are left out.
+ * The names that a route sends to its function, each with its schema if the declaration has one; null if they depend on
+ * the request. Names that `args` sets to undefined are omitted.
  */
 export const namesOf = (route: Route): Map<string, z.ZodType | null> | null => {
   const body = route.body ? fieldsOf(route.body) : {}
@@ -84,13 +84,13 @@ export const namesOf = (route: Route): Map<string, z.ZodType | null> | null => {
 const samples = (shape: Readonly<Record<string, unknown>> = {}) =>
   Object.fromEntries(Object.keys(shape).map((name) => [name, 'x']))
 
-/** Parameters of the path; a route need not declare those that may be any text. */
+/** Parameters of the path; a route need not declare those that accept any text. */
 const inPath = ({ path, params }: Route) => {
   const names = [...path.matchAll(/:([A-Za-z]+)/g)].map(([, name = '']) => name)
   return { ...Object.fromEntries(names.map((name) => [name, z.string()])), ...params }
 }
 
-/** The fields of a body that is an object; null where it is anything else. */
+/** The fields of a body that is an object; null for any other body. */
 const fieldsOf = (schema: z.ZodType): Readonly<Record<string, z.ZodType>> | null => {
   if (schema instanceof z.ZodObject) return schema.shape as Record<string, z.ZodType>
   if (schema instanceof z.ZodPipe) return fieldsOf(schema.in as z.ZodType)
@@ -99,7 +99,7 @@ const fieldsOf = (schema: z.ZodType): Readonly<Record<string, z.ZodType>> | null
   return null
 }
 
-/** A schema as JSON Schema, of what it makes of a value; null where JSON Schema cannot say that. */
+/** The JSON Schema of a schema's output; null if JSON Schema cannot express it. */
 export const readInputShape = (schema: z.ZodType): Record<string, unknown> | null => {
   try {
     return z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' }) as Record<string, unknown>

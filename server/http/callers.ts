@@ -17,13 +17,13 @@ import { uuidPattern } from '#server/http/schemas.ts'
 import type { SessionClaims } from '#server/http/tokens.ts'
 import type { Services } from '#server/services.ts'
 
-/** What verified credentials came to, kept for at most 30 seconds; logout and deactivation drop it sooner. */
+/** Caches of verified credentials, for at most 30 seconds; logout and deactivation evict them sooner. */
 export type Sessions = ReturnType<typeof createSessions>
 
 export const createSessions = () => {
   const users = createCache<SessionClaims & { projectId: string }>(50_000, 30_000)
   const developers = createCache<DeveloperCredential>(10_000, 30_000)
-  /** Signatures are the dearest part of a request: a token that was verified once is known until it expires. */
+  /** Verifying a signature is the most expensive part of a request: a verified token is cached until it expires. */
   const signatures = createCache<SessionClaims & { projectId: string }>(50_000, 3600_000)
   const onBehalf = createCache<{ userId: string }>(50_000, 30_000)
   return {
@@ -44,7 +44,7 @@ export const createSessions = () => {
       }
       if (kind === 'token') developers.dropWhere((held) => held.token?.id === id)
       if (kind === 'developer') developers.dropWhere((held) => held.developerId === id)
-      // the database of a project was lost or replaced: none of its users is cached any more
+      // the database of a project was lost or replaced: drops all of its users from the cache
       if (kind === 'tenant') {
         users.dropWhere((claims) => claims.projectId === id)
         onBehalf.clear()
@@ -57,7 +57,7 @@ export const createSessions = () => {
   }
 }
 
-const unauthorized = (message = 'The API key or the session is missing or not valid.') =>
+const unauthorized = (message = 'The API key or the session is missing or invalid.') =>
   refusal(401, 'UNAUTHORIZED', message)
 
 const seconds = (services: Services) => services.now().getTime() / 1000
@@ -66,17 +66,23 @@ const keyOf = async (request: FastifyRequest, services: Services): Promise<Cache
   const given = request.headers['x-api-key']
   if (typeof given !== 'string' || given.length > 200) throw unauthorized('The X-Api-Key header is missing.')
   const found = await services.projectCache.byKey(given)
-  if (!found) throw unauthorized('The API key is not valid.')
+  if (!found) throw unauthorized('The API key is invalid or was deactivated.')
   return found
 }
 
-/** The project's database; before it is ready the answer is 503 (502 where the area says so). */
+/** The project's database; until it is ready the response is 503 (502 if the area declares so). */
 export const tenantPlace = (services: Services, project: CachedProject, route: Route) => {
   if (!project.place) {
     const status = services.areaOf(route).unavailable ?? 503
-    throw refusal(status, 'TENANT_UNAVAILABLE', 'The database of this project is being made.', null, {
-      'Retry-After': '2',
-    })
+    throw refusal(
+      status,
+      'TENANT_UNAVAILABLE',
+      'The database of this project is being created: try again later.',
+      null,
+      {
+        'Retry-After': '2',
+      },
+    )
   }
   services.checkMigrated(project, route)
   return project.place
@@ -88,24 +94,25 @@ const sessionOf = async (
   project: CachedProject,
 ): Promise<SessionClaims> => {
   const token = bearer(request)
-  // SDKs made for other backends send the key itself as the Bearer when nobody is signed in
+  // SDKs made for other backends send the API key as the Bearer when nobody is signed in
   if (!token || token.length > 4096 || token === request.headers['x-api-key']) throw unauthorized('Sign in first.')
   const key = hash('sha256', token, 'base64')
   const known = services.sessions.signatures.peek(key)
   if (!known) {
     const verified = await services.tokens.verifySession(project, token)
     if (verified.kind === 'expired') throw refusal(401, 'TOKEN_EXPIRED', 'The session token has expired: refresh it.')
-    if (verified.kind === 'invalid') throw unauthorized('The session token is not valid.')
+    if (verified.kind === 'invalid') throw unauthorized('The session token is invalid.')
     services.sessions.signatures.set(key, { ...verified.claims, projectId: project.projectId })
   }
   const claims = known ?? services.sessions.signatures.peek(key)
-  if (!claims || claims.projectId !== project.projectId) throw unauthorized('The session token is of another project.')
+  if (!claims || claims.projectId !== project.projectId)
+    throw unauthorized('The session token belongs to another project.')
   if (claims.expiresAt <= seconds(services))
     throw refusal(401, 'TOKEN_EXPIRED', 'The session token has expired: refresh it.')
   return claims
 }
 
-/** Whether the session still lives: asked at most every 30 seconds. */
+/** Whether the session is live: queried at most every 30 seconds. */
 const liveSession = async (
   request: FastifyRequest,
   services: Services,
@@ -126,17 +133,22 @@ const liveSession = async (
     )
     return dataOf<{ is_live: boolean }>(reply).is_live ? { ...claims, projectId: project.projectId } : null
   })
-  if (!live) throw unauthorized('The session has ended.')
+  if (!live) throw unauthorized('The session has ended: sign in again.')
   return claims
 }
 
-/** With a server key the header decides; a Bearer beside it might mean another user. */
+/** With a server key the header X-On-Behalf-Of names the user; a Bearer beside it could name another one. */
 const refuseBearer = (request: FastifyRequest): void => {
   if (!request.headers.authorization || bearer(request) === request.headers['x-api-key']) return
-  throw refusal(400, 'INVALID_INPUT', 'With a server key X-On-Behalf-Of decides: send no Bearer beside it.', {
-    field: 'Authorization',
-    reason: 'must not be sent with X-On-Behalf-Of',
-  })
+  throw refusal(
+    400,
+    'INVALID_INPUT',
+    'With a server key X-On-Behalf-Of names the user: do not send a Bearer token too.',
+    {
+      field: 'Authorization',
+      reason: 'must not be sent with X-On-Behalf-Of',
+    },
+  )
 }
 
 const onBehalfOf = async (
@@ -175,7 +187,7 @@ const keyRefusals = {
 }
 const developerRefusals = { 401: ['INVALID_DEVELOPER_TOKEN'] }
 
-/** Nobody in particular: sign-up, sign-in and what else has no credential yet. */
+/** An anonymous caller: sign-up, sign-in and other routes without a credential. */
 export const anyone: Caller = {
   name: 'anyone',
   reaches: { kind: 'control', roles: ['control_auth'] },
@@ -197,7 +209,7 @@ const developerClaims = (request: FastifyRequest, held: DeveloperCredential, pro
   ...(project ? { projectId: project.projectId } : {}),
 })
 
-/** A developer, by session or personal access token, for what is the account's own. */
+/** A developer, by session or personal access token, for routes of the account itself. */
 export const developer: Caller = {
   name: 'developer',
   reaches: { kind: 'control', roles: ['control_developer'] },
@@ -218,7 +230,7 @@ export const developer: Caller = {
 
 const ownerRefusals = { ...developerRefusals, 403: ['PROJECT_FORBIDDEN'], 404: ['NOT_FOUND'] }
 
-/** The project's owner, for what control knows of the project. */
+/** The project's owner, for the project's records in control. */
 export const projectOwner: Caller = {
   name: 'projectOwner',
   reaches: { kind: 'control', roles: ['control_developer'] },
@@ -251,7 +263,7 @@ export const administrator: Caller = {
   },
 }
 
-/** An app before anybody signed in: any key of the project. */
+/** An app in which nobody is signed in: any API key of the project. */
 export const appKey: Caller = {
   name: 'appKey',
   reaches: { kind: 'tenant', roles: ['app_auth'] },
@@ -318,7 +330,7 @@ export const appOrUser: Caller = {
   },
 }
 
-/** A signed-in end user in person: what belongs to the session no server key may do for them. */
+/** A signed-in end user with their own session: a server key cannot act for them here. */
 export const sessionUser: Caller = {
   name: 'sessionUser',
   reaches: { kind: 'tenant', roles: ['app_user'] },
@@ -360,7 +372,7 @@ export const endUserOrServer: Caller = {
   },
 }
 
-/** Supplement 0.7, (S): servers alone, for a user. A client key is of the wrong type, with or without a session. */
+/** Supplement 0.7, (S): server keys only, on behalf of a user. A client key is refused, with or without a session. */
 export const serverForUser: Caller = {
   name: 'serverForUser',
   reaches: { kind: 'tenant', roles: ['app_user'] },
@@ -380,7 +392,7 @@ export const serverForUser: Caller = {
   },
 }
 
-/** The same, with or without a user. */
+/** Like the previous one, with or without a user. */
 export const serverAlone: Caller = {
   ...serverForUser,
   name: 'serverAlone',

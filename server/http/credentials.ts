@@ -9,7 +9,7 @@ import { tokenBeginning } from '#server/http/tokens.ts'
 import { sha256 } from '#server/secrets.ts'
 import type { Services } from '#server/services.ts'
 
-/** A personal access token as a request holds it. */
+/** A personal access token as a request presents it. */
 export type HeldToken = {
   readonly id: string
   readonly name: string
@@ -21,10 +21,10 @@ export type HeldToken = {
 /** A developer's verified Bearer: a session's access token, or a personal access token. */
 export type DeveloperCredential = {
   readonly developerId: string
-  /** The sign-in; null for a personal access token. */
+  /** The session id; null for a personal access token. */
   readonly sid: string | null
   readonly token: HeldToken | null
-  /** Unix seconds; null never. */
+  /** Unix seconds; null if it never expires. */
   readonly expiresAt: number | null
 }
 
@@ -45,7 +45,7 @@ const sessionOf = async (services: Services, text: string): Promise<DeveloperCre
   return is_live ? { ...verified.claims, token: null } : null
 }
 
-/** The sign-in whose access token a request carries though it needs none; whether that still lives is asked where it matters. */
+/** The session of an access token that a request sends although it needs none. The caller checks whether that session is live. */
 export const sessionHeld = async (request: FastifyRequest, services: Services): Promise<string | null> => {
   const text = bearer(request)
   if (!text || text.length > 4096) return null
@@ -76,7 +76,7 @@ const tokenOf = async (services: Services, text: string): Promise<DeveloperCrede
 
 const developerOf = async (request: FastifyRequest, services: Services): Promise<DeveloperCredential> => {
   const text = bearer(request)
-  const refuse = () => refusal(401, 'INVALID_DEVELOPER_TOKEN', 'The developer token is missing, expired or not valid.')
+  const refuse = () => refusal(401, 'INVALID_DEVELOPER_TOKEN', 'The developer token is missing, expired or invalid.')
   if (!text || text.length > 4096) throw refuse()
   const load = text.startsWith(tokenBeginning) ? tokenOf : sessionOf
   const held = await services.sessions.developers.get(hash('sha256', text, 'base64'), () => load(services, text))
@@ -98,19 +98,19 @@ export const sessionRequired = () =>
 export const projectForbidden = (message = 'This project belongs to another developer.') =>
   refusal(403, 'PROJECT_FORBIDDEN', message)
 
-/** Who calls a route of the account itself. A token that is limited to projects changes nothing there. */
+/** The caller of a route of the account itself. A token that is limited to projects cannot change anything there. */
 export const accountOf = async (request: FastifyRequest, services: Services, route: Route) => {
   const held = await developerOf(request, services)
   if (!held.token) return held
   checkToken(held.token, request, services, route)
   const needed = scopeNeeded(services.areaOf(route), route, request)
   if (held.token.projectIds && needed?.endsWith(':write')) {
-    throw projectForbidden('This token is limited to some projects, and may change nothing outside of them.')
+    throw projectForbidden('This token is limited to some projects and cannot change anything outside of them.')
   }
   return held
 }
 
-/** Who calls a route of a project, and the project, which is theirs. */
+/** The caller of a route of a project, and the project, which must be theirs. */
 export const ownedProject = async (request: FastifyRequest, services: Services, route: Route) => {
   const held = await developerOf(request, services)
   const { projectId = '' } = request.params as { projectId?: string }
@@ -124,14 +124,14 @@ export const ownedProject = async (request: FastifyRequest, services: Services, 
   return { held, project }
 }
 
-/** From where, for the audit trail. */
+/** The origin of a request, for the audit trail. */
 export const originOf = (request: FastifyRequest) => ({
   ip: request.ip,
   user_agent: request.headers['user-agent']?.slice(0, 500) ?? null,
   request_id: request.id,
 })
 
-/** Who did it, for the audit trail; project_ids is read by the policy that keeps a limited token to its projects. */
+/** The actor of a request, for the audit trail; the policy that restricts a limited token to its projects reads project_ids. */
 export const actorOf = (request: FastifyRequest, { developerId, token }: DeveloperCredential) =>
   JSON.stringify({
     ...(token

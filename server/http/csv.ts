@@ -1,11 +1,11 @@
-/** A column by its name in the row, or under a name of its own with the cell that a row has in it. */
+/** A column: its name in the row, or a name and a function that computes its cell. */
 export type Column =
   | string
   | { readonly name: string; readonly cell: (row: Readonly<Record<string, unknown>>) => unknown }
 
 const nameOf = (column: Column) => (typeof column === 'string' ? column : column.name)
 
-/** First line of a table of RFC 4180. */
+/** First line of a CSV file (RFC 4180). */
 export const csvHead = (columns: readonly Column[]): string => line(columns.map(nameOf))
 
 /** The line of a row, given as the text of a JSON object. */
@@ -15,21 +15,21 @@ export const csvRow = (columns: readonly Column[], row: string): string => {
   return line(columns.map((column) => cellText(typeof column === 'string' ? parsed[column] : column.cell(parsed))))
 }
 
-// TypeScript does not know these yet, Node 24 does
+// Node 24 has these, but TypeScript's types do not yet
 type ExactJson = { rawJSON(text: string): unknown; isRawJSON(value: unknown): value is { readonly rawJSON: string } }
 const exact = JSON as unknown as ExactJson
 
-/** What a number begins with that JavaScript may spell otherwise: a fraction, an exponent, a negative zero, or 16 digits. Within a string it does no harm. */
+/** The beginning of a number that JavaScript may write differently: a fraction, an exponent, a negative zero, or 16 digits. A match within a string is harmless. */
 const numberToKeep = /(?:[,[\s]|":)(?:-?\d+[.eE]|-?\d{16}|-0)/
 
-/** Numbers pass as they are spelled: a bigint or a numeric has more digits than a double holds. */
+/** Numbers are written as they were read: a bigint or a numeric has more digits than a double holds. */
 const keepDigits = (_key: string, value: unknown, { source = '' }: { source?: string }) =>
   typeof value === 'number' ? exact.rawJSON(source) : value
 
-/** What a spreadsheet would take for a formula. */
+/** The beginning of a text that a spreadsheet would treat as a formula (CSV injection). */
 const formula = /^[=+\-@\t\r]/
 
-/** Text of a cell: nothing for null, JSON for objects and lists; a text that a spreadsheet would run gets a leading quote, a number never. */
+/** Text of a cell: empty for null, JSON for objects and lists. A text that a spreadsheet would treat as a formula gets a leading quote, a number never. */
 export const cellText = (value: unknown): string => {
   if (typeof value === 'string') return formula.test(value) ? `'${value}` : value
   if (value === null || value === undefined) return ''

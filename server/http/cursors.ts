@@ -6,11 +6,11 @@
 const version = 1
 const longest = 200
 
-/** `order` names the columns of the list's order, `occurred_at,id`; `keys` are those of the last row that was shown. */
+/** `order` names the columns of the list's order, `occurred_at,id`; `keys` are their values in the last row of the page. */
 export const writeCursor = (order: string, keys: readonly string[]): string =>
   Buffer.from(JSON.stringify([version, order, ...keys])).toString('base64url')
 
-/** The keys of a cursor of this version and order, or null. Whether they are keys at all is for the list to check. */
+/** The keys of a cursor of this version and order, or null. The list validates the keys themselves. */
 export const readCursor = (order: string, cursor: string): readonly string[] | null => {
   if (cursor.length > longest) return null
   const content = contentOf(cursor)

@@ -8,31 +8,31 @@ type Verb = OfDefinition['verb']
 type Summary = string | Pick<Declaration, 'summary' | 'description'>
 
 export type Definition = {
-  /** Under the project: `/xp/rules`. */
+  /** The path under the project: `/xp/rules`. */
   readonly path: `/${string}`
-  /** What can be set and changed. */
+  /** Fields that can be set on creation and changed later. */
   readonly fields?: Shape
-  /** What is set on creation only, such as the key. */
+  /** Fields that are set on creation only, such as the key. */
   readonly fixed?: Shape
-  /** The body of a creation, where it is not made of `fixed` and `fields`. */
+  /** The body of a creation, unless it consists of `fixed` and `fields`. */
   readonly creation?: z.ZodType
-  /** Fields that a creation must send; it may leave out the others. */
+  /** Required fields of a creation; all others are optional. */
   readonly required?: readonly string[]
-  /** The row as answers show it, where it is not id, `fixed`, `fields`, created_at and updated_at. */
+  /** The row in responses, unless it consists of id, `fixed`, `fields`, created_at and updated_at. */
   readonly row?: z.ZodType
-  /** The path parameter that finds one; by default `{ idOrKey: z.string() }`. */
+  /** The path parameter that identifies a definition; by default `{ idOrKey: z.string() }`. */
   readonly id?: Shape
-  /** Filters of the list, which internal.<kind>_listed gets as `filter`. */
+  /** Filters of the list, passed to internal.<kind>_listed as `filter`. */
   readonly filters?: Shape
-  /** Bodies that are right. */
+  /** Examples of valid bodies. */
   readonly example?: { readonly create: Record<string, unknown>; readonly update: Record<string, unknown> }
-  /** Summaries, or summaries with descriptions, of the routes that are made; a verb without words has none. */
+  /** Summaries, or summaries with descriptions, of the generated routes; no route is generated for a verb without one. */
   readonly summaries: Partial<Readonly<Record<Verb, Summary>>>
-  /** Refused by a route; in place of the usual 409 CONFLICT and LIMIT_REACHED of a creation, where it names that status. */
+  /** Additional refusals of a route; for a creation they replace the usual 409 CONFLICT and LIMIT_REACHED if they name that status. */
   readonly refusals?: Partial<Readonly<Record<Verb, NonNullable<Declaration['refusals']>>>>
-  /** Codes of a 500, where they are not the usual ones. */
+  /** Codes of a 500, if they are not the usual ones. */
   readonly failures?: Partial<Readonly<Record<Verb, string>>>
-  /** What all routes share. */
+  /** Properties that all routes share. */
   readonly shared?: Partial<Pick<Declaration, 'source' | 'invalid' | 'invalidBody' | 'invalidQuery'>>
 }
 
@@ -45,8 +45,8 @@ const failures = {
 }
 
 /**
- * The routes by which administrators create, list, get, change and delete the definitions of a kind: see docs/definitions.md. For a verb
- * that is left out the area declares a route of its own.
+ * The routes by which administrators create, list, get, change and delete the definitions of a kind: see docs/definitions.md. For an
+ * omitted verb the area declares its own route.
  */
 export const definitions = (kind: string, of: Definition): Route[] => {
   const many = `/admin/projects/:projectId${of.path}` as const
@@ -98,7 +98,7 @@ export const definitions = (kind: string, of: Definition): Route[] => {
 
 type More = Pick<Declaration, 'params' | 'query' | 'body' | 'patch' | 'example' | 'args' | 'replies' | 'refusals'>
 
-/** What must be sent comes first, as the document shows it. */
+/** Required fields come first, as in the document. */
 const creationOf = ({ fixed, fields, required = [] }: Definition) => {
   const shape: Shape = { ...fixed, ...fields }
   const optional = Object.keys(shape).filter((name) => !required.includes(name))
@@ -108,7 +108,7 @@ const creationOf = ({ fixed, fields, required = [] }: Definition) => {
     .partial(Object.fromEntries(optional.map((name) => [name, true as const])))
 }
 
-/** The row of most entities: times come back as Postgres writes them. */
+/** The row of most entities; times are in Postgres' own format. */
 const rowOf = (shape: Shape) =>
   z.strictObject({
     id: Uuid,
@@ -122,7 +122,7 @@ const answered = (schema: z.ZodType): z.ZodType => {
   return schema instanceof z.ZodNullable && schema.unwrap() === Moment ? Time.nullable() : schema
 }
 
-/** Whatever the path calls it, the functions of definitions call it id_or_key. */
+/** The functions of definitions take the parameter as id_or_key, whatever its name in the path. */
 const foundBy =
   (kind: string, id: Shape): NonNullable<Declaration['args']> =>
   ({ params }) => {

@@ -11,7 +11,7 @@ export const nothingHere = refusal(404, 'NOT_FOUND', 'There is nothing at this p
 export const unsupported = (type: string | undefined) =>
   refusal(415, 'UNSUPPORTED_MEDIA_TYPE', `Send application/json${type ? `, not ${type.slice(0, 100)}` : ''}.`)
 
-/** Bodies are read as they are sent: one that is compressed would be bounded by its length alone, not by what it expands to. */
+/** Compressed bodies are refused: the limit bounds the length that is sent, not the length after decompression (a zip bomb). */
 export const unsupportedEncoding = (encoding: string) =>
   refusal(
     415,
@@ -23,7 +23,7 @@ export const unsupportedEncoding = (encoding: string) =>
     },
   )
 
-/** Sends an envelope as it is, or a stream. */
+/** Sends an envelope as text, or a stream. */
 export const send = (reply: FastifyReply, answer: Answer) => {
   if (answer.headers) reply.headers(answer.headers)
   if (answer.body instanceof Readable) return sendStream(reply.status(answer.status), answer.body)
@@ -35,7 +35,7 @@ export const envelopeOf = (error: ApiError): string =>
     error: { code: error.code, message: error.message, ...(error.details ? { details: error.details } : {}) },
   })
 
-/** A thrown error as the caller sees it. A 500 reveals nothing internal. */
+/** A thrown error as a response. A 500 reveals nothing internal. */
 export const answerOf = (
   error: unknown,
   request: FastifyRequest,
@@ -48,7 +48,7 @@ export const answerOf = (
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return refusal(413, 'PAYLOAD_TOO_LARGE', 'The body has more than 1 MB.')
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return unsupported(request.headers['content-type'])
   if ((error as FastifyError).statusCode === 400) {
-    return refusal(400, area && route ? invalidBodyCode(area, route) : 'INVALID_INPUT', 'The request cannot be read.')
+    return refusal(400, area && route ? invalidBodyCode(area, route) : 'INVALID_INPUT', 'The request cannot be parsed.')
   }
   if (failureOf(error).kind === 'unavailable') {
     const isTenant = request.trellisProject !== undefined

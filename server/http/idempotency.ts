@@ -11,7 +11,7 @@ const reason = 'must be 1 to 255 printable ASCII characters'
 const refuseAs = (code: string) => () =>
   refusal(400, code, `Idempotency-Key: ${reason}`, { field: 'Idempotency-Key', reason })
 
-/** The header, checked; the one place that reads it. `refuse` makes the error where a route has its own form of it. */
+/** Reads and validates the header; every route uses this function. `refuse` makes the error for routes with a different format. */
 export const idempotencyKey = (
   { request }: Request,
   refuse: (reason: string) => Error = refuseAs('VALIDATION_ERROR'),
@@ -22,7 +22,7 @@ export const idempotencyKey = (
   return key
 }
 
-/** The arguments of a function that answers a repeated request again: the header, and what the body was. None without the header. */
+/** The arguments of a function that replays responses: the key, and the hash of the body. Empty without the header. */
 export const idempotency = (context: Request, code = 'VALIDATION_ERROR') => {
   const key = idempotencyKey(context, refuseAs(code))
   if (key === undefined) return {}

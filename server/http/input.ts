@@ -24,16 +24,16 @@ const check = (
   const field = place.map(String).join('.')
   const reason = reasonOf(issue, value, place)
   if (part === 'params') {
-    // a malformed id names nothing: 404 in the contract's areas, INVALID_ID in the supplement's
+    // a malformed id: 404 in the contract's areas, INVALID_ID in the supplement's
     const source = route.source ?? area.source
     throw source === 'contract'
-      ? refusal(404, 'NOT_FOUND', 'There is nothing under this id.')
+      ? refusal(404, 'NOT_FOUND', 'There is nothing with this id.')
       : invalid('INVALID_ID', field, reason)
   }
   throw invalid(code, field, reason)
 }
 
-/** Where the mistake is: a number in place of an object is one itself, not what the object would have held. */
+/** The path of the invalid value: a number in place of an object is itself invalid, not the fields that the object would have. */
 const placeOf = (issue: z.core.$ZodIssue | undefined, value: unknown): readonly PropertyKey[] => {
   const path = issue?.path ?? []
   const end = path.findIndex((_, index) => isExactNumber(at(value, path.slice(0, index))))
@@ -43,13 +43,13 @@ const placeOf = (issue: z.core.$ZodIssue | undefined, value: unknown): readonly 
 const reasonOf = (issue: z.core.$ZodIssue | undefined, value: unknown, place: readonly PropertyKey[]): string => {
   if (!issue) return 'is not valid'
   const found = at(value, place)
-  // issues do not say what was there
+  // issues do not include the value
   if (issue.code === 'invalid_type' && found === undefined) return 'is required'
   if (isExactNumber(found)) return reasonOfNumber(issue, place)
   return issue.message.replace(/^Invalid input: /, '').replace(/^Too (big|small): /, '')
 }
 
-/** A number that a double cannot hold is an object to the schema, which must not show. */
+/** To the schema, a number that a double cannot hold is an object; messages must not show that. */
 const reasonOfNumber = (issue: z.core.$ZodIssue, place: readonly PropertyKey[]): string => {
   if (issue.path.length > place.length || issue.code === 'unrecognized_keys') return 'must be an object'
   if (issue.code !== 'invalid_type') return issue.message
@@ -64,7 +64,7 @@ const at = (value: unknown, path: readonly PropertyKey[]): unknown =>
 
 const objects = new WeakMap<Readonly<Record<string, z.ZodType>>, z.ZodType>()
 
-/** The schema of a route's parameters: made once, for zod compiles each one that it meets. */
+/** The schema of a route's parameters, created once because zod compiles every new schema. */
 const objectOf = (shape: Readonly<Record<string, z.ZodType>>): z.ZodType => {
   const known = objects.get(shape)
   if (known) return known
@@ -73,11 +73,11 @@ const objectOf = (shape: Readonly<Record<string, z.ZodType>>): z.ZodType => {
   return made
 }
 
-/** U+0000 is in no name, key or id that Postgres holds: what is under it is missing, as the route says that of others. */
+/** Postgres stores no U+0000 in any name, key or id, so nothing with this name exists; the code is that of the route. */
 const nothingNamed = ({ refusals }: Route) =>
-  refusal(404, refusals?.[404]?.[0] ?? 'NOT_FOUND', 'There is nothing under this name.')
+  refusal(404, refusals?.[404]?.[0] ?? 'NOT_FOUND', 'There is nothing with this name.')
 
-/** Reads and checks all of a request: refuses the first thing that is wrong, by its field. */
+/** Reads and validates a whole request: refuses at the first invalid field. */
 export const readInput = (area: Area, route: Route, request: FastifyRequest): Input => {
   const sentParams = request.params as Record<string, unknown>
   const params = route.params
@@ -92,8 +92,8 @@ export const readInput = (area: Area, route: Route, request: FastifyRequest): In
 }
 
 /**
- * A parameter that was sent twice is a list; where one value is wanted, that is a mistake worth naming. U+0000 is in no text that
- * Postgres holds, so no schema need think of it.
+ * A parameter that was sent twice is a list; if one value is expected, the refusal says so. U+0000 is refused here because
+ * Postgres cannot store it, so that no schema has to check for it.
  */
 const plainQuery = (query: unknown, shape: Readonly<Record<string, z.ZodType>>, code: string) => {
   const sent = Object.entries(query as Record<string, unknown>).filter(([name]) => Object.hasOwn(shape, name))
@@ -105,8 +105,8 @@ const plainQuery = (query: unknown, shape: Readonly<Record<string, z.ZodType>>, 
 const mayHaveProto = /__proto__|\\u005f/i
 
 /**
- * Where a value has the key `__proto__` in an object that keeps unknown keys: zod leaves it out of its copy, so it would be lost.
- * An object that leaves out all unknown keys leaves out this one as well.
+ * The path of the key `__proto__` in an object that keeps unknown keys: zod omits it from its copy, so it would be lost.
+ * An object that drops unknown keys drops this one as well.
  */
 const protoKey = (schema: z.core.$ZodType, value: unknown, path: readonly PropertyKey[] = []): PropertyKey[] | null => {
   const { def } = (schema as z.core.$ZodTypes)._zod
@@ -145,7 +145,7 @@ const readBody = (area: Area, route: Route, request: FastifyRequest): Body => {
   const code = invalidCode(area, route, 'body')
   const body = check(route.body, sent, code, area, route, 'body')
   const unkept = mayHaveProto.test(text) ? protoKey(route.body, sent) : null
-  if (unkept) throw invalid(code, unkept.join('.'), 'is no name of a field')
+  if (unkept) throw invalid(code, unkept.join('.'), 'is not allowed as the name of a field')
   const lost = checked.inexact.length > 0 ? lostNumber(sent, body) : null
   if (lost) throw invalid(code, lost.join('.'), 'must be an object')
   return { body, sent, text }

@@ -3,17 +3,17 @@ import { parseExact } from '#server/json/lossless_json.ts'
 import { mostDigits } from '#server/json/numbers.ts'
 import { type Problem, type Scan, scanJson } from '#server/json/scan.ts'
 
-/** 1 MB: what a body may have, as it is sent and with its numbers written out. */
+/** 1 MB: the limit of a body, both as sent and with its numbers written out. */
 export const mostBytes = 1_048_576
 
 const deepest = 200
 
-/** What a text of JSON came to. */
+/** The result of checking a JSON text. */
 export type ParsedJson =
   | { readonly kind: 'value'; readonly value: unknown }
   | { readonly kind: 'broken'; readonly reason: string }
 
-/** A text that Postgres can hold: `size` counts its numbers written out. */
+/** A text that Postgres can store: `size` counts its numbers written out. */
 export type CheckedJson =
   | { readonly kind: 'checked'; readonly size: number; readonly isObject: boolean; readonly inexact: readonly number[] }
   | { readonly kind: 'broken'; readonly reason: string }
@@ -27,8 +27,8 @@ const reasons: Readonly<Record<Problem, string>> = {
 }
 
 /**
- * Checks JSON without parsing it: UTF-8, syntax, and that Postgres can hold it at a cost that its length bounds. Everything that a
- * caller sends as JSON is checked here, before SQL sees it.
+ * Validates JSON without parsing it: UTF-8, syntax, and that Postgres can store it at a cost that its length bounds. All JSON from
+ * callers is validated here before it reaches SQL.
  */
 export const checkJson = (bytes: Buffer, subject = 'The body'): CheckedJson => {
   if (!isUtf8(bytes)) return { kind: 'broken', reason: `${subject} is not valid UTF-8.` }
@@ -37,13 +37,13 @@ export const checkJson = (bytes: Buffer, subject = 'The body'): CheckedJson => {
   return { kind: 'checked', size: bytes.length + scan.gained, isObject: isObjectText(bytes), inexact: scan.inexact }
 }
 
-/** Checks and parses JSON. A number that a double would change is kept as its text (server/json/lossless_json.ts). */
+/** Validates and parses JSON. A number that a double would change is kept as its text (server/json/lossless_json.ts). */
 export const parseJson = (bytes: Buffer, subject?: string): ParsedJson => {
   const checked = checkJson(bytes, subject)
   return checked.kind === 'broken' ? checked : { kind: 'value', value: parseExact(bytes, checked.inexact) }
 }
 
-/** How long a value is as JSON, its numbers written out: what limits of stored JSON count. */
+/** The length of a value as JSON with its numbers written out: the size that limits of stored JSON count. */
 export const jsonSize = (value: unknown): { readonly characters: number; readonly bytes: number } => {
   const text = JSON.stringify(value)
   const bytes = Buffer.from(text)

@@ -18,7 +18,7 @@ export const perIp = (name: string, ip: string, ...windows: Window[]) => limits(
 export const perSubject = (name: string, subject: string, ...windows: Window[]) => limits(`${name} ${subject}`, windows)
 
 /**
- * Takes one attempt of every limit, or of none and refuses with 429 and `Retry-After`. A statement of its own: in the
+ * Counts one attempt against every limit, or against none and refuses with 429 and `Retry-After`. In a separate statement: in the
  * request's transaction a refusal would undo the count.
  */
 export const takeLimits = async (
@@ -39,12 +39,12 @@ export const takeLimits = async (
   )
 }
 
-/** Gives a budget of failures back when there was none. */
+/** Refunds an attempt that did not fail to a limit on failures. */
 export const refundLimits = async ({ call }: Pick<HandlerContext, 'call'>, taken: readonly Limit[]) => {
   await call('rate_limit_give_back', { keys: taken.map((limit) => limit.key) }, { readOnly: false })
 }
 
-/** Counters and password hashes are for the role that signs in: a route of another caller asks as that role. */
+/** Only the sign-in role may use counters and password hashes: routes of other callers call with that role. */
 export const asSignIn = ({ call }: Pick<HandlerContext, 'call'>): Pick<HandlerContext, 'call'> => ({
   call: (name, args, settings) => call(name, args, { ...settings, role: 'control_auth' }),
 })

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { z } from 'zod'
 import type { Secrets } from '#server/secrets.ts'
 
-/** What a six-digit code is good for: this purpose, at this address, and for this user where a session asked for it. */
+/** The scope of a six-digit code: a purpose, an address, and the user if a session requested it. */
 export type CodeScope = {
   readonly projectId: string
   readonly purpose: 'sign_in' | 'link' | 'delete'
@@ -22,7 +22,7 @@ export const Phone = z.string().regex(/^\+[1-9]\d{6,14}$/, 'must be a phone numb
 export const newCode = (): string => String(randomInt(1_000_000)).padStart(6, '0')
 
 /**
- * What is stored of a code: its HMAC under SECRETS_KEY, together with all that it is good for. The address of a deletion is the
+ * The stored form of a code: its HMAC under SECRETS_KEY over the code and its scope. The address of a deletion is the
  * account's own, which only the database knows.
  */
 export const codeHash = (secrets: Secrets, scope: CodeScope, code: string): string => {
@@ -31,9 +31,9 @@ export const codeHash = (secrets: Secrets, scope: CodeScope, code: string): stri
   return secrets.mac('client code', JSON.stringify([projectId, purpose, where, userId, code]))
 }
 
-/** For the code that deletes an account, whichever way it came. */
+/** For the code that confirms the deletion of an account, by email or phone. */
 export const deletionCodeHash = (secrets: Secrets, projectId: string, userId: string, code: string): string =>
   codeHash(secrets, { projectId, purpose: 'delete', channel: 'email', address: '', userId }, code)
 
-/** Under what a message waits for the worker, encrypted: nobody can put one row's into another. */
+/** The associated data under which a message for the worker is encrypted, so that it cannot be moved to another row. */
 export const sealPurpose = (projectId: string, id: string) => `client message ${projectId} ${id}`

@@ -5,10 +5,10 @@ import { ErrorEnvelope } from '#server/http/schemas.ts'
 import { scopeOf, tokenRefusals } from '#server/http/scopes.ts'
 import { streamedTypes } from '#server/http/stream.ts'
 
-/** A part of the path that takes any text, such as an id or a key, is never malformed. */
+/** A part of the path that accepts any text, such as an id or a key, is never malformed. */
 const mayRefuse = (schema: z.ZodType) => !schema.safeParse('~ no id ~').success
 
-/** Every code that a route may answer, by status: its own, its caller's, its area's, and everybody's. */
+/** Every code that a route may return, by status: its own, its caller's, its area's, and those of all routes. */
 export const declaredCodes = (area: Area, route: Route): ReadonlyMap<number, ReadonlySet<string>> => {
   const codes = new Map<number, Set<string>>()
   const add = (status: number, ...names: readonly string[]) => {
@@ -16,7 +16,7 @@ export const declaredCodes = (area: Area, route: Route): ReadonlyMap<number, Rea
   }
   for (const declared of [route.refusals ?? {}, route.caller.refusals]) {
     for (const [status, names] of Object.entries(declared)) {
-      // the users administration answers 502 where others answer 503
+      // the users administration responds with 502 where others respond with 503
       const moved: readonly string[] =
         area.unavailable === 502 && status === '503' ? [...names].filter((name) => name === 'TENANT_UNAVAILABLE') : []
       if (moved.length > 0) add(502, ...moved)
@@ -54,7 +54,7 @@ const schemaOf = (schema: z.ZodType, io: 'input' | 'output'): object => {
   return rest
 }
 
-/** Types as they travel: a query parameter is text that spells a number. */
+/** Types as they are transferred: a numeric query parameter is text. */
 const parameter = (name: string, where: 'path' | 'query' | 'header', schema: z.ZodType) => ({
   name,
   in: where,
@@ -87,7 +87,7 @@ const responses = (area: Area, route: Route) => {
   const json = (schema: object) => ({ 'application/json': { schema } })
   for (const [status, schema] of Object.entries(route.replies)) {
     if (status === '304') {
-      found[status] = { description: 'Not modified: nothing is sent' }
+      found[status] = { description: 'Not modified: the response has no body' }
       continue
     }
     found[status] = {
@@ -153,10 +153,10 @@ const operation = (area: Area, route: Route) => ({
   responses: responses(area, route),
 })
 
-/** Where a route is served. */
+/** The full path of a route. */
 export const fullPath = (area: Area, route: Route) => (area.unversioned ? route.path : `/v1${route.path}`)
 
-/** The OpenAPI 3.1 document of the live routes. It takes hundreds of milliseconds: requests are answered between two routes. */
+/** The OpenAPI 3.1 document of the live routes. Building it takes hundreds of milliseconds: it yields to requests between two routes. */
 export const openApi = async (areas: readonly Area[], publicUrl: string): Promise<object> => {
   const paths: Record<string, Record<string, object>> = {}
   for (const area of areas) {
@@ -173,7 +173,7 @@ export const openApi = async (areas: readonly Area[], publicUrl: string): Promis
       version: '1.0.0',
       summary: 'A multi-tenant application backend.',
       description:
-        'Success answers hold `data`; failures hold `error` with `code`, `message` and sometimes `details`. Every answer carries `X-Request-Id`. The codes of each status stand under each operation.',
+        'A successful response has `data`; a failure has `error` with `code`, `message` and sometimes `details`. Every response has `X-Request-Id`. Each operation lists the codes of each status.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: publicUrl }],

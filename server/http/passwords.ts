@@ -3,10 +3,10 @@ import { z } from 'zod'
 import { refusal } from '#server/errors.ts'
 import { Credential } from '#server/http/schemas.ts'
 
-/** A password that is being chosen: refuseWeak says whether it is long enough. */
+/** A new password; refuseWeak checks its length. */
 export const NewPassword = z.string().max(1000, 'must have at most 1000 characters')
 
-/** A password as it is typed at sign-in. */
+/** A password at sign-in. */
 export const Password = Credential
 
 /** Refuses a new password of fewer than 8 characters, counted in code points: four emoji are four. */
@@ -25,7 +25,7 @@ export const hashPassword = (password: string): Promise<string> => hash(password
 
 let dummy: Promise<string> | undefined
 
-/** Takes as long for an account that is not there: the answer's time says nothing. */
+/** Takes the same time for an account that does not exist, to prevent user enumeration by timing. */
 export const checkPassword = async (stored: string | null, password: string): Promise<boolean> => {
   dummy ??= hashPassword('no account has this password')
   const matches = await verify(stored ?? (await dummy), password).catch(() => false)

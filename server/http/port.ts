@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** Of an address family that the machine does not have; the server does not listen there either. */
+/** Errors of an address family that the machine does not have; the server does not listen on it either. */
 const isMissing = (error: unknown) =>
   ['EAFNOSUPPORT', 'EADDRNOTAVAIL'].includes((error as NodeJS.ErrnoException).code ?? '')
 

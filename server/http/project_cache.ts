@@ -11,7 +11,7 @@ export type CachedProject = {
   readonly effectiveTier: 'free' | 'pro' | 'enterprise'
   readonly userSearchEnabled: boolean
   readonly signing: { readonly keyId: string; readonly publicJwk: JsonWebKey; readonly sealed: string }
-  /** Null while the database is being made. */
+  /** Null while the database is being created. */
   readonly place: Place | null
   readonly schemaVersion: string
   readonly contentHash: string
@@ -42,15 +42,15 @@ type CachedProjectRow = {
 }
 
 export type ProjectCache = {
-  /** The project of an API key, by the key's text; null when it is unknown or switched off. */
+  /** The project of an API key, by the key's text; null when it is unknown or inactive. */
   byKey(key: string): Promise<CachedKey | null>
   byProject(projectId: string): Promise<CachedProject | null>
-  /** Drops what a change concerns: `key:<hash>` or `project:<id>`. */
+  /** Invalidates the entries of a change: `key:<hash>` or `project:<id>`. */
   drop(changed: string): void
   clear(): void
 }
 
-/** Loads projects from control and caches them for at most 30 seconds; one that is not ready is never cached. */
+/** Loads projects from control and caches them for at most 30 seconds; a project that is not ready is never cached. */
 export const createProjectCache = (
   database: Database,
   control: Place,

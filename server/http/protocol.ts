@@ -5,15 +5,15 @@ import type { FastifyInstance } from 'fastify'
 import { type ApiError, refusal } from '#server/errors.ts'
 import { envelopeOf, send } from '#server/http/errors.ts'
 
-/** What HTTP itself refuses, before there is a route: in the envelope of every answer, with its headers. */
+/** Refusals of HTTP itself, before a route is found: with the envelope and the headers of every response. */
 
-/** Headers of every answer. */
+/** Headers of every response. */
 export const commonHeaders = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cross-origin-resource-policy': 'cross-origin',
 }
-/** Headers of every answer that does not set others. */
+/** Default headers of responses. */
 export const usualHeaders = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -56,24 +56,24 @@ const endWith = (socket: Duplex, answer: ApiError, requestId: string): void => {
 const parserRefusals: Readonly<Record<string, ApiError>> = {
   HPE_HEADER_OVERFLOW: refusal(431, 'HEADERS_TOO_LARGE', 'The headers have more than 16 KB.'),
   HPE_CHUNK_EXTENSIONS_OVERFLOW: refusal(413, 'PAYLOAD_TOO_LARGE', 'The chunk extensions have more than 16 KB.'),
-  ERR_HTTP_REQUEST_TIMEOUT: refusal(408, 'REQUEST_TIMEOUT', 'The request did not come whole in time.'),
+  ERR_HTTP_REQUEST_TIMEOUT: refusal(408, 'REQUEST_TIMEOUT', 'The request was not complete in time.'),
 }
-const notHttp = refusal(400, 'INVALID_INPUT', 'This is not HTTP.')
+const notHttp = refusal(400, 'INVALID_INPUT', 'The request is not valid HTTP.')
 
-/** The response that a connection works on: requests that came before it are answered. */
+/** The response that a connection is working on; earlier requests are answered already. */
 const workOf = (socket: Duplex): ServerResponse | null =>
   (socket as { _httpMessage?: ServerResponse | null })._httpMessage ?? null
 
-/** Ends the connection with this answer, behind those of the requests that came whole before it: their work is done, and they hear of it. */
+/** Sends this response and closes the connection, after the responses to complete earlier requests, whose work is done. */
 const endAfterOthers = (socket: Duplex, answer: ApiError, requestId: string): void => {
   const earlier = workOf(socket)
   if (!socket.writable) socket.destroy()
   else if (!earlier?.req.complete) endWith(socket, answer, requestId)
-  // what is next in the pipeline, if anything, is the connection's work by then
+  // by then the connection works on the next pipelined request, if there is one
   else earlier.once('close', () => setImmediate(endAfterOthers, socket, answer, requestId))
 }
 
-/** A request that Node's parser refuses gets one last answer, unless its own has begun. */
+/** A request that Node's parser refuses gets a last response, unless its own response has begun. */
 export const refuseUnparsed = (error: Error & { code?: string }, socket: Duplex): void => {
   const inFlight = workOf(socket)
   if (error.code === 'ECONNRESET' || !socket.writable || (inFlight?.headersSent && !inFlight.req.complete)) {
@@ -92,7 +92,7 @@ const countHosts = ({ rawHeaders }: IncomingMessage): number => {
   return count
 }
 
-/** RFC 9112, 3.2: one Host header in HTTP/1.1, and never two, of which a proxy may have believed the other. */
+/** RFC 9112, 3.2: exactly one Host header in HTTP/1.1. With two, a proxy may have used the other one (request smuggling). */
 const refusedOf = (request: IncomingMessage): ApiError | null => {
   const hosts = countHosts(request)
   if (hosts > 1) return refusal(400, 'INVALID_INPUT', 'The request has more than one Host header.')
@@ -100,11 +100,11 @@ const refusedOf = (request: IncomingMessage): ApiError | null => {
     return refusal(400, 'INVALID_INPUT', 'The request has no Host header.')
   const { expect } = request.headers
   if (expect !== undefined && expect.toLowerCase() !== '100-continue' && request.httpVersion === '1.1')
-    return refusal(417, 'EXPECTATION_FAILED', 'The only expectation that is met is 100-continue.')
+    return refusal(417, 'EXPECTATION_FAILED', 'The only supported expectation is 100-continue.')
   return null
 }
 
-/** Requests that Node would answer by itself or not at all: without a Host, with another expectation, CONNECT. */
+/** Handles requests that Node would answer by itself or not at all: without a Host, with another expectation, CONNECT. */
 export const guardProtocol = (app: FastifyInstance): void => {
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   app.server.on('connect', (request: IncomingMessage, socket: Duplex) => {
@@ -112,7 +112,7 @@ export const guardProtocol = (app: FastifyInstance): void => {
     socket.on('error', () => socket.destroy())
     endAfterOthers(
       socket,
-      refusal(405, 'METHOD_NOT_ALLOWED', 'This server is no proxy.', null, allow),
+      refusal(405, 'METHOD_NOT_ALLOWED', 'This server is not a proxy.', null, allow),
       requestIdOf(request),
     )
   })

@@ -5,11 +5,11 @@ import { refusal } from '#server/errors.ts'
 type Wanted = { readonly key: string; readonly perSecond: number; readonly burst: number }
 type Bucket = { tokens: number; at: number }
 
-/** Token buckets in memory for the general ceilings: they protect one process and need not be exact. */
+/** Token buckets in memory for the general rate limits: they protect one process and need not be exact. */
 export type RateLimiter = {
-  /** Takes one from each of these buckets, or refuses with 429 RATE_LIMITED. */
+  /** Takes one token from each of these buckets, or refuses with 429 RATE_LIMITED. */
   take(buckets: readonly Wanted[]): void
-  /** Refuses as take does, and takes nothing. */
+  /** Refuses as take does, without taking a token. */
   check(buckets: readonly Wanted[]): void
 }
 
@@ -49,7 +49,7 @@ export const createRateLimiter = (isOn: boolean): RateLimiter => {
 }
 
 /**
- * How one caller of an IP address counts: an IPv6 caller by its /64, in one spelling. Proxies that add the port would
+ * The rate-limit key of an IP address: for IPv6 the /64 prefix, in one spelling. Proxies that add the port would
  * otherwise give each connection a budget of its own.
  */
 export const addressKey = (ip: string): string => {

@@ -6,8 +6,8 @@ import Fastify, { type FastifyInstance } from 'fastify'
 type Reference = { readonly html: string; readonly policy: string; readonly script: string; readonly packed: Buffer }
 
 /**
- * Renders the page once, with the package's own plugin. Loaded when somebody first asks for it: the package is 4 MB of source, and
- * few server processes are ever asked.
+ * Renders the page once, with the package's own plugin. Loaded at the first request: the package is 4 MB of source, and
+ * few server processes ever serve it.
  */
 const load = async (): Promise<Reference> => {
   const { default: apiReference } = await import('@scalar/fastify-api-reference')
@@ -17,7 +17,7 @@ const load = async (): Promise<Reference> => {
     configuration: {
       url: '/openapi.json',
       pageTitle: 'Trellis API',
-      // nothing is asked of other hosts: no fonts, no proxy, no telemetry, no services of the package's maker
+      // no requests to other hosts: no fonts, no proxy, no telemetry, no services of the package's maker
       withDefaultFonts: false,
       telemetry: false,
       hideClientButton: true,
@@ -32,7 +32,7 @@ const load = async (): Promise<Reference> => {
   return { html, policy: policyFor(html), script, packed: await promisify(gzip)(script) }
 }
 
-/** Content-Security-Policy: scripts of this origin and the inline one, by its hash; styles are written into elements by the reference. */
+/** Content-Security-Policy: scripts of this origin and the inline one, by its hash; the page sets inline styles. */
 const policyFor = (html: string): string => {
   const inline = [...html.matchAll(/<script type="text\/javascript">([\s\S]*?)<\/script>/g)].map(
     ([, text = '']) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`,
@@ -50,7 +50,7 @@ const policyFor = (html: string): string => {
   ].join('; ')
 }
 
-/** GET /docs: the API reference in a browser, made from /openapi.json. It works without the internet. */
+/** GET /docs: the API reference in a browser, made from /openapi.json. It works without internet access. */
 export const reference = async (app: FastifyInstance): Promise<void> => {
   let loading: Promise<Reference> | undefined
   const loaded = () => {

@@ -12,32 +12,32 @@ import type { Services } from '#server/services.ts'
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 type Shape = Readonly<Record<string, z.ZodType>>
 
-/** Who a request turned out to be, and where its call goes. */
+/** The resolved caller of a request, and the target of its call. */
 export type Resolved = {
   readonly place: Place
   readonly role: Role
   readonly claims: Omit<Claims, 'role'>
   readonly project: CachedProject | null
-  /** Whose Bearer it is, where it is a developer's. */
+  /** The developer's credential, if the caller is a developer. */
   readonly developer?: DeveloperCredential
 }
 
-/** A kind of caller: how its credentials are read, how the document describes them, what they may be refused with. */
+/** A kind of caller: how its credentials are read, how the document describes them, and its refusals. */
 export type Caller = {
   readonly name: string
   readonly security: readonly Readonly<Record<string, readonly string[]>>[]
   readonly refusals: Readonly<Record<number, readonly string[]>>
-  /** Where its calls go, and as which roles: what `resolve` may answer. */
+  /** The databases and roles of its calls: the possible results of `resolve`. */
   readonly reaches: { readonly kind: Place['kind']; readonly roles: readonly Role[] }
-  /** A developer's Bearer, which may be a personal access token. */
+  /** Whether the credential is a developer's Bearer, which may be a personal access token. */
   readonly takesTokens?: boolean
   readonly resolve: (request: FastifyRequest, services: Services, route: Route) => Promise<Resolved>
 }
 
-/** Counted in the database, exactly: one attempt against each of these, or against none. */
+/** Exact limits, counted in the database: one attempt against all of these, or against none. */
 export type Limit = { readonly key: string; readonly max: number; readonly seconds: number }
 
-/** What a route answers with: an envelope as text or as its bytes, or a stream that `streamRows` of server/http/stream.ts makes. */
+/** The response of a route: an envelope as text or bytes, or a stream made by `streamRows` of server/http/stream.ts. */
 export type Answer = {
   readonly status: number
   readonly body: string | Buffer | Readable
@@ -58,13 +58,13 @@ export type HandlerContext = Input & {
   readonly request: FastifyRequest
   readonly services: Services
   readonly resolved: Resolved
-  /** The route's call as this caller, or another function of the same place; `as` for who the body asks to be taken for. */
+  /** The route's call as this caller, or another function of the same database; `as` acts as the user named in the body. */
   readonly call: (
     name: string,
     args: Arguments,
     settings?: CallSettings & { role?: Role; as?: Resolved },
   ) => Promise<Reply>
-  /** A question to a collection, as this caller, by the statement that was compiled for its shape. */
+  /** A query of a collection as this caller, by the statement that is compiled for its shape. */
   readonly ask: (question: Question) => Promise<Answered>
 }
 
@@ -78,24 +78,24 @@ export type Declaration = {
   readonly params?: Shape
   readonly query?: Shape
   readonly headers?: Shape
-  /** Schema of the JSON body; a route without one takes none, or ignores what it gets. */
+  /** Schema of the JSON body; a route without one accepts none, or ignores it. */
   readonly body?: z.ZodType
-  /** An empty body is refused, although the schema takes `{}`. */
+  /** An empty body is refused, even if the schema accepts `{}`. */
   readonly needsBody?: boolean
-  /** The call takes the text of the body, a JSON object, and not what it says: the text is checked and not parsed. */
+  /** The call takes the text of the body, a JSON object, which is validated as JSON but not parsed. */
   readonly takesText?: boolean
-  /** Types of a file that the body is instead of JSON. The handler gets it as a stream, `request.body`, and bounds it. */
+  /** Content types of a file that is sent instead of JSON. The handler gets it as the stream `request.body`, and limits its size. */
   readonly uploads?: readonly string[]
-  /** Shown in the document instead of `body` where SQL validates the items one by one. */
+  /** Shown in the document instead of `body` when SQL validates the items individually. */
   readonly documentedBody?: z.ZodType
-  /** A good body, shown in the document; tests use it to get past the checks of form. */
+  /** A valid body, shown in the document; tests use it to pass the validation. */
   readonly example?: Readonly<Record<string, unknown>> | readonly unknown[]
-  /** A PATCH sends its body whole, as `patch`, so that absent and null differ. */
+  /** The body of a PATCH is passed whole, as `patch`, so that absent and null differ. */
   readonly patch?: boolean
   readonly call?: string
-  /** What the route does to which kind of definitions: for tests that run over all of them. */
+  /** The verb and the kind of definitions that the route serves: for tests that run over all of them. */
   readonly definition?: OfDefinition
-  /** Arguments of the call beyond params, query and body. */
+  /** Arguments of the call in addition to params, query and body. */
   readonly args?: (context: Input & { request: FastifyRequest; services: Services; resolved: Resolved }) => Arguments
   readonly handle?: (context: HandlerContext) => Promise<Answer>
   readonly replies: Readonly<Record<number, z.ZodType>>
@@ -105,40 +105,40 @@ export type Declaration = {
   /** Code of invalid input; by default the area's. */
   readonly invalid?: string
   readonly invalidQuery?: string
-  /** Code of broken JSON and of a body that is not an object; by default the area's. */
+  /** Code of malformed JSON and of a body that is not an object; by default the area's. */
   readonly invalidBody?: string
   readonly source?: 'contract' | 'supplement'
-  /** Writes nothing: true for a POST that only reads, which then needs a token's read scope only. */
+  /** Whether the route writes nothing: true for a POST that only reads, for which a token needs only the read scope. */
   readonly readOnly?: boolean
-  /** Scope that a personal access token needs, where it is not the area's `:read` or `:write`; null: any token will do. */
+  /** Scope that a personal access token needs, if it is not the area's `:read` or `:write`; null: any token is accepted. */
   readonly scope?: `${string}:${'read' | 'write'}` | null
   /** Personal access tokens are refused with 403 SESSION_REQUIRED. */
   readonly sessionOnly?: boolean
-  /** Which general rate limit the route counts against: events have one of their own. */
+  /** The general rate limit that the route counts against: events have their own. */
   readonly ceiling?: 'general' | 'events' | 'none'
 }
 
 export type Route = Declaration & {
   readonly method: Method
-  /** Fastify's form, under /v1: `/client/streaks/:idOrKey`. */
+  /** Fastify's syntax, under /v1: `/client/streaks/:idOrKey`. */
   readonly path: string
 }
 
-/** An area: its stem in every layer, and what its routes share. */
+/** An area: its stem in every layer, and the properties that its routes share. */
 export type Area = {
   readonly stem: string
   readonly title: string
   readonly source: 'contract' | 'supplement'
-  /** General code of invalid input: the contract's area names one, the supplement's is VALIDATION_ERROR. */
+  /** Default code of invalid input: named by the contract for its areas, VALIDATION_ERROR for the supplement's. */
   readonly invalid?: string
   readonly invalidBody?: string
-  /** Code of broken JSON, where the area lists one of its own; else that of a wrong body. */
+  /** Code of malformed JSON, if the area has a separate one; otherwise that of an invalid body. */
   readonly invalidJson?: string
   /** Paths are declared without the prefix /v1. */
   readonly unversioned?: boolean
-  /** Status of a tenant that cannot be reached; the users administration has 502. */
+  /** Status for a tenant that cannot be reached; 502 in the users administration. */
   readonly unavailable?: 502 | 503
-  /** How scopes of tokens name the area; by default its stem. */
+  /** The area's name in the scopes of tokens; by default its stem. */
   readonly scopeArea?: string
   readonly routes: readonly Route[]
 }
@@ -150,13 +150,13 @@ export const route = (signature: `${Method} /${string}`, declaration: Declaratio
   return { ...declaration, method, path }
 }
 
-/** What every file of server/routes exports. */
+/** The export of every file of server/routes. */
 export const area = (declared: Area): Area => declared
 
 export const isArea = (value: unknown): value is Area =>
   typeof value === 'object' && value !== null && 'stem' in value && 'routes' in value
 
-/** The code for invalid input at a place of the request, after readings.md and supplement 0.2. */
+/** The code for invalid input in a part of the request, after readings.md and supplement 0.2. */
 export const invalidCode = (of: Area, at: Route, part: 'params' | 'query' | 'body'): string => {
   if (part === 'query' && at.invalidQuery) return at.invalidQuery
   if (at.invalid) return at.invalid

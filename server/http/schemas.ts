@@ -8,21 +8,21 @@ export const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-
 export const Uuid = z.string().regex(uuidPattern, 'must be a uuid').meta({ format: 'uuid' })
 
 /**
- * An id whose malformed forms SQL refuses under the route's own code. A Postgres text holds no U+0000: another character that no id has
- * takes its place, and the id stays malformed.
+ * An id for which SQL refuses malformed values with the route's own code. A Postgres text cannot hold U+0000, so it is replaced
+ * by another character that no id has, and the id stays malformed.
  */
 export const AnyId = z.string().transform((id) => id.replaceAll('\0', '\ufffd'))
 
-/** A credential in a body. One of any length that is not ours gets the answer of an unknown one: the body's limit bounds it. */
+/** A credential in a body. Any length is accepted and treated as an unknown credential: the limit of the body bounds it. */
 export const Credential = z.string().min(1, 'is required')
 
-/** Times in answers: UTC, milliseconds, Z. */
+/** Times in responses: UTC, milliseconds, Z. */
 export const Time = z
   .string()
   .regex(/^\d{4,}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/)
   .meta({ format: 'date-time' })
 
-/** Times in requests, with a zone: ISO 8601 within what Postgres takes, no year 0 and no offset of 16 hours. */
+/** Times in requests, with a zone: ISO 8601 within the range of Postgres, without the year 0 and offsets of 16 hours. */
 export const Moment = z.iso
   .datetime({ offset: true, error: 'must be an ISO 8601 time' })
   .refine((text) => !/^0000|[+-](1[6-9]|2\d):\d\d$/.test(text), 'must be an ISO 8601 time')
@@ -40,7 +40,7 @@ export const Text = (
 
 const isBetween = (count: number, least: number, most: number) => count >= least && count <= most
 
-// internal.is_email has the last word; this one spares a budget and a password hash for what it would refuse
+// internal.is_email decides; this check saves an attempt and a password hash for addresses that it would refuse
 const mailAddress =
   /^[^\s\p{Cc}@,;<>()"\\\u0130\u212a]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])$/u
 
@@ -57,14 +57,14 @@ export const Json: z.ZodType = z.unknown().refine((value) => value !== undefined
 const isJsonObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !isExactNumber(value)
 
-/** A JSON object as it was sent. z.record would make a copy without `__proto__`, which in JSON is a key like any other. */
+/** A JSON object as it was sent. z.record would make a copy without `__proto__`, which is an ordinary key in JSON. */
 export const JsonObject: z.ZodType<Record<string, unknown>> = z
   .custom<Record<string, unknown>>(isJsonObject, 'must be an object')
   .meta({ type: 'object', propertyNames: { type: 'string' }, additionalProperties: {} })
 const mostScore = 10n ** 18n
 const decimal = /^-?(\d{1,40})(?:\.(\d{1,40}))?$/
 
-/** Whether digits lie within ±10^18, which a double cannot decide near the bounds. */
+/** Whether a number in digits lies within ±10^18, which a double cannot decide near the bounds. */
 const isScoreText = (text: string): boolean => {
   const [, whole, part = ''] = decimal.exec(text) ?? []
   if (whole === undefined) return false
@@ -72,7 +72,7 @@ const isScoreText = (text: string): boolean => {
 }
 
 const isScore = (value: unknown): boolean => {
-  // a shorter one is a number that was sent as the wrong type
+  // a shorter string is a number that was sent with the wrong type
   if (typeof value === 'string')
     return value.length <= 82 && value.replace(/\D/g, '').length >= 16 && isScoreText(value)
   if (typeof value === 'number') return Math.abs(value) <= Number(mostScore)
@@ -81,7 +81,7 @@ const isScore = (value: unknown): boolean => {
   return decimal.test(text) ? isScoreText(text) : Math.abs(Number(text)) < Number(mostScore)
 }
 
-/** A score in a request: a number as it was written (server/json/lossless_json.ts), or a string of 16 digits or more, for clients whose numbers are doubles. */
+/** A score in a request: a number as written (server/json/lossless_json.ts), or a string of 16 digits or more, for clients whose numbers are doubles. */
 export const Score = z
   .unknown()
   .refine(isScore, 'must be a number of -10^18 to 10^18, or a string of one that has 16 digits or more')
@@ -90,14 +90,14 @@ export const Score = z
     description: 'From -10^18 to 10^18; a string where it has 16 digits or more',
   })
 
-/** A number of Postgres's numeric in an answer: a string where a double does not hold it exactly. */
+/** A value of Postgres' type numeric in a response: a string if a double does not hold it exactly. */
 export const ExactNumber = z.union([z.number(), z.string().regex(/^-?\d+(\.\d+)?$/)])
 
-/** An object of at most so many characters as JSON, its numbers written out. */
+/** An object of at most this many characters as JSON, with its numbers written out. */
 export const SmallJson = (most: number) =>
   JsonObject.refine((value) => jsonSize(value).characters <= most, `must have at most ${most} characters as JSON`)
 
-/** A number of any length in a request, which SQL takes as it was sent. */
+/** A number of any length in a request, which SQL receives as it was sent. */
 export const SentNumber = z
   .unknown()
   .refine((value) => numberText(value) !== null, 'must be a number')
@@ -128,10 +128,10 @@ export const Limit = (most = 200, usual = 50) =>
     .default(usual)
     .meta({ type: 'integer', minimum: 1, maximum: most, default: usual })
 
-/** Nothing is behind it, and with the size of a page it is still an int of Postgres. */
+/** Larger than any list; the sum with a page size is still an int of Postgres. */
 const furthest = 2_000_000_000
 
-/** How many rows to pass over: too many are clamped, as page sizes are. */
+/** How many rows to skip: too large numbers are clamped, as page sizes are. */
 export const Offset = z
   .string()
   .regex(whole, 'must be a whole number of at least 0')
@@ -149,7 +149,7 @@ export const Flag = (usual = false) =>
     .default(usual)
     .meta({ type: 'boolean', default: usual })
 
-/** A whole number between two, both included. */
+/** A whole number between two bounds, both included. */
 export const between = (least: number, most: number) =>
   z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
 
@@ -160,7 +160,7 @@ export const data = <T extends z.ZodType>(schema: T) => z.strictObject({ data: s
 export const page = <T extends z.ZodType>(schema: T) =>
   z.strictObject({ data: z.array(schema), total: z.int(), offset: z.int(), limit: z.int() })
 
-/** Where a cursor-paged list goes on: sql/shared/60_cursors.sql writes and reads it. */
+/** The cursor of the next page: sql/shared/60_cursors.sql writes and reads it. */
 export const Cursor = z.string().max(200, 'must be a next_cursor of this list').optional()
 
 /** A cursor-paged list. */
@@ -172,7 +172,7 @@ export const cursorPage = <T extends z.ZodType>(schema: T) =>
 
 export const Deleted = data(z.strictObject({ deleted: z.literal(true) }))
 
-/** 304: nothing is sent. */
+/** 304: the response has no body. */
 export const NotModified = z.null()
 
 export const ErrorEnvelope = z.strictObject({

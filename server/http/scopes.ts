@@ -1,20 +1,20 @@
 import type { FastifyRequest } from 'fastify'
 import type { Area, Route } from '#server/http/route.ts'
 
-/** Areas that personal access tokens and operator tokens can be limited to (supplement A4), whether or not they are here yet. */
+/** Areas that personal access tokens and operator tokens can be limited to (supplement A4), including areas that are not implemented yet. */
 const namedAreas =
   'users collections events segments config flags experiments content streaks xp achievements challenges leaderboards leagues currencies catalog stores inventory entitlements referrals reviews moderation messaging groups feeds media push email webhooks functions queues sites ai analytics monetization deep_links affiliate payments onboarding roles'.split(
     ' ',
   )
 
-/** What a token needs for a route: `streaks:write`. Null: any token will do, or, where it says sessionOnly, none. */
+/** The scope that a token needs for a route: `streaks:write`. Null: any token is accepted, or none if the route is sessionOnly. */
 export const scopeOf = (area: Area, route: Route): string | null => {
   if (route.sessionOnly || route.scope === null) return null
   if (route.scope) return route.scope
   return `${area.scopeArea ?? area.stem}:${route.method === 'GET' || route.readOnly ? 'read' : 'write'}`
 }
 
-/** As scopeOf, for one request: what a change would do may be asked with the scope that reads. */
+/** Like scopeOf, for one request: a dry run needs only the read scope. */
 export const scopeNeeded = (area: Area, route: Route, request: Pick<FastifyRequest, 'query'>): string | null => {
   const scope = scopeOf(area, route)
   const isDryRun =
@@ -29,7 +29,7 @@ export const allows = (scopes: readonly string[], needed: string): boolean => {
   return enough.some((access) => scopes.includes(`${area}:${access}`) || scopes.includes(`*:${access}`))
 }
 
-/** Every area that a scope may name: those of the list, and those of the routes that take tokens here. */
+/** Every area that a scope may name: those of the list, and those of the routes that accept tokens. */
 export const scopeAreas = (areas: readonly Area[]): ReadonlySet<string> =>
   new Set([
     ...namedAreas,
@@ -45,12 +45,12 @@ export const isScope = (scope: string, known: ReadonlySet<string>): boolean => {
   return access !== undefined && (area === '*' || known.has(area))
 }
 
-/** What a route may refuse a token with, whatever else it refuses. */
+/** The codes with which a route may refuse a token, in addition to its other refusals. */
 export const tokenRefusals = (area: Area, route: Route): readonly string[] => {
   if (!route.caller.takesTokens) return []
   if (route.sessionOnly) return ['SESSION_REQUIRED']
   const scope = scopeOf(area, route)
   if (scope === null) return []
-  // outside of its projects a token that is limited to some may read, and change nothing
+  // outside of its projects a token that is limited to some may read, but not change anything
   return scope.endsWith(':write') ? ['SCOPE_REQUIRED', 'PROJECT_FORBIDDEN'] : ['SCOPE_REQUIRED']
 }

@@ -21,20 +21,20 @@ export const SignedIn = data(
   z.strictObject({ access_token: z.string(), refresh_token: z.string(), developer: Developer }),
 )
 
-/** Who asks, as a session remembers it. */
+/** The client of a session, as the session stores it. */
 export const visitor = ({ request }: HandlerContext) => ({
   ip: request.ip,
   user_agent: request.headers['user-agent']?.slice(0, 500),
 })
 
-/** A new session's id and refresh token, and what a sign-in function stores of them. */
+/** A new session's id and refresh token, and the values that a sign-in function stores. */
 export const signInTokens = async ({ services }: HandlerContext) => {
   const sid = randomUUID()
   const refresh = await services.tokens.developerRefresh(sid)
   return { sid, refresh: refresh.token, stored: { sid, refresh_hash: refresh.hash } }
 }
 
-/** A sign-in function answered {developer}: adds the tokens of the session that it stored. */
+/** A sign-in function returned {developer}: adds the tokens of the session that it stored. */
 export const withTokens = async (
   { services }: HandlerContext,
   reply: Reply,

@@ -6,19 +6,19 @@ import type { Answer } from '#server/http/route.ts'
 
 export type StreamFormat = 'csv' | 'ndjson'
 
-/** Some rows as JSON texts, and where to go on, null after the last: what the function of an export answers as `data`. */
+/** A batch of rows as JSON texts, and the cursor of the next batch, null after the last: the `data` of an export function. */
 export type Batch = { readonly rows: readonly string[]; readonly next_cursor: string | null }
 
-/** How many rows the functions of exports answer at most, as the contract says. */
+/** The maximum number of rows in a batch of an export, as the contract says. */
 export const batchSize = 500
 
 export type StreamOptions = {
   readonly format: StreamFormat
-  /** Name of the file that a browser saves, without its ending. */
+  /** Name of the downloaded file, without its extension. */
   readonly filename: string
-  /** Columns of CSV; NDJSON has the rows as they are. */
+  /** Columns of CSV; NDJSON has the complete rows. */
   readonly columns: readonly Column[]
-  /** The batch after `cursor`: one call, as the request's own caller. */
+  /** The batch after `cursor`: one call, as the caller of the request. */
   readonly read: (cursor: string | null) => Promise<Batch>
 }
 
@@ -27,13 +27,13 @@ const contentTypes: Readonly<Record<StreamFormat, string>> = {
   ndjson: 'application/x-ndjson; charset=utf-8',
 }
 
-/** A client that takes nothing for this long is cut off. */
+/** A client that reads nothing for this long is disconnected. */
 const stalledMs = 60_000
 
 /**
- * Answers a list of any length in constant memory. Batches are read one after the other, each when the client has taken most of those
- * before, so that two are held at most, and no connection to the database is held between two. The first is read before anything is sent, so that what
- * it refuses is an ordinary refusal; a later failure breaks the connection off, and what arrived never looks whole.
+ * Sends a list of any length in constant memory. Each batch is read when the client has read most of the previous one, so that at most
+ * two are in memory, and no connection to the database is held between batches. The first is read before anything is sent, so that its
+ * refusals are ordinary responses; a later failure resets the connection, so that an incomplete response never looks complete.
  */
 export const streamRows = async (options: StreamOptions): Promise<Answer> => {
   const first = await options.read(null)
@@ -53,7 +53,7 @@ async function* chunks(options: StreamOptions, first: Batch): AsyncGenerator<Buf
   for (let batch = first; ; ) {
     // the database reads the next batch while this one is written and sent
     const next = batch.next_cursor === null ? null : options.read(batch.next_cursor)
-    // its failure is thrown where it is awaited, or is nobody's when the client has gone
+    // its failure is thrown where it is awaited, or ignored when the client has disconnected
     next?.catch(() => undefined)
     // an empty chunk would end the stream
     if (batch.rows.length > 0) yield Buffer.from(batch.rows.map(write).join(''))
@@ -62,12 +62,12 @@ async function* chunks(options: StreamOptions, first: Batch): AsyncGenerator<Buf
   }
 }
 
-/** One line: a line break in a JSON text can only be between its tokens. */
+/** One line: a JSON text can have line breaks only between its tokens. */
 const ndjsonRow = (row: string): string => (/[\r\n]/.test(row) ? `${row.replaceAll(/[\r\n]/g, ' ')}\n` : `${row}\n`)
 
 const safeName = (name: string) => name.replaceAll(/[^A-Za-z0-9._-]/g, '_')
 
-/** Hands a stream to Fastify. Whatever ends it early resets the connection: an HTTP/1.0 client knows no other sign of it. */
+/** Hands a stream to Fastify. An early end resets the connection, which is the only sign of failure that an HTTP/1.0 client has. */
 export const sendStream = (reply: FastifyReply, body: Readable) => {
   if (reply.request.method === 'HEAD') {
     body.destroy()
@@ -81,7 +81,7 @@ export const sendStream = (reply: FastifyReply, body: Readable) => {
   return reply.send(body)
 }
 
-/** Declares a reply that is a stream of these types, in place of the schema of a JSON body. */
+/** Declares a reply that is a stream of these content types, instead of a JSON schema. */
 export const streamed = (...formats: readonly StreamFormat[]) =>
   z.string().meta({ [mark]: formats.map((format) => contentTypes[format].split(';')[0] ?? '') })
 

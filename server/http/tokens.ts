@@ -13,7 +13,7 @@ export type SessionClaims = {
 export type RefreshClaims = { readonly sid: string }
 export type DeveloperClaims = { readonly developerId: string; readonly sid: string; readonly expiresAt: number }
 
-/** What verifying a token came to. */
+/** The result of verifying a token. */
 export type Verified<T> =
   | { readonly kind: 'valid'; readonly claims: T }
   | { readonly kind: 'expired' }
@@ -24,7 +24,7 @@ export const developerRefreshSeconds = 30 * 24 * 3600
 export const sessionSeconds = 3600
 export const clientRefreshSeconds = 90 * 24 * 3600
 
-/** None of ours is a quarter as long: what is longer is not worth a signature's check. */
+/** Longer than four times any token of ours: a longer text is refused without verifying its signature. */
 const longestToken = 4096
 
 /** Access tokens from before sessions existed are refused (contract, Authentication 3). */
@@ -138,7 +138,7 @@ export const createTokens = (secrets: Secrets, now: () => Date): Tokens => {
   }
 }
 
-/** The ES256 key pair of a new project; the private half leaves only sealed. */
+/** The ES256 key pair of a new project; the private key is returned only encrypted. */
 export const createSigningKey = (secrets: Secrets, projectId: string) => {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const keyId = randomBytes(12).toString('base64url')

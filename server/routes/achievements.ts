@@ -76,7 +76,7 @@ export const achievements = area({
     route('GET /client/achievements', {
       caller: endUser,
       summary: "Achievements with the caller's progress, by sort_order",
-      description: 'A hidden one that is locked shows its id and key only. `rarity` is counted hourly.',
+      description: 'A hidden, locked achievement shows only its id and key. `rarity` is computed hourly.',
       query: Page,
       call: 'achievements_list',
       replies: { 200: page(Mine) },
@@ -84,7 +84,7 @@ export const achievements = area({
     }),
     route('GET /client/achievements/unseen', {
       caller: endUser,
-      summary: 'What the caller has unlocked and not seen yet, oldest first',
+      summary: 'Achievements that the caller has unlocked and not seen yet, oldest first',
       call: 'achievements_unseen',
       replies: { 200: data(z.array(Shown)) },
       failure: 'LIST_FAILED',
@@ -110,8 +110,8 @@ export const achievements = area({
     }),
     route('GET /client/users/:userId/achievements', {
       caller: endUser,
-      summary: 'What another user has unlocked',
-      description: 'Not of users who are blocked, or whose property `hide_achievements` is true.',
+      summary: 'Achievements that another user has unlocked',
+      description: 'Not for users who are blocked, or whose property `hide_achievements` is true.',
       params: { userId: Uuid },
       query: Page,
       call: 'user_achievements',
@@ -176,7 +176,7 @@ export const achievements = area({
     }),
     route('POST /admin/projects/:projectId/achievements/dry-run', {
       caller: administrator,
-      summary: 'Who would unlock under criteria that are not stored yet',
+      summary: 'Preview who would unlock under criteria that are not stored yet',
       body: z.object({ criteria: Rules.criteria }),
       example: { criteria: { type: 'xp_threshold', target_value: 1000 } },
       call: 'achievement_dry_run',
@@ -188,7 +188,7 @@ export const achievements = area({
     route('POST /admin/projects/:projectId/achievements/:achievementId/grant', {
       ...contract,
       summary: 'Grant an achievement, without its XP',
-      description: 'Again: 201 too, and `unlocked_at` stays.',
+      description: 'Repeated: also 201, and `unlocked_at` is unchanged.',
       params: achievementId,
       body: z.object({ app_user_id: Uuid }),
       example: { app_user_id: '0190a1b2-0000-7000-8000-000000000000' },
@@ -199,7 +199,7 @@ export const achievements = area({
     }),
     route('POST /admin/projects/:projectId/achievements/:achievementId/revoke', {
       ...contract,
-      summary: 'Take an unlock away; XP that it paid stays',
+      summary: 'Revoke an unlock; XP that it paid stays',
       params: achievementId,
       body: z.object({ app_user_id: Uuid }),
       example: { app_user_id: '0190a1b2-0000-7000-8000-000000000000' },
@@ -210,7 +210,7 @@ export const achievements = area({
     }),
     route('POST /admin/projects/:projectId/achievements/:achievementId/dry-run', {
       caller: administrator,
-      summary: 'Who would unlock under the stored criteria, or under others',
+      summary: 'Preview who would unlock under the stored criteria, or under others',
       params: achievementId,
       body: z.object({ criteria: Rules.criteria.optional() }),
       call: 'achievement_dry_run',
@@ -222,7 +222,8 @@ export const achievements = area({
     route('POST /admin/projects/:projectId/achievements/:achievementId/backfill', {
       caller: administrator,
       summary: 'Unlock for everybody who qualifies already',
-      description: 'An operation, `result` `{users, unlocked}`. Silent unless `notify`: no webhooks, no push.',
+      description:
+        'An operation with the result `{users, unlocked}`. Without `notify` no webhooks and no push messages are sent.',
       params: achievementId,
       body: z.object({ notify: z.boolean().optional() }),
       async handle(context) {

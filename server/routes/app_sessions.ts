@@ -36,7 +36,7 @@ const Listed = AppSession.pick({
   duration_seconds: true,
 })
 
-/** Supplement B3: 10 starts a minute for each user. Limits are counted by the role that may count. */
+/** Supplement B3: 10 starts a minute for each user. Calls run as the role that may count limits. */
 const start = async (context: HandlerContext) => {
   const counting: Pick<HandlerContext, 'call'> = {
     call: (name, args, settings) => context.call(name, args, { ...settings, role: 'app_auth' }),
@@ -58,8 +58,8 @@ export const appSessions = area({
   routes: [
     route('POST /client/sessions/start', {
       caller: endUser,
-      summary: 'Start an app session; an id of your own makes it safe to send twice',
-      description: 'What is still open on the same device (`platform` and `device_model`) ends as `replaced`.',
+      summary: 'Start an app session; with an id from the client a retry is idempotent',
+      description: 'An open session on the same device (`platform` and `device_model`) ends as `replaced`.',
       body: z.object({
         id: Uuid.optional(),
         platform: word,
@@ -77,7 +77,7 @@ export const appSessions = area({
     }),
     route('POST /client/sessions/:sessionId/heartbeat', {
       caller: endUser,
-      summary: 'Say that a session goes on: every 60 seconds in the foreground',
+      summary: 'Heartbeat of a session: every 60 seconds in the foreground',
       params: sessionId,
       call: 'app_session_heartbeat',
       replies: { 200: data(AppSession) },
@@ -86,7 +86,7 @@ export const appSessions = area({
     }),
     route('POST /client/sessions/:sessionId/end', {
       caller: endUser,
-      summary: 'End a session; ending it twice answers the same row',
+      summary: 'End a session; ending it again returns the same row',
       params: sessionId,
       body: z.object({ ended_at: Moment.optional() }),
       call: 'app_session_finish',

@@ -28,7 +28,7 @@ const AuditEvent = z.strictObject({
 
 const keyForm = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3})\d{3}Z (\d{19}) (\S+)$/
 
-/** Whether a text is a place that a function spelled: a day that there is, a bigint and an id, or Postgres could not read it. */
+/** Whether a text is a key in the format of the SQL functions: an existing day, a bigint and an id; otherwise Postgres could not read it. */
 const isKey = (text: string): boolean => {
   const [, time = '', position = '', id = ''] = keyForm.exec(text) ?? []
   const isTime = new Date(`${time}Z`).getTime() > 0 && new Date(`${time}Z`).toISOString() === `${time}Z`
@@ -37,22 +37,22 @@ const isKey = (text: string): boolean => {
 
 const order = 'occurred_at,position,id'
 
-/** The place of a row, which the functions spell as text that sorts; opaque to whoever pages. */
+/** The sort key of a row, which the functions write as text that sorts; opaque to clients. */
 const Cursor = z
   .string()
   .max(200)
-  // a cursor of the former version is the place alone
+  // a cursor of the former version is the key alone
   .transform((text) => readCursor(order, text)?.join(' ') ?? Buffer.from(text, 'base64url').toString())
   .refine(isKey, 'is not a cursor of this list')
 const cursorOf = (key: string) => writeCursor(order, key.split(' '))
 
 const range = { since: Moment.optional(), until: Moment.optional() }
 
-/** `is_cut`: 8 MB had no room for older ones of this place. */
+/** `is_cut`: the 8 MB limit left out older rows of this database. */
 type Row = { readonly key: string; readonly event: string; readonly is_cut?: boolean }
 type Ask = (name: string, args: Arguments) => Promise<Reply>
 
-/** A project's trail is in two places: what control knows of the project, and the project's own database, once there is one. */
+/** A project's trail is in two databases: changes of the project itself in control, all others in the project's own database, once it exists. */
 const placesOf = ({ call, resolved, services }: HandlerContext, failure: string): readonly Ask[] => {
   const place = resolved.project?.place
   if (!place) return [call]
@@ -63,11 +63,11 @@ const placesOf = ({ call, resolved, services }: HandlerContext, failure: string)
 
 type Rows = { readonly rows: readonly Row[]; readonly isCut: boolean }
 
-/** The newest `count` rows of both, put together by their keys, or as many as 8 MB hold: then they are cut. */
+/** The newest `count` rows of both, merged by their keys, or as many as fit into 8 MB: then they are cut. */
 const readRows = async (places: readonly Ask[], count: number, args: Arguments): Promise<Rows> => {
   const replies = await Promise.all(places.map((ask) => ask('audit_rows', { ...args, page_limit: count })))
   const parts = replies.map((reply) => dataOf<Row[]>(reply))
-  // a part that was cut says nothing of what is older than its last row
+  // a part that was cut has no information about rows older than its last one
   const ends = parts.flatMap((part) => part.filter(({ is_cut }) => is_cut).map(({ key }) => key))
   const oldest = ends.sort().at(-1) ?? ''
   const known = parts
@@ -79,7 +79,7 @@ const readRows = async (places: readonly Ask[], count: number, args: Arguments):
   return { rows, isCut: rows.length < known.length || (ends.length > 0 && rows.length < count) }
 }
 
-/** The first rows, as many as a page holds and at least one. */
+/** The first rows that fit on a page, and at least one. */
 const fitting = (rows: readonly Row[]): readonly Row[] => {
   let bytes = 0
   const end = rows.findIndex(({ event }, index) => {
@@ -125,7 +125,7 @@ function partOf(whole: string, name: string): Column {
   return { name: `${whole}_${name}`, cell: (row) => (row[whole] as Readonly<Record<string, unknown>>)[name] }
 }
 
-/** Newest first, as the list: so what is written after the export began is not in it. */
+/** Newest first, as the list: rows written after the export began are not in it. */
 const exportAll = (context: HandlerContext) => {
   const { format, ...bounds } = context.query as { format: 'csv' | 'ndjson'; since?: string; until?: string }
   const places = placesOf(context, 'FETCH_FAILED')
@@ -153,17 +153,17 @@ type Verified = {
   readonly is_over: boolean
   readonly first_broken: Key | null
   readonly is_cut: boolean
-  /** In the last step alone: how many rows wait for their seal, and the row up to which all have one. */
+  /** In the last step only: how many rows wait for their seal, and the row up to which all have one. */
   readonly sealed: Sealed | null
 }
 
-/** Goes over one place's chain, some rows at a time, up to the first that does not follow from the one before. */
+/** Verifies one database's chain in batches, up to the first row that does not follow from the previous one. */
 const verifyPlace = async (ask: Ask, args: Arguments, isWanted: () => boolean) => {
   let checked = 0
   for (let after = 0; ; ) {
     const step = async () => dataOf<Verified>(await ask('audit_verify', { ...args, after_position: after }))
     const first = await step()
-    // a statement that begins while a month gets its partition may miss the rows that move: what is broken stays broken
+    // a statement that begins while a month gets its partition may miss the rows that move: a real break is found again
     const part = first.first_broken ? await step() : first
     checked += part.checked
     after = part.last_position ?? after
@@ -173,7 +173,7 @@ const verifyPlace = async (ask: Ask, args: Arguments, isWanted: () => boolean) =
 
 const byKey = (a: Key, b: Key) => (a.key < b.key ? -1 : 1)
 
-/** The row of the list up to which every one is sealed: the newest of both places that is older than what waits in either. */
+/** The row of the list up to which all are sealed: the newest in both databases that is older than every unsealed one. */
 const sealedThrough = async (places: readonly Ask[], parts: readonly (Sealed | null)[]): Promise<string | null> => {
   const first = parts
     .map((part) => part?.first_unsealed ?? null)
@@ -212,7 +212,7 @@ export const audit = area({
     route('GET /admin/projects/:projectId/audit-events', {
       caller: projectOwner,
       summary: 'Who changed what in a project, newest first',
-      description: '`action` is the beginning of one: `streaks.` finds all that was done to streaks.',
+      description: '`action` is a prefix: `streaks.` finds all changes of streaks.',
       query: {
         limit: Limit(),
         cursor: Cursor.optional(),
@@ -238,7 +238,8 @@ export const audit = area({
     }),
     route('GET /admin/projects/:projectId/audit-events/verify', {
       caller: projectOwner,
-      summary: 'Whether nothing in the trail was changed, removed, put in or cut off, and up to which row it is sealed',
+      summary:
+        'Verify that no row of the trail was changed, removed, inserted or cut off, and up to which row it is sealed',
       query: range,
       handle: verify,
       replies: {

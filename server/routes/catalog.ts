@@ -69,7 +69,7 @@ const idOrKey = { idOrKey: z.string() }
 const notFound = { 404: ['NOT_FOUND'] }
 const badBody = ['VALIDATION_ERROR', 'INVALID_BODY']
 
-/** The body is the list itself, which no other route takes: form is validated here, item by item, the rest by SQL. */
+/** The body is the list itself, as in no other route: the types are validated here, item by item, the rest in SQL. */
 const importItems = ({ request, query, call }: HandlerContext) => {
   const parsed = parseJson(Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0))
   if (parsed.kind === 'broken') throw refusal(400, 'INVALID_BODY', parsed.reason, { field: '', reason: parsed.reason })
@@ -146,9 +146,9 @@ export const catalog = area({
     }),
     route('POST /admin/projects/:projectId/catalog/import', {
       caller: administrator,
-      summary: 'Add or change items by key, all or none',
+      summary: 'Create or update items by key, all or none',
       description:
-        'The body is a JSON array of 1 to 5000 items, each as for adding one; fields that are left out stay as they are. Bundles may hold items of the same list. With an error nothing is written.',
+        'The body is a JSON array of 1 to 5000 items, each as for creating one; omitted fields are unchanged. Bundles may contain items of the same list. With an error nothing is written.',
       query: { dry_run: Flag(true).describe('Only say what would happen') },
       documentedBody: z.array(NewItem).min(1).max(5000),
       example: [{ key: 'potion', name: 'Potion', item_type: 'consumable' }],
@@ -192,7 +192,7 @@ export const catalog = area({
     }),
     route('PUT /admin/projects/:projectId/catalog/:idOrKey/contents', {
       caller: administrator,
-      summary: 'Replace what is in a bundle',
+      summary: 'Replace the contents of a bundle',
       params: idOrKey,
       body: z.object({ bundle_contents: Contents }),
       example: { bundle_contents: [] },

@@ -74,7 +74,7 @@ export const challenges = area({
   routes: [
     route('GET /client/challenges', {
       caller: endUser,
-      summary: 'Challenges of a status, with how the caller stands in each',
+      summary: "Challenges of a status, with the caller's progress",
       query: { ...Page, status: Status.default('active') },
       call: 'challenges_list',
       replies: { 200: page(Mine) },
@@ -82,7 +82,7 @@ export const challenges = area({
     }),
     route('GET /client/challenges/:challengeId', {
       caller: endUser,
-      summary: 'A challenge, with how the caller stands in it',
+      summary: "A challenge, with the caller's progress",
       params: challengeId,
       call: 'challenge_get',
       replies: { 200: data(Mine) },
@@ -91,7 +91,7 @@ export const challenges = area({
     }),
     route('POST /client/challenges/:challengeId/join', {
       caller: endUser,
-      summary: 'Join a challenge, also before it starts; what was done in its window before counts',
+      summary: 'Join a challenge, also before it starts; earlier events within its window count',
       description:
         '201, or 200 for who is in already. The first event that counts joins by itself. In a challenge of teams `group_id` says for which group of theirs the caller counts, and may be sent again to change it; without it, the group that the caller is in longest.',
       params: challengeId,
@@ -109,7 +109,7 @@ export const challenges = area({
     }),
     route('POST /client/challenges/:challengeId/leave', {
       caller: endUser,
-      summary: 'Leave a challenge: counting stops until it is joined again',
+      summary: 'Leave a challenge: counting stops until the user joins again',
       params: challengeId,
       call: 'challenge_leave',
       replies: { 200: data(Participant) },
@@ -118,7 +118,7 @@ export const challenges = area({
     }),
     route('GET /client/challenges/:challengeId/leaderboard', {
       caller: endUser,
-      summary: 'The first of a challenge, by progress, then who was first',
+      summary: 'Ranking of a challenge, by progress, then by who reached it first',
       params: challengeId,
       query: { scope: z.enum(['global', 'friends'], 'must be global or friends').default('global'), limit: Limit() },
       call: 'challenge_leaderboard',
@@ -183,7 +183,7 @@ export const challenges = area({
     }),
     route('POST /admin/projects/:projectId/challenges/:challengeId/simulate', {
       caller: administrator,
-      summary: 'What it would have come to in the window of the same length right before',
+      summary: 'Simulate a challenge in the preceding window of the same length',
       params: challengeId,
       call: 'challenge_simulate',
       readOnly: true,
@@ -202,8 +202,8 @@ export const challenges = area({
     }),
     route('POST /admin/projects/:projectId/challenges/:challengeId/recompute', {
       caller: administrator,
-      summary: 'Count a challenge anew for everybody',
-      description: 'An operation, `result` `{users, changed}`.',
+      summary: 'Recount a challenge for all users',
+      description: 'An operation with the result `{users, changed}`.',
       params: challengeId,
       async handle(context) {
         const { services, resolved, params } = context

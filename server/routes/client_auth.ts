@@ -54,7 +54,8 @@ const refresh = async (context: HandlerContext) => {
   const project = projectOf(context.resolved)
   const token = context.body['refresh_token'] as string
   const verified = await tokens.verifyClientRefresh(project, token)
-  if (verified.kind !== 'valid') throw refusal(401, 'INVALID_TOKEN', 'The refresh token is not valid any more.')
+  if (verified.kind !== 'valid')
+    throw refusal(401, 'INVALID_TOKEN', 'The refresh token is invalid or its session has ended: sign in again.')
   const { sid } = verified.claims
   const next = await tokens.clientRefresh(project, sid)
   const reply = await context.call('auth_refresh', {
@@ -69,7 +70,7 @@ const refresh = async (context: HandlerContext) => {
   return { status: 200, body: JSON.stringify({ data: { session_token, refresh_token: next.token } }) }
 }
 
-/** A dead or unknown token is no mistake; every session at once ends only for who holds one of them. */
+/** An ended or unknown token is not an error; ending all sessions requires a live one. */
 const logout = async (context: HandlerContext) => {
   const { request, services, body, resolved } = context
   const { refresh_token, all } = body as { refresh_token: string; all: boolean }
@@ -82,7 +83,7 @@ const logout = async (context: HandlerContext) => {
 
 const logoutRoute = route('POST /client/auth/logout', {
   caller: appKey,
-  summary: 'End a session, or with the session itself every one of its user',
+  summary: 'End a session, or with its own access token all sessions of its user',
   body: z.object({ refresh_token: Credential, all: z.boolean().default(false) }),
   example: { refresh_token: 'eyJ…' },
   handle: logout,
@@ -99,7 +100,7 @@ export const clientAuth = area({
   routes: [
     route('POST /client/auth/anonymous', {
       caller: appKey,
-      summary: 'Sign in without an identity, or come back by anonymous id',
+      summary: 'Sign in without an identity, or again by anonymous id',
       body: z.object({
         anonymous_id: z
           .string()

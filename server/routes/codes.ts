@@ -27,8 +27,8 @@ const request = async (context: HandlerContext) => {
 }
 
 /**
- * The code is the credential. An access token beside it means that the person who opened the account proves its address: so an account that
- * was not proved before keeps its password, sign-ins and tokens.
+ * The code is the credential. An access token in addition means that the person who created the account proves its address: then the
+ * unproved account keeps its password, sessions and tokens.
  */
 const verify = async (context: HandlerContext) => {
   const mailbox = await mailboxOf(context)
@@ -44,7 +44,7 @@ const verify = async (context: HandlerContext) => {
   return reply.status === 200 ? withTokens(context, reply, tokens) : reply
 }
 
-/** Six digits, with spaces wherever a person put them. */
+/** Six digits, with spaces anywhere. */
 const Code = z
   .string()
   .max(100, 'must be six digits')
@@ -59,7 +59,7 @@ export const codes = area({
   routes: [
     route('POST /auth/developer/otp/request', {
       caller: anyone,
-      summary: 'Ask for a sign-in code by mail; the answer does not tell whether there is an account',
+      summary: 'Request a sign-in code by mail; the response does not reveal whether there is an account',
       body: z.object({ email: Email }),
       example: { email: 'you@example.com' },
       handle: request,
@@ -71,7 +71,7 @@ export const codes = area({
       caller: anyone,
       summary: 'Sign in with the code of the mail, which marks the address verified',
       description:
-        'The first proof of an address takes the account from whoever opened it: its password, sign-ins and personal access tokens end. Send the access token of the account along, or verify within an hour of signing in from the same address, and they stay.',
+        'The first proof of an address reclaims the account: its former password, sessions and personal access tokens end. They are kept if the request has an access token of the account, or comes within an hour of a sign-in from the same IP address.',
       body: z.object({ email: Email, code: Code }),
       example: { email: 'you@example.com', code: '123 456' },
       handle: verify,

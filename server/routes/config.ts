@@ -42,7 +42,7 @@ export const config = area({
     route('GET /client/config', {
       caller: appOrUser,
       summary: 'Every key with its value for the caller',
-      description: 'Without a user each key has its default. 304 when `If-None-Match` names what would be sent.',
+      description: 'Without a user each key has its default. 304 when `If-None-Match` matches the current ETag.',
       headers: { 'If-None-Match': z.string().optional() },
       handle: read,
       replies: { 200: data(z.record(z.string(), Json)), 304: NotModified },
@@ -50,8 +50,8 @@ export const config = area({
     }),
     route(`POST ${keys}`, {
       caller: administrator,
-      summary: 'Write a key whole, new or not',
-      description: 'What is left out gets its default. `version` counts changes of `value`.',
+      summary: 'Create or replace a key',
+      description: 'Omitted fields get their defaults. `version` counts changes of `value`.',
       body: z.object({
         key: z
           .string()
@@ -62,7 +62,7 @@ export const config = area({
         conditions: Conditions.optional(),
       }),
       example: { key: 'lesson_length', value: 10, value_type: 'number', conditions: [{ percentage: 20, value: 15 }] },
-      // any JSON: a string must not arrive as the text of some other JSON
+      // any JSON: a string must not be taken for the text of other JSON
       args: ({ body }) => ({ value: JSON.stringify(body['value']) }),
       call: 'config_key_put',
       replies: { 201: data(ConfigKey) },
@@ -70,14 +70,14 @@ export const config = area({
     }),
     route(`GET ${keys}`, {
       caller: administrator,
-      summary: 'All keys, in their order',
+      summary: 'All keys, ordered by key',
       call: 'config_key_list',
       replies: { 200: data(z.array(ConfigKey)) },
       failure: 'FETCH_FAILED',
     }),
     route(`PATCH ${keys}/:key`, {
       caller: administrator,
-      summary: 'Change a key, in the fields that are sent',
+      summary: 'Change the given fields of a key',
       body: z.object({ value: Json, description, conditions: Conditions }).partial(),
       patch: true,
       example: { value: 12 },

@@ -107,9 +107,9 @@ const byCode = { code: z.string() }
 const Place = { cursor: Cursor, limit: Limit() }
 const notFound = { 404: ['NOT_FOUND'] }
 const badBody = ['VALIDATION_ERROR', 'INVALID_BODY']
-const takesKey = 'Takes an Idempotency-Key, which is remembered for ever by user and route.'
+const takesKey = 'Accepts an Idempotency-Key, which is stored permanently by user and route.'
 
-/** Supplement E1: 60 a minute for each user, by any caller. */
+/** Supplement E1: 60 a minute for each user, from any caller. */
 const spend = async (context: HandlerContext) => {
   const args = idempotency(context)
   const { userId } = context.resolved.claims
@@ -138,7 +138,7 @@ export const currencies = area({
     route('GET /client/currencies', {
       caller: endUser,
       summary: "The caller's balances",
-      description: 'What regenerates and what expires is worked out for this moment.',
+      description: 'Regeneration and expiry are computed for the current time.',
       call: 'currencies_list',
       replies: { 200: data(z.array(Balance)) },
       failure: 'LIST_FAILED',
@@ -156,7 +156,7 @@ export const currencies = area({
     route('POST /client/currencies/:code/spend', {
       caller: endUser,
       summary: "Spend the caller's currency",
-      description: `Apps may where the currency is \`client_spendable\`, a server key on behalf of the user always. ${takesKey}`,
+      description: `Apps may spend only currencies that are \`client_spendable\`, a server key on behalf of the user any currency. ${takesKey}`,
       params: byCode,
       body: z.object({ amount, reason: Reason, metadata: Metadata.optional() }),
       example: { amount: 50, reason: 'hint' },
@@ -213,8 +213,8 @@ export const currencies = area({
     }),
     route('GET /admin/projects/:projectId/currencies/integrity', {
       caller: administrator,
-      summary: 'The newest proof that every balance is the sum of its ledger',
-      description: 'Made every night. Null before the first; the first hundred mismatches are written out.',
+      summary: 'The newest check that every balance is the sum of its ledger',
+      description: 'Runs every night. Null before the first; lists the first hundred mismatches.',
       call: 'currencies_integrity',
       replies: { 200: data(Proof.nullable()) },
       failure: 'FETCH_FAILED',
@@ -222,7 +222,7 @@ export const currencies = area({
     route('POST /admin/projects/:projectId/currencies/transactions', {
       caller: administrator,
       summary: "Change a user's balances, all or none",
-      description: `Amounts are signed. Answered in the order of codes. ${takesKey}`,
+      description: `Amounts are signed. The results are ordered by code. ${takesKey}`,
       body: z.object({
         app_user_id: Uuid,
         adjustments: Adjustments,
@@ -260,7 +260,7 @@ export const currencies = area({
     }),
     route('POST /admin/projects/:projectId/currencies/transactions/:transactionId/reverse', {
       caller: administrator,
-      summary: 'Undo a transaction by another one, once',
+      summary: 'Reverse a transaction by another one, once',
       description: takesKey,
       params: { transactionId: Uuid },
       handle: reverse,

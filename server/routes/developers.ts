@@ -30,7 +30,7 @@ const Session = z.strictObject({
 
 const limited = { 429: ['RATE_LIMIT_EXCEEDED'] }
 
-/** What token is held, so that a program can show it. */
+/** The credential of the request, so that a program can show it. */
 const heldToken = ({ developer: held }: Resolved) => ({
   type: held?.token ? 'pat' : 'session',
   scopes: held?.token?.scopes ?? null,
@@ -60,7 +60,7 @@ const signup = async (context: HandlerContext) => {
   return withTokens(context, reply, tokens)
 }
 
-/** The budget of failed passwords of an account, across all the places where one may be tried. */
+/** The limit on failed passwords of an account, shared by all routes that check one. */
 const failedPasswords = (mailbox: string) =>
   perSubject('developer password', sha256(mailbox), [20, 'hour'], [100, 'day'])
 
@@ -69,7 +69,7 @@ const login = async (context: HandlerContext) => {
   const known = dataOf<{ mailbox: string; developer_id: string | null; password_hash: string | null }>(
     await context.call('developer_password', { email }, { readOnly: true }),
   )
-  // by mailbox whether or not it has an account: else aliases that share a budget would reveal that it has one
+  // by mailbox, whether or not it has an account: otherwise aliases that share a limit would reveal that it has one
   const failures = failedPasswords(known.mailbox)
   // the limit of failures is taken before the password is checked, and refunded on success
   await takeLimits(context, [
@@ -95,7 +95,8 @@ const refresh = async (context: HandlerContext) => {
   const token = context.body['refresh_token'] as string
   await takeLimits(context, perIp('developer refresh', context.request.ip, [30, 'minute']))
   const verified = await tokens.verifyDeveloperRefresh(token)
-  if (verified.kind !== 'valid') throw refusal(401, 'INVALID_TOKEN', 'The refresh token is not valid any more.')
+  if (verified.kind !== 'valid')
+    throw refusal(401, 'INVALID_TOKEN', 'The refresh token is invalid or its session has ended: sign in again.')
   const { sid } = verified.claims
   const next = await tokens.developerRefresh(sid)
   const reply = await context.call('developer_refresh', { sid, presented_hash: sha256(token), next_hash: next.hash })
@@ -163,7 +164,7 @@ export const developers = area({
   routes: [
     route('POST /auth/developer/signup', {
       caller: anyone,
-      summary: 'Open a developer account and sign in to it',
+      summary: 'Create a developer account and sign in to it',
       body: z.object({
         email: Email,
         password: NewPassword,
@@ -193,7 +194,7 @@ export const developers = area({
     }),
     route('POST /auth/developer/refresh', {
       caller: anyone,
-      summary: 'Replace both tokens of a sign-in',
+      summary: 'Replace both tokens of a session',
       body: RefreshToken,
       example: { refresh_token: 'eyJ…' },
       handle: refresh,
@@ -203,7 +204,7 @@ export const developers = area({
     }),
     route('POST /auth/developer/logout', {
       caller: anyone,
-      summary: 'End a sign-in',
+      summary: 'End the session',
       body: RefreshToken,
       example: { refresh_token: 'eyJ…' },
       handle: logout,
@@ -213,7 +214,7 @@ export const developers = area({
     }),
     route('GET /auth/developer/me', {
       caller: developer,
-      summary: 'The current developer, and what token is held',
+      summary: 'The current developer, and the token of the request',
       call: 'developer_me',
       scope: null,
       args: ({ resolved }) => ({ token: heldToken(resolved) }),
@@ -222,7 +223,7 @@ export const developers = area({
     }),
     route('PATCH /auth/developer/me', {
       caller: developer,
-      summary: 'Change the name or the password; a new password ends all other sign-ins',
+      summary: 'Change the name or the password; a new password ends all other sessions',
       source: 'supplement',
       body: z.object({
         name: Text(200).nullable().optional(),
@@ -242,7 +243,7 @@ export const developers = area({
     }),
     route('GET /auth/developer/sessions', {
       caller: developer,
-      summary: "The developer's live sign-ins, newest first",
+      summary: "The developer's live sessions, newest first",
       source: 'supplement',
       sessionOnly: true,
       query: Page,
@@ -252,7 +253,7 @@ export const developers = area({
     }),
     route('DELETE /auth/developer/sessions/:sessionId', {
       caller: developer,
-      summary: 'End a sign-in',
+      summary: 'End a session',
       source: 'supplement',
       sessionOnly: true,
       params: { sessionId: Uuid },

@@ -30,7 +30,7 @@ export const entitlements = area({
     route('GET /client/entitlements/:entitlementId', {
       caller: endUser,
       source: 'supplement',
-      summary: "One of the caller's entitlements; a lapsed one is not active",
+      summary: "One of the caller's entitlements, which may have ended",
       params: { entitlementId: z.string() },
       call: 'entitlement_get',
       replies: { 200: data(Entitlement) },

@@ -29,7 +29,7 @@ const grant = (context: HandlerContext) =>
     patch: context.body,
     ...idempotency(context, 'INVALID_BODY'),
   })
-/** Of the supplement's routes: INVALID_ID. The contract's own answers INVALID_USER_ID, in SQL. */
+/** Code of the supplement's routes: INVALID_ID. The contract's own return INVALID_USER_ID, in SQL. */
 const ofUser = { userId: Uuid }
 
 export const entitlementsAdmin = area({
@@ -41,9 +41,9 @@ export const entitlementsAdmin = area({
   routes: [
     route('POST /admin/projects/:projectId/users/:userId/entitlements', {
       caller: administrator,
-      summary: 'Grant an entitlement, or lengthen an earlier promotional grant',
+      summary: 'Grant an entitlement, or extend an earlier promotional grant',
       description:
-        'Without `expiration_date` and `duration_days` for life. Never shortens a grant, never touches what a store sold. Takes an Idempotency-Key.',
+        'Without `expiration_date` and `duration_days` for life. Never shortens a grant, never changes a purchase. Accepts an Idempotency-Key.',
       params: { userId: AnyId },
       body: z.object({
         entitlement_id: Text(128, 1),
@@ -61,7 +61,7 @@ export const entitlementsAdmin = area({
     route('GET /admin/projects/:projectId/users/:userId/entitlements', {
       caller: administrator,
       source: 'supplement',
-      summary: "A user's entitlements, with the grants behind each",
+      summary: "A user's entitlements, each with its grants",
       params: ofUser,
       call: 'user_entitlements',
       replies: { 200: data(z.array(Entitlement.extend({ grants: z.array(Grant) }))) },
@@ -71,7 +71,7 @@ export const entitlementsAdmin = area({
     route('DELETE /admin/projects/:projectId/users/:userId/entitlements/:entitlementId', {
       caller: administrator,
       source: 'supplement',
-      summary: 'Remove promotional grants of an entitlement; others stay',
+      summary: 'Remove the promotional grants of an entitlement; purchases stay',
       params: { ...ofUser, entitlementId: z.string() },
       call: 'user_entitlement_delete',
       replies: { 200: data(z.strictObject({ deleted: z.literal(true), still_active: z.boolean() })) },

@@ -97,7 +97,7 @@ const notFound = { 404: ['NOT_FOUND'] }
 const flag = '/admin/projects/:projectId/flags' as const
 const appHeaders = { 'X-App-Version': z.string().optional(), 'X-Platform': z.string().optional() }
 
-/** What the app says of itself in headers; what is no name of a version or a platform is as if absent. */
+/** The version and platform of the app from its headers; invalid ones count as absent. */
 const appOf = ({ headers }: FastifyRequest) => {
   const named = (name: string) => {
     const value = headers[name]
@@ -124,7 +124,7 @@ export const flags = area({
       readOnly: false,
       summary: 'Every flag for the caller, by its key',
       description:
-        'Without a user no segment and no share of users holds. 304 when `If-None-Match` names what would be sent.',
+        'Without a user no condition on segments or percentages matches. 304 when `If-None-Match` matches the current ETag.',
       headers: { 'If-None-Match': z.string().optional(), ...appHeaders },
       handle: read('flags_values'),
       replies: { 200: data(Answers), 304: NotModified },
@@ -132,8 +132,8 @@ export const flags = area({
     }),
     route('POST /client/flags/evaluate', {
       caller: appOrUser,
-      summary: 'Flags for the caller, with what the app says of itself',
-      description: '`attributes` stand behind stored properties in filters. A key that is no flag is left out.',
+      summary: 'Flags for the caller, evaluated with attributes of the app',
+      description: 'In filters, stored properties take precedence over `attributes`. Unknown keys are omitted.',
       headers: appHeaders,
       body: z.object({
         attributes: JsonObject.optional(),
@@ -159,7 +159,8 @@ export const flags = area({
     route(`POST ${flag}`, {
       caller: administrator,
       summary: 'Define a flag; at most 500',
-      description: '`default_value` is required unless the flag is boolean. Values are of its `value_type` exactly.',
+      description:
+        '`default_value` is required unless the flag is boolean. Values must be of its `value_type`, without coercion.',
       body: z.object({ key: Key, value_type: ValueType.optional(), ...z.object(fields).partial().shape }),
       patch: true,
       example: {
@@ -175,7 +176,7 @@ export const flags = area({
       caller: administrator,
       readOnly: false,
       summary: 'Flags, newest first',
-      description: '`stale=true`: those that nobody asked for in 30 days, or that gave everybody one value for 60.',
+      description: '`stale=true`: flags that were not evaluated for 30 days, or gave all users one value for 60.',
       query: { ...Page, stale: Stale },
       call: 'flags_list',
       replies: { 200: page(FeatureFlag) },
@@ -193,8 +194,8 @@ export const flags = area({
     }),
     route(`PATCH ${flag}/:idOrKey`, {
       caller: administrator,
-      summary: 'Change a flag, in the fields that are sent',
-      description: '`rules` and `schedule` are replaced whole. New rules end a ramp.',
+      summary: 'Change the given fields of a flag',
+      description: '`rules` and `schedule` are replaced as a whole. New rules end a ramp.',
       params: idOrKey,
       body: z.object(fields).partial(),
       patch: true,
@@ -224,9 +225,8 @@ export const flags = area({
     }),
     route(`PUT ${flag}/:idOrKey/overrides`, {
       caller: administrator,
-      summary: 'Set what single users get; at most 1000',
-      description:
-        'The body is `{user id: value}`; null removes one, and those that are not named stay. Answers all of them.',
+      summary: 'Set values for individual users (overrides); at most 1000',
+      description: 'The body is `{user id: value}`; null removes an override, and others stay. Returns all overrides.',
       params: idOrKey,
       body: JsonObject,
       patch: true,
@@ -239,7 +239,7 @@ export const flags = area({
     route(`GET ${flag}/:idOrKey/history`, {
       caller: administrator,
       readOnly: false,
-      summary: 'The versions of a flag, newest first, with what changed',
+      summary: 'The versions of a flag, newest first, with their changes',
       params: idOrKey,
       query: Page,
       call: 'flag_history',
@@ -249,7 +249,7 @@ export const flags = area({
     }),
     route(`POST ${flag}/:idOrKey/revert`, {
       caller: administrator,
-      summary: 'Make a flag what it was in a version, as a new one',
+      summary: 'Restore a former version of a flag as a new version',
       params: idOrKey,
       body: z.object({ version: z.int('must be a version').min(1).max(2_147_483_647) }),
       example: { version: 1 },
@@ -260,7 +260,7 @@ export const flags = area({
     }),
     route(`POST ${flag}/:idOrKey/evaluate`, {
       caller: administrator,
-      summary: 'What a user gets, with every condition of every rule',
+      summary: 'The value that a user gets, with every condition of every rule',
       params: idOrKey,
       body: z.object({ user_id: Uuid, attributes: JsonObject.optional() }),
       example: { user_id: '00000000-0000-4000-8000-000000000000' },
@@ -273,8 +273,8 @@ export const flags = area({
     route(`GET ${flag}/:idOrKey/stats`, {
       caller: administrator,
       readOnly: false,
-      summary: 'Evaluations and users of the last days, per value',
-      description: 'After 10,000 evaluations of a day one in a hundred is counted, a hundredfold.',
+      summary: 'Evaluations and users of the last days, by value',
+      description: 'After 10,000 evaluations on a day, one in a hundred is sampled.',
       params: idOrKey,
       query: { days: Days },
       call: 'flag_stats',
@@ -286,7 +286,7 @@ export const flags = area({
       caller: administrator,
       summary: 'Raise the percentage of a rule step by step',
       description:
-        'Of the rule at `rule_index`, else the first with a percentage, else a new last one with `value`. The steps stand in `schedule`.',
+        'The rule is the one at `rule_index`, else the first with a percentage, else a new last one with `value`. The steps are added to `schedule`.',
       params: idOrKey,
       body: z.object({
         from: z.number('must be a number from 0 to 100').min(0).max(100),

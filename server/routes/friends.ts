@@ -25,7 +25,7 @@ export const friends = area({
   routes: [
     route('POST /client/friends/requests', {
       caller: endUser,
-      summary: 'Ask a user to be friends; who has asked the caller becomes a friend at once',
+      summary: 'Send a friend request; accepts the other request if that user has sent one',
       description:
         'With `user_id` or `friend_code`. 201 for a new request, 200 where there was one or where the two are friends now. At most 30 an hour, 100 open ' +
         'ones, 1,000 friends. Who is blocked, either way, or banned answers 404.',
@@ -63,7 +63,7 @@ export const friends = area({
     }),
     route('POST /client/friends/requests/:userId/decline', {
       caller: endUser,
-      summary: "Decline a user's request, who hears nothing of it",
+      summary: "Decline a user's request, without notifying them",
       params: userId,
       call: 'friend_decline',
       replies: { 200: data(z.strictObject({ declined: z.literal(true) })) },
@@ -122,7 +122,7 @@ export const friends = area({
     }),
     route('DELETE /client/friends/:userId/block', {
       caller: endUser,
-      summary: 'Unblock a user; a former friendship does not come back',
+      summary: 'Unblock a user; a former friendship is not restored',
       params: userId,
       call: 'friend_unblock',
       replies: { 200: Deleted },
@@ -131,7 +131,7 @@ export const friends = area({
     }),
     route('GET /client/friends/blocked', {
       caller: endUser,
-      summary: 'Whom the caller has blocked, newest first',
+      summary: 'Users whom the caller has blocked, newest first',
       query: Page,
       call: 'friends_blocked',
       replies: { 200: page(Block) },
@@ -139,7 +139,7 @@ export const friends = area({
     }),
     route('GET /client/friends/code', {
       caller: endUser,
-      summary: "The caller's code, by which others send requests; made at the first call",
+      summary: "The caller's code, by which others send requests; created at the first call",
       readOnly: false,
       call: 'friend_code',
       replies: { 200: data(Code) },
@@ -147,14 +147,14 @@ export const friends = area({
     }),
     route('POST /client/friends/code/rotate', {
       caller: endUser,
-      summary: 'A new code; the old one names nobody any more',
+      summary: 'Replace the code; the old one becomes invalid',
       call: 'friend_code_rotate',
       replies: { 200: data(Code) },
       failure: 'UPDATE_FAILED',
     }),
     route('GET /client/friends/suggestions', {
       caller: endUser,
-      summary: 'Friends of friends, those with the most friends in common first; at most 20',
+      summary: 'Friends of friends, most mutual friends first; at most 20',
       call: 'friend_suggestions',
       replies: { 200: data(z.array(z.strictObject({ user: Person, common_count: z.int() }))) },
       failure: 'LIST_FAILED',
@@ -171,8 +171,8 @@ export const friends = area({
     }),
     route('POST /admin/projects/:projectId/friends', {
       caller: administrator,
-      summary: 'Make friends of two users, or send a request of one to the other',
-      description: '200 where there was a request or a friendship.',
+      summary: 'Make two users friends, or send a request from one to the other',
+      description: '200 when there is a request or a friendship already.',
       body: z.object({
         user_id: Uuid,
         friend_id: Uuid,

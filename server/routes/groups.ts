@@ -75,11 +75,11 @@ const Member = z.strictObject({
 const groupId = { groupId: Uuid }
 const memberId = { ...groupId, userId: Uuid }
 const notFound = { 404: ['NOT_FOUND'] }
-/** Of routes for those who lead a group. */
+/** Refusals of routes for owners and admins of a group. */
 const led = { 403: ['GROUP_ROLE_FORBIDDEN'], ...notFound }
 const unchangeable = { 409: ['GROUP_FULL', 'GROUP_OWNS_ROWS'] }
 const someone = { user_id: '00000000-0000-4000-8000-000000000000' }
-/** Supplement B8, whose codes of invalid input are not the contract's. */
+/** Supplement B8, whose codes of invalid input differ from the contract's. */
 const supplement = { caller: endUser, source: 'supplement' } as const
 const administered = { caller: administrator, source: 'supplement' } as const
 const all = '/admin/projects/:projectId/groups' as const
@@ -92,7 +92,7 @@ export const groups = area({
   routes: [
     route('POST /client/groups', {
       caller: endUser,
-      summary: 'Make a group; the caller becomes its owner',
+      summary: 'Create a group; the caller becomes its owner',
       description: 'At most 10 a day, and 50 groups for one user.',
       body: NewGroup,
       example: { name: 'Early birds' },
@@ -128,7 +128,7 @@ export const groups = area({
     route('POST /client/groups/:groupId/join', {
       caller: endUser,
       summary: 'Join a public group',
-      description: '201 when the caller came in, 200 when the caller was in it already.',
+      description: '201 for a new member, 200 when the caller is a member already.',
       params: groupId,
       call: 'group_join',
       replies: { 200: data(Member), 201: data(Member) },
@@ -146,7 +146,7 @@ export const groups = area({
     }),
     route('GET /client/groups/:groupId/members', {
       caller: endUser,
-      summary: 'Who is in a group, longest first; of a private group for its members only',
+      summary: 'Members of a group, longest membership first; of a private group for its members only',
       params: groupId,
       query: { limit: Limit(1000, 100), offset: Offset },
       call: 'group_members',
@@ -180,7 +180,7 @@ export const groups = area({
     route('PATCH /client/groups/:groupId/members/:userId', {
       ...supplement,
       summary: 'Change the role or the metadata of a member of a lower rank, as owner or admin',
-      description: 'The new role is below the own one. Owners and admins change their own metadata too.',
+      description: "The new role must be below the caller's. Owners and admins can also change their own metadata.",
       params: memberId,
       body: MemberChange,
       patch: true,
@@ -212,7 +212,7 @@ export const groups = area({
     }),
     route('POST /client/groups/:groupId/invites', {
       ...supplement,
-      summary: 'Make a code that lets others into a group, as owner or admin',
+      summary: 'Create an invite code to a group, as owner or admin',
       description:
         'It lets in `max_uses` users with `role`, which is below the own one, for `expires_in_hours`. It ends when its maker leaves the group or loses ' +
         'the rank. A group has at most 100 open invites.',
@@ -240,7 +240,7 @@ export const groups = area({
     }),
     route('DELETE /client/groups/:groupId/invites/:inviteId', {
       ...supplement,
-      summary: 'End an invite, as owner or admin',
+      summary: 'Delete an invite, as owner or admin',
       params: { ...groupId, inviteId: Uuid },
       call: 'group_invite_delete',
       replies: { 200: Deleted },
@@ -249,8 +249,8 @@ export const groups = area({
     }),
     route('POST /client/groups/join', {
       ...supplement,
-      summary: 'Join a group, a private one too, by the code of an invite',
-      description: '201 when the caller came in, 200 when the caller was in it already, which uses nothing up.',
+      summary: 'Join a group, public or private, by the code of an invite',
+      description: '201 for a new member, 200 when the caller is a member already, which does not count as a use.',
       body: z.object({ code: Text(64, 1) }),
       example: { code: 'K7QW-2M9F-XB4C' },
       call: 'group_join_by_code',
@@ -261,7 +261,7 @@ export const groups = area({
 
     route(`GET ${all}`, {
       ...administered,
-      summary: 'All groups, or those whose name holds a text; newest first',
+      summary: 'All groups, or those whose name contains a text; newest first',
       query: { search: Text(200).optional(), ...Page },
       call: 'groups_list',
       replies: { 200: page(Group) },
@@ -299,7 +299,7 @@ export const groups = area({
     }),
     route(`GET ${all}/:groupId/members`, {
       ...administered,
-      summary: 'Who is in a group, longest first',
+      summary: 'Members of a group, longest membership first',
       params: groupId,
       query: Page,
       call: 'group_members_any',
@@ -310,7 +310,7 @@ export const groups = area({
     route('POST /admin/projects/:projectId/groups/:groupId/members', {
       caller: administrator,
       source: 'supplement',
-      summary: 'Put a user into a group, a private one too',
+      summary: 'Add a user to a group, public or private',
       params: groupId,
       body: z.object({
         app_user_id: Uuid,
@@ -329,7 +329,8 @@ export const groups = area({
     route(`PATCH ${all}/:groupId/members/:userId`, {
       ...administered,
       summary: 'Change the role or the metadata of a member',
-      description: 'Who becomes `owner` makes the former owner an admin; the owner changes no other way.',
+      description:
+        "With role `owner` the former owner becomes an admin; the owner's role cannot be changed in another way.",
       params: memberId,
       body: MemberChange,
       patch: true,
@@ -341,7 +342,8 @@ export const groups = area({
     }),
     route(`DELETE ${all}/:groupId/members/:userId`, {
       ...administered,
-      summary: 'Remove a member; after the owner the oldest admin becomes the owner, else the oldest member',
+      summary:
+        'Remove a member; after the removal of the owner the oldest admin becomes the owner, else the oldest member',
       params: memberId,
       call: 'group_member_remove',
       replies: { 200: Deleted },

@@ -15,7 +15,7 @@ const Health = z.strictObject({
 
 type Found = { readonly has_template: boolean; readonly gone: number; readonly projects: readonly string[] }
 
-/** The others are served where one project has lost its database: that is 200, so that no balancer takes the server out. */
+/** Other projects are served while one has lost its database: that is 200, so that a load balancer does not remove the server. */
 const healthOf = (found: Found | null): z.input<typeof Health> => {
   const word = (isOk: boolean) => (isOk ? 'ok' : 'failing')
   const parts = {
@@ -29,7 +29,7 @@ const healthOf = (found: Found | null): z.input<typeof Health> => {
   return { status, version: '1.0.0', parts, ...gone }
 }
 
-/** Never a cached answer: one statement in the control database, which must come back within two seconds. */
+/** Never cached: one statement in the control database, with a limit of two seconds. */
 export const health = area({
   stem: 'health',
   title: 'Health',
@@ -38,7 +38,7 @@ export const health = area({
   routes: [
     route('GET /health', {
       caller: { ...anyone, refusals: {} },
-      summary: 'Whether the service can do its work, which part cannot, and which projects have lost their database',
+      summary: 'Health of the service, its failing parts, and the projects that have lost their database',
       replies: { 200: data(Health), 503: data(Health) },
       ceiling: 'none',
       async handle({ services }) {

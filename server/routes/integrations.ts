@@ -4,7 +4,7 @@ import { administrator } from '#server/http/callers.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { data, JsonObject, Time, Uuid } from '#server/http/schemas.ts'
 
-/** What each provider's config must name; other fields are kept as they are. */
+/** The required fields of each provider's config; other fields are kept unchanged. */
 const required: Readonly<Record<string, readonly string[]>> = {
   revenuecat: ['secret_api_key'],
   superwall: ['api_key'],
@@ -41,14 +41,14 @@ const isJsonObject = (value: unknown) => {
   }
 }
 
-/** A number, or its digits as text: forms send those. */
+/** A number, or its digits as text, which forms send. */
 const isPort = (value: unknown) =>
   (typeof value === 'number' || (typeof value === 'string' && /^\d{1,5}$/.test(value))) &&
   Number.isInteger(Number(value)) &&
   Number(value) > 0 &&
   Number(value) < 65_536
 
-/** Fields that are not texts; every other one that a provider needs is, and the contract's two optional ones are. */
+/** Fields that are not texts; all other required fields are, and so are the contract's two optional ones. */
 const kinds: Readonly<Record<string, readonly [is: (value: unknown) => boolean, reason: string]>> = {
   service_account_json: [isJsonObject, 'must be a JSON object, or a text of one'],
   port: [isPort, 'must be a port'],
@@ -96,7 +96,7 @@ export const integrations = area({
   routes: [
     route('POST /admin/projects/:projectId/integrations', {
       caller: administrator,
-      summary: 'Connect a provider, or replace its whole config',
+      summary: 'Connect a provider, or replace its config',
       body: z.object({ provider: z.string().max(100, 'must have at most 100 characters'), config: JsonObject }),
       example: { provider: 'revenuecat', config: { secret_api_key: 'sk_…', webhook_secret: 'a secret' } },
       handle: put,

@@ -62,7 +62,7 @@ const given = {
 }
 const idOrKey = { idOrKey: z.string() }
 const badBody = ['VALIDATION_ERROR', 'INVALID_BODY']
-const takesKey = 'Takes an Idempotency-Key, which is remembered for ever by user and route.'
+const takesKey = 'Accepts an Idempotency-Key, which is stored permanently by user and route.'
 
 const keyed = (call: string) => (context: HandlerContext) =>
   context.call(call, { ...context.body, ...idempotency(context) })
@@ -89,7 +89,7 @@ export const inventory = area({
     }),
     route('POST /client/inventory/grant', {
       caller: serverForUser,
-      summary: 'Give a user items, by a server key on behalf of them',
+      summary: 'Grant items to a user, by a server key on behalf of them',
       description: takesKey,
       body: z.object({ ...given, reason: Reason.optional() }),
       example: { catalog_item_key: 'potion', quantity: 3 },
@@ -104,7 +104,7 @@ export const inventory = area({
     }),
     route('GET /client/inventory/:idOrKey', {
       caller: endUser,
-      summary: "One of the caller's stacks, by its id, or the one of an item that ends soonest",
+      summary: "One of the caller's stacks, by its id, or an item's stack that expires soonest",
       params: idOrKey,
       call: 'inventory_get',
       replies: { 200: data(Stack) },
@@ -113,8 +113,8 @@ export const inventory = area({
     }),
     route('PATCH /client/inventory/:idOrKey', {
       caller: endUser,
-      summary: "The caller's own marks on a stack",
-      description: 'Only `metadata.user` is honoured, key by key; null removes one.',
+      summary: "Change the caller's own metadata of a stack",
+      description: 'Only `metadata.user` is changed: keys are merged, null removes a key.',
       params: idOrKey,
       body: z.object({ metadata: z.object({ user: JsonObject.optional() }).optional() }),
       example: { metadata: { user: { equipped: true } } },
@@ -125,7 +125,7 @@ export const inventory = area({
     }),
     route('POST /client/inventory/:idOrKey/consume', {
       caller: endUser,
-      summary: "Use up the caller's items, those that end soonest",
+      summary: "Consume the caller's items, the soonest to expire first",
       description: `Grants the item's \`use_effect\`, once for each. ${takesKey}`,
       params: idOrKey,
       body: z.object({ quantity: quantity(100).optional() }),
@@ -142,7 +142,7 @@ export const inventory = area({
 
     route('GET /admin/projects/:projectId/inventory', {
       caller: administrator,
-      summary: 'Stacks of all users, newest first, empty and expired ones too',
+      summary: 'Stacks of all users, newest first, including empty and expired ones',
       query: { ...Page, user_id: Uuid.optional(), item_key: z.string().max(128).optional() },
       call: 'inventory_all',
       replies: { 200: page(Stack) },
@@ -151,7 +151,7 @@ export const inventory = area({
     }),
     route('POST /admin/projects/:projectId/inventory/grant', {
       caller: administrator,
-      summary: 'Give a user items; bundles are unpacked',
+      summary: 'Grant items to a user; bundles are unpacked',
       description: takesKey,
       body: z.object({ app_user_id: Uuid, ...given, reason: Reason }),
       example: { app_user_id: '018f3f5e-0000-7000-8000-000000000000', catalog_item_key: 'potion', reason: 'support' },
@@ -166,7 +166,7 @@ export const inventory = area({
     }),
     route('POST /admin/projects/:projectId/inventory/revoke', {
       caller: administrator,
-      summary: 'Take items from a user',
+      summary: 'Revoke items of a user',
       description: takesKey,
       body: z.object({
         app_user_id: Uuid,

@@ -21,7 +21,7 @@ const join = async (context: HandlerContext) => {
     return await context.call('waitlist_join', { email, note })
   } catch (error) {
     if (!(error instanceof ApiError) || error.status < 500) throw error
-    // the list cannot be written to, while the counters above can: the caller may retry
+    // the waitlist cannot be written, but the counters above can: the client may retry
     throw refusal(503, 'WAITLIST_UNAVAILABLE', 'The waitlist is not available at the moment.', null, {
       'Retry-After': '30',
     })

@@ -97,7 +97,7 @@ const Stats = z.strictObject({
   active_senders: z.strictObject({ last_24h: z.int(), last_7d: z.int() }),
 })
 
-/** SQL checks attachments, which have a code of their own: a text that is no list must reach it as JSON. */
+/** SQL validates attachments, which have a separate code: a text that is not a list must reach it as JSON. */
 const attachmentsAsJson = ({ body: { attachments } }: Pick<Input, 'body'>) => ({
   attachments: attachments === undefined ? undefined : JSON.stringify(attachments),
 })
@@ -119,7 +119,7 @@ const inConversation = { conversationId: AnyId }
 const ofMessage = { ...inConversation, messageId: AnyId }
 const conversationId = { conversationId: Uuid }
 const messageId = { ...conversationId, messageId: Uuid }
-/** What internal.conversation_enter refuses. */
+/** The refusals of internal.conversation_enter. */
 const entering = { 403: ['NOT_A_PARTICIPANT'], 404: ['CONVERSATION_NOT_FOUND', 'USER_NOT_FOUND'] }
 const reaching = { ...entering, 404: [...entering[404], 'MESSAGE_NOT_FOUND'] }
 const badIds = { 400: ['INVALID_CONVERSATION_ID', 'INVALID_ID'] }
@@ -152,7 +152,7 @@ export const messaging = area({
     route(`GET ${client}`, {
       caller: endUser,
       summary: "The caller's conversations, newest activity first",
-      description: 'With `archived=true` those that the caller has archived, which are left out otherwise.',
+      description: 'With `archived=true` only those that the caller has archived, otherwise all others.',
       query: { archived: Flag(), limit: Limit(200, 20), offset: Offset },
       call: 'conversations_list',
       replies: { 200: page(Mine) },
@@ -171,7 +171,7 @@ export const messaging = area({
     route(`PATCH ${one}`, {
       caller: endUser,
       source: 'supplement',
-      summary: 'Rename a conversation; mute or archive it for the caller alone',
+      summary: 'Rename a conversation; mute or archive it for the caller only',
       params: conversationId,
       body: z.object({
         name: Text(100, 1).nullable().optional(),
@@ -207,7 +207,7 @@ export const messaging = area({
     }),
     route(`GET ${one}/messages`, {
       caller: endUser,
-      summary: 'Messages that are no replies, or the replies to one; newest first',
+      summary: 'Messages that are not replies, or the replies to one; newest first',
       params: inConversation,
       query: { parent_message_id: AnyId.optional(), limit: Limit(200, 50), offset: Offset },
       call: 'messages_list',
@@ -222,7 +222,7 @@ export const messaging = area({
     route(`PATCH ${oneMessage}`, {
       caller: endUser,
       source: 'supplement',
-      summary: 'Edit a message within 15 minutes; its sender alone',
+      summary: 'Edit a message within 15 minutes, as its sender',
       params: messageId,
       body: z.object({ body: MessageText.optional(), metadata: SmallJson(8192).optional() }),
       patch: true,
@@ -240,7 +240,7 @@ export const messaging = area({
     route(`DELETE ${oneMessage}`, {
       caller: endUser,
       source: 'supplement',
-      summary: 'Delete a message: its sender, or the owner of the group conversation',
+      summary: 'Delete a message, as its sender or the owner of the group conversation',
       params: messageId,
       call: 'message_delete',
       replies: { 200: Deleted },
@@ -249,7 +249,7 @@ export const messaging = area({
     }),
     route(`POST ${one}/typing`, {
       caller: endUser,
-      summary: 'Say that the caller is typing; nothing is stored',
+      summary: 'Announce that the caller is typing; nothing is stored',
       params: inConversation,
       call: 'conversation_typing',
       replies: { 202: data(z.strictObject({ accepted: z.literal(true) })) },
@@ -270,7 +270,7 @@ export const messaging = area({
     }),
     route(`DELETE ${oneMessage}/reactions`, {
       caller: endUser,
-      summary: 'Take a reaction back; it need not be there',
+      summary: 'Remove a reaction, if there is one',
       params: ofMessage,
       query: { emoji: Emoji },
       call: 'reaction_remove',
@@ -289,7 +289,7 @@ export const messaging = area({
     }),
     route(`GET ${oneMessage}/receipts`, {
       caller: endUser,
-      summary: 'Who has read a message',
+      summary: 'Read receipts of a message',
       params: ofMessage,
       call: 'receipts_get',
       replies: { 200: data(Receipts) },
@@ -330,7 +330,7 @@ export const messaging = area({
     route(`DELETE ${one}/participants/:userId`, {
       caller: endUser,
       source: 'supplement',
-      summary: 'Remove a participant; the owner of the group conversation alone',
+      summary: 'Remove a participant, as the owner of the group conversation',
       params: { ...conversationId, userId: Uuid },
       call: 'participant_remove',
       replies: { 200: Deleted },
@@ -352,7 +352,7 @@ export const messaging = area({
     route('GET /client/messaging/unread', {
       caller: endUser,
       source: 'supplement',
-      summary: 'Unread messages and mentions, in all and by conversation',
+      summary: 'Unread messages and mentions, in total and by conversation',
       description:
         '`total` counts every conversation; `conversations` are those with unread messages, newest activity first.',
       query: { limit: Limit(1000, 200) },
@@ -381,7 +381,7 @@ export const messaging = area({
     route(`GET ${adminMessages}`, {
       caller: administrator,
       source: 'supplement',
-      summary: 'All messages of a conversation, replies too, newest first',
+      summary: 'All messages of a conversation, including replies, newest first',
       params: conversationId,
       query: Page,
       call: 'messages_admin',
@@ -431,7 +431,7 @@ export const messaging = area({
     route(`GET ${admin}/stats`, {
       caller: administrator,
       source: 'supplement',
-      summary: 'Numbers of conversations, messages and senders',
+      summary: 'Statistics of conversations, messages and senders',
       call: 'messaging_stats',
       replies: { 200: data(Stats) },
       failure: 'FETCH_FAILED',

@@ -9,7 +9,7 @@ const StepType = z.enum(
   'must be info, question, permission, action, paywall, input or custom',
 )
 
-/** What is sent of a step; SQL has the last word, and adds what is missing. */
+/** The fields of a step; SQL validates it, and adds missing fields. */
 const NewStep = z.looseObject({
   id: Text(128, 1).nullish(),
   type: StepType.optional(),
@@ -72,15 +72,15 @@ export const onboarding = area({
   routes: [
     route('GET /client/onboarding', {
       caller: endUser,
-      summary: "The newest flow in use, with the caller's progress",
-      description: '`data` is null when no flow is in use, `progress` before the start.',
+      summary: "The newest active flow, with the caller's progress",
+      description: '`data` is null when no flow is active, `progress` before the start.',
       call: 'onboarding_get',
       replies: { 200: data(z.strictObject({ flow: Flow, progress: Progress.nullable() }).nullable()) },
       failure: 'FETCH_FAILED',
     }),
     route('POST /client/onboarding/:flowId/start', {
       caller: endUser,
-      summary: 'Start a flow, or start it anew',
+      summary: 'Start or restart a flow',
       params: ofFlow,
       call: 'onboarding_start',
       replies: { 201: data(Progress) },
@@ -89,13 +89,13 @@ export const onboarding = area({
     }),
     route('POST /client/onboarding/:flowId/advance', {
       caller: endUser,
-      summary: 'Do the current step and go to the next',
+      summary: 'Complete the current step and go to the next',
       description:
-        'With a `step_id` that is not the current step any more, nothing changes: send it, and double taps skip nothing. `answers` are kept under the step.',
+        'With a `step_id` that is no longer the current step, nothing changes, so that a repeated request skips nothing. `answers` are stored with the step.',
       params: ofFlow,
       body: z.object({ step_id: Text(128, 1).optional(), answers: Json.optional() }),
       example: { step_id: 'goal', answers: { goal: 'fluency' } },
-      // any JSON: a string must not arrive as the text of some other JSON
+      // any JSON: a string must not be taken for the text of other JSON
       args: ({ body }) => ({ answers: body['answers'] === undefined ? undefined : JSON.stringify(body['answers']) }),
       call: 'onboarding_advance',
       replies: { 200: data(Progress) },
@@ -104,7 +104,7 @@ export const onboarding = area({
     }),
     route('POST /client/onboarding/:flowId/skip', {
       caller: endUser,
-      summary: 'Leave a flow out',
+      summary: 'Skip a flow',
       params: ofFlow,
       call: 'onboarding_skip',
       replies: { 200: data(Progress) },
@@ -113,7 +113,7 @@ export const onboarding = area({
     }),
     route('POST /client/onboarding/:flowId/complete', {
       caller: endUser,
-      summary: 'End a flow',
+      summary: 'Complete a flow',
       params: ofFlow,
       call: 'onboarding_complete',
       replies: { 200: data(Progress) },
@@ -161,7 +161,7 @@ export const onboarding = area({
     }),
     route(`PATCH ${flows}/:flowId`, {
       caller: administrator,
-      summary: 'Change a flow; users who are under way go on with the new steps',
+      summary: 'Change a flow; users who are in it continue with the new steps',
       params: ofFlow,
       body: z.object({ name: Text(200, 1), steps: Steps, is_active: z.boolean() }).partial(),
       patch: true,

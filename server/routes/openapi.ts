@@ -15,7 +15,7 @@ const makeDocument = async ({ areas, publicUrl }: Services): Promise<Document> =
   return { bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }
 }
 
-/** The bytes of the document: routes do not change while a server runs, its address does once, when it listens. */
+/** The bytes of the document: routes do not change while a server runs; its address changes once, when it listens. */
 const documentOf = (services: Services): Promise<Document> => {
   const { publicUrl } = services
   const known = documents.get(services)
@@ -25,7 +25,7 @@ const documentOf = (services: Services): Promise<Document> => {
   return document
 }
 
-/** Whether `If-None-Match` names this version; a proxy may have made the tag a weak one. */
+/** Whether `If-None-Match` matches this version; a proxy may have made the ETag weak. */
 const isKnown = (header: string | undefined, etag: string) =>
   header?.split(',').some((tag) => ['*', etag].includes(tag.trim().replace(/^W\//, '')))
 
@@ -41,14 +41,14 @@ const describe = async ({ services, request }: HandlerContext) => {
 
 const declaration = {
   caller: { ...anyone, refusals: {} },
-  summary: 'This description',
-  description: '304 when `If-None-Match` names what would be sent.',
+  summary: 'This OpenAPI document',
+  description: '304 when `If-None-Match` matches the current ETag.',
   headers: { 'If-None-Match': z.string().optional() },
   handle: describe,
   replies: { 200: z.looseObject({ openapi: z.literal('3.1.0') }), 304: NotModified },
 }
 
-/** The machine-readable description, under both of its paths. */
+/** The OpenAPI document, under both of its paths. */
 export const openapi = area({
   stem: 'openapi',
   title: 'Description',

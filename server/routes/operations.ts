@@ -37,7 +37,7 @@ export const operations = area({
     }),
     route('GET /admin/projects/:projectId/operations/:operationId', {
       caller: projectOwner,
-      summary: 'How an asynchronous operation stands',
+      summary: 'The state of an asynchronous operation',
       params: { operationId: Uuid },
       call: 'operation_get',
       args: ({ params }) => ({ project_id: params['projectId'] }),
@@ -46,7 +46,7 @@ export const operations = area({
     }),
     route('POST /admin/projects/:projectId/operations/:operationId/cancel', {
       caller: projectOwner,
-      summary: 'Cancel an operation that is queued or waits',
+      summary: 'Cancel an operation that is queued or waiting',
       params: { operationId: Uuid },
       call: 'operation_cancel',
       replies: { 200: data(Operation) },

@@ -74,16 +74,16 @@ const Provisioning = z.strictObject({
   data_lost_at: Time.optional(),
 })
 
-/** Becomes part of a mail header: a line break would begin another header. */
+/** Becomes part of a mail header: a line break would begin another header (header injection). */
 const HeaderText = (most: number) => Text(most).refine((value) => !/\p{Cc}/u.test(value), 'must be one line of text')
-/** A web page or an app's own scheme; never one that a browser would run or read files with. It is mailed as it is written. */
+/** A web page or an app's own scheme; never a scheme that a browser would execute or that reads files. It is mailed unchanged. */
 const RedirectUrl = HeaderText(2048).refine(
   (value) => URL.canParse(value) && !/^(javascript|data|vbscript|file|blob):$/.test(new URL(value).protocol),
   'must be a URL',
 )
 const shared = { bundle_id: Text(255).nullable().optional(), google_oauth_client_id: Text(255).nullable().optional() }
 
-/** Key text appears here and in the answer, nowhere else. */
+/** The text of a key is in this response only. */
 const create = async (context: HandlerContext) => {
   const { services, body } = context
   const id = randomUUID()
@@ -114,7 +114,7 @@ const createKey = async (context: HandlerContext) => {
   return { status: reply.status, body: JSON.stringify({ data: { key, ...dataOf<object>(reply) } }) }
 }
 
-/** The project is known to control, its integrations to its own database, once there is one. */
+/** The project from control, its integrations from its own database, once it exists. */
 const get = async (context: HandlerContext) => {
   const { services, resolved } = context
   const reply = await context.call('project_get', { project_id: context.params['projectId'] })
@@ -134,7 +134,7 @@ const get = async (context: HandlerContext) => {
   return { status: 200, body: JSON.stringify({ data: { ...dataOf<object>(reply), integrations } }) }
 }
 
-/** Runs what must come before a deletion; what it throws is an outage of somebody else's, and trying again helps. */
+/** Runs a step that must precede a deletion; its errors are outages of external services, which a retry may overcome. */
 const before = async <T>(services: Services, code: string, message: string, work: () => Promise<T>): Promise<T> => {
   try {
     return await work()
@@ -144,7 +144,7 @@ const before = async <T>(services: Services, code: string, message: string, work
   }
 }
 
-/** In this order: what would be paid for longer than it is there, what must be purged, and then the end. Each may be done again. */
+/** In this order: cancel the subscription, find the files to purge, delete the project. Each step is idempotent. */
 const remove = async ({ call, params, services }: HandlerContext) => {
   const project = dataOf<BilledProject>(
     await call('project_removable', { project_id: params['projectId'] }, { readOnly: true }),
@@ -168,7 +168,7 @@ const remove = async ({ call, params, services }: HandlerContext) => {
   return { status: 200, body: JSON.stringify({ data: { ...dataOf<object>(reply), subscription } }) }
 }
 
-/** `ready` is answered only of a database that is there. */
+/** `ready` is returned only if the database exists. */
 const provisioningStatus = async ({ call, params, services }: HandlerContext) => {
   const args = { project_id: params['projectId'] }
   const reply = await call('provisioning_status', args)
@@ -245,7 +245,7 @@ export const projects = area({
     }),
     route('PATCH /admin/projects/:projectId', {
       caller: projectOwner,
-      summary: 'Change a project; fields that are not sent stay',
+      summary: 'Change the given fields of a project',
       body: z.object({
         name: Text(200, 1).optional(),
         ...shared,
@@ -269,7 +269,7 @@ export const projects = area({
     route('DELETE /admin/projects/:projectId', {
       caller: projectOwner,
       sessionOnly: true,
-      summary: 'Delete a project: its keys stop at once, its database and files go in the background',
+      summary: 'Delete a project: its keys stop at once, its database and files are removed in the background',
       handle: remove,
       replies: {
         200: data(
@@ -300,7 +300,7 @@ export const projects = area({
     }),
     route('DELETE /admin/projects/:projectId/api-keys/:keyId', {
       caller: projectOwner,
-      summary: 'Switch an API key off, at once',
+      summary: 'Deactivate an API key at once',
       params: { keyId: Uuid },
       call: 'api_key_deactivate',
       args: projectId,
@@ -309,7 +309,7 @@ export const projects = area({
     }),
     route('GET /admin/projects/:projectId/provisioning-status', {
       caller: projectOwner,
-      summary: "How far the making of the project's database has come",
+      summary: "The progress of creating the project's database",
       handle: provisioningStatus,
       replies: { 200: data(Provisioning) },
       source: 'contract',
@@ -317,7 +317,7 @@ export const projects = area({
     }),
     route('POST /admin/projects/:projectId/reprovision', {
       caller: projectOwner,
-      summary: "Make the project's database again: from the first step that failed, or empty where it is gone",
+      summary: "Create the project's database again: from the first step that failed, or an empty one if it was lost",
       body: z.object({ workflow_id: Text(200, 1).optional() }),
       handle: reprovision,
       replies: {

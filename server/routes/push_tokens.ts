@@ -48,7 +48,7 @@ export const pushTokens = area({
     }),
     route('DELETE /client/users/me/push-token', {
       caller: endUser,
-      summary: "Switch a device off, when it is the caller's; the answer is the same when it is not",
+      summary: 'Unregister a device of the caller; the response is the same for other devices',
       query: { token: Token.optional() },
       body: z.object({ token: Token.optional() }),
       example: { token: 'c2f1e0aa' },

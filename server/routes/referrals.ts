@@ -18,7 +18,7 @@ import {
   Uuid,
 } from '#server/http/schemas.ts'
 
-/** Any object, of which the parts that are known are given: supplement 0.9. */
+/** Any object; its known parts are granted: supplement 0.9. */
 const Reward = SmallJson(8192)
 const MaxUses = z
   .int('must be a whole number of 1 to 2147483647, or null')
@@ -81,7 +81,7 @@ const Brought = z.strictObject({
   claimer: Person,
 })
 
-/** Codes are not to be guessed: readings.md, per address. */
+/** Codes must not be found by guessing: readings.md, limit per address. */
 const lookUp = async (context: HandlerContext) => {
   const { params, request, call } = context
   await takeLimits(context, perIp('client referral', request.ip, [30, 'minute'], [500, 'day']), 'RATE_LIMITED')
@@ -100,7 +100,7 @@ export const referrals = area({
     route('GET /client/referrals/me', {
       caller: endUser,
       source: referral,
-      summary: "The caller's code to share, made at the first call, and what came of it",
+      summary: "The caller's code to share, created at the first call, with its statistics",
       readOnly: false,
       call: 'referral_mine',
       replies: { 200: data(Mine) },
@@ -109,7 +109,7 @@ export const referrals = area({
     route('GET /client/referrals/me/claims', {
       caller: endUser,
       source: referral,
-      summary: 'Whom the caller brought, newest first',
+      summary: 'Users whom the caller referred, newest first',
       query: Page,
       call: 'referral_claims_mine',
       replies: { 200: page(Brought) },
@@ -135,7 +135,7 @@ export const referrals = area({
     route('GET /client/referrals/:code', {
       caller: appKey,
       source: referral,
-      summary: 'A code for a screen that invites, before anybody signed in',
+      summary: 'A code for an invitation screen, before sign-in',
       params: { code: z.string() },
       handle: lookUp,
       replies: {
@@ -171,9 +171,9 @@ export const referrals = area({
     route(`PATCH ${codes}/defaults`, {
       caller: administrator,
       source: referral,
-      summary: 'What codes of users begin with, and what the reward of a referrer waits for',
+      summary: "Change the defaults of users' codes, and the conditions of a referrer's reward",
       description:
-        'An empty body shows the defaults. With `qualify_event` the reward of the referrer waits until the claimer does that event, for `qualify_within_days`. `share_url` holds `{code}`.',
+        'An empty body returns the defaults. With `qualify_event` the referrer is rewarded when the claimer sends that event within `qualify_within_days`. `share_url` contains `{code}`.',
       body: z
         .object({
           reward_referrer: Reward,

@@ -52,7 +52,7 @@ export const roles = area({
     }),
     route(`DELETE ${role}`, {
       caller: administrator,
-      summary: 'Delete a role; with `force` one that users have',
+      summary: 'Delete a role; with `force` even if users have it',
       params: idOrKey,
       query: { force: Flag() },
       call: 'role_delete',
@@ -86,7 +86,7 @@ export const roles = area({
     }),
     route(`DELETE ${role}/assignments/:userId`, {
       caller: administrator,
-      summary: 'Revoke a role of a user, in one group or everywhere',
+      summary: 'Revoke a role from a user, in one group or everywhere',
       params: { ...idOrKey, userId: Uuid },
       query: { group_id: Uuid.optional() },
       call: 'role_revoke',

@@ -49,7 +49,7 @@ export const subscriptions = area({
   routes: [
     route(`GET ${path}`, {
       caller: administrator,
-      summary: 'What stores sold, newest first',
+      summary: 'Subscriptions of stores, newest first',
       query: {
         ...Page,
         status: Status.optional(),
@@ -72,7 +72,7 @@ export const subscriptions = area({
     }),
     route(`GET ${path}/:subscriptionId`, {
       caller: administrator,
-      summary: 'A subscription with its grants, and what the provider told of it, in order',
+      summary: "A subscription with its grants and the provider's events, in order",
       params: subscriptionId,
       call: 'subscription_get',
       replies: { 200: data(WithGrants.extend({ source_ref: z.string(), events: z.array(ProviderEvent) })) },
@@ -81,8 +81,8 @@ export const subscriptions = area({
     }),
     route(`POST ${path}/:subscriptionId/replay`, {
       caller: administrator,
-      summary: 'Fold the stored events of a subscription anew',
-      description: 'Also those that came too late to be applied. Writes nothing unless `dry_run` is false.',
+      summary: 'Replay the stored events of a subscription',
+      description: 'Includes events that arrived too late to be applied. Writes nothing unless `dry_run` is false.',
       params: subscriptionId,
       query: { dry_run: Flag(true).describe('Only say what would change') },
       call: 'subscription_replay',

@@ -20,7 +20,7 @@ const Token = z.strictObject({
 })
 const WithText = data(Token.extend({ token: z.string() }))
 
-/** The text appears here and in the answer, nowhere else. */
+/** The text of a token is in this response only. */
 const withText = async (call: Promise<Reply>, token: string) => {
   const reply = await call
   return { status: reply.status, body: JSON.stringify({ data: { ...dataOf<object>(reply), token } }) }
@@ -86,7 +86,7 @@ export const tokens = area({
     }),
     route('DELETE /admin/tokens/:tokenId', {
       caller: developer,
-      summary: 'Revoke a personal access token, at once',
+      summary: 'Revoke a personal access token at once',
       sessionOnly: true,
       params: { tokenId: Uuid },
       call: 'token_revoke',
@@ -96,7 +96,7 @@ export const tokens = area({
     }),
     route('POST /admin/tokens/:tokenId/rotate', {
       caller: developer,
-      summary: 'Give a personal access token another text; the former one works for one hour more',
+      summary: 'Rotate a personal access token; the former text stays valid for one hour',
       sessionOnly: true,
       params: { tokenId: Uuid },
       handle: rotate,

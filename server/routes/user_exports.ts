@@ -60,13 +60,13 @@ const exportOwn = async (context: HandlerContext) => {
   }
 }
 
-/** Everything that is kept of a user, under the contract's headers. */
+/** All data of a user, under the contract's headers. */
 const bundle = async (userId: string, read: Parameters<typeof streamRows>[0]['read']) => {
   const answer = await streamRows({ format: 'ndjson', filename: `user-${userId}-export`, columns: [], read })
   return { ...answer, headers: { ...answer.headers, 'content-type': 'application/x-ndjson' } }
 }
 
-/** Limits are counted by the role that may count. */
+/** Calls run as the role that may count limits. */
 const counting = (context: HandlerContext): Pick<HandlerContext, 'call'> => ({
   call: (name, args, settings) => context.call(name, args, { ...settings, role: 'app_auth' }),
 })
@@ -92,7 +92,7 @@ export const userExports = area({
     route('GET /admin/projects/:projectId/users/:userId/events/export', {
       caller: administrator,
       summary: "A user's events, as CSV or NDJSON, oldest first",
-      description: '`since` is in, `until` is out.',
+      description: '`since` is inclusive, `until` exclusive.',
       params: { userId: AnyId },
       query: {
         format: Format,
@@ -108,8 +108,8 @@ export const userExports = area({
     }),
     route('GET /admin/projects/:projectId/users/:userId/export', {
       caller: administrator,
-      summary: 'Everything that is kept of a user, as NDJSON',
-      description: 'Each line is `{section, data}`, a section a table; the last line is `export_complete`.',
+      summary: 'All data of a user, as NDJSON',
+      description: 'Each line is `{section, data}`, with a section for each table; the last line is `export_complete`.',
       params: { userId: AnyId },
       handle: exportBundle,
       replies: { 200: streamed('ndjson') },
@@ -127,7 +127,7 @@ export const ownExport = area({
     route('GET /client/users/me/export', {
       caller: endUser,
       source: 'supplement',
-      summary: 'Everything that is kept of the caller, as NDJSON; once in 24 hours',
+      summary: 'All data of the caller, as NDJSON; once in 24 hours',
       handle: exportOwn,
       replies: { 200: streamed('ndjson') },
       refusals: { 404: ['NOT_FOUND'], 429: ['RATE_LIMITED'] },

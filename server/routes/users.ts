@@ -5,7 +5,7 @@ import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { data, JsonObject, Limit, Text, Uuid } from '#server/http/schemas.ts'
 import { projectOf, User } from '#server/routes/client_auth/result.ts'
 
-/** The time zones of the headers, the brand's first; nothing when neither was sent, so that most reads write nothing. */
+/** The time zones of the headers, the brand's first; none when neither was sent, so that most reads write nothing. */
 const zones = (headers: Record<string, string | string[] | undefined>) => {
   const requested = [headers['x-service-timezone'], headers['time-zone']]
     .flat()
@@ -13,7 +13,7 @@ const zones = (headers: Record<string, string | string[] | undefined>) => {
   return requested.length > 0 ? requested : undefined
 }
 
-/** Both may be in the query, for clients that drop the bodies of DELETE. */
+/** Both may be in the query, for clients that drop the bodies of DELETE requests. */
 const deleteAccount = ({ body, query, call, services, resolved }: HandlerContext) => {
   const confirm = body['confirm'] ?? query['confirm']
   const code = (body['code'] ?? query['code']) as string | undefined
@@ -54,7 +54,7 @@ export const users = area({
       caller: endUser,
       summary: "Change the caller's profile",
       description:
-        'Only `display_name`, `avatar_url`, `properties` and `timezone` are honoured. `properties` are merged at the top level; a null removes its key.',
+        'Only `display_name`, `avatar_url`, `properties` and `timezone` are changed. `properties` are merged at the top level; a null removes its key.',
       body: z.looseObject({}),
       documentedBody: z.object({
         display_name: Text(100, 1).optional(),
@@ -72,9 +72,9 @@ export const users = area({
     route('DELETE /client/users/me', {
       caller: sessionUser,
       source: 'supplement',
-      summary: "Delete the caller's account with everything that belongs to it",
+      summary: "Delete the caller's account with all of its data",
       description:
-        'Needs `confirm: "DELETE"` in the body or the query. Who has an identity must have signed in less than 10 minutes ago, or send a `code` that was asked for with purpose `delete`.',
+        'Needs `confirm: "DELETE"` in the body or the query. A user with an identity must have signed in less than 10 minutes ago, or send a `code` that was requested with purpose `delete`.',
       query: { confirm: z.string().optional(), code: Code.optional() },
       body: z.looseObject({ confirm: z.unknown().optional(), code: Code.optional() }),
       documentedBody: z.object({ confirm: z.literal('DELETE').optional(), code: Code.optional() }),
@@ -90,7 +90,7 @@ export const users = area({
     route('GET /client/users/search', {
       caller: endUser,
       source: 'supplement',
-      summary: 'Users by the beginning of their name, where the project allows it',
+      summary: 'Users by the beginning of their name, if the project allows it',
       description: '`q`: two characters or more. 403 unless the project has `user_search_enabled`.',
       query: { q: Text(100).optional(), limit: Limit(50, 20) },
       handle: ({ call, query, resolved }) =>

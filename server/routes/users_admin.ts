@@ -95,7 +95,7 @@ export const usersAdmin = area({
   routes: [
     route('POST /admin/projects/:projectId/users', {
       caller: administrator,
-      summary: 'Create a user; with an anonymous id of ours when no identity is given',
+      summary: 'Create a user; with a generated anonymous id when no identity is given',
       body: NewUser,
       example: { external_id: 'customer-17', display_name: 'Ada', properties: { plan: 'pro' } },
       patch: true,
@@ -116,7 +116,7 @@ export const usersAdmin = area({
     }),
     route('DELETE /admin/projects/:projectId/users', {
       caller: administrator,
-      summary: 'Delete the user with an anonymous id, with everything that belongs to them',
+      summary: 'Delete the user with an anonymous id, with all of their data',
       query: { anonymous_id: Text(200).optional() },
       handle: ({ call, query }) =>
         call('user_delete_anonymous', { anonymous_id: query['anonymous_id'] }, { readOnly: false, ...longest }),
@@ -125,11 +125,11 @@ export const usersAdmin = area({
     }),
     route('POST /admin/projects/:projectId/users/bulk-update', {
       caller: administrator,
-      summary: 'Update up to 1000 users; each item succeeds or fails by itself',
+      summary: 'Update up to 1000 users; each item succeeds or fails separately',
       body: z.object({ updates: z.array(z.unknown()).min(1, 'must have 1 to 1000 items') }),
       documentedBody: z.object({ updates: z.array(BulkItem).min(1).max(1000) }),
       example: { updates: [{ external_id: 'customer-17', properties: { plan: 'pro' }, set: { display_name: 'Ada' } }] },
-      // another transaction may hold an address that an item wants, and wait for a user locked here: what loses the deadlock is undone and made again
+      // another transaction may hold an address that an item wants, and wait for a user locked here: the victim of the deadlock is rolled back and retried
       handle: ({ call, body }) => call('users_bulk_update', { updates: body['updates'] }, { ...longest, retries: 5 }),
       replies: { 200: data(z.strictObject({ updated: z.int(), failed: z.int(), results: z.array(BulkResult) })) },
       refusals: { 400: ['BATCH_TOO_LARGE'] },
@@ -137,8 +137,8 @@ export const usersAdmin = area({
     }),
     route('POST /admin/projects/:projectId/users/cohort', {
       caller: administrator,
-      summary: 'Make up to 1000 anonymous users that share properties',
-      description: '`{{index}}` in a value counts from 0. Takes an Idempotency-Key.',
+      summary: 'Create up to 1000 anonymous users that share properties',
+      description: '`{{index}}` in a value counts from 0. Accepts an Idempotency-Key.',
       body: z.object({
         count: between(1, 1000),
         properties: JsonObject.optional(),
@@ -163,7 +163,7 @@ export const usersAdmin = area({
     route('PATCH /admin/projects/:projectId/users/:userId', {
       caller: administrator,
       source: 'supplement',
-      summary: 'Change a user; `properties` replace what was there',
+      summary: 'Change the given fields of a user; `properties` are replaced',
       params: { userId: Uuid },
       body: Changes.extend({
         properties: JsonObject.optional(),
@@ -179,7 +179,7 @@ export const usersAdmin = area({
     }),
     route('DELETE /admin/projects/:projectId/users/:userId', {
       caller: administrator,
-      summary: 'Delete a user with everything that belongs to them',
+      summary: 'Delete a user with all of their data',
       params: { userId: AnyId },
       handle: ({ call, params }) => call('user_delete', { user_id: params['userId'] }, { readOnly: false, ...longest }),
       replies: { 200: Deleted },
@@ -198,7 +198,7 @@ export const usersAdmin = area({
     }),
     route('DELETE /admin/projects/:projectId/users/:userId/reset', {
       caller: administrator,
-      summary: "Reset sections of a user's state; on wish delete the user",
+      summary: "Reset sections of a user's state; optionally delete the user",
       description: 'Without `sections`: all but `entitlements`, `push` and `sessions`.',
       params: { userId: AnyId },
       query: { sections: Text(1000).optional(), delete_user: Flag() },
@@ -221,7 +221,7 @@ export const usersAdmin = area({
     route('POST /admin/projects/:projectId/users/:userId/session', {
       caller: administrator,
       source: 'supplement',
-      summary: 'Sign in as a user, to test; only in projects of environment development',
+      summary: 'Sign in as a user for tests; only in projects with environment development',
       params: { userId: Uuid },
       handle: testSession,
       replies: { 201: AuthResult },

@@ -103,7 +103,7 @@ const rotateSecret = async (context: HandlerContext) => {
   return { status: reply.status, body: JSON.stringify({ data: { secret } }) }
 }
 
-/** Sends a synthetic delivery now, as workers send real ones. Only they may read secrets, so it is asked for in their role. */
+/** Sends a synthetic delivery now, as workers send real ones. Only the workers' role may read secrets, so the call uses that role. */
 const test = async (context: HandlerContext) => {
   const asked = await context.call(
     'webhook_test',
@@ -123,7 +123,7 @@ const test = async (context: HandlerContext) => {
   return { status: 200, body: JSON.stringify({ data: answer }) }
 }
 
-/** The range is checked where the deliveries are; the operation that replays it is control's. */
+/** The project's database validates the range; control stores the operation that replays it. */
 const replayRange = async (context: HandlerContext) => {
   const { services, resolved, params, body } = context
   const { statuses = ['dlq', 'failed'], ...range } = body
@@ -146,7 +146,7 @@ const replayRange = async (context: HandlerContext) => {
 const subscriptions = [
   route('POST /admin/projects/:projectId/webhooks', {
     caller: administrator,
-    summary: 'Watch an event and send it on, signed; the secret is shown once',
+    summary: 'Subscribe to an event with signed deliveries; the secret is shown once',
     body: z.object({
       event_name: EventName,
       target_url: TargetUrl,
@@ -172,7 +172,7 @@ const subscriptions = [
   }),
   route('GET /admin/projects/:projectId/webhooks/:webhookId', {
     caller: administrator,
-    summary: 'A subscription with figures of the last 24 hours',
+    summary: 'A subscription with statistics of the last 24 hours',
     params: webhookId,
     call: 'webhook_get',
     replies: { 200: data(Webhook.extend({ stats: Stats })) },
@@ -181,7 +181,7 @@ const subscriptions = [
   }),
   route('PATCH /admin/projects/:projectId/webhooks/:webhookId', {
     caller: administrator,
-    summary: 'Change a subscription, switch it off, or switch a degraded one on again',
+    summary: 'Change a subscription, disable it, or activate a degraded one again',
     params: webhookId,
     body: z.object({
       event_name: EventName.optional(),
@@ -198,7 +198,7 @@ const subscriptions = [
   }),
   route('POST /admin/projects/:projectId/webhooks/:webhookId/rotate-secret', {
     caller: administrator,
-    summary: 'Another secret for what is queued from now on, shown once',
+    summary: 'Rotate the signing secret, for deliveries that are queued from now on; shown once',
     params: webhookId,
     handle: rotateSecret,
     replies: { 200: data(z.strictObject({ secret: Secret })) },
@@ -207,7 +207,7 @@ const subscriptions = [
   }),
   route('POST /admin/projects/:projectId/webhooks/:webhookId/test', {
     caller: administrator,
-    summary: 'Send a synthetic svc.webhook.test now and see what the receiver answers',
+    summary: "Send a synthetic svc.webhook.test now, and return the receiver's response",
     params: webhookId,
     handle: test,
     replies: {
@@ -244,7 +244,7 @@ const deliveries = [
   }),
   route('GET /admin/projects/:projectId/webhooks/deliveries/:deliveryId', {
     caller: administrator,
-    summary: 'A delivery: what was sent, and what each attempt came to',
+    summary: 'A delivery with its payload and the outcome of each attempt',
     params: deliveryId,
     call: 'webhook_delivery_get',
     replies: { 200: data(DeliveryDetail) },
@@ -264,7 +264,7 @@ const deliveries = [
     caller: administrator,
     summary: 'Send all failed deliveries of a range again, as an operation',
     description:
-      'Both ends are included and count by when a delivery was queued; without them, all that is kept. Poll the operation for its progress.',
+      'Both ends are inclusive and refer to the time when a delivery was queued; without them, all stored deliveries. Poll the operation for its progress.',
     params: webhookId,
     body: z.object({
       since: z.string().meta({ format: 'date-time' }).nullish(),

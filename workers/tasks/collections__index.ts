@@ -100,8 +100,8 @@ const build = async (place: Place, { index_name, sql }: Begun, asked: AbortSigna
     if (asked.aborted) throw new Stopped()
     await drop()
     const { code } = error as { code?: string }
-    if (code === '23505') return 'Rows share values that the index would forbid.'
-    if (code === '42P01') return 'The collection is gone.'
+    if (code === '23505') return 'Rows have equal values, which a unique index forbids.'
+    if (code === '42P01') return 'The collection was dropped.'
     return 'The index could not be built.'
   } finally {
     asked.removeEventListener('abort', cancel)

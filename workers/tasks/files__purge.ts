@@ -15,6 +15,7 @@ export const filesPurge = job('files__purge', async ({ database, control, files,
     () => null,
     (failed: Error) => failed.message.slice(0, 1000),
   )
-  if (error !== null) log.warn({ project: purge.project_id, kind: purge.location.kind, error }, 'files stay for now')
+  if (error !== null)
+    log.warn({ project: purge.project_id, kind: purge.location.kind, error }, 'the files could not be deleted yet')
   await call('file_purge_end', error === null ? {} : { error })
 })

@@ -30,7 +30,7 @@ export const flagsTell = outboxTask('flags__tell', async ({ services, projectId 
       `The ramp of the flag ${key} in your project ${owner.project_name} was stopped by its guardrail at ${ramp.stopped_at}.`,
       `Of ${ramp.exposed_users} users who got the value of rule ${ramp.rule_index}, ${ramp.rate * 100} % had ${ramp.guardrail.event_name} afterwards; ${ramp.guardrail.max_rate * 100} % may.`,
       '',
-      'The rule is for nobody now, its percentage is 0. The steps that were to come are gone.',
+      'The percentage of the rule is now 0, so it applies to nobody. Its remaining steps were removed.',
       `GET ${services.publicUrl}/v1/admin/projects/${projectId}/flags/${flag_id}`,
       '',
     ].join('\n'),

@@ -27,7 +27,7 @@ const lookInto = async (services: Services, ids: readonly string[]): Promise<voi
   for (const id of ids) {
     if (services.stopping.asked.aborted) return
     await look(services, id, rules).catch((error: Error) =>
-      services.log.warn({ project: id, error: error.message }, 'the sweep could not look into this project'),
+      services.log.warn({ project: id, error: error.message }, 'the sweep could not check this project'),
     )
   }
 }
@@ -58,7 +58,7 @@ export const fleetSweepAll = job('fleet__sweep_all', async (services) =>
   lookInto(services, await ask<string[]>(services, 'sweep_take', { all_tenants: true })),
 )
 
-/** For one step: a few thousand rows of a table, found without an index where a table has none for their age. */
+/** Per step: a few thousand rows of a table, some of them without an index on their age. */
 const purgeMs = 60_000
 
 type Purge = { readonly next: string | null }
@@ -74,7 +74,7 @@ const maintain = async (services: Services, place: Place, projectId: string) => 
     await call(chore)
       .catch(() => call(chore))
       .catch(() => call(chore))
-  // a step is a transaction of its own; what a stop leaves is deleted tomorrow
+  // each step is a transaction of its own; rows that a stop leaves are deleted the next day
   for (let purge: string | null = ''; purge !== null && !services.stopping.asked.aborted; )
     purge = dataOf<Purge>(await call('tenant_purge_step', { purge })).next
 }

@@ -8,8 +8,8 @@ const everyMs = 5 * 60_000
 const timeoutMs = 60_000
 
 /**
- * Evaluates a project's dynamic segments for all users, one after the other, in steps of a transaction each, and comes back in five minutes while
- * there are any. An evaluation that a killed worker left half done is finished, and done once more: what changed since it began counts too.
+ * Evaluates a project's dynamic segments for all users, one after the other, in steps of a transaction each, and runs again in five minutes while
+ * there are any. An evaluation that a killed worker left incomplete is finished, and repeated once, because of changes since it began.
  */
 export const segmentsRefresh = outboxTask(
   'segments__refresh',

@@ -2,15 +2,15 @@ alter table app.collection_keys enable row level security;
 
 create policy "users read their own keys" on app.collection_keys for select to app_user
   using (caller = (select internal.idempotency_caller()));
-create policy "users keep keys of their own" on app.collection_keys for insert to app_user
+create policy "users store keys of their own" on app.collection_keys for insert to app_user
   with check (caller = (select internal.idempotency_caller()));
 create policy "server keys read their keys" on app.collection_keys for select to app_server
   using (caller = (select internal.idempotency_caller()));
-create policy "server keys keep keys" on app.collection_keys for insert to app_server
+create policy "server keys store keys" on app.collection_keys for insert to app_server
   with check (caller = (select internal.idempotency_caller()));
 create policy "administrators read their keys" on app.collection_keys for select to app_admin
   using (caller = (select internal.idempotency_caller()));
-create policy "administrators keep keys" on app.collection_keys for insert to app_admin
+create policy "administrators store keys" on app.collection_keys for insert to app_admin
   with check (caller = (select internal.idempotency_caller()));
 
 grant select, insert on app.collection_keys to app_user, app_server, app_admin;

@@ -8,14 +8,14 @@ import { Credential, Email } from '#server/http/schemas.ts'
 import { AuthResult, Ok, projectOf, sessionCaller, signIn } from '#server/routes/client_auth/result.ts'
 import { sha256 } from '#server/secrets.ts'
 
-/** The database counts per address, in the request's own transaction: over that limit nothing is sent, and the response is the same. */
+/** The database counts requests by address, in the request's own transaction: over the limit nothing is sent, and the response is the same. */
 const requestsPerIp = (context: HandlerContext, what: string) =>
   takeLimits(context, perIp(`client ${what}`, context.request.ip, [10, 'minute'], [200, 'day']), 'RATE_LIMITED')
 
 type Purpose = CodeScope['purpose']
 const purpose = z.enum(['sign_in', 'link', 'delete']).default('sign_in')
 
-/** A code for an address. For the purposes of a session it is the session that asks. */
+/** A code for an address. For the purposes that need a session, the calling session requests it. */
 const requestCode = async (context: HandlerContext, route: Route, channel: CodeScope['channel']) => {
   const { services, resolved, request, body } = context
   const { purpose } = body as { purpose: Purpose }
@@ -65,7 +65,7 @@ const requestMagicLink = async (context: HandlerContext) => {
 
 const sessionRefusals = { 401: ['UNAUTHORIZED', 'TOKEN_EXPIRED'], 403: ['SESSION_REQUIRED'], 429: ['RATE_LIMITED'] }
 
-/** A route whose handler needs the route itself, to resolve a session as it would. */
+/** A route whose handler needs the route itself, to resolve a session as the route does. */
 const requestRoute = (
   signature: `POST /${string}`,
   channel: CodeScope['channel'],
@@ -91,8 +91,8 @@ export const clientAuthCodes = area({
   routes: [
     route('POST /client/auth/magic-link/request', {
       caller: appKey,
-      summary: 'Mail a link that signs in',
-      description: 'Answers 200 whether or not the address has an account, and when it has had its mails of the hour.',
+      summary: 'Send a sign-in link by mail (magic link)',
+      description: 'Returns 200 whether or not the address has an account, and also when its hourly limit is reached.',
       body: z.object({ email: Email }),
       example: { email: 'user@example.com' },
       handle: requestMagicLink,
@@ -112,9 +112,9 @@ export const clientAuthCodes = area({
       failure: 'OTP_VERIFY_FAILED',
     }),
     requestRoute('POST /client/auth/email/otp/request', 'email', {
-      summary: 'Mail a six-digit code',
+      summary: 'Send a six-digit code by mail',
       description:
-        'With `purpose` `link` or `delete` it is for the session that asks, and needs its Bearer. Answers 200 whether or not a mail is sent.',
+        'With `purpose` `link` or `delete` the request needs the Bearer of a session, for which the code is valid. Returns 200 whether or not a mail is sent.',
       body: z.object({ email: Email, purpose }),
       example: { email: 'user@example.com' },
       refusals: { ...sessionRefusals, 400: ['INVALID_INPUT'] },
@@ -132,7 +132,7 @@ export const clientAuthCodes = area({
     requestRoute('POST /client/auth/phone/otp/request', 'phone', {
       summary: 'Send a six-digit code as a text message',
       description:
-        'Needs the `sms` integration. With `purpose` `link` or `delete` it needs the Bearer of the session that asks.',
+        'Needs the `sms` integration. With `purpose` `link` or `delete` it needs the Bearer of a session, for which the code is valid.',
       body: z.object({ phone: Phone, purpose }),
       example: { phone: '+4915112345678' },
       refusals: { ...sessionRefusals, 400: ['INVALID_INPUT', 'PROVIDER_NOT_CONFIGURED'] },

@@ -13,8 +13,8 @@ import { type IdTokenBody, identityFrom, idToken } from '#server/routes/client_a
 const userIdOf = ({ resolved }: HandlerContext): string => resolved.claims.userId ?? ''
 
 /**
- * The hash that the new password may take the place of: none is set, or the present one was given. A session that has just
- * signed in may do without where `trustsYoung`: that is how a forgotten password is reset.
+ * The hash that the new password may replace: none is set, or the current password was sent. With `trustsYoung`, a session that has just
+ * signed in need not send it, so that a forgotten password can be reset.
  */
 const checkedHash = async (context: HandlerContext, current: string | undefined, trustsYoung: boolean) => {
   const { password_hash, is_young } = dataOf<{ password_hash: string | null; is_young: boolean }>(
@@ -28,7 +28,7 @@ const checkedHash = async (context: HandlerContext, current: string | undefined,
       reason: 'is required, because a password is set',
     })
   }
-  // a person who found an open session must not be able to guess passwords without limit
+  // limits guesses of the password by a person who found an open session
   const guesses = perSubject('client current password', userIdOf(context), [10, 'quarter'], [100, 'day'])
   await takeLimits(context, guesses, 'RATE_LIMITED')
   if (!(await checkPassword(password_hash, current)))
@@ -92,14 +92,14 @@ const link = async (context: HandlerContext) => {
   }
 }
 
-/** Whose token cannot be read is nobody: SQL refuses both alike. */
+/** A token that cannot be read has no user: SQL refuses both cases in the same way. */
 const merge = async (context: HandlerContext) => {
   const verified = await context.services.tokens.verifySession(
     projectOf(context.resolved),
     context.body['from_session_token'] as string,
   )
   const from = verified.kind === 'valid' ? verified.claims : null
-  // a hundred thousand events change hands in one transaction: merged wholly, or not at all
+  // up to a hundred thousand events move in one transaction: merged completely, or not at all
   return context.call(
     'auth_merge',
     { from_user_id: from?.userId ?? null, from_sid: from?.sid ?? null },
@@ -147,7 +147,7 @@ export const clientAuthLinks = area({
     }),
     route('POST /client/auth/unlink', {
       caller: sessionCaller,
-      summary: 'Take a way to sign in away from the signed-in user',
+      summary: 'Unlink a way to sign in from the signed-in user',
       body: z.object({
         provider: z.enum(['email', 'phone', 'password', ...socialProviders]),
         provider_id: Text(255, 1).optional(),

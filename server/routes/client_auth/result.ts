@@ -38,7 +38,7 @@ export const projectOf = ({ project }: Resolved): CachedProject => {
   return project
 }
 
-/** The session's user in person, and in the role that may change how they sign in. */
+/** The user of the session, in the role that may change how they sign in. */
 export const sessionCaller: Caller = {
   ...sessionUser,
   reaches: { kind: 'tenant', roles: ['app_auth'] },
@@ -59,7 +59,7 @@ const label = (text: string | undefined): string | undefined =>
     .trim()
     .slice(0, 50) || undefined
 
-/** How networks in front of us name the caller's country. Believed only where proxies are. */
+/** Headers in which networks in front of us name the caller's country. Trusted only if proxies are trusted. */
 const countryHeaders = ['cf-ipcountry', 'cloudfront-viewer-country', 'x-vercel-ip-country']
 
 /** The device of a new session, as far as the app and the network identify it. */
@@ -68,14 +68,14 @@ export const deviceOf = ({ request, services }: HandlerContext) => {
   return {
     platform: label(header(request, 'x-service-platform')),
     app_version: label(header(request, 'x-service-app-version')),
-    // XX and T1 are Cloudflare's words for unknown and Tor
+    // XX and T1 are Cloudflare's codes for unknown and Tor
     ip_country: countries.find((country) => /^(?!XX)[A-Z]{2}$/.test(country ?? '')),
   }
 }
 
 type SignedIn = { user: { id: string; anonymous_id: string | null }; is_new_user: boolean }
 
-/** Makes the tokens of a session whose refresh hash the function stores with it. What the function refuses is answered as it is. */
+/** Creates the tokens of a session whose refresh hash the function stores with it. Refusals of the function are returned unchanged. */
 export const signIn = async (context: HandlerContext, name: string, args: Record<string, unknown>) => {
   const { tokens } = context.services
   const project = projectOf(context.resolved)
@@ -95,13 +95,13 @@ export const signIn = async (context: HandlerContext, name: string, args: Record
 export const newcomers = (context: HandlerContext) =>
   takeLimits(context, perIp('client signup', context.request.ip, [30, 'minute'], [500, 'day']), 'RATE_LIMITED')
 
-/** Whom identity tokens must be made out to, as control knows it. */
+/** The required audience of identity tokens, from control. */
 export type SignInSettings = {
   readonly bundle_id: string | null
   readonly google_oauth_client_id: string | null
 }
 
-/** The project may have been deleted a moment ago: then its key is not valid any more, whatever is remembered here. */
+/** The project may have been deleted a moment ago: then its key is invalid, although it is still in the cache. */
 export const settingsOf = async ({ services, resolved }: HandlerContext, failure: string): Promise<SignInSettings> => {
   const settings = dataOf<SignInSettings | null>(
     await services.database.call(
@@ -113,6 +113,6 @@ export const settingsOf = async ({ services, resolved }: HandlerContext, failure
       { readOnly: true, failure },
     ),
   )
-  if (!settings) throw refusal(401, 'UNAUTHORIZED', 'The API key is not valid.')
+  if (!settings) throw refusal(401, 'UNAUTHORIZED', 'The API key is invalid or was deactivated.')
   return settings
 }

@@ -6,7 +6,7 @@ import { Credential, Text } from '#server/http/schemas.ts'
 import { displayNameOf, type Identity, type SocialProvider, socialProviders } from '#server/providers/identity.ts'
 import { AuthResult, newcomers, settingsOf, signIn } from '#server/routes/client_auth/result.ts'
 
-/** What a social sign-in and a social link send beside the provider's name. */
+/** The fields of a social sign-in and a social link, in addition to the provider's name. */
 export const idToken = {
   id_token: Credential,
   nonce: Credential.optional(),
@@ -29,7 +29,7 @@ export const identityFrom = async (context: HandlerContext, body: IdTokenBody, f
     audience,
     nonce: body.nonce ?? null,
   })
-  if (!identity) throw refusal(401, 'INVALID_TOKEN', 'The identity token is not valid.')
+  if (!identity) throw refusal(401, 'INVALID_TOKEN', 'The identity token is invalid or expired.')
   return identity
 }
 
@@ -41,7 +41,7 @@ const social = async (context: HandlerContext) => {
     provider: body.provider,
     provider_id: identity.providerId,
     email: identity.email,
-    // Apple sends the name to the app alone, and only once
+    // Apple sends the name only to the app, and only once
     display_name: identity.name ?? (body.name === undefined ? null : displayNameOf(body.name)),
   })
 }

@@ -17,10 +17,12 @@ import {
 } from './responses.ts'
 
 const row = { id: Uuid }
-const inGroup = { 'X-Group-Context': z.string().meta({ description: 'The group whose rows are meant.' }).optional() }
+const inGroup = {
+  'X-Group-Context': z.string().meta({ description: 'The group whose rows the request reads or writes.' }).optional(),
+}
 const unknownGroup = { 403: ['NOT_A_GROUP_MEMBER'], 404: ['COLLECTION_NOT_FOUND'] }
 const ofRow = { 403: ['NOT_A_GROUP_MEMBER'], 404: ['COLLECTION_NOT_FOUND', 'NOT_FOUND'] }
-// FORBIDDEN: policies that a DBA put beside ours
+// FORBIDDEN: policies that a DBA added
 const adding = { 403: ['NOT_A_GROUP_MEMBER', 'FORBIDDEN'], 404: ['COLLECTION_NOT_FOUND'] }
 const writingRow = { 403: ['NOT_A_GROUP_MEMBER', 'FORBIDDEN'], 404: ['COLLECTION_NOT_FOUND', 'NOT_FOUND'] }
 const inserting = ['INVALID_COLUMN', 'NOT_NULL_VIOLATION', 'GROUP_CONTEXT_REQUIRED', 'GROUP_NOT_PRIVATE']
@@ -36,7 +38,7 @@ export const collectionRows = area({
     route('POST /admin/projects/:projectId/collections/:name/rows', {
       caller: administrator,
       invalid: 'INVALID_BODY',
-      summary: 'Insert a row for a user or a group',
+      summary: 'Insert a row of a user or a group',
       description: 'As `POST /client/collections/:name`, with `user_id` or `group_id` in the body.',
       query: {
         on_conflict: z.enum(['error', 'ignore', 'update'], 'must be error, ignore or update').optional(),
@@ -71,7 +73,7 @@ export const collectionRows = area({
     route('POST /admin/projects/:projectId/collections/:name/find', {
       caller: administrator,
       invalid: 'INVALID_BODY',
-      summary: "Find rows, everybody's",
+      summary: 'Find rows of all users',
       headers: inGroup,
       body: FindOptions,
       handle: answers.find,
@@ -83,7 +85,7 @@ export const collectionRows = area({
     route('POST /admin/projects/:projectId/collections/:name/aggregate', {
       caller: administrator,
       invalid: 'INVALID_BODY',
-      summary: "Counts, sums, averages and extremes of everybody's rows",
+      summary: 'Counts, sums, averages and extremes of the rows of all users',
       headers: inGroup,
       body: AggregateOptions,
       example: { aggregates: [{ fn: 'count', as: 'n' }] },
@@ -96,7 +98,7 @@ export const collectionRows = area({
     route('POST /admin/projects/:projectId/collections/:name/find-nearest', {
       caller: administrator,
       invalid: 'INVALID_BODY',
-      summary: "Everybody's rows nearest to a vector",
+      summary: 'The rows of all users nearest to a vector',
       headers: inGroup,
       body: NearestOptions,
       example: { column: 'embedding', vector: [0, 1] },
@@ -133,7 +135,7 @@ export const collectionRows = area({
     route('DELETE /admin/projects/:projectId/collections/:name/rows/:id', {
       caller: administrator,
       invalidQuery: 'INVALID_BODY',
-      summary: 'Delete a row; with `hard=true` for good',
+      summary: 'Delete a row; with `hard=true` permanently',
       params: row,
       headers: inGroup,
       query: { hard: Flag() },

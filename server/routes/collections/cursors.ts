@@ -2,10 +2,10 @@ import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'no
 import { refusal } from '#server/errors.ts'
 import type { Secrets } from '#server/secrets.ts'
 
-/** Where a page begins: the key of the last row before it, as text, and that row's id. */
+/** Where a page begins: the key of the last row of the previous page, as text, and that row's id. */
 export type After = { readonly key: string | null; readonly id: string }
 
-/** Deriving a key takes longer than the rest of a request, and one of bytes is made into an object at each use. */
+/** Deriving a key takes longer than the rest of a request, and a key given as bytes is made into an object at each use. */
 const keys = new WeakMap<Secrets, KeyObject>()
 const keyOf = (secrets: Secrets): KeyObject => {
   const known = keys.get(secrets)
@@ -19,8 +19,8 @@ const seal = (secrets: Secrets, query: string, payload: string): Buffer =>
   createHmac('sha256', keyOf(secrets)).update(query).update('\0').update(payload).digest().subarray(0, 16)
 
 /**
- * A cursor holds a row's key, which the caller has seen, and is signed together with the query that it belongs to: it cannot be
- * changed, nor used with another filter, order or collection. `query` says which query that is.
+ * A cursor holds a row's key, which the caller has seen, and is signed together with its query: it cannot be
+ * changed, nor used with another filter, order or collection. `query` identifies the query.
  */
 export const writeCursor = (secrets: Secrets, query: string, { key, id }: After): string => {
   const payload = Buffer.from(JSON.stringify([key, id]))
@@ -35,7 +35,7 @@ export const readCursor = (secrets: Secrets, query: string, cursor: string): Aft
     bytes.toString('base64url') === cursor &&
     timingSafeEqual(bytes.subarray(0, 16), seal(secrets, query, payload.toString('base64')))
   if (!isOurs) {
-    throw refusal(400, 'INVALID_BODY', 'cursor: is not one of this query', {
+    throw refusal(400, 'INVALID_BODY', 'cursor: does not belong to this query', {
       path: 'cursor',
       reason: 'is not one of this query',
     })

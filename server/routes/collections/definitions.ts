@@ -28,7 +28,7 @@ const methods = ['btree', 'gin', 'trgm', 'hnsw'] as const
 const Method = z.enum(methods, `must be one of ${methods.join(', ')}`)
 const OnDelete = z.enum(['set_null', 'cascade', 'restrict'], 'must be set_null, cascade or restrict')
 const Filter = z.record(z.string(), z.unknown())
-/** A bigint or a numeric may be sent as a string too, for JSON numbers are doubles to many callers. */
+/** A bigint or a numeric may also be a string, because JSON numbers are doubles to many clients. */
 const Bound = z.union([SentNumber, z.string().regex(/^-?\d+(\.\d+)?$/)], 'must be a number')
 
 const NewColumn = z.object({
@@ -66,7 +66,7 @@ const NewCollection = z.object({
   realtime: z.boolean().optional(),
 })
 
-/** owner_scope is taken to be refused: it never changes. */
+/** owner_scope is accepted only to be refused: it never changes. */
 const CollectionChanges = NewCollection.omit({ name: true, columns: true, indexes: true })
 const ColumnChanges = NewColumn.pick({
   name: true,
@@ -120,7 +120,7 @@ const Collection = z.strictObject({
   updated_at: Time,
 })
 
-/** What `dry_run` answers: the change as SQL, and what it would cost. */
+/** The response of `dry_run`: the change as SQL, and its cost. */
 const Plan = z.strictObject({
   sql: z.array(z.string()),
   rewrites_table: z.boolean(),
@@ -132,10 +132,10 @@ const Plan = z.strictObject({
 const dryRun = { dry_run: Flag() }
 const busy = { 429: ['RATE_LIMITED'] }
 
-/** A change may rewrite a table: it has longer than a request for rows. */
+/** A change may rewrite a table: its time limit is longer than that of a request for rows. */
 const changeMs = 600_000
 
-/** Schema changes take locks and make every server compile statements again: five a second in a project are enough. */
+/** Schema changes take locks and make every server compile statements again, so that they are limited to five a second in a project. */
 const changing = async (context: HandlerContext, name: string, args: Record<string, unknown>) => {
   const { services, resolved, query, params } = context
   if (!query['dry_run']) {
@@ -149,7 +149,7 @@ const change =
   (context: HandlerContext) =>
     changing(context, name, args(context))
 
-/** An index of a large collection is built in the background: the operation lives in control. */
+/** An index of a large collection is built in the background: control stores the operation. */
 const addIndex = async (context: HandlerContext): Promise<Answer> => {
   const { services, resolved, params, body } = context
   const reply = await changing(context, 'collection_index_add', { definition: body })
@@ -180,7 +180,7 @@ export const collectionDefinitions = area({
   routes: [
     route('POST /admin/projects/:projectId/collections', {
       caller: administrator,
-      summary: 'Make a collection: a table with its columns, indexes and policies',
+      summary: 'Create a collection: a table with its columns, indexes and policies',
       description: onDryRun,
       query: dryRun,
       body: NewCollection,
@@ -242,7 +242,7 @@ export const collectionDefinitions = area({
     }),
     route('POST /admin/projects/:projectId/collections/:name/columns', {
       caller: administrator,
-      summary: 'Add a column; the rows that are there get its default',
+      summary: 'Add a column; existing rows get its default',
       description: onDryRun,
       params: ofCollection,
       query: dryRun,

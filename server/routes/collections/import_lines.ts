@@ -2,11 +2,11 @@ import type { Readable } from 'node:stream'
 import { refusal } from '#server/errors.ts'
 import { checkJson } from '#server/http/json.ts'
 
-/** A row of a file, as the text of a JSON object, the line on which it begins, and its bytes with its numbers written out. */
+/** A row of a file: the text of a JSON object, the line on which it begins, and its size in bytes with its numbers written out. */
 export type ImportRow = { readonly line: number; readonly row: string; readonly size: number }
 
 const mostLength = 1_048_576
-/** 50 MB: what a file may have, as it is sent and with its numbers written out. */
+/** 50 MB: the limit of a file, both as sent and with its numbers written out. */
 export const mostFileBytes = 50 * 1_048_576
 
 const broken = (line: number, reason: string) =>
@@ -19,7 +19,7 @@ export async function* textOf(stream: Readable, most = mostFileBytes): AsyncGene
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let bytes = 0
   try {
-    // after an early end the client still gets its response, on the same connection
+    // even after an early end the client gets its response on the same connection
     for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       bytes += chunk.length
       if (bytes > most) throw tooLarge()
@@ -32,7 +32,7 @@ export async function* textOf(stream: Readable, most = mostFileBytes): AsyncGene
   }
 }
 
-/** How long a row is, its numbers written out. */
+/** The size of a row with its numbers written out. */
 const sizeOf = (row: string, line: number): number => {
   const checked = checkJson(Buffer.from(row), 'the line')
   if (checked.kind === 'broken') throw broken(line, checked.reason.replace(/^the line (.*)\.$/, '$1'))
@@ -40,7 +40,7 @@ const sizeOf = (row: string, line: number): number => {
   return checked.size
 }
 
-/** Rows of a file until they have, with their numbers written out, more than a file may have. */
+/** Rows of a file, up to the limit of a file with their numbers written out. */
 export async function* boundedRows(rows: AsyncIterable<ImportRow>): AsyncGenerator<ImportRow> {
   let bytes = 0
   for await (const row of rows) {
@@ -50,7 +50,7 @@ export async function* boundedRows(rows: AsyncIterable<ImportRow>): AsyncGenerat
   }
 }
 
-/** One JSON object a line; empty lines are passed over. */
+/** One JSON object per line (NDJSON); empty lines are skipped. */
 export async function* ndjsonRows(text: AsyncIterable<string>): AsyncGenerator<ImportRow> {
   let rest = ''
   let line = 0
@@ -126,7 +126,7 @@ async function* csvRecords(text: AsyncIterable<string>): AsyncGenerator<Record> 
 
 const number = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/
 
-/** A cell as JSON, by the type of its column; what does not suit stays a string, which the insert refuses by name. */
+/** A cell as JSON, by the type of its column; a text that is not of the type remains a string, which the insert refuses with the column's name. */
 const cellJson = (cell: string, type: string | undefined, line: number, column: string): string => {
   if (cell === '') return 'null'
   if (type === 'jsonb' || type === 'vector' || type?.endsWith('[]')) {
@@ -139,7 +139,7 @@ const cellJson = (cell: string, type: string | undefined, line: number, column: 
     return cell.replace(/^(-?)0+(?=\d)/, '$1')
   }
   if (cell.includes('\0')) throw broken(line, `${column} has a character that cannot be stored`)
-  // exports put a quote before what a spreadsheet would run
+  // exports put a quote before texts that a spreadsheet would treat as formulas
   return JSON.stringify(cell.replace(/^'(?=[=+\-@\t\r])/, ''))
 }
 
@@ -161,7 +161,7 @@ export async function* csvRows(
       continue
     }
     if (cells.length === 1 && cells[0] === '') continue
-    if (cells.length !== head.length) throw broken(line, `has ${cells.length} cells, and not ${head.length}`)
+    if (cells.length !== head.length) throw broken(line, `has ${cells.length} cells, not ${head.length}`)
     const row = head.map(
       (column, n) => `${JSON.stringify(column)}:${cellJson(cells[n] ?? '', types[column], line, column)}`,
     )

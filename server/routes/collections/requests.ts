@@ -82,10 +82,10 @@ export const NearestOptions = z.object({
 
 type Body = Record<string, unknown>
 
-/** The body as it was sent, numbers exactly as they were written. */
+/** The body as it was sent, with numbers exactly as written. */
 export const exactBody = ({ sent }: HandlerContext): Body => sent as Body
 
-/** Without what is null or was not sent: one shape, and not three. */
+/** Without fields that are null or absent, so that these have one shape. */
 const sent = (request: Body): Request =>
   Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined && value !== null))
 
@@ -99,10 +99,10 @@ export const invalid = (path: string, reason: string) =>
 
 type Find = z.infer<typeof FindOptions>
 
-/** A search for similar words compares each of its trigrams with each row's. */
+/** A search for similar words compares each of its trigrams with each row's, which limits its length. */
 const mostQ = 200
 
-/** A request for a page, in one order of keys; `exact` holds its values as they were written. */
+/** A request for a page, with its keys in one order; `exact` has its values as written. */
 export const findRequest = (options: Find, exact: Body, group: string | undefined, isText = false): Request => {
   if (options.cursor && options.offset !== undefined && options.offset !== null) {
     throw invalid('cursor', 'cannot be sent together with offset')
@@ -204,7 +204,7 @@ const leafOf = (column: string, op: string, text: string) => {
   return { column, op, value: lists.has(op) ? listOf(text) : text }
 }
 
-/** `price[gte]=10`, `filter[limit]=5`, `filter[limit][lt]=5`; what is no option is a filter. */
+/** `price[gte]=10`, `filter[limit]=5`, `filter[limit][lt]=5`; a name that is not an option is a filter. */
 const leavesOf = (query: Readonly<Record<string, unknown>>, options: ReadonlySet<string>) => {
   const leaves: object[] = []
   for (const [name, value] of Object.entries(query)) {
@@ -258,7 +258,7 @@ const textOf = (value: unknown, name: string): string | undefined => {
   throw invalid(name, 'must be sent once')
 }
 
-/** `GET /collections/:name`: `?query=` wins over all else, or the shorthand. */
+/** `GET /collections/:name`: `?query=` takes precedence, else the shorthand. */
 export const queryRequest = (context: HandlerContext): { request: Request; cursor: string | undefined } => {
   const query = context.request.query as Record<string, unknown>
   wellFormed(query)
@@ -309,7 +309,7 @@ export const countQuery = (context: HandlerContext): Request => {
   return countRequest(filterOf(leaves), deleted === 'true', groupOf(context), leaves.length > 0)
 }
 
-/** Its refusal has the form of those of collections. */
+/** Its refusal has the format of the other refusals of collections. */
 export const keyOf = (context: HandlerContext): string | undefined =>
   idempotencyKey(context, (reason) => invalid('Idempotency-Key', reason))
 
@@ -333,7 +333,7 @@ export const batchRequest = (context: HandlerContext): Request => {
   return sent({ group: groupOf(context), rows })
 }
 
-/** `If-Match: *` asks for no version in particular. */
+/** `If-Match: *` does not require a particular version. */
 const matchOf = ({ request }: HandlerContext): string | undefined => {
   const match = request.headers['if-match']
   return match === undefined || match.trim() === '*' ? undefined : match.trim()

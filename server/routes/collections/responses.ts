@@ -43,14 +43,14 @@ export const Batch = z.object({ rows: z.unknown() })
 export const ask = async (context: HandlerContext, kind: string, request: Request) => {
   const collection = String(context.params['name'])
   const answer = await context.ask({ kind, collection, shape: shapeOf(request), request })
-  if (answer.cut === 0) throw invalid('include', 'brings more than 8 MB to one row')
+  if (answer.cut === 0) throw invalid('include', 'adds more than 8 MB to one row')
   // these two have no next page
   if (answer.cut !== null && kind !== 'find')
     throw invalid('limit', 'is too large for these rows: they have more than 8 MB')
   return answer
 }
 
-/** A page by offset that 8 MB cut short says how far it comes: the next one begins at offset + limit. */
+/** A page by offset that 8 MB cut short has a smaller limit: the next one begins at offset + limit. */
 const withPlace = (answer: Answered, request: Request): Answer => ({
   ...answer,
   body: `${answer.body.slice(0, -1)},"offset":${Number(request['offset'] ?? 0)},"limit":${answer.cut}}`,
@@ -77,13 +77,13 @@ const find = async (context: HandlerContext, request: Request, cursor: string | 
   const answer = await ask(context, 'find', after ? { ...request, after } : request)
   if (!answer.pages) return answer.cut === null ? answer : withPlace(answer, request)
   const next = answer.next === null ? null : writeCursor(services.secrets, query, answer.next)
-  // {"data": [...]} and where the next page begins
+  // {"data": [...]} and the cursor of the next page
   return { ...answer, body: `${answer.body.slice(0, -1)},"next_cursor":${JSON.stringify(next)}}` }
 }
 
 type Body = Parameters<typeof findRequest>[0]
 
-/** What each route of rows does; the administrator's do the same in another role. */
+/** The handlers of the routes of rows; the administrator's routes use them in another role. */
 export const answers = {
   find: (context: HandlerContext) => {
     const options = context.body as Body

@@ -22,7 +22,9 @@ import {
 
 const name = { name: z.string() }
 const row = { ...name, id: Uuid }
-const inGroup = { 'X-Group-Context': z.string().meta({ description: 'The group whose rows are meant.' }).optional() }
+const inGroup = {
+  'X-Group-Context': z.string().meta({ description: 'The group whose rows the request reads or writes.' }).optional(),
+}
 const onConflict = {
   on_conflict: z.enum(['error', 'ignore', 'update'], 'must be error, ignore or update').optional(),
   conflict_target: z.string().optional(),
@@ -30,7 +32,7 @@ const onConflict = {
 const ofGroup = ['NOT_A_GROUP_MEMBER', 'GROUP_ROLE_FORBIDDEN']
 const reading = { 403: ofGroup, 404: ['COLLECTION_NOT_FOUND'] }
 const readingRow = { 403: ofGroup, 404: ['COLLECTION_NOT_FOUND', 'NOT_FOUND'] }
-// FORBIDDEN: policies that a DBA put beside ours
+// FORBIDDEN: policies that a DBA added
 const adding = { 403: [...ofGroup, 'FORBIDDEN', 'USER_MUTED'], 404: ['COLLECTION_NOT_FOUND'] }
 const writingRow = { 403: [...ofGroup, 'FORBIDDEN'], 404: ['COLLECTION_NOT_FOUND', 'NOT_FOUND'] }
 const changingRow = { ...writingRow, 403: [...writingRow[403], 'USER_MUTED'] }
@@ -85,7 +87,7 @@ export const collections = area({
       invalid: 'INVALID_BODY',
       summary: 'Up to 100 writes, all or none',
       description:
-        'Results in the order of the operations. A later one may use `{"$ref": "name.column"}` of an earlier one that was named with `as`. The first that fails undoes all, under its own status and code, with `details.index`.',
+        'Results in the order of the operations. A later one may use `{"$ref": "name.column"}` of an earlier one that was named with `as`. The first failure rolls all back and is returned with its own status and code, and `details.index`.',
       headers: inGroup,
       body: z.object({ operations: z.array(Operation).min(1, 'must have 1 to 100') }),
       example: { operations: [{ op: 'insert', collection: 'notes', data: { title: 'First' } }] },
@@ -100,7 +102,7 @@ export const collections = area({
     }),
     route('POST /client/collections/:name', {
       caller: endUserOrServer,
-      summary: 'Insert a row, or meet the one that is there',
+      summary: 'Insert or upsert a row',
       description:
         "The body maps columns to values; server-managed ones are left out. `on_conflict=ignore` answers the existing row, `update` merges what was sent into it, both need `conflict_target` and never touch another user's row. The same `Idempotency-Key` again answers the row that it made.",
       params: name,
@@ -121,7 +123,7 @@ export const collections = area({
     route('POST /client/collections/:name/batch', {
       caller: endUserOrServer,
       summary: 'Insert up to 500 rows, all or none',
-      description: 'What a row does not name is null, also where the column has a default.',
+      description: 'Columns that a row omits are null, even if they have a default.',
       params: name,
       headers: inGroup,
       body: Batch,
@@ -258,7 +260,7 @@ export const collections = area({
     }),
     route('POST /client/collections/:name/:id/restore', {
       caller: endUserOrServer,
-      summary: 'Take a deletion of the last 30 days back',
+      summary: 'Restore a row that was deleted in the last 30 days',
       params: row,
       headers: inGroup,
       handle: answers.restore,

@@ -1,7 +1,7 @@
 import { isExactNumber } from '#server/json/lossless_json.ts'
 
 /**
- * What the text of a statement depends on: a request with its values taken out and their kinds put in. Two requests of one shape are
+ * The shape of a request determines the text of its statement: the request with its values replaced by their types. Requests of one shape share
  * one statement; the shape contains everything that internal.collection_compile reads.
  */
 export type Request = Readonly<Record<string, unknown>>
@@ -20,7 +20,7 @@ const kindOf = (value: unknown): string => {
 
 const json = (value: unknown) => JSON.stringify(value) ?? ''
 
-/** Elements of lists and objects, those of nested ones included, up to `most` of them. */
+/** Counts the elements of lists and objects, including nested ones, up to `most`. */
 const countElements = (value: unknown, most: number): number => {
   if (!Array.isArray(value) && !isObject(value)) return 0
   let count = 0
@@ -31,7 +31,7 @@ const countElements = (value: unknown, most: number): number => {
   return count
 }
 
-/** Values that internal.filter_leaf_problem refuses by their size have a shape of their own, which is never compiled. */
+/** Values that internal.filter_leaf_problem refuses by their size get a separate shape, which is never compiled. */
 const isTooMuch = (op: unknown, value: unknown): boolean =>
   op === 'like' || op === 'ilike'
     ? typeof value === 'string' && (value.length > 1000 || value.split('%').length > 101)
@@ -82,15 +82,15 @@ const shapeOfRows = (rows: readonly unknown[]): string => {
     .join()
 }
 
-/** A filter with more elements than internal.filter_check takes has a shape of its own too. */
+/** A filter with more elements than internal.filter_check accepts gets a separate shape too. */
 const shapeOfWhole = (filter: unknown): string =>
   `${countElements(filter, 5000) > 5000 ? '%' : ''}${shapeOfFilter(filter)}`
 
-/** Pages are planned for one of a few sizes, as internal.collection_page_size has them. */
+/** Page sizes are rounded up to a few planned sizes, as in internal.collection_page_size. */
 const sizes = [10, 50, 200, 1000]
 const sizeOf = (limit: unknown) => sizes.find((size) => Number(limit) <= size) ?? 1000
 
-/** Pages far behind are another statement, as internal.collection_is_far has it. */
+/** Pages with a large offset use another statement, as in internal.collection_is_far. */
 const farOffset = 1000
 
 const parts: Readonly<Record<string, (value: unknown) => string>> = {
@@ -106,7 +106,7 @@ const parts: Readonly<Record<string, (value: unknown) => string>> = {
   vector: (vector) => `${(vector as unknown[]).length}${kindOf(vector)}`,
   max_distance: () => '',
   data: shapeOfMap,
-  // none at all is another statement than rows that name no column
+  // no rows at all use another statement than rows without columns
   rows: (rows) => ((rows as unknown[]).length === 0 ? '-' : shapeOfRows(rows as unknown[])),
   id: () => '',
   group: () => '',
@@ -114,7 +114,7 @@ const parts: Readonly<Record<string, (value: unknown) => string>> = {
   if_match: () => '',
 }
 
-/** The shape of a request: everything but the values, unchanged. */
+/** The shape of a request: everything except the values, unchanged. */
 export const shapeOf = (request: Request): string => {
   let shape = ''
   for (const key in request) {

@@ -12,7 +12,7 @@ const Format = z.enum(['csv', 'ndjson'], 'must be csv or ndjson')
 
 type Part = Batch & { readonly columns: readonly string[] }
 
-/** Rows in the order of their making: what is written after the export began may be in it, at its end. */
+/** Rows in the order of their creation: rows written after the export began may appear at its end. */
 const exportRows = async (context: HandlerContext) => {
   const { format, include_deleted } = context.query as { format: 'csv' | 'ndjson'; include_deleted: boolean }
   const name = String(context.params['name'])
@@ -35,7 +35,7 @@ type Begun = {
   readonly columns: Readonly<{ [column: string]: string }>
 }
 
-/** Stages the file as it comes in, some hundred rows at a time, and leaves the inserting to a job. */
+/** Stages the file as it is received, some hundred rows at a time; a job inserts the rows. */
 const importRows = async (context: HandlerContext): Promise<Answer> => {
   const { request, resolved, services, call, params } = context
   const { format } = context.query as { format: keyof typeof fileTypes }
@@ -66,7 +66,7 @@ const importRows = async (context: HandlerContext): Promise<Answer> => {
       },
     )
   } catch (error) {
-    // what still comes is read and forgotten: a client that is sending hears nothing
+    // the rest of the upload is read and discarded: a client that is still sending does not read the response
     file.resume()
     await call('collection_import_drop', { import_id })
     throw error
@@ -79,7 +79,7 @@ const stage = async ({ call }: HandlerContext, import_id: string, rows: AsyncIte
   let place = 0
   const flush = async () => {
     if (part.length === 0) return
-    // as text: its numbers keep their digits
+    // as text, so that numbers keep their digits
     await call('collection_import_add', { import_id, place, rows: `[${part.join(',')}]` })
     part = []
     size = 0
@@ -102,7 +102,7 @@ export const collectionTransfer = area({
       caller: administrator,
       summary: 'Insert the rows of a file',
       description:
-        'The body is the file, up to 50 MB: NDJSON, or CSV whose first line names columns. Each row names its `user_id`, or its `group_id`. The operation ends with how many rows were inserted, and with the line and code of the first hundred that were not.',
+        'The body is the file, up to 50 MB: NDJSON, or CSV whose first line names columns. Each row has its `user_id` or `group_id`. The result of the operation has the number of inserted rows, and the line and code of the first hundred that failed.',
       params: { name: z.string() },
       query: { format: Format.default('ndjson') },
       uploads: Object.values(fileTypes),
@@ -115,7 +115,7 @@ export const collectionTransfer = area({
       caller: administrator,
       summary: 'All rows of a collection, as a stream',
       description:
-        'In the order of their making, without deleted ones unless `include_deleted=true`. NDJSON has the rows as `find` shows them; CSV has lists and JSON as JSON texts.',
+        'In the order of their creation, without deleted ones unless `include_deleted=true`. NDJSON has the rows as `find` shows them; CSV has lists and JSON as JSON texts.',
       params: { name: z.string() },
       query: { format: Format.default('ndjson'), include_deleted: Flag() },
       handle: exportRows,
