@@ -1,11 +1,35 @@
-import { expect } from 'vitest'
-import type { Client, Project, User } from '#test/support/harness.ts'
+import { afterAll, expect } from 'vitest'
+import { type Client, type Project, startHarness, type User } from '#test/support/harness.ts'
 
 /** Makes a collection and says where its rows are reached. */
 export const define = async (project: Project, definition: Record<string, unknown>): Promise<string> => {
   const made = await project.admin.post('/collections', definition)
   expect(made.error, JSON.stringify(definition)).toBeUndefined()
   return `/client/collections/${definition['name']}`
+}
+
+/** A harness, a project with two users, and a collection with columns of most types. */
+export const startItems = async () => {
+  const harness = await startHarness()
+  const project = await harness.project()
+  const user = await project.user()
+  const other = await project.user()
+  afterAll(() => harness.setTime(null))
+  const path = await define(project, {
+    name: 'items',
+    columns: [
+      { name: 'name', type: 'text', nullable: false },
+      { name: 'n', type: 'integer' },
+      { name: 'big', type: 'bigint' },
+      { name: 'price', type: 'numeric' },
+      { name: 'ratio', type: 'double' },
+      { name: 'tags', type: 'text[]' },
+      { name: 'meta', type: 'jsonb' },
+      { name: 'at', type: 'timestamptz' },
+    ],
+  })
+  const make = async (row: object = {}) => (await user.post(path, { name: 'x', ...row })).data
+  return { harness, project, user, other, path, make }
 }
 
 /** A private group, with members in their roles. */

@@ -11,11 +11,59 @@ export const freshName = (stem = 'things') => {
   return `${stem}_${made}`
 }
 
+/** A definition with every feature: types, defaults, bounds, references, indexes. */
+export const whole = {
+  name: 'posts',
+  description: 'What users write',
+  columns: [
+    { name: 'title', type: 'text', nullable: false, max_length: 20, unique: true },
+    { name: 'score', type: 'double', min: 0, max: 10, default: 1 },
+    { name: 'tags', type: 'text[]', default: ['new', "o'clock"] },
+    { name: 'kind', type: 'text', enum: ["it's", 'b'], default: "it's" },
+    { name: 'at', type: 'timestamptz', default: { $fn: 'now' } },
+    { name: 'token', type: 'uuid', default: { $fn: 'uuid' } },
+    { name: 'editor', type: 'uuid', default: { $fn: 'user_id' } },
+    { name: 'parent_id', type: 'uuid', references: { collection: 'posts', on_delete: 'restrict' } },
+    { name: 'embedding', type: 'vector', dimensions: 3 },
+    { name: 'big', type: 'bigint', default: '9007199254740993', max: '9223372036854775807' },
+    { name: 'extra', type: 'jsonb', default: { a: [null, "'; drop table collections.posts; --"] } },
+  ],
+  indexes: [
+    { columns: ['user_id', 'title'], unique: true },
+    { columns: ['tags'], method: 'gin' },
+    { name: 'by_title', columns: ['title'], method: 'trgm' },
+    {
+      columns: ['score'],
+      where: { and: [{ column: 'kind', op: 'eq', value: "it's" }, { not: { column: 'score', op: 'lt', value: 3 } }] },
+    },
+  ],
+}
+
 /** A harness, a project, and short words for what tests of collections do all the time. */
 export const startCollections = async (options: Parameters<typeof startHarness>[0] = {}) => {
   const harness = await startHarness(options)
   const project = await harness.project()
   return { harness, project, ...wordsFor(project) }
+}
+
+/** startCollections with a user, and helpers that change columns. */
+export const startColumns = async () => {
+  const { project, define, definition, columns, insert } = await startCollections()
+  const user = await project.user()
+  const filled = async (type: string, values: unknown[], fields: Record<string, unknown> = {}) => {
+    const name = await define({ columns: [{ name: 'a', type, ...fields }] })
+    for (const value of values) await insert(name, { a: value }, user)
+    return name
+  }
+  const patch = (name: string, body: unknown, query = '', column = 'a') =>
+    project.admin.patch(`/collections/${name}/columns/${column}${query}`, body)
+  const add = (name: string, body: unknown, query = '') =>
+    project.admin.post(`/collections/${name}/columns${query}`, body)
+  const values = async (name: string, column = 'a') =>
+    (await project.sql(`select "${column}" as v from collections.${name} order by created_at, id`)).map((row) => row.v)
+  const version = async (name: string) => (await definition(name)).schema_version
+  const typeOf = async (name: string, column = 'a') => (await columns(name)).find((one) => one.name === column)?.type
+  return { project, define, definition, columns, insert, user, filled, patch, add, values, version, typeOf }
 }
 
 export const wordsFor = (project: Project) => {

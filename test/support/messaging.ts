@@ -1,5 +1,15 @@
-import { expect } from 'vitest'
-import type { Client, Project, User } from '#test/support/harness.ts'
+import { afterEach, expect } from 'vitest'
+import { type Client, type Project, startHarness, type User } from '#test/support/harness.ts'
+
+/** A harness and a project, and users of it. */
+export const startMessaging = async () => {
+  const harness = await startHarness()
+  const project = await harness.project()
+  afterEach(() => harness.setTime(null))
+  const users = (many: number) => Promise.all(Array.from({ length: many }, () => project.user())) as Promise<any>
+  const three = (): Promise<[User, User, User]> => users(3)
+  return { harness, project, users, three }
+}
 
 export const conversations = '/client/messaging/conversations'
 export const nobody = '00000000-0000-4000-8000-000000000000'
