@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
+import { openTransaction } from '#test/support/transaction.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
@@ -65,6 +66,34 @@ describe('an item', () => {
       expectRefusal(await user.get(`/client/catalog/${name}`), 404, 'FETCH_FAILED')
     expect((await project.admin.get(`/catalog/${item.key}`)).data.is_active).toBe(false)
     expectRefusal(await project.admin.get('/catalog/nothing'), 404, 'NOT_FOUND')
+  })
+
+  test('is found by its id if the path is a uuid, else by its key, each through its index', async () => {
+    const uuid = '5b2c5ae4-5c1f-4b0e-9d8e-0a5c2f4d7e11'
+    const means = `select internal.is_id_or_key($1::uuid, $2::text, $3::text) is true as means`
+    for (const [id, key, path, expected] of [
+      [uuid, 'sword', uuid, true],
+      [uuid, 'sword', uuid.toUpperCase(), true],
+      [uuid, 'sword', 'sword', true],
+      [uuid, 'sword', 'swords', false],
+      // a key that looks like an id is never read as a key
+      ['00000000-0000-4000-8000-000000000000', uuid, uuid, false],
+      [uuid, 'sword', null, false],
+    ])
+      expect(await project.as('app_user', { 'app.caller': 'user' }, means, [id, key, path]), `${path}`).toEqual([
+        { means: expected },
+      ])
+    const session = await openTransaction(project, 'app_user', { 'app.user_id': user.id, 'app.caller': 'user' })
+    await session.query('set local enable_seqscan = off')
+    await session.query('set local plan_cache_mode = force_generic_plan')
+    await session.query(
+      'prepare found(text) as select i.id from app.catalog_items i where internal.is_id_or_key(i.id, i.key, $1)',
+    )
+    const plan = await session.query(`explain (costs off) execute found('sword')`)
+    await session.commit()
+    const text = plan.map((line: any) => line['QUERY PLAN']).join('\n')
+    expect(text).toContain('Bitmap Index Scan on catalog_items_pkey')
+    expect(text).toContain('Bitmap Index Scan on catalog_items_key_unique')
   })
 
   test('has prices by currency and contents in their order', async () => {

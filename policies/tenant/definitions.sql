@@ -8,3 +8,4 @@ grant execute on function
   internal.definition_find, internal.definition_patched, internal.definition_limit_check,
   api.definition_create, api.definition_list, api.definition_get, api.definition_update, api.definition_delete
   to app_admin;
+grant execute on function internal.is_id_or_key to app_user, app_admin;

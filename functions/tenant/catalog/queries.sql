@@ -23,9 +23,7 @@ comment on function internal.catalog_item_json is 'An item with its prices and, 
 
 create or replace function internal.catalog_find(id_or_key text) returns app.catalog_items
 language sql stable as $$
-  select i.* from app.catalog_items i
-   where case when internal.as_uuid(catalog_find.id_or_key) is not null then i.id = internal.as_uuid(catalog_find.id_or_key)
-              else i.key = catalog_find.id_or_key end
+  select i.* from app.catalog_items i where internal.is_id_or_key(i.id, i.key, catalog_find.id_or_key)
 $$;
 comment on function internal.catalog_find is 'The item with this id or key, or no row.';
 

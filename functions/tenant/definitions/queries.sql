@@ -1,4 +1,12 @@
--- Queries of definitions, for administrators: one definition by its id or key, and pages.
+-- Queries of definitions: one definition by its id or key, and, for administrators, pages.
+create or replace function internal.is_id_or_key(id uuid, key text, id_or_key text) returns boolean
+language sql immutable parallel safe as $$
+  select is_id_or_key.id = internal.as_uuid(is_id_or_key.id_or_key)
+         or internal.as_uuid(is_id_or_key.id_or_key) is null and is_id_or_key.key = is_id_or_key.id_or_key
+$$;
+comment on function internal.is_id_or_key is
+  'Whether a path means the row with this id, if the path is a uuid, or else with this key. Postgres inlines it, so that the indexes of both columns serve it.';
+
 create or replace function internal.definition_find(shape anyelement, id_or_key text) returns anyelement
 language plpgsql stable as $$
 declare

@@ -16,13 +16,10 @@ comment on function internal.flag_json is 'A flag as every response shows it; la
 create or replace function internal.flag_find(id_or_key text) returns app.flags
 language plpgsql volatile as $$
 declare
-  wanted constant uuid := internal.as_uuid(flag_find.id_or_key);
   flag app.flags;
 begin
   perform internal.flags_apply_schedule();
-  select f.* into flag
-    from app.flags f
-   where case when wanted is not null then f.id = wanted else f.key = flag_find.id_or_key end;
+  select f.* into flag from app.flags f where internal.is_id_or_key(f.id, f.key, flag_find.id_or_key);
   perform internal.check_found(found, 'flag');
   return flag;
 end $$;

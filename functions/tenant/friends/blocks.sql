@@ -36,23 +36,11 @@ language sql volatile as $$
 $$;
 comment on function api.friend_block is 'Blocks a user. Refuses as internal.friend_block.';
 
-create or replace function internal.friend_unblock(user_id uuid) returns api.reply
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  me constant uuid := internal.friend_caller();
-begin
-  perform internal.lock_users(array[me, friend_unblock.user_id]);
-  delete from app.blocks b where (b.blocker, b.blocked) = (me, friend_unblock.user_id);
-  perform internal.check_found(found, 'block');
-  return internal.reply_deleted();
-end $$;
-comment on function internal.friend_unblock is 'The caller unblocks a user; a former friendship is not restored. Refuses 404 NOT_FOUND. Locks both users.';
-
 create or replace function api.friend_unblock(user_id uuid) returns api.reply
 language sql volatile as $$
-  select internal.friend_unblock(friend_unblock.user_id)
+  select internal.friend_undo(friend_unblock.user_id, 'block')
 $$;
-comment on function api.friend_unblock is 'Unblocks a user. Refuses as internal.friend_unblock.';
+comment on function api.friend_unblock is 'Unblocks a user. Refuses as internal.friend_undo.';
 
 create or replace function internal.friends_blocked(page_offset bigint, page_limit bigint) returns api.reply
 language sql stable security definer set search_path = '' as $$

@@ -104,45 +104,42 @@ language sql volatile as $$
 $$;
 comment on function api.friend_decline is 'Declines a request, without notifying the other user: {declined: true}. Refuses 404 REQUEST_NOT_FOUND.';
 
-create or replace function internal.friend_withdraw(user_id uuid) returns api.reply
+create or replace function internal.friend_undo(user_id uuid, thing text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant uuid := internal.friend_caller();
   f app.friendships;
 begin
-  perform internal.lock_users(array[me, friend_withdraw.user_id]);
-  f := internal.friendship(me, friend_withdraw.user_id);
-  if f.requested_by is distinct from me or f.status <> 'pending' then
-    perform internal.fail(404, 'REQUEST_NOT_FOUND', 'There is no such request.');
+  perform internal.lock_users(array[me, friend_undo.user_id]);
+  if friend_undo.thing = 'block' then
+    delete from app.blocks b where (b.blocker, b.blocked) = (me, friend_undo.user_id);
+    perform internal.check_found(found, friend_undo.thing);
+    return internal.reply_deleted();
   end if;
-  perform internal.friend_end(me, friend_withdraw.user_id, me);
+  f := internal.friendship(me, friend_undo.user_id);
+  if friend_undo.thing = 'request' then
+    perform internal.check_found(f.status = 'pending' and f.requested_by = me, friend_undo.thing, 'REQUEST_NOT_FOUND');
+  else
+    perform internal.check_found(f.status = 'accepted', friend_undo.thing);
+  end if;
+  perform internal.friend_end(me, friend_undo.user_id, me);
   return internal.reply_deleted();
 end $$;
-comment on function internal.friend_withdraw is 'The caller withdraws a request. Refuses 404 REQUEST_NOT_FOUND. Locks both users.';
+comment on function internal.friend_undo is
+  'The caller withdraws their request to a user, ends the friendship with a user, or unblocks a user: thing is request, friend or block. A friendship that a
+   block ended is not restored. Refuses 404 REQUEST_NOT_FOUND (request), NOT_FOUND. Locks both users.';
 
 create or replace function api.friend_withdraw(user_id uuid) returns api.reply
 language sql volatile as $$
-  select internal.friend_withdraw(friend_withdraw.user_id)
+  select internal.friend_undo(friend_withdraw.user_id, 'request')
 $$;
-comment on function api.friend_withdraw is 'Withdraws a request. Refuses as internal.friend_withdraw.';
-
-create or replace function internal.friend_remove(user_id uuid) returns api.reply
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  me constant uuid := internal.friend_caller();
-begin
-  perform internal.lock_users(array[me, friend_remove.user_id]);
-  perform internal.check_found((internal.friendship(me, friend_remove.user_id)).status = 'accepted', 'friend');
-  perform internal.friend_end(me, friend_remove.user_id, me);
-  return internal.reply_deleted();
-end $$;
-comment on function internal.friend_remove is 'The caller ends a friendship. Refuses 404 NOT_FOUND. Locks both users.';
+comment on function api.friend_withdraw is 'Withdraws a request. Refuses as internal.friend_undo.';
 
 create or replace function api.friend_remove(user_id uuid) returns api.reply
 language sql volatile as $$
-  select internal.friend_remove(friend_remove.user_id)
+  select internal.friend_undo(friend_remove.user_id, 'friend')
 $$;
-comment on function api.friend_remove is 'Ends a friendship. Refuses as internal.friend_remove.';
+comment on function api.friend_remove is 'Ends a friendship. Refuses as internal.friend_undo.';
 
 create or replace function internal.friend_note(user_id uuid, patch jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
