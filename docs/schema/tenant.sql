@@ -207,7 +207,7 @@ create table app.bundle_contents (
   "position" integer not null,
   constraint bundle_contents_pkey PRIMARY KEY (bundle_id, content_item_id),
   constraint bundle_contents_bundle_id_fkey FOREIGN KEY (bundle_id) REFERENCES app.catalog_items(id) ON DELETE CASCADE,
-  -- 409 ITEM_IN_USE: A bundle holds this item. Set is_active to false instead.
+  -- 409 ITEM_IN_USE: A bundle contains this item. Set is_active to false instead.
   constraint bundle_contents_content_item_id_fkey FOREIGN KEY (content_item_id) REFERENCES app.catalog_items(id) ON DELETE RESTRICT,
   constraint bundle_contents_quantity_1_to_10000 CHECK (((quantity >= 1) AND (quantity <= 10000)))
 );
@@ -1983,7 +1983,7 @@ create table app.referral_codes (
   constraint referral_codes_code_unique UNIQUE (lookup),
   constraint referral_codes_one_per_user UNIQUE (app_user_id),
   constraint referral_codes_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
-  -- 400 INVALID_INPUT code: must hold letters, digits, underscores, and between them spaces and dashes.
+  -- 400 INVALID_INPUT code: must consist of letters, digits and underscores, with spaces and dashes between them.
   constraint referral_codes_code_form CHECK ((code ~ '^[A-Za-z0-9_]([A-Za-z0-9_ -]{0,62}[A-Za-z0-9_])?$'::text)),
   -- 400 INVALID_INPUT code: must have 3 to 32 characters beside spaces and dashes.
   constraint referral_codes_lookup_3_to_32 CHECK (((char_length(lookup) >= 3) AND (char_length(lookup) <= 32))),
@@ -2018,7 +2018,7 @@ create table app.referral_defaults (
   share_url text,
   updated_at timestamp with time zone not null default internal.now(),
   constraint referral_defaults_pkey PRIMARY KEY (id),
-  -- 400 VALIDATION_ERROR qualify_within_days: goes with a qualify_event only.
+  -- 400 VALIDATION_ERROR qualify_within_days: requires a qualify_event.
   constraint referral_defaults_days_of_an_event CHECK (((qualify_within_days IS NULL) OR (qualify_event IS NOT NULL))),
   constraint referral_defaults_is_one_row CHECK ((id = 'defaults'::text)),
   constraint referral_defaults_max_uses_1_or_more CHECK ((max_uses >= 1)),
@@ -2027,7 +2027,7 @@ create table app.referral_defaults (
   constraint referral_defaults_qualify_within_days_1_to_365 CHECK (((qualify_within_days >= 1) AND (qualify_within_days <= 365))),
   constraint referral_defaults_reward_referee_is_object CHECK ((jsonb_typeof(reward_referee) = 'object'::text)),
   constraint referral_defaults_reward_referrer_is_object CHECK ((jsonb_typeof(reward_referrer) = 'object'::text)),
-  -- 400 VALIDATION_ERROR share_url: must be an https:// address that holds {code}.
+  -- 400 VALIDATION_ERROR share_url: must be an https:// address that contains {code}.
   constraint referral_defaults_share_url_form CHECK (((char_length(share_url) <= 2000) AND (share_url ~ '^https://\S+$'::text) AND (share_url ~~ '%{code}%'::text)))
 );
 alter table app.referral_defaults enable row level security;

@@ -176,7 +176,7 @@ export const catalog = area({
         create: 'Add an item; at most 5,000',
         get: 'An item',
         update: 'Change an item',
-        delete: 'Delete an item that nothing holds',
+        delete: 'Delete an item that is not in use',
       },
     }),
     route('PUT /admin/projects/:projectId/catalog/:idOrKey/prices', {

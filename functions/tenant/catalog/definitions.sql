@@ -2,7 +2,7 @@
 comment on constraint catalog_items_key_unique on app.catalog_items is '409 CONFLICT key: An item with this key exists.';
 comment on constraint catalog_items_durable_once on app.catalog_items is '400 VALIDATION_ERROR max_owned: must be 1 for a durable.';
 comment on constraint bundle_contents_content_item_id_fkey on app.bundle_contents is
-  '409 ITEM_IN_USE: A bundle holds this item. Set is_active to false instead.';
+  '409 ITEM_IN_USE: A bundle contains this item. Set is_active to false instead.';
 comment on constraint catalog_item_prices_currency_code_fkey on app.catalog_item_prices is
   '409 CURRENCY_IN_USE: Items have a price in this currency. Set is_active to false instead.';
 
@@ -65,7 +65,7 @@ begin
      order by p.n
   loop
     if not exists (select from app.currencies c where c.code = part.code) then
-      perform internal.invalid('prices.' || part.place || '.currency_code', 'is no currency of this project');
+      perform internal.invalid('prices.' || part.place || '.currency_code', 'is not a currency of this project');
     elsif part.times > 1 then
       perform internal.invalid('prices', 'must name each currency once');
     end if;
@@ -87,7 +87,7 @@ declare
   depth int;
 begin
   if (catalog_contents_set.item).item_type <> 'bundle' and jsonb_array_length(catalog_contents_set.contents) > 0 then
-    perform internal.invalid('bundle_contents', 'must be empty for what is no bundle');
+    perform internal.invalid('bundle_contents', 'must be empty unless item_type is bundle');
   end if;
   for part in
     select p.n - 1 as place, i.id, count(*) over (partition by p.value ->> 'content_item_key') as times
@@ -96,7 +96,7 @@ begin
      order by p.n
   loop
     if part.id is null then
-      perform internal.invalid('bundle_contents.' || part.place || '.content_item_key', 'is no item of this catalog');
+      perform internal.invalid('bundle_contents.' || part.place || '.content_item_key', 'is not an item of this catalog');
     elsif part.times > 1 then
       perform internal.invalid('bundle_contents', 'must name each item once');
     end if;
@@ -130,7 +130,7 @@ begin
   select (select max(a.depth) from above a) + (select max(l.depth) from below l) - 1 into depth;
   if depth > 3 then
     perform internal.fail(400, 'BUNDLE_CYCLE', 'A bundle may hold bundles three deep, and never itself.',
-                          json_build_object('field', 'bundle_contents', 'reason', 'must hold bundles three deep at most, never in a circle'));
+                          json_build_object('field', 'bundle_contents', 'reason', 'must nest bundles at most three levels deep, without a cycle'));
   end if;
 end $$;
 comment on function internal.catalog_contents_set is

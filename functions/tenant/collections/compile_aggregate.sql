@@ -18,7 +18,7 @@ begin
     return col || jsonb_build_object('inner', format('t.%I', name));
   end if;
   if type not in ('timestamptz', 'date') then
-    perform internal.collection_refuse(collection_group_by_sql.place || '.bucket', format('suits times and dates, and %s is of type %s', name, type));
+    perform internal.collection_refuse(collection_group_by_sql.place || '.bucket', format('requires a time or date, but %s is of type %s', name, type));
   end if;
   if not internal.is_timezone(zone) then
     perform internal.collection_refuse(collection_group_by_sql.place || '.timezone', 'must be an IANA time zone such as Europe/Berlin');
@@ -99,7 +99,7 @@ begin
     col := internal.collection_group_by_sql(collection_aggregate_columns.definition, item, place) || '{"is_group": true}';
     name := col ->> 'name';
     if columns ? name then
-      perform internal.collection_refuse(place, format('%s stands twice', name));
+      perform internal.collection_refuse(place, format('%s is used twice', name));
     end if;
     columns := columns || jsonb_build_object(name, col || jsonb_build_object('expr', format('t.%I', name)));
     names := names || to_jsonb(name);
@@ -110,7 +110,7 @@ begin
     col := internal.collection_aggregate_column(collection_aggregate_columns.definition, item, place);
     name := item ->> 'as';
     if columns ? name then
-      perform internal.collection_refuse(place || '.as', format('%s stands twice', name));
+      perform internal.collection_refuse(place || '.as', format('%s is used twice', name));
     end if;
     columns := columns || jsonb_build_object(name, col || jsonb_build_object('name', name, 'expr', format('t.%I', name)));
     names := names || to_jsonb(name);

@@ -80,7 +80,7 @@ begin
     return;
   end if;
   if not internal.collection_op_suits(type, op) then
-    perform internal.collection_refuse(concat_ws('.', nullif(place, ''), 'op'), format('does not suit %s, which is of type %s', name, type));
+    perform internal.collection_refuse(concat_ws('.', nullif(place, ''), 'op'), format('cannot be applied to %s, which is of type %s', name, type));
   end if;
 
   plain := internal.collection_leaf_problem(type, op, value, coalesce((collection_leaf_sql.definition ->> 'is_text')::boolean, false));

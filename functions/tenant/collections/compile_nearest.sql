@@ -52,7 +52,7 @@ declare
   rows text;
 begin
   if col ->> 'type' <> 'vector' then
-    perform internal.fail(400, 'INVALID_COLUMN', format('%s is no vector.', col ->> 'name'),
+    perform internal.fail(400, 'INVALID_COLUMN', format('%s is not a vector.', col ->> 'name'),
                           json_build_object('column', col ->> 'name', 'path', 'column'));
   end if;
   if jsonb_array_length(request -> 'vector') <> (col ->> 'dimensions')::int then

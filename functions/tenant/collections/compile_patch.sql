@@ -17,7 +17,7 @@ declare
 begin
   select k.key into stray from jsonb_object_keys(plain) as k (key) where k.key like '$%' limit 1;
   if stray is not null then
-    perform internal.collection_refuse(stray, 'is none of $if, $inc, $append, $remove and $unset');
+    perform internal.collection_refuse(stray, 'must be $if, $inc, $append, $remove or $unset');
   end if;
   columns := internal.collection_data_columns(d, plain - 'idempotency_key' || case when d -> 'columns' ? 'idempotency_key' and plain ? 'idempotency_key'
                                                                                    then jsonb_build_object('idempotency_key', plain -> 'idempotency_key')
@@ -76,7 +76,7 @@ begin
       col := internal.collection_column(collection_operators_sql.definition, coalesce(key, ''), concat_ws('.', op, key));
       continue when (col ->> 'managed')::boolean;
       if key = any (used) then
-        perform internal.collection_refuse_column(key, 'is changed twice');
+        perform internal.collection_refuse_column(key, 'is changed more than once');
       end if;
       used := used || key;
       if op = '$unset' then

@@ -218,7 +218,7 @@ begin
       sent := collection_create.definition -> 'columns' -> place;
       k := internal.collection_column_read(sent, 'columns.' || place || '.', c, place + 1);
       if exists (select from unnest(columns) as other where other.name = k.name) then
-        perform internal.invalid('columns.' || place || '.name', 'stands twice');
+        perform internal.invalid('columns.' || place || '.name', 'is used twice');
       end if;
       columns := columns || k;
     end loop;
@@ -233,7 +233,7 @@ begin
     for place in 0 .. json_array_length(collection_create.definition -> 'indexes') - 1 loop
       i := internal.collection_index_read(collection_create.definition -> 'indexes' -> place, 'indexes.' || place || '.', c, columns);
       if exists (select from unnest(indexes) as other where other.name = i.name) then
-        perform internal.invalid('indexes.' || place || '.name', 'stands twice');
+        perform internal.invalid('indexes.' || place || '.name', 'is used twice');
       end if;
       -- created at the same time, listed in the order of the request
       i.created_at := i.created_at + place * interval '1 microsecond';

@@ -114,7 +114,7 @@ begin
     return null;
   end if;
   if (collection_bound.k).type not in ('integer', 'bigint', 'numeric', 'double') then
-    perform internal.invalid(collection_bound.field || collection_bound.bound, 'is for numbers only');
+    perform internal.invalid(collection_bound.field || collection_bound.bound, 'is allowed for numbers only');
   end if;
   if internal.collection_literal(sent, (collection_bound.k).type, (collection_bound.k).sql_type) is null then
     perform internal.invalid(collection_bound.field || collection_bound.bound, 'must be a value of type ' || (collection_bound.k).type);
@@ -154,7 +154,7 @@ begin
       perform internal.invalid(collection_limits_read.field || 'enum', 'must be a list of 1 to 200 values');
     elsif exists (select from json_array_elements(sent) as e (element)
                    where json_typeof(e.element) = 'null' or internal.collection_literal(e.element, made.type, made.sql_type) is null) then
-      perform internal.invalid(collection_limits_read.field || 'enum', 'must hold values of type ' || made.type || ' only');
+      perform internal.invalid(collection_limits_read.field || 'enum', 'must contain values of type ' || made.type || ' only');
     end if;
     made.enum := sent;
   end if;
@@ -304,11 +304,11 @@ begin
   elsif i.method = 'btree' and types && array['jsonb', 'vector'] then
     perform internal.invalid(collection_index_read.field || 'columns', 'must not hold jsonb or vector columns for method btree');
   elsif i.method = 'gin' and exists (select from unnest(types) as t where t <> 'jsonb' and t not like '%[]') then
-    perform internal.invalid(collection_index_read.field || 'columns', 'must hold jsonb and array columns only for method gin');
+    perform internal.invalid(collection_index_read.field || 'columns', 'must be jsonb or array columns for method gin');
   elsif i.method = 'trgm' and exists (select from unnest(types) as t where t <> 'text') then
-    perform internal.invalid(collection_index_read.field || 'columns', 'must hold text columns only for method trgm');
+    perform internal.invalid(collection_index_read.field || 'columns', 'must be text columns for method trgm');
   elsif i.method = 'hnsw' and types <> array['vector'] then
-    perform internal.invalid(collection_index_read.field || 'columns', 'must hold one vector column for method hnsw');
+    perform internal.invalid(collection_index_read.field || 'columns', 'must be one vector column for method hnsw');
   elsif i.method = 'hnsw' and (select k.sql_type = 'real[]' or k.dimensions > 2000 from unnest(collection_index_read.columns) as k
                                 where k.name = i.columns[1]) then
     perform internal.invalid(collection_index_read.field || 'method', 'hnsw needs a server with pgvector, and at most 2000 dimensions');

@@ -25,7 +25,7 @@ begin
   if internal.caller() not in ('user', 'server_key_user') or me is null then
     raise exception 'balances of users are changed here by them or for them, not by %', internal.caller();
   elsif is_credit and internal.caller() <> 'server_key_user' then
-    perform internal.fail(403, 'SERVER_KEY_REQUIRED', 'Only a server key may credit.');
+    perform internal.fail(403, 'SERVER_KEY_REQUIRED', 'Only a server key may credit users.');
   end if;
   perform internal.currency_amount(abs(currency_transact.amount));
   perform internal.ledger_lock_user(me);
@@ -101,7 +101,7 @@ returns api.reply
 language plpgsql volatile as $$
 begin
   if internal.caller() <> 'server_key_user' then
-    perform internal.fail(403, 'SERVER_KEY_REQUIRED', 'Only a server key may credit.');
+    perform internal.fail(403, 'SERVER_KEY_REQUIRED', 'Only a server key may credit users.');
   end if;
   perform internal.currency_amount(currency_credit.amount);
   return internal.currency_transact(currency_credit.code, currency_credit.amount, currency_credit.reason, currency_credit.metadata,

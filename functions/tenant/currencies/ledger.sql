@@ -174,7 +174,7 @@ begin
      order by a.value ->> 'currency_code' collate "C", a.n
   loop
     if item.c is null then
-      perform internal.invalid('adjustments.' || item.place || '.currency_code', 'is no currency of this project');
+      perform internal.invalid('adjustments.' || item.place || '.currency_code', 'is not a currency of this project');
     end if;
     if balances ? item.code then
       perform internal.invalid('adjustments', 'must name each currency once');

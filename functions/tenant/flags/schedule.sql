@@ -73,7 +73,7 @@ begin
   end if;
   select k into stray from jsonb_object_keys(flag_guardrail.guardrail) k where k not in ('event_name', 'max_rate', 'min_users') order by k limit 1;
   if stray is not null then
-    perform internal.invalid('guardrail.' || stray, 'is no field of a guardrail');
+    perform internal.invalid('guardrail.' || stray, 'is not a field of a guardrail');
   elsif coalesce(jsonb_typeof(flag_guardrail.guardrail -> 'event_name'), '') <> 'string'
         or char_length(flag_guardrail.guardrail ->> 'event_name') not between 1 and 255 then
     perform internal.invalid('guardrail.event_name', 'must have 1 to 255 characters');

@@ -63,7 +63,7 @@ begin
     perform internal.invalid(flag_rule.place || '.experiment_key', 'is not possible: this server has no experiments. Give a value');
   elsif stray is not null then
     -- otherwise a misspelled condition would match every user
-    perform internal.invalid(flag_rule.place || '.' || stray, 'is no field of a rule');
+    perform internal.invalid(flag_rule.place || '.' || stray, 'is not a field of a rule');
   elsif r ? 'segment_id' and not coalesce(internal.segment_lock_shared(internal.as_uuid(r ->> 'segment_id')), false) then
     perform internal.invalid(flag_rule.place || '.segment_id', 'must be a segment of the project');
   end if;

@@ -1,17 +1,17 @@
 -- Referral codes and their defaults: validation and administration.
 comment on constraint referral_codes_code_unique on app.referral_codes is '409 CONFLICT code: A code that reads the same exists.';
 comment on constraint referral_codes_code_form on app.referral_codes is
-  '400 INVALID_INPUT code: must hold letters, digits, underscores, and between them spaces and dashes.';
+  '400 INVALID_INPUT code: must consist of letters, digits and underscores, with spaces and dashes between them.';
 comment on constraint referral_codes_lookup_3_to_32 on app.referral_codes is '400 INVALID_INPUT code: must have 3 to 32 characters beside spaces and dashes.';
 comment on constraint referral_codes_reward_referrer_is_object on app.referral_codes is '400 INVALID_INPUT reward_referrer: must be an object.';
 comment on constraint referral_codes_reward_referee_is_object on app.referral_codes is '400 INVALID_INPUT reward_referee: must be an object.';
 comment on constraint referral_codes_max_uses_1_or_more on app.referral_codes is '400 INVALID_INPUT max_uses: must be 1 or more, or null.';
 comment on constraint referral_defaults_share_url_form on app.referral_defaults is
-  '400 VALIDATION_ERROR share_url: must be an https:// address that holds {code}.';
+  '400 VALIDATION_ERROR share_url: must be an https:// address that contains {code}.';
 comment on constraint referral_defaults_qualify_event_form on app.referral_defaults is
   '400 VALIDATION_ERROR qualify_event: must have 1 to 255 characters, no white space at either end.';
 comment on constraint referral_defaults_days_of_an_event on app.referral_defaults is
-  '400 VALIDATION_ERROR qualify_within_days: goes with a qualify_event only.';
+  '400 VALIDATION_ERROR qualify_within_days: requires a qualify_event.';
 
 create or replace function internal.referral_code_new() returns text
 language plpgsql volatile as $$

@@ -161,7 +161,7 @@ begin
    where f.key in ('display_name', 'avatar_url', 'properties', 'timezone');
   if requested is null then
     perform internal.fail(400, 'INVALID_INPUT', 'Send display_name, avatar_url, properties or timezone.',
-                          '{"field": "", "reason": "must hold display_name, avatar_url, properties or timezone"}');
+                          '{"field": "", "reason": "must have display_name, avatar_url, properties or timezone"}');
   end if;
   if requested ? 'timezone' then
     if jsonb_typeof(requested -> 'timezone') <> 'string' or not internal.is_timezone(requested ->> 'timezone') then
