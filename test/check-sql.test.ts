@@ -51,6 +51,17 @@ test('nothing is wrong with this program', async () => {
   expect(await checkDatabase(client, 'control', areas).finally(() => client.end())).toEqual([])
 })
 
+test('a function that does not compile is named', async () => {
+  const found = await after(
+    'set local check_function_bodies = off',
+    'create function internal.half() returns int language plpgsql as $$ begin if true then return 1; end $$',
+    'create function internal.nowhere() returns int language sql as $$ select n.column_that_is_not_there from app.users n $$',
+  )
+  const named = found.map(({ problem, severity }) => `${severity}: ${problem}`)
+  expect(named).toContainEqual(expect.stringMatching(/^error: internal\.half does not compile: .*syntax error/s))
+  expect(named).toContain('error: internal.nowhere does not compile: column n.column_that_is_not_there does not exist.')
+})
+
 test('a forgotten grant on the function of a route is named, with what to write where', async () => {
   expect(await after('revoke execute on function api.push_token_register from app_user')).toContainEqual({
     place: expect.stringMatching(/^server\/routes\/push_tokens\.ts:\d+$/),

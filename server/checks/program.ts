@@ -1,7 +1,7 @@
 import type { Client } from 'pg'
 import { type Finding, lineOf, sourcesOf } from '#server/checks/finding.ts'
 import { checkRoutes } from '#server/checks/routes.ts'
-import { checkBodies, checkPolicies, checkTables } from '#server/checks/sql.ts'
+import { checkBodies, checkPolicies, checkSyntax, checkTables } from '#server/checks/sql.ts'
 import { root } from '#server/database/files.ts'
 import { StartError } from '#server/errors.ts'
 import type { Area } from '#server/http/route.ts'
@@ -21,7 +21,12 @@ export const checkDatabase = async (
   const sources = sourcesOf(base)
   const errors = [...(await checkRoutes(client, kind, areas, sources)), ...(await checkTables(client, kind, sources))]
   if (errorsOnly) return errors
-  return [...errors, ...(await checkPolicies(client, kind, sources)), ...(await checkBodies(client, kind, sources))]
+  return [
+    ...errors,
+    ...(await checkSyntax(client, sources)),
+    ...(await checkPolicies(client, kind, sources)),
+    ...(await checkBodies(client, kind, sources)),
+  ]
 }
 
 /** Refuses a program under which requests would fail. What may be meant is for `npm run check:sql` alone. */
