@@ -255,6 +255,42 @@ describe('numbers that a double cannot hold', () => {
     expect(JSON.stringify(exactJson(text.replace('1e400', '"1e400"')))).toContain('"b":12345678901234567890')
   })
 
+  test('a key with escapes is no key that an earlier text had', () => {
+    const keysOf = (text: string) => {
+      const parsed = parseJson(Buffer.from(text))
+      return parsed.kind === 'value' ? Object.keys(parsed.value as object) : parsed
+    }
+    const plain = fc.array(fc.string({ unit: 'grapheme', maxLength: 3 }), { minLength: 1, maxLength: 4 })
+    // each with a sibling that differs from it in what follows a backslash
+    for (const [first, second] of [
+      [
+        { k: 1, 'k\\': 2 },
+        { k: 1, 'k"': 2 },
+      ],
+      [
+        { k: 1, 'caf\\': 2 },
+        { k: 1, café: 12345678901234567890n },
+      ],
+    ] as const) {
+      const spelled = (value: object) =>
+        JSON.stringify(value, (_, item) => (typeof item === 'bigint' ? 0 : item)).replaceAll('é', '\\u00e9')
+      for (let round = 0; round < 5; round += 1) {
+        expect(keysOf(spelled(first))).toEqual(Object.keys(first))
+        expect(keysOf(spelled(second))).toEqual(Object.keys(second))
+        expect(Object.keys(exactJson(spelled(second)) as object)).toEqual(Object.keys(second))
+      }
+    }
+    fc.assert(
+      fc.property(plain, (keys) => {
+        const object = Object.fromEntries(
+          keys.filter((key) => !key.includes('\0')).map((key, n) => [key, [n, { [key]: 1e300 }]]),
+        )
+        const parsed = parseJson(Buffer.from(JSON.stringify(object)))
+        if (parsed.kind === 'value') expect(parsed.value).toEqual(object)
+      }),
+    )
+  })
+
   test('a schema that took one for an object is found', () => {
     const sent = exactJson('{"a":{"b":[1,1e400]},"c":1e400}') as Record<string, unknown>
     expect(lostNumber(sent, { ...sent })).toBeNull()

@@ -46,24 +46,6 @@ describe.each(['control', 'tenant'] as const)('%s', (kind) => {
       await client.query('rollback')
     }
   })
-
-  test('every function that is checked late is right: its SQL parses against the tables that are there', async () => {
-    const { rows } = await client.query<{ name: string; definition: string }>(
-      `select p.oid::regprocedure::text as name, pg_get_functiondef(p.oid) as definition
-         from pg_proc p join pg_language l on l.oid = p.prolang
-        where p.pronamespace::regnamespace::text in ('api', 'internal') and l.lanname in ('sql', 'plpgsql')`,
-    )
-    const wrong: string[] = []
-    await client.query('begin')
-    await client.query(`set local check_function_bodies = on; set local search_path = ''`)
-    for (const { name, definition } of rows) {
-      await client.query('savepoint one')
-      await client.query(definition).catch((error: Error) => wrong.push(`${name}: ${error.message}`))
-      await client.query('rollback to savepoint one')
-    }
-    await client.query('rollback')
-    expect(wrong).toEqual([])
-  })
 })
 
 /** "grant a, b on function f, g to x, y" as one line for each privilege. */

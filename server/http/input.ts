@@ -141,12 +141,12 @@ const readBody = (area: Area, route: Route, request: FastifyRequest): Body => {
   if (!checked.isObject) throw notObject(area, route)
   const text = bytes.toString()
   if (route.takesText) return { body: {}, sent: {}, text }
-  const sent = parseExact(bytes, checked.inexact)
+  const sent = parseExact(bytes, checked.scan)
   const code = invalidCode(area, route, 'body')
   const body = check(route.body, sent, code, area, route, 'body')
   const unkept = mayHaveProto.test(text) ? protoKey(route.body, sent) : null
   if (unkept) throw invalid(code, unkept.join('.'), 'is not allowed as the name of a field')
-  const lost = checked.inexact.length > 0 ? lostNumber(sent, body) : null
+  const lost = checked.scan.inexact.length > 0 ? lostNumber(sent, body) : null
   if (lost) throw invalid(code, lost.join('.'), 'must be an object')
   return { body, sent, text }
 }

@@ -15,7 +15,7 @@ export type ParsedJson =
 
 /** A text that Postgres can store: `size` counts its numbers written out. */
 export type CheckedJson =
-  | { readonly kind: 'checked'; readonly size: number; readonly isObject: boolean; readonly inexact: readonly number[] }
+  | { readonly kind: 'checked'; readonly size: number; readonly isObject: boolean; readonly scan: Scan }
   | { readonly kind: 'broken'; readonly reason: string }
 
 const reasons: Readonly<Record<Problem, string>> = {
@@ -34,13 +34,13 @@ export const checkJson = (bytes: Buffer, subject = 'The body'): CheckedJson => {
   if (!isUtf8(bytes)) return { kind: 'broken', reason: `${subject} is not valid UTF-8.` }
   const scan: Scan = scanJson(bytes, deepest, Math.max(0, mostBytes - bytes.length))
   if (scan.problem !== null) return { kind: 'broken', reason: `${subject} ${reasons[scan.problem]}.` }
-  return { kind: 'checked', size: bytes.length + scan.gained, isObject: isObjectText(bytes), inexact: scan.inexact }
+  return { kind: 'checked', size: bytes.length + scan.gained, isObject: isObjectText(bytes), scan }
 }
 
 /** Validates and parses JSON. A number that a double would change is kept as its text (server/json/lossless_json.ts). */
 export const parseJson = (bytes: Buffer, subject?: string): ParsedJson => {
   const checked = checkJson(bytes, subject)
-  return checked.kind === 'broken' ? checked : { kind: 'value', value: parseExact(bytes, checked.inexact) }
+  return checked.kind === 'broken' ? checked : { kind: 'value', value: parseExact(bytes, checked.scan) }
 }
 
 /** The length of a value as JSON with its numbers written out: the size that limits of stored JSON count. */

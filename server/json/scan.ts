@@ -9,6 +9,8 @@ export type Scan = {
   readonly gained: number
   /** Positions of numbers that a double may change: pairs of start and end. */
   readonly inexact: readonly number[]
+  /** Positions of keys with escapes, in their quotes: pairs of start and end. */
+  readonly escapedKeys: readonly number[]
 }
 
 type State = {
@@ -17,6 +19,7 @@ type State = {
   /** Whether the string that was read last has escapes. */
   isEscaped: boolean
   readonly inexact: number[]
+  readonly escapedKeys: number[]
   readonly span: NumberSpan
 }
 
@@ -38,7 +41,7 @@ const isDigit = (byte: number) => byte >= 48 && byte <= 57
  */
 export const scanJson = (bytes: Uint8Array, depthLimit = deepest, mostGained = Number.POSITIVE_INFINITY): Scan => {
   const span = { end: 0, exponent: 0, gained: 0, isTooLong: false, isExact: true }
-  const state: State = { problem: null, gained: 0, isEscaped: false, inexact: [], span }
+  const state: State = { problem: null, gained: 0, isEscaped: false, inexact: [], escapedKeys: [], span }
   const isObject: boolean[] = [false]
   const end = bytes.length
   let depth = 0
@@ -88,6 +91,7 @@ const readKey = (bytes: Uint8Array, start: number, first: number, state: State):
     return start
   }
   let at = readString(bytes, start, state)
+  if (state.isEscaped) state.escapedKeys.push(start, at)
   while (at < bytes.length && isSpace(bytes[at] as number)) at += 1
   if (at >= bytes.length || bytes[at] !== colon) state.problem ??= 'syntax'
   return at + 1

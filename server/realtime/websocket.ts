@@ -1,4 +1,5 @@
 import { type WebSocket, WebSocketServer } from 'ws'
+import { parseJson } from '#server/http/json.ts'
 import { takeUpgrade, type Upgrade } from '#server/http/upgrade.ts'
 import type { Connection, Credential, Transport } from '#server/realtime/connection.ts'
 import { bytesOf, ClientFrame, closing, limits } from '#server/realtime/protocol.ts'
@@ -52,13 +53,8 @@ const createTransport = () => {
 }
 
 const read = (connection: Connection, data: Buffer, isBinary: boolean): void => {
-  let sent: unknown
-  try {
-    sent = isBinary ? undefined : JSON.parse(data.toString())
-  } catch {
-    sent = undefined
-  }
-  const frame = ClientFrame.safeParse(sent)
+  const parsed = isBinary ? null : parseJson(data)
+  const frame = ClientFrame.safeParse(parsed?.kind === 'value' ? parsed.value : undefined)
   if (frame.success) connection.receive(frame.data)
   else connection.close(closing.badFrame, 'this is no frame of the protocol')
 }
