@@ -75,21 +75,32 @@ begin
          coalesce(bool_or((f.n < 10) <> (f.n_was < 10)), false) or exists (select from internal.friends_of(leaderboards_take.app_user_id)) as is_news
     into moved
     from (select a.* from due a order by a.run_id) d
-    -- how many others were and are ahead, as far as that is few; in order, so that the planner takes the index of the order
+    -- how many others are ahead of both places, and how many between them, as far as that is few; in order, so that the planner takes the index of the order
     left join lateral (
-      select (select count(*)
-                from (select from app.leaderboard_entries o
-                       where o.run_id = d.run_id and not o.is_hidden and o.app_user_id <> leaderboards_take.app_user_id
-                         and (o.place, o.reached_at, o.app_user_id) < (d.place, d.reached_at, leaderboards_take.app_user_id)
-                       order by o.place, o.reached_at, o.app_user_id
-                       limit most) ahead) as n,
-             (select count(*)
-                from (select from app.leaderboard_entries o
-                       where o.run_id = d.run_id and not o.is_hidden and o.app_user_id <> leaderboards_take.app_user_id
-                         and (o.place, o.reached_at, o.app_user_id) < (d.place_was, d.reached_was, leaderboards_take.app_user_id)
-                       order by o.place, o.reached_at, o.app_user_id
-                       limit most) ahead) as n_was
-       where (d.place, d.reached_at) is distinct from (d.place_was, d.reached_was)) f on true;
+      select case when w.is_up then c.ahead else c.ahead + c.passed end as n, case when w.is_up then c.ahead + c.passed else c.ahead end as n_was
+        from (select (d.place, d.reached_at) < (d.place_was, d.reached_was) as is_up
+               where (d.place, d.reached_at) is distinct from (d.place_was, d.reached_was)) w
+       cross join lateral (
+         select (select count(*)
+                   from (select from app.leaderboard_entries o
+                          where o.run_id = d.run_id and not o.is_hidden and o.app_user_id <> leaderboards_take.app_user_id
+                            and (o.place, o.reached_at, o.app_user_id)
+                                < (case when w.is_up then d.place else d.place_was end, case when w.is_up then d.reached_at else d.reached_was end,
+                                   leaderboards_take.app_user_id)
+                          order by o.place, o.reached_at, o.app_user_id
+                          limit most) x) as ahead,
+                (select count(*)
+                   from (select from app.leaderboard_entries o
+                          where o.run_id = d.run_id and not o.is_hidden and o.app_user_id <> leaderboards_take.app_user_id
+                            and (o.place, o.reached_at, o.app_user_id)
+                                > (case when w.is_up then d.place else d.place_was end, case when w.is_up then d.reached_at else d.reached_was end,
+                                   leaderboards_take.app_user_id)
+                            and (o.place, o.reached_at, o.app_user_id)
+                                < (case when w.is_up then d.place_was else d.place end, case when w.is_up then d.reached_was else d.reached_at end,
+                                   leaderboards_take.app_user_id)
+                          order by o.place, o.reached_at, o.app_user_id
+                          limit most) x) as passed
+         offset 0) c) f on true;
   if set_config('app.leaderboard_changes', '', true) is null then
   end if;
   if moved.is_rare then

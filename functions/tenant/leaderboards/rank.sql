@@ -209,16 +209,18 @@ declare
   queued_at constant timestamptz := (
     select o.created_at from app.outbox o where o.task = 'leaderboards__fold' and o.key = leaderboard_fold_later.run_id::text and o.failed_at is null);
 begin
-  -- where no worker runs, or far behind, writers fold: the changes that wait stay bounded
+  -- where no worker runs, or far behind, writers fold now and then: the changes that wait stay bounded
   if queued_at < internal.now() - interval '10 seconds' then
-    perform internal.leaderboard_fold(leaderboard_fold_later.run_id);
+    if random() < 0.1 then
+      perform internal.leaderboard_fold(leaderboard_fold_later.run_id);
+    end if;
   -- others that ask at this moment leave it to the first, and nobody waits for the row of the outbox
   elsif queued_at is null and internal.try_advisory_lock('leaderboard_fold_later', leaderboard_fold_later.run_id::text) then
     perform internal.enqueue('leaderboards__fold', leaderboard_fold_later.run_id::text);
   end if;
 end $$;
 comment on function internal.leaderboard_fold_later is
-  'Queues the fold of a run, or folds it where it has been queued for ten seconds. Granted to nobody.';
+  'Queues the fold of a run; one in ten that ask folds where it has been queued for ten seconds. Granted to nobody.';
 
 create or replace function internal.leaderboard_fold_by_chance(run_id uuid, moves bigint) returns void
 language plpgsql volatile as $$
