@@ -118,6 +118,7 @@ export const special = ({ size, projectId, others, values }: Known): Call[] => {
     get('members of a segment at nine tenths', `/segments/chosen/members?offset=${at(0.225)}`),
     get('participants at nine tenths', `/challenges/${values['challengeId']}/participants?offset=${at(0.225)}`),
     get('events of a name', '/events?event_name=purchase_made'),
+    get('friendships of a user', `/friends?user_id=${others[0]}`),
     get('streaks that are broken', '/streaks/daily/users?status=broken'),
     call('heavy', 'preview of a property', 'POST', '/segments/preview', {
       rules: { source: 'property', column: 'plan', op: 'eq', value: 'pro' },
