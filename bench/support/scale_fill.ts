@@ -24,7 +24,7 @@ const definitions = `
   insert into app.event_definitions (event_name) values ('lesson_completed')`
 
 /** Statements that write the rows of $1 users, in order, each with what it writes. They run without triggers: whatever these would keep is written too. */
-export const rows: readonly (readonly [name: string, sql: string])[] = [
+const rows: readonly (readonly [name: string, sql: string])[] = [
   [
     'users',
     `insert into app.users (id, display_name, email, external_id, anonymous_id, properties, timezone, created_at, first_seen_at, last_seen_at)
@@ -142,8 +142,8 @@ export const rows: readonly (readonly [name: string, sql: string])[] = [
   ],
   [
     'members of groups',
-    `insert into app.group_members (group_id, app_user_id, joined_at)
-     select g.id, p.id, now() - p.n * interval '1 second' from (select id, row_number() over (order by id) as n from app.groups) g join bench.people p on p.n % 1000 + 1 = g.n
+    `insert into app.group_members (group_id, app_user_id, role, joined_at)
+     select g.id, p.id, case when p.n <= 1000 then 'admin' else 'member' end, now() - p.n * interval '1 second' from (select id, row_number() over (order by id) as n from app.groups) g join bench.people p on p.n % 1000 + 1 = g.n
       where p.n <= least($1::int, 50000)`,
   ],
   [
