@@ -32,6 +32,13 @@ await project.sql(`
     select p.id, d.id, 0, 3, 5, current_date - 30, case when p.n / 50 % 4 = 0 then current_date + 1 else current_date - 20 end,
            case when p.n / 50 % 4 = 0 then current_date + 1 else current_date - 20 end, 0, now() - interval '9 days', now()
       from public.people p, app.streak_definitions d where p.n % 2 = 0;
+    insert into app.currencies (code, name) values ('COINS', 'Coins');
+    insert into app.currency_balances (app_user_id, currency_code, balance) select p.id, 'COINS', p.n / 50 % 4 * 10 from public.people p;
+    insert into app.currency_transactions (app_user_id, currency_code, amount, balance_after, reason, source_type, source_id)
+    select p.id, 'COINS', m.amount, 0, m.reason, 'admin', m.reason
+      from public.people p
+     cross join lateral (values (p.n / 50 % 4 * 10 + 5, 'given'), (-5, 'spent')) as m (amount, reason)
+     where p.n / 50 % 4 > 0;
     insert into app.leaderboards (key, name, source, scoring) values ('best', 'Best', '{"type": "manual"}', 'best');
     insert into app.leaderboard_runs (leaderboard_id, run_key) select b.id, 'all' from app.leaderboards b;
     insert into app.leaderboard_entries (run_id, app_user_id, score, place, reached_at, biggest_step)
@@ -103,6 +110,20 @@ describe('of many users an estimate answers what all rows would', () => {
     expect(exact.expected_completions).toBeGreaterThan(4000)
     expectNear(exact, estimate, 'expected_completions')
     expect(Math.abs(estimate.rate - exact.rate)).toBeLessThan(0.1)
+  })
+
+  test('figures of a currency', async () => {
+    const { exact, estimate } = await both((affordable) => `internal.currency_figures('COINS', ${affordable})`)
+    expect(exact).toMatchObject({ circulating: 300_000, holders: 15_000, minted: 375_000, burned: 75_000 })
+    expect(exact.reasons).toEqual([
+      { reason: 'given', minted: 375_000, burned: 0, transactions: 15_000 },
+      { reason: 'spent', minted: 0, burned: 75_000, transactions: 15_000 },
+    ])
+    expectNear(exact, estimate, 'circulating')
+    for (const field of ['minted', 'burned', 'holders'])
+      expect(Math.abs(estimate[field] / exact[field] - 1)).toBeLessThan(0.2)
+    expect(estimate.reasons.map(({ reason }: { reason: string }) => reason)).toEqual(['given', 'spent'])
+    expect(estimate.top_holders).toEqual(exact.top_holders)
   })
 
   test('statistics, simulation and lists of a streak', async () => {
