@@ -130,7 +130,7 @@ const operated = async (url: string, { scenario }: Project, path: string, body: 
   }
 }
 
-/** A segment by a count of events that half of the users enter, until all of them are evaluated. */
+/** A new segment by a count of events, which at least half of the users enter, until all users are evaluated. */
 const refreshed = async (url: string, { scenario, admin }: Project): Promise<string> => {
   const root = `${url}/v1/admin/projects/${scenario.projectId}/segments`
   const headers = { ...scenario.developer, 'content-type': 'application/json' }

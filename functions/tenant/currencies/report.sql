@@ -14,7 +14,7 @@ declare
 begin
   if is_estimate then
     select s.ids, s.pages into sampled, pages
-      from internal.users_sampled(population, 1, internal.users_afforded(population, reads, 20000)) s;
+      from internal.users_sampled(population, 1, internal.users_afforded(population, reads, 10000)) s;
     scale := population::numeric / greatest(cardinality(sampled), 1);
     -- per user, in the order of the pages
     balances := array(
@@ -41,13 +41,15 @@ begin
       select b.balance from app.currency_balances b where not is_estimate and b.currency_code = currency_figures.code
       union all
       select k from unnest(balances) k where is_estimate
-    ), holders as (
-      select b.app_user_id, u.display_name, b.balance
+    -- read in the order of an index, and only then joined
+    ), largest as materialized (
+      select b.app_user_id, b.balance
         from app.currency_balances b
-        join app.users u on u.id = b.app_user_id
        where b.currency_code = currency_figures.code and b.balance > 0
        order by b.balance desc, b.app_user_id
        limit 10
+    ), holders as (
+      select l.app_user_id, u.display_name, l.balance from largest l join app.users u on u.id = l.app_user_id
     ), sums as (
       select round(scale * coalesce(sum(h.balance), 0)) as circulating, round(scale * count(*) filter (where h.balance > 0)) as holders from held h
     )
