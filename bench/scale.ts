@@ -32,7 +32,13 @@ const prepareProject = async (cluster: Cluster, server: ServerProcess, size: num
   const values = {
     challengeId: await one('select id from app.challenges'),
     achievementId: await one('select id from app.achievements'),
-    groupId: await one('select id from app.groups order by id limit 1'),
+    groupId: await one(
+      'select m.group_id from app.group_members m join bench.people p on p.id = m.app_user_id where p.n = 1',
+    ),
+    conversationId: await one('select t.id from bench.talks t where t.n = 1'),
+    messageId: await one(
+      'select m.id from app.messages m join bench.talks t on t.id = m.conversation_id where t.n = 1 limit 1',
+    ),
     segmentId: await one('select id from app.segments'),
     eventId: await one('select id from app.engagement_events order by occurred_at desc limit 1'),
     codeId: await one('select id from app.referral_codes'),
@@ -124,6 +130,38 @@ const operated = async (url: string, { scenario }: Project, path: string, body: 
   }
 }
 
+/** A new segment by a count of events, which at least half of the users enter, until all users are evaluated. */
+const refreshed = async (url: string, { scenario, admin }: Project): Promise<string> => {
+  const root = `${url}/v1/admin/projects/${scenario.projectId}/segments`
+  const headers = { ...scenario.developer, 'content-type': 'application/json' }
+  const threshold = await admin.query<{ n: string }>(
+    `select percentile_disc(0.5) within group (order by c.n) as n
+       from (select sum(k.count) as n from app.user_event_counters k where k.event_name = 'app_opened' group by k.app_user_id) c`,
+  )
+  const rules = {
+    source: 'event',
+    event_name: 'app_opened',
+    measure: 'count',
+    op: 'gte',
+    value: Number(threshold.rows[0]?.n ?? 1),
+  }
+  const began = performance.now()
+  const answer = await fetch(root, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ key: 'openers', name: 'Openers', kind: 'dynamic', rules }),
+  })
+  if (answer.status !== 201) return String(answer.status)
+  const of = `from app.segments s join app.segment_states t on t.segment_id = s.id where s.key = 'openers'`
+  for (;;) {
+    const { rows } = await admin.query<{ is_over: boolean; size: string }>(
+      `select t.last_evaluated_at is not null as is_over, internal.segment_size(s.id) as size ${of}`,
+    )
+    if (rows[0]?.is_over) return `${figure((performance.now() - began) / 1000)} s, ${rows[0].size} entered`
+    await sleep(250)
+  }
+}
+
 /** A user with so many events, who then goes. */
 const deleted = async (url: string, project: Project, events: number): Promise<string> => {
   const made = await project.admin.query<{ id: string }>(
@@ -160,6 +198,7 @@ const measureLong = async ({ url }: ServerProcess, projects: readonly Project[])
       'recompute of a challenge',
       (project) => operated(url, project, `/challenges/${project.known.values['challengeId']}/recompute`, {}),
     ],
+    ['first evaluation of a segment by a count of events', (project) => refreshed(url, project)],
     ['deletion of a user with 100,000 events', (project) => deleted(url, project, 100_000)],
   ]
   const longs: Long[] = []

@@ -226,6 +226,8 @@ describe('figures', () => {
       burned: 3,
       circulating: 23,
       holders: 2,
+      is_estimate: false,
+      margin: 0,
       top_holders: [
         { app_user_id: one.id, display_name: expect.any(String), balance: 12 },
         { app_user_id: two.id, display_name: expect.any(String), balance: 11 },

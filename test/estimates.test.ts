@@ -32,6 +32,13 @@ await project.sql(`
     select p.id, d.id, 0, 3, 5, current_date - 30, case when p.n / 50 % 4 = 0 then current_date + 1 else current_date - 20 end,
            case when p.n / 50 % 4 = 0 then current_date + 1 else current_date - 20 end, 0, now() - interval '9 days', now()
       from public.people p, app.streak_definitions d where p.n % 2 = 0;
+    insert into app.currencies (code, name) values ('COINS', 'Coins');
+    insert into app.currency_balances (app_user_id, currency_code, balance) select p.id, 'COINS', p.n / 50 % 4 * 10 from public.people p;
+    insert into app.currency_transactions (app_user_id, currency_code, amount, balance_after, reason, source_type, source_id)
+    select p.id, 'COINS', m.amount, 0, m.reason, 'admin', m.reason
+      from public.people p
+     cross join lateral (values (p.n / 50 % 4 * 10 + 5, 'given'), (-5, 'spent')) as m (amount, reason)
+     where p.n / 50 % 4 > 0;
     insert into app.leaderboards (key, name, source, scoring) values ('best', 'Best', '{"type": "manual"}', 'best');
     insert into app.leaderboard_runs (leaderboard_id, run_key) select b.id, 'all' from app.leaderboards b;
     insert into app.leaderboard_entries (run_id, app_user_id, score, place, reached_at, biggest_step)
@@ -105,8 +112,22 @@ describe('of many users an estimate answers what all rows would', () => {
     expect(Math.abs(estimate.rate - exact.rate)).toBeLessThan(0.1)
   })
 
+  test('figures of a currency', async () => {
+    const { exact, estimate } = await both((affordable) => `internal.currency_figures('COINS', ${affordable})`)
+    expect(exact).toMatchObject({ circulating: 300_000, holders: 15_000, minted: 375_000, burned: 75_000 })
+    expect(exact.reasons).toEqual([
+      { reason: 'given', minted: 375_000, burned: 0, transactions: 15_000 },
+      { reason: 'spent', minted: 0, burned: 75_000, transactions: 15_000 },
+    ])
+    expectNear(exact, estimate, 'circulating')
+    for (const field of ['minted', 'burned', 'holders'])
+      expect(Math.abs(estimate[field] / exact[field] - 1)).toBeLessThan(0.2)
+    expect(estimate.reasons.map(({ reason }: { reason: string }) => reason)).toEqual(['given', 'spent'])
+    expect(estimate.top_holders).toEqual(exact.top_holders)
+  })
+
   test('statistics, simulation and lists of a streak', async () => {
-    const d = '(select d from app.streak_definitions d)'
+    const d = `(select d from app.streak_definitions d where d.key = 'daily')`
     const figures = await both((affordable) => `internal.streak_figures(${d}, ${affordable})`)
     expect(figures.exact.active).toBe(2500)
     expectNear(figures.exact, figures.estimate, 'active')
@@ -135,6 +156,48 @@ describe('of many users an estimate answers what all rows would', () => {
     expect(last.estimate).toEqual(last.exact)
     const none = await list(0, 'frozen')
     expect(none.estimate).toEqual({ users: null, total: 0 })
+  })
+
+  test('a list of a status leaves nobody out whose zone, grace or travel is at the edge of its dates', async () => {
+    await project.sql(`
+      do $do$ begin
+        insert into app.streak_definitions (key, name, qualifying_event, grace_hours) values ('edge', 'Edge', 'lesson', 48);
+        alter table app.users disable trigger user;
+        update app.users u
+           set timezone = (array['Pacific/Kiritimati', 'Etc/GMT+12', 'UTC', 'Asia/Kolkata', 'America/Los_Angeles'])[p.n % 5 + 1]
+          from public.people p where p.id = u.id and p.n <= 1200;
+        alter table app.users enable trigger user;
+        insert into app.streak_timezones (app_user_id, moved_at, from_zone, to_zone)
+        select p.id, now() - interval '20 hours', 'Etc/GMT+12', (array['Pacific/Kiritimati', 'Etc/GMT+12', 'UTC', 'Asia/Kolkata', 'America/Los_Angeles'])[p.n % 5 + 1]
+          from public.people p where p.n <= 300;
+        insert into app.user_streaks (app_user_id, streak_definition_id, freezes_initial, current_count, longest_count, started_on, last_period, covered_through,
+                                      freezes, first_qualified_at, last_qualified_at)
+        select p.id, d.id, 0, 3, 5, current_date - 40, t.last, t.last + case when p.n % 3 = 0 then 1 else 0 end, 0, now() - interval '9 days', now()
+          from public.people p
+          join app.streak_definitions d on d.key = 'edge'
+         cross join lateral (select current_date + 1 - p.n / 5 % 12 as last) t
+         where p.n <= 1200;
+      end $do$`)
+    const d = `(select d from app.streak_definitions d where d.key = 'edge')`
+    const list = async (status: string, affordable: number) => {
+      const [row] = await project.as(
+        'app_admin',
+        { 'app.caller': 'developer' },
+        `select json_build_object('users', (select json_agg(u ->> 'app_user_id') from json_array_elements(p.users) u), 'total', p.total) as answer
+           from internal.streak_users_of_status(${d}, '${status}', 0, 2000, ${affordable}, '1 minute') p`,
+      )
+      return row?.answer as { users: string[] | null; total: number }
+    }
+    let found = 0
+    for (const status of ['active', 'at_risk', 'frozen', 'broken']) {
+      const exact = await list(status, 10_000_000)
+      found += exact.total
+      // neither where the candidates are few, nor where they are read one batch after the other
+      expect(await list(status, 1199)).toEqual(exact)
+      expect(await list(status, 0)).toEqual(exact)
+      if (status !== 'frozen') expect(exact.total).toBeGreaterThan(50)
+    }
+    expect(found).toBe(1200)
   })
 
   test('odd entries of a board: a sample says what is usual, and every entry is compared with it', async () => {

@@ -142,8 +142,8 @@ const rows: readonly (readonly [name: string, sql: string])[] = [
   ],
   [
     'members of groups',
-    `insert into app.group_members (group_id, app_user_id, joined_at)
-     select g.id, p.id, now() - p.n * interval '1 second' from (select id, row_number() over (order by id) as n from app.groups) g join bench.people p on p.n % 1000 + 1 = g.n
+    `insert into app.group_members (group_id, app_user_id, role, joined_at)
+     select g.id, p.id, case when p.n <= 1000 then 'admin' else 'member' end, now() - p.n * interval '1 second' from (select id, row_number() over (order by id) as n from app.groups) g join bench.people p on p.n % 1000 + 1 = g.n
       where p.n <= least($1::int, 50000)`,
   ],
   [
@@ -161,6 +161,86 @@ const rows: readonly (readonly [name: string, sql: string])[] = [
     `insert into app.role_assignments (role_id, app_user_id, created_at) select r.id, p.id, now() - p.n * interval '1 second' from bench.people p, app.roles r
       where p.n <= $1::int / 10`,
   ],
+  [
+    'friendships',
+    `insert into app.friendships (user_a, user_b, status, requested_by, requested_at, responded_at)
+     select least(p.id, q.id), greatest(p.id, q.id), case when k < 3 then 'accepted' else 'pending' end, p.id, t.at, case when k < 3 then t.at + interval '1 hour' end
+       from generate_series(1, 3) k, bench.people p join bench.people q on true,
+            lateral (select now() - interval '2 hours' - p.n * interval '5 seconds' as at) t
+      where p.n <= $1::int and q.n = p.n + k`,
+  ],
+  [
+    'blocks',
+    `insert into app.blocks (blocker, blocked, created_at) select p.id, q.id, now() - p.n * interval '1 second'
+       from bench.people p join bench.people q on q.n = p.n + 5 where p.n <= $1::int and p.n % 10 = 1`,
+  ],
+  [
+    'codes of friends',
+    `insert into app.friend_codes (app_user_id, code)
+     select p.id, translate(lpad(to_hex(p.n), 8, '0'), '0123456789abcdef', 'ABCDEFGHJKMNPQRS') from bench.people p where p.n <= $1::int`,
+  ],
+  [
+    'their conversations',
+    `create table bench.talks as
+     select internal.new_id() as id, p.n, p.id as a, q.id as b, now() - p.n * interval '1 minute' as at
+       from bench.people p join bench.people q on q.n = p.n + 1 where p.n % 2 = 1 and p.n < $1::int`,
+  ],
+  [
+    'conversations',
+    `insert into app.conversations (id, type, direct_key, message_count, top_level_count, last_activity_at, created_at, updated_at)
+     select t.id, 'direct', sha256(convert_to(least(t.a, t.b) || ',' || greatest(t.a, t.b), 'UTF8')), 4, 4, t.at, t.at - interval '1 hour', t.at from bench.talks t where $1::int > 0`,
+  ],
+  [
+    'participants of conversations',
+    `insert into app.conversation_participants (conversation_id, app_user_id, peer_id, joined_at, last_read_at, last_activity_at, unread_count)
+     select t.id, case k when 1 then t.a else t.b end, case k when 1 then t.b else t.a end, t.at - interval '1 hour', t.at - interval '5 seconds', t.at, 1
+       from bench.talks t, generate_series(1, 2) k where $1::int > 0`,
+  ],
+  [
+    'messages',
+    `insert into app.messages (id, conversation_id, sender_id, body, created_at)
+     select internal.new_id(), t.id, case k % 2 when 1 then t.a else t.b end, 'Message ' || k || ' of ' || md5(t.n::text) || ' about lessons', t.at - (4 - k) * interval '10 seconds'
+       from bench.talks t, generate_series(1, 4) k where $1::int > 0`,
+  ],
+  [
+    'reactions',
+    `insert into app.message_reactions (message_id, emoji, app_user_id) select m.id, '+1', t.b
+       from bench.talks t join app.messages m on m.conversation_id = t.id and m.sender_id = t.a where $1::int > 0`,
+  ],
+  [
+    'items of moderation',
+    `insert into app.moderation_items (subject_type, subject_id, subject_user_id, source, reasons, report_count, status, created_at)
+     select 'user', p.id, p.id, 'report', '{"spam": 1}', 1, (array['pending', 'pending', 'approved', 'escalated'])[1 + p.n / 20 % 4], now() - p.n * interval '1 second'
+       from bench.people p where p.n <= $1::int and p.n % 20 = 0`,
+  ],
+  [
+    'reports',
+    `insert into app.moderation_reports (reporter_id, item_id, subject_type, subject_id, reason, created_at)
+     select p.id, i.id, 'user', i.subject_user_id, 'spam', i.created_at
+       from app.moderation_items i join bench.people q on q.id = i.subject_user_id join bench.people p on p.n = q.n - 19 where $1::int > 0`,
+  ],
+  [
+    'levels of trust',
+    `insert into app.moderation_trust_levels (app_user_id, trust_level, created_at) select p.id, 'trusted', now() - p.n * interval '1 second' from bench.people p
+      where p.n <= $1::int / 10`,
+  ],
+  [
+    'entries of feeds',
+    `insert into app.feed_entries (actor_id, action, group_id, metadata, created_at)
+     select p.id, 'lesson.shared', case when k = 3 then m.group_id end, '{"score": 7}', now() - (k * $1::int + p.n) * interval '1 second'
+       from generate_series(1, 3) k, bench.people p left join app.group_members m on m.app_user_id = p.id where p.n <= $1::int`,
+  ],
+  [
+    'counts of these',
+    `insert into app.feed_counts (actor_key, is_home, group_key, action, entries, last_at)
+     select internal.feed_key(f.actor_id), f.is_home, internal.feed_key(f.group_id), f.action, count(*), max(f.created_at) from app.feed_entries f where $1::int > 0 group by 1, 2, 3, 4`,
+  ],
+  [
+    'invites to groups',
+    `insert into app.group_invites (group_id, code, created_by, max_uses, expires_at)
+     select distinct on (m.group_id) m.group_id, translate(left(md5(m.group_id::text), 12), '0123456789abcdef', 'ABCDEFGHJKMNPQRS'), m.app_user_id, 10, now() + interval '7 days'
+       from app.group_members m where $1::int > 0 order by m.group_id, m.joined_at desc`,
+  ],
 ]
 
 /** Tables whose indexes are made after their rows, at a fraction of the cost. Keys and unique constraints stay. */
@@ -170,6 +250,9 @@ const filledBare = [
   'app.leaderboard_entries',
   'app.xp_transactions',
   'app.currency_transactions',
+  'app.friendships',
+  'app.messages',
+  'app.feed_entries',
 ]
 
 const indexesOf = `

@@ -36,6 +36,8 @@ const keys: readonly (readonly [path: RegExp, key: string])[] = [
 
 /** A GET that must have a query. */
 const queries: Readonly<Record<string, string>> = {
+  '/admin/projects/{projectId}/friends': '?user_id={userId}',
+  '/client/messaging/messages/search': '?q=lessons',
   '/client/users/search': '?q=Qu',
   '/client/roles/check': '?permission=articles.edit',
 }
@@ -80,7 +82,7 @@ export const documented = (document: Document, known: Known): { calls: Call[]; u
         name: `GET ${path.replace('/admin/projects/{projectId}', 'A').replace(/^\/client/, 'C')}`,
         kind: isClient ? 'client read' : 'read',
         method: 'GET',
-        path: text + (queries[path] ?? ''),
+        path: text + (queries[path] ?? '').replace('{userId}', known.userId),
         as: own.test(path) ? 'session' : isClient ? 'user' : 'developer',
       })
   }
@@ -118,6 +120,13 @@ export const special = ({ size, projectId, others, values }: Known): Call[] => {
     get('members of a segment at nine tenths', `/segments/chosen/members?offset=${at(0.225)}`),
     get('participants at nine tenths', `/challenges/${values['challengeId']}/participants?offset=${at(0.225)}`),
     get('events of a name', '/events?event_name=purchase_made'),
+    get('feeds at nine tenths', `/feeds?offset=${at(2.7)}`),
+    get('feeds of an action', '/feeds?action=lesson.shared'),
+    get('conversations at nine tenths', `/messaging/conversations?offset=${at(0.45)}`),
+    get('levels of trust at nine tenths', `/moderation/trust?offset=${at(0.09)}`),
+    get('the queue of moderation, approved', '/moderation/queue?status=approved'),
+    get('groups, three letters', '/groups?search=999'),
+    get('groups, one letter', '/groups?search=9'),
     get('streaks that are broken', '/streaks/daily/users?status=broken'),
     call('heavy', 'preview of a property', 'POST', '/segments/preview', {
       rules: { source: 'property', column: 'plan', op: 'eq', value: 'pro' },

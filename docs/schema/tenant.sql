@@ -744,7 +744,7 @@ create table app.currency_balances (
   constraint currency_balances_currency_code_fkey FOREIGN KEY (currency_code) REFERENCES app.currencies(code) ON DELETE RESTRICT,
   constraint currency_balances_never_negative CHECK ((balance >= 0))
 );
-CREATE INDEX currency_balances_largest ON app.currency_balances USING btree (currency_code, balance DESC);
+CREATE INDEX currency_balances_by_size ON app.currency_balances USING btree (currency_code, balance DESC, app_user_id);
 alter table app.currency_balances enable row level security;
 create policy "administrators read every balance" on app.currency_balances for select to app_admin
   using (true);

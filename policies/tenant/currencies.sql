@@ -33,7 +33,7 @@ grant execute on function internal.currency_balance_json, internal.currency_tran
   api.currency_credit
   to app_user;
 grant execute on function internal.currency_json, internal.currency_check, internal.currency_adjust, internal.currency_reverse,
-  internal.currency_check_json, api.currencies_adjust, api.currency_transaction_reverse, api.currency_transactions_all, api.user_balances, api.currency_stats,
+  internal.currency_check_json, internal.currency_figures, api.currencies_adjust, api.currency_transaction_reverse, api.currency_transactions_all, api.user_balances, api.currency_stats,
   api.currencies_integrity
   to app_admin;
 grant execute on function api.currencies_check, internal.currencies_check to app_worker;

@@ -69,6 +69,8 @@ const Stats = z.strictObject({
   burned: z.int(),
   circulating: z.int(),
   holders: z.int(),
+  is_estimate: z.boolean(),
+  margin: z.int(),
   top_holders: z.array(z.strictObject({ app_user_id: Uuid, display_name: z.string(), balance: z.int() })),
   reasons: z.array(z.strictObject({ reason: z.string(), minted: z.int(), burned: z.int(), transactions: z.int() })),
 })
@@ -275,6 +277,8 @@ export const currencies = area({
     route('GET /admin/projects/:projectId/currencies/:code/stats', {
       caller: administrator,
       summary: 'Minted, burned and circulating, the largest holders, sums by reason',
+      description:
+        'Of many users the sums are estimates from a sample: then `is_estimate` is true, and `circulating` is within `margin` in 95 of 100 samples.',
       params: byCode,
       call: 'currency_stats',
       replies: { 200: data(Stats) },

@@ -1,37 +1,84 @@
 -- Statistics of a currency, and the check that balances equal the sums of the ledger.
-create or replace function api.currency_stats(code text) returns api.reply
-language plpgsql stable as $$
+create or replace function internal.currency_figures(code text, affordable int default 100000) returns json
+language plpgsql volatile as $$
 declare
-  c constant app.currencies := internal.currency_find(currency_stats.code);
+  population constant bigint := internal.users_estimate();
+  reads constant bigint := internal.planned_rows(format('select from app.currency_transactions t where t.currency_code = %L', currency_figures.code))
+                         + internal.planned_rows(format('select from app.currency_balances b where b.currency_code = %L', currency_figures.code));
+  is_estimate constant boolean := reads > currency_figures.affordable;
+  -- null for everybody
+  sampled uuid[];
+  pages int[];
+  balances numeric[];
+  scale numeric := 1;
 begin
-  return internal.reply(200, (
-    with reasons as (
-      select t.reason, coalesce(sum(t.amount) filter (where t.amount > 0), 0) as minted,
-             coalesce(-sum(t.amount) filter (where t.amount < 0), 0) as burned, count(*) as transactions
+  if is_estimate then
+    select s.ids, s.pages into sampled, pages
+      from internal.users_sampled(population, 1, internal.users_afforded(population, reads, 10000)) s;
+    scale := population::numeric / greatest(cardinality(sampled), 1);
+    -- per user, in the order of the pages
+    balances := array(
+      select coalesce((select b.balance from app.currency_balances b where (b.app_user_id, b.currency_code) = (i.id, currency_figures.code)), 0)
+        from unnest(sampled) with ordinality as i (id, n)
+       order by i.n);
+  end if;
+  return (
+    with moved as (
+      select t.reason, t.amount
         from app.currency_transactions t
-       where t.currency_code = c.code
-       group by t.reason
-    ), holders as (
-      select b.app_user_id, u.display_name, b.balance
+       where not is_estimate and t.currency_code = currency_figures.code
+      union all
+      select t.reason, t.amount
+        from unnest(sampled) as i (id)
+        join app.currency_transactions t on (t.app_user_id, t.currency_code) = (i.id, currency_figures.code)
+       where is_estimate
+    ), reasons as (
+      select m.reason, round(scale * coalesce(sum(m.amount) filter (where m.amount > 0), 0)) as minted,
+             round(scale * coalesce(-sum(m.amount) filter (where m.amount < 0), 0)) as burned, round(scale * count(*)) as transactions
+        from moved m
+       group by m.reason
+    ), held as (
+      select b.balance from app.currency_balances b where not is_estimate and b.currency_code = currency_figures.code
+      union all
+      select k from unnest(balances) k where is_estimate
+    -- read in the order of an index, and only then joined
+    ), largest as materialized (
+      select b.app_user_id, b.balance
         from app.currency_balances b
-        join app.users u on u.id = b.app_user_id
-       where b.currency_code = c.code and b.balance > 0
+       where b.currency_code = currency_figures.code and b.balance > 0
        order by b.balance desc, b.app_user_id
        limit 10
+    ), holders as (
+      select l.app_user_id, u.display_name, l.balance from largest l join app.users u on u.id = l.app_user_id
+    ), sums as (
+      select round(scale * coalesce(sum(h.balance), 0)) as circulating, round(scale * count(*) filter (where h.balance > 0)) as holders from held h
     )
     select json_build_object(
-      'currency_code', c.code,
+      'currency_code', currency_figures.code,
       'minted', coalesce((select sum(r.minted) from reasons r), 0), 'burned', coalesce((select sum(r.burned) from reasons r), 0),
-      'circulating', (select coalesce(sum(b.balance), 0) from app.currency_balances b where b.currency_code = c.code),
-      'holders', (select count(*) from app.currency_balances b where b.currency_code = c.code and b.balance > 0),
+      'circulating', s.circulating, 'holders', s.holders,
+      'is_estimate', is_estimate,
+      'margin', case when is_estimate then internal.sample_margin(population, pages, balances) else 0 end,
       'top_holders', coalesce((select json_agg(json_build_object('app_user_id', h.app_user_id, 'display_name', h.display_name, 'balance', h.balance)
                                                order by h.balance desc, h.app_user_id) from holders h), '[]'),
       'reasons', coalesce((select json_agg(json_build_object('reason', r.reason, 'minted', r.minted, 'burned', r.burned, 'transactions', r.transactions)
-                                           order by r.minted + r.burned desc, r.reason) from (select * from reasons l order by l.minted + l.burned desc, l.reason limit 100) r), '[]'))));
+                                           order by r.minted + r.burned desc, r.reason) from (select * from reasons l order by l.minted + l.burned desc, l.reason limit 100) r), '[]'))
+      from sums s);
+end $$;
+comment on function internal.currency_figures is
+  'The figures of a currency. Exact while the planner expects at most affordable rows of ledger and balances together; otherwise estimates from 200 to 10,000 users, whose
+   circulating is within margin in 95 of 100 samples. The largest holders are always exact.';
+
+create or replace function api.currency_stats(code text) returns api.reply
+language plpgsql volatile as $$
+declare
+  c constant app.currencies := internal.currency_find(currency_stats.code);
+begin
+  return internal.reply(200, internal.currency_figures(c.code));
 end $$;
 comment on function api.currency_stats is
   'Minted, burned, circulating, the ten largest holders, and sums by reason (the hundred largest), from the ledger: time-based changes since a
-   user''s last write are not in it yet. Refuses 404 NOT_FOUND.';
+   user''s last write are not in it yet. In large projects an estimate: see internal.currency_figures. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.currency_check_json(k app.currency_checks) returns json
 language sql stable as $$

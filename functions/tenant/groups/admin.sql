@@ -36,7 +36,7 @@ end $$;
 comment on function internal.group_administered is
   'A group for an administrator. Refuses 404 NOT_FOUND. Locks its owner and another user, then the group. Granted to nobody.';
 
-select internal.list_declare('groups_all_page', null::app.groups, 'group_json', '{created_at,id}');
+select internal.list_declare('groups_all_page', null::app.groups, 'group_json', '{created_at,id}', is_counted => true);
 
 create or replace function api.groups_list(search text default null, page_offset bigint default 0, page_limit bigint default 50) returns api.reply
 language plpgsql stable as $$

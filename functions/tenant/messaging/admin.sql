@@ -1,5 +1,7 @@
 -- Administration of conversations: reading them, posting and deleting messages, statistics.
 
+select internal.count_declare('conversations', 'app.conversations');
+
 create or replace function internal.conversations_all(user_id uuid, page_limit int, page_offset int) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 begin
@@ -9,7 +11,7 @@ begin
     return internal.reply_page(
       internal.conversations_json(array(select c.id from app.conversations c order by c.created_at desc, c.id desc
                                          limit conversations_all.page_limit offset conversations_all.page_offset)),
-      (select count(*) from app.conversations c), conversations_all.page_offset, conversations_all.page_limit);
+      coalesce(internal.counted('conversations'), (select count(*) from app.conversations c)), conversations_all.page_offset, conversations_all.page_limit);
   end if;
   return internal.reply_page(
     internal.conversations_json(array(

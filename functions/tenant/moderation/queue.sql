@@ -33,7 +33,7 @@ comment on function internal.moderation_trust_json is 'A trust level as response
 
 select internal.list_declare('moderation_items_page', null::app.moderation_items, 'moderation_item_json', '{created_at,id}', required => '{status}');
 select internal.list_declare('moderation_reports_page', null::app.moderation_reports, 'moderation_report_json', '{created_at,id}', required => '{reporter_id}');
-select internal.list_declare('moderation_trust_page', null::app.moderation_trust_levels, 'moderation_trust_json', '{created_at,app_user_id}');
+select internal.list_declare('moderation_trust_page', null::app.moderation_trust_levels, 'moderation_trust_json', '{created_at,app_user_id}', is_counted => true);
 
 create or replace function internal.moderation_report(subject_type text, subject_id uuid, author_id uuid, snapshot jsonb, reason text, details text)
 returns api.reply

@@ -82,13 +82,22 @@ select internal.count_declare('streak_users', 'app.user_streaks', key => 'streak
 create or replace function internal.streak_users_of_status(
   definition app.streak_definitions, status text, page_offset int, page_limit int, affordable int default 50000, patience interval default '2 seconds',
   out users json, out total bigint)
-language plpgsql volatile as $$
+-- a generic plan, of all users or of a batch, reads all users for each batch
+language plpgsql volatile set plan_cache_mode = 'force_custom_plan' as $$
 declare
   d constant app.streak_definitions := streak_users_of_status.definition;
   wanted constant int := streak_users_of_status.page_offset + streak_users_of_status.page_limit;
   began constant timestamptz := clock_timestamp();
+  -- whoever is broken was covered until before the last period that nobody on earth can save any more, and whoever is not, since the first that somebody can,
+  -- who may have travelled: these dates leave few users out of whom one status has to be found
+  is_broken constant boolean := streak_users_of_status.status = 'broken';
+  covered_before constant date := case when is_broken then internal.period_date(d.period, d.week_starts_on, (
+    select c.passed from internal.streak_period_at(d, 'Pacific/Kiritimati', null, internal.now()) c)) else 'infinity' end;
+  covered_from constant date := case when is_broken then '-infinity' else internal.period_date(d.period, d.week_starts_on, (
+    select c.current - 7 from internal.streak_period_at(d, 'Etc/GMT+12', null, internal.now()) c)) end;
   population bigint;
   everybody bigint := internal.list_counted('streak_users', 'app.user_streaks', d.id);
+  candidates uuid[];
   batch uuid[];
   last_at timestamptz := 'infinity';
   last_id uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
@@ -96,8 +105,15 @@ declare
   size int := 200;
   is_over boolean := false;
 begin
-  if coalesce(everybody, 0) <= streak_users_of_status.affordable then
-    matching := array(select m.app_user_id from internal.streak_statuses(d) m where m.status = streak_users_of_status.status
+  if coalesce(everybody, 0) > streak_users_of_status.affordable then
+    candidates := array(select s.app_user_id
+                          from app.user_streaks s
+                         where s.streak_definition_id = d.id and s.first_qualified_at is not null
+                           and s.covered_through < covered_before and s.covered_through >= covered_from
+                         limit streak_users_of_status.affordable + 1);
+  end if;
+  if coalesce(cardinality(candidates), 0) <= streak_users_of_status.affordable then
+    matching := array(select m.app_user_id from internal.streak_statuses(d, candidates) m where m.status = streak_users_of_status.status
                        order by m.created_at desc, m.app_user_id desc);
     total := cardinality(matching);
   else
@@ -108,6 +124,7 @@ begin
         from (select s.app_user_id, s.created_at
                 from app.user_streaks s
                where s.streak_definition_id = d.id and s.first_qualified_at is not null and (s.created_at, s.app_user_id) < (last_at, last_id)
+                 and s.covered_through < covered_before and s.covered_through >= covered_from
                order by s.created_at desc, s.app_user_id desc
                limit size) l;
       is_over := coalesce(cardinality(batch), 0) < size;
@@ -130,8 +147,8 @@ begin
               join app.user_streaks s on (s.app_user_id, s.streak_definition_id) = (p.id, d.id));
 end $$;
 comment on function internal.streak_users_of_status is
-  'A page of users of one status, newest first, and how many there are. Exact while at most affordable users have the streak. Beyond, users are read in their order
-   until the page is full, and total is estimated from a sample; what the patience does not reach is left out.';
+  'A page of users of one status, newest first, and how many there are. Exact while at most affordable users have the streak, or may have the status by the dates of their
+   streaks. Beyond, users are read in their order until the page is full, and total is estimated from a sample; what the patience does not reach is left out.';
 
 create or replace function api.streak_users(id_or_key text, status text default null, page_offset int default 0, page_limit int default 50)
 returns api.reply
