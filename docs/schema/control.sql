@@ -665,6 +665,14 @@ create table ops.grants (
   constraint grants_path_fkey FOREIGN KEY (path) REFERENCES ops.files(path) ON DELETE CASCADE
 );
 
+-- One row: the fingerprint of what the loader left here, the witness that it had then (sql/cluster/witness.sql), and in a template the fingerprint of the
+-- template before. While the witness is the same, nobody has changed what the loader manages. Numbers of a fixed size, so that there is no TOAST table.
+create table ops.loaded (
+  fingerprint uuid not null,
+  witness uuid not null,
+  former uuid
+);
+
 -- Functions (as regprocedure) and triggers ("name on schema.table") that a file made: what it no longer says is dropped.
 create table ops.objects (
   path text not null,
