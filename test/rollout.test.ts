@@ -202,7 +202,7 @@ test('a template that was replaced stays until a worker tidies up', async () => 
   const named = `${harness.prefix}_template`
   const databases = async () => {
     const rows = await harness.control<{ datname: string }>(
-      'select datname from pg_catalog.pg_database where starts_with(datname, $1) order by 1',
+      "select datname from pg_catalog.pg_database where starts_with(datname, $1) and not datname ~ '_draft$' order by 1",
       [named],
     )
     return rows.map(({ datname }) => datname)
