@@ -296,7 +296,8 @@ const aimsOf = (stagesMeasured: readonly Stage[], measured: readonly Reload[], s
 
 const notes = `\`ready\` is what a developer waits: from POST /v1/admin/projects to the first status that says ready, asked every 5 ms, one project
 after another, ${timed} of them. Disk is the mean of 20 tenants after a checkpoint, in whole blocks. The memory of an idle Postgres grows at first because its
-128 MB of shared buffers fill. Postgres is durable here (fsync on).`
+128 MB of shared buffers fill. Postgres is durable here (fsync on). A first start has no data, and finds the
+modules that an earlier start has compiled.`
 
 const measureAll = async (world: World) => {
   const start = await measureStart()

@@ -8,8 +8,10 @@ import { readProgram, root } from '#server/database/files.ts'
 import { loadBase } from '#server/database/load.ts'
 import { migrateDatabase } from '#server/database/migrate.ts'
 import { createLoader, type Loader } from '#server/database/replay.ts'
-import { fingerprintHere, fingerprintOf, readTarget, stateOf } from '#server/database/state.ts'
+import { fingerprintHere, fingerprintOf, stateOf } from '#server/database/state.ts'
+import { readTarget } from '#server/database/target.ts'
 import type { Templates } from '#server/database/templates.ts'
+import { knownOf, witnessHere } from '#server/database/witness.ts'
 import { startHarness } from '#test/support/harness.ts'
 
 const harness = await startHarness()
@@ -49,6 +51,13 @@ const edit = async (path: string, change: (text: string) => string) => {
   const text = await readFile(file, 'utf8')
   expect(change(text), path).not.toBe(text)
   await writeFile(file, change(text))
+}
+/** Makes database n a copy of database 0. */
+const cloneOf = async (n: number) => {
+  for (const one of [0, n]) await clients[one]?.end()
+  await onMaintenance(`drop database "${nameOf(n)}" with (force)`)
+  await onMaintenance(`create database "${nameOf(n)}" owner trellis_owner template "${nameOf(0)}"`)
+  for (const one of [0, n]) await connect(one)
 }
 /** Everything that the loader manages, as text. */
 const snapshot = async (n: number) => {
@@ -147,6 +156,31 @@ grant references on app.push_tokens to app_dashboard;`,
   async 'a privilege on a table less, beside one on a column'() {
     await edit('policies/tenant/push_tokens.sql', (text) =>
       text.replace('grant references on app.push_tokens to app_dashboard;', ''),
+    )
+  },
+  async 'expressions, roles and commands of policies'() {
+    const own = (roles: string, command: string, expression: string) =>
+      `\ncreate policy "replay's own; comment on policy" on app.push_tokens for ${command} to ${roles} ${expression};`
+    await edit('policies/tenant/push_tokens.sql', (text) => text + own('app_dashboard', 'select', 'using (true)'))
+    await upgradeAll()
+    const oid = async () =>
+      (await clients[1]!.query(`select oid from pg_policy where polname = 'replay''s own; comment on policy'`)).rows
+    const before = await oid()
+    expect(before).toHaveLength(1)
+    await edit('policies/tenant/push_tokens.sql', (text) =>
+      text.replace(
+        own('app_dashboard', 'select', 'using (true)'),
+        own('app_dashboard, app_anon', 'select', "using (platform <> ' as x for y to z ')"),
+      ),
+    )
+    await upgradeAll()
+    // altered where it is, which writes a third of the rows
+    expect(await oid()).toEqual(before)
+    await edit('policies/tenant/push_tokens.sql', (text) =>
+      text.replace(
+        own('app_dashboard, app_anon', 'select', "using (platform <> ' as x for y to z ')"),
+        own('app_dashboard', 'update', 'using (true) with check (false)'),
+      ),
     )
   },
   async 'rows of the registries'() {
@@ -311,6 +345,8 @@ create or replace function internal.replay_leaned_on() returns int language sql 
 test('each difference in what is managed shows in the fingerprint', async () => {
   const client = clients[1]!
   const before = await fingerprintOf(client)
+  const witness = async () => (await witnessHere(client)).witness
+  const witnessBefore = await witness()
   for (const statement of [
     `comment on function internal.now() is 'another'`,
     'alter function internal.now() parallel unsafe',
@@ -335,10 +371,96 @@ test('each difference in what is managed shows in the fingerprint', async () => 
     await client.query(`begin; ${statement}`)
     await client.query(`set local search_path = ''`)
     const changed = await fingerprintHere(client)
+    const witnessChanged = await witness()
     await client.query('rollback')
     expect(changed, statement).not.toBe(before)
+    expect(witnessChanged, statement).not.toBe(witnessBefore)
   }
   expect(await fingerprintOf(client)).toBe(before)
+  expect(await witness()).toBe(witnessBefore)
+})
+
+/** Of each database: whether what was noted when it was loaded still counts. */
+const isNoted = async (client: Client) => {
+  const { rows } = await client.query<{ witness: string }>('select witness from ops.loaded')
+  return rows[0]?.witness === (await witnessHere(client)).witness
+}
+
+test('what a project does at run time leaves its witness as it was, and a hand on what is managed does not', async () => {
+  const project = await harness.project()
+  const client = await connectAdmin(cluster, project.database)
+  try {
+    expect(await isNoted(client)).toBe(true)
+    const made = await project.admin.post('/collections', {
+      name: 'notes',
+      columns: [{ name: 'text', type: 'text' }],
+    })
+    expect(made.status).toBe(201)
+    const user = await project.user()
+    expect((await user.post('/client/events', { event_name: 'noted' })).status).toBe(201)
+    await client.query('analyze')
+    expect(await isNoted(client)).toBe(true)
+    // undone, but by hand: only the fingerprint can tell that nothing differs
+    await client.query('grant select on app.settings to app_dashboard with grant option')
+    await client.query('revoke grant option for select on app.settings from app_dashboard')
+    expect(await isNoted(client)).toBe(false)
+    const fingerprint = await fingerprintOf(client)
+    expect((await knownOf(client))?.fingerprint).toBe(fingerprint)
+  } finally {
+    await client.end()
+  }
+})
+
+test.each([
+  ['makes a policy', `create policy "in between" on app.settings for select to app_dashboard using (true)`],
+  [
+    'drops a policy',
+    `do $$ begin execute (select format('drop policy %I on app.push_tokens', polname) from pg_policy where polrelid = 'app.push_tokens'::regclass order by polname limit 1); end $$`,
+  ],
+  [
+    'replaces a function',
+    `create or replace function internal.now() returns timestamptz language sql stable as 'select statement_timestamp()'`,
+  ],
+])('a DBA who %s while a proven difference is replayed is seen', { timeout: 120_000 }, async (_what, statement) => {
+  for (const n of [1, 2]) await cloneOf(n)
+  await edit('functions/tenant/settings.sql', (text) => `${text}\n-- ${statement.length}\n`)
+  const program = await readProgram('tenant', base)
+  const loader = createLoader()
+  const path = 'test'
+  for (const n of [1, 2]) {
+    const known = await knownOf(clients[n]!)
+    await loader.load(clients[n]!, program, { ...known!, path })
+  }
+  // the second followed the first, and nobody has computed its fingerprint
+  expect(await isNoted(clients[2]!)).toBe(true)
+  expect((await knownOf(clients[2]!))?.fingerprint).toBe(await fingerprintOf(clients[1]!))
+  await cloneOf(3)
+  const known = await knownOf(clients[3]!)
+  await clients[3]!.query(statement)
+  await loader.load(clients[3]!, program, { ...known!, path })
+  const after = await fingerprintOf(clients[3]!)
+  expect(after).not.toBe(await fingerprintOf(clients[2]!))
+  expect((await knownOf(clients[3]!))?.fingerprint).toBe(after)
+})
+
+test('replaced again and again, functions and policies use the space that their former versions left', {
+  timeout: 120_000,
+}, async () => {
+  for (const n of [1, 2]) await cloneOf(n)
+  const size = async () =>
+    Number((await clients[2]!.query<{ size: string }>(`select pg_table_size('pg_proc') as size`)).rows[0]?.size)
+  const sizes = [await size()]
+  for (const round of ['one', 'two', 'three']) {
+    const program = await readProgram('tenant', base)
+    for (const file of program.functions.filter(({ path }) => path.includes('/collections/')))
+      await edit(file.path, (text) => `${text.replaceAll(/as \$\$\n/g, `as $$$$\n-- ${round}\n`)}\n`)
+    const loader = createLoader()
+    for (const n of [1, 2]) await migrate(n, loader)
+    sizes.push(await size())
+  }
+  const [before = 0, one = 0, , three = 0] = sizes
+  expect(one).toBeGreaterThan(before)
+  expect(three - one).toBeLessThan(one - before)
 })
 
 test('many databases at once: one is loaded file by file, and the others follow it', { timeout: 120_000 }, async () => {

@@ -198,6 +198,30 @@ test('a server gets no new address where none of its databases is', async () => 
   await harness.control(`delete from app.clusters where name = 'moved'`)
 })
 
+test('a template that was replaced stays until a worker tidies up', async () => {
+  const named = `${harness.prefix}_template`
+  const databases = async () => {
+    const rows = await harness.control<{ datname: string }>(
+      "select datname from pg_catalog.pg_database where starts_with(datname, $1) and not datname ~ '_draft$' order by 1",
+      [named],
+    )
+    return rows.map(({ datname }) => datname)
+  }
+  await services.fleet.tidy()
+  expect(await databases()).toEqual([named])
+  for (const times of [1, 2]) {
+    await appendFile(join(base, 'policies/tenant/settings.sql'), `\n-- again ${times}\n`)
+    await reloadInstallation(cluster, harness.prefix, await programsHere())
+  }
+  expect(await databases()).toEqual([
+    named,
+    expect.stringMatching(/_template_former_\d+$/),
+    expect.stringMatching(/_template_former_\d+$/),
+  ])
+  await services.fleet.tidy()
+  expect(await databases()).toEqual([named])
+})
+
 test('a server of an older release that starts, and its workers, leave the databases of a newer one as they are', async () => {
   const { control, tenant } = await programsHere()
   const template = async () => {

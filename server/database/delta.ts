@@ -1,5 +1,6 @@
 import { escapeIdentifier, escapeLiteral } from 'pg'
-import { type Dependency, type FunctionText, type Item, itemKey, type State } from '#server/database/state.ts'
+import { type Dependency, type Item, itemKey, type State } from '#server/database/state.ts'
+import type { FunctionText } from '#server/database/target.ts'
 
 /** Two states of one database, and what is needed to write the statements that lead from the first to the second. */
 export type Change = {

@@ -1,6 +1,7 @@
 import type { Client } from 'pg'
 import type { Program, SqlFile } from '#server/database/files.ts'
-import { functionsLoaded, inTransaction } from '#server/database/load.ts'
+import { functionsLoaded } from '#server/database/load_functions.ts'
+import { inTransaction } from '#server/database/transactions.ts'
 
 /**
  * Loads every file into a database that has none yet, in one transaction. Each file runs in a subtransaction, whose number is on the rows of the

@@ -16,7 +16,7 @@ import { migrationLock, takeLock } from '#server/database/locks.ts'
 import { pendingMigrations, runMigrations } from '#server/database/migrations.ts'
 import { lockDown } from '#server/database/privileges.ts'
 import type { Loader, Origin } from '#server/database/replay.ts'
-import { knownOf } from '#server/database/state.ts'
+import { knownOf } from '#server/database/witness.ts'
 
 type MigrateOptions = {
   readonly afterBase?: () => Promise<void>

@@ -1,7 +1,7 @@
 import type { Client } from 'pg'
 import type { DatabaseError } from '#server/database/failures.ts'
 import { type Program, type SqlFile, versionOf } from '#server/database/files.ts'
-import { retryPassing } from '#server/database/load.ts'
+import { retryPassing } from '#server/database/transactions.ts'
 
 /** Where dbmate notes what it applied, and so do we: `dbmate --migrations-table ops.schema_migrations` works on the same databases. */
 const table = 'ops.schema_migrations'

@@ -1,6 +1,6 @@
 import type { Client } from 'pg'
+import { run } from '#server/database/apply.ts'
 import type { SqlFile } from '#server/database/files.ts'
-import { run } from '#server/database/load.ts'
 
 /** A privilege that a file gave, as ops.grants notes it. */
 type Grant = {

@@ -1,24 +1,22 @@
 import type { Client } from 'pg'
+import { run } from '#server/database/apply.ts'
 import { statementsOf } from '#server/database/delta.ts'
 import type { DatabaseError } from '#server/database/failures.ts'
 import type { Program, SqlFile } from '#server/database/files.ts'
-import { functionsLoaded, inTransaction, loadProgram, run } from '#server/database/load.ts'
+import { loadProgram } from '#server/database/load.ts'
+import { functionsLoaded } from '#server/database/load_functions.ts'
 import {
   type Dependency,
   dependenciesOf,
   fingerprintHere,
-  isUndisturbed,
   itemKey,
-  type Known,
-  noteHere,
-  noteLoaded,
-  readTarget,
   type State,
   stateOf,
-  type Target,
-  witnessHere,
 } from '#server/database/state.ts'
+import { readTarget, type Target } from '#server/database/target.ts'
 import type { Templates } from '#server/database/templates.ts'
+import { inTransaction } from '#server/database/transactions.ts'
+import { isUndisturbed, type Known, noteHere, noteLoaded, witnessHere } from '#server/database/witness.ts'
 
 /** What brings databases that are in one state to a program. */
 type Plan = {

@@ -5,7 +5,8 @@ import { changedFiles } from '#server/database/load.ts'
 import { withClusterLock, withDatabaseLock } from '#server/database/locks.ts'
 import { migrateDatabase } from '#server/database/migrate.ts'
 import { pendingMigrations } from '#server/database/migrations.ts'
-import { formerNotedIn, knownOf, noteLoaded, readTarget, type Target } from '#server/database/state.ts'
+import { readTarget, type Target } from '#server/database/target.ts'
+import { formerNotedIn, knownOf, noteLoaded } from '#server/database/witness.ts'
 
 /** The template, which tenants are brought to, and what the template before it was, which they are copies of. */
 export type Templates = {
