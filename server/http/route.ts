@@ -84,7 +84,7 @@ export type Declaration = {
   readonly needsBody?: boolean
   /** The call takes the text of the body, a JSON object, and not what it says: the text is checked and not parsed. */
   readonly takesText?: boolean
-  /** Types of a file that the body is instead of JSON. The handler gets it as a stream, `request.body`, and bounds it. */
+  /** Types of a file that the body is instead of JSON. The handler gets CSV and NDJSON as a stream, `request.body`, and bounds it; others as bytes. */
   readonly uploads?: readonly string[]
   /** Shown in the document instead of `body` where SQL validates the items one by one. */
   readonly documentedBody?: z.ZodType

@@ -85,6 +85,9 @@ export const sendStream = (reply: FastifyReply, body: Readable) => {
 export const streamed = (...formats: readonly StreamFormat[]) =>
   z.string().meta({ [mark]: formats.map((format) => contentTypes[format].split(';')[0] ?? '') })
 
+/** Declares a reply that is a page for people. */
+export const htmlPage = () => z.string().meta({ [mark]: ['text/html'] })
+
 const mark = 'x-trellis-stream'
 
 /** The types that a streamed reply may have; null when the reply is JSON. */
