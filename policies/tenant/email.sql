@@ -26,7 +26,7 @@ grant execute on function internal.email_preferences, internal.email_preferences
 grant execute on function internal.email_mark, internal.email_escape, internal.email_scalar, internal.email_render, internal.email_part_check, internal.email_sign_in_check,
   internal.email_template_check, internal.email_template_json, internal.email_template_pick, internal.email_sample_url, internal.email_missing_check,
   internal.email_event, internal.email_message_json, internal.email_messages_page, internal.email_queue, internal.email_recipients_lock,
-  internal.email_rate_check, internal.email_message_cancel,
+  internal.email_rate_check, internal.email_audit, internal.email_message_cancel,
   api.email_template_preview, api.email_send, api.email_send_batch, api.email_messages, api.email_message_get, api.email_message_cancel
   to app_admin;
 grant execute on function internal.email_message_from, api.email_message_from, internal.email_attempt_begin, internal.email_attempt_end, api.email_attempt_begin, api.email_attempt_end, internal.purge__email

@@ -67,10 +67,17 @@ const pageOf = (language: Language, brand: string, isDone: boolean): string => {
   return `<!doctype html><html lang="${language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="robots" content="noindex"><title>${escaped(button)}</title><style>:root{color-scheme:light dark}body{font:16px/1.5 sans-serif;max-width:30rem;margin:4rem auto;padding:0 1rem}button{font:inherit;padding:.5rem 1.5rem}</style></head><body><p>${escaped(text)}</p>${form}</body></html>`
 }
 
-const answerPage = async ({ request, services }: HandlerContext, { project }: Unsubscription, isDone: boolean) => {
-  const args = { project_id: project }
+const answerPage = async ({ request, services }: HandlerContext, { project }: Unsubscription, failure?: string) => {
+  const isDone = failure !== undefined
   const sender = dataOf<ProjectSender | null>(
-    await services.database.call(services.control, 'control_worker', { caller: 'worker' }, 'mail_sender', args),
+    await services.database.call(
+      services.control,
+      'control_worker',
+      { caller: 'worker' },
+      'mail_sender',
+      { project_id: project },
+      { readOnly: true, failure: failure ?? 'FETCH_FAILED' },
+    ),
   )
   if (!sender) throw unknownLink()
   const language = acceptedLocales(request)
@@ -99,7 +106,7 @@ const unsubscribe = async (context: HandlerContext, at: Route) => {
   const call = await workerOf(context.services, link.project, at)
   if (!call) throw unknownLink()
   await call('email_unsubscribe', { address: link.address, category: link.category })
-  return answerPage(context, link, true)
+  return answerPage(context, link, at.failure)
 }
 
 const Event = z.object({
@@ -189,7 +196,7 @@ export const emailPublic = area({
     route('GET /u/:token', {
       ...openLink,
       summary: 'The page of a link to unsubscribe, which asks and changes nothing',
-      handle: (context) => answerPage(context, linkOf(context), false),
+      handle: (context) => answerPage(context, linkOf(context)),
       failure: 'FETCH_FAILED',
     }),
     post,
