@@ -28,13 +28,13 @@ describe('POST integrations', () => {
     async (provider, config) => {
       const made = await put(provider, { ...config, webhook_secret: 'hidden-secret' })
       expect(made.status).toBe(201)
-      const isCalled = ['revenuecat', 'superwall'].includes(provider)
+      const path = { revenuecat: 'revenuecat', superwall: 'superwall', smtp: 'email' }[provider]
       expect(made.data).toEqual({
         id: expect.any(String),
         provider,
         is_active: true,
         has_credentials: true,
-        webhook_url: isCalled ? `https://api.example.org/webhooks/${provider}?project_id=${project.id}` : null,
+        webhook_url: path ? `https://api.example.org/webhooks/${path}?project_id=${project.id}` : null,
         created_at: expect.any(String),
         updated_at: expect.any(String),
       })

@@ -912,11 +912,18 @@ create table app.email_suppressions (
   constraint email_suppressions_once UNIQUE NULLS NOT DISTINCT (address, reason, category),
   constraint email_suppressions_address_at_most_254 CHECK ((char_length(address) <= 254)),
   constraint email_suppressions_category_form CHECK ((category ~ '^[a-z][a-z0-9_-]{0,63}$'::text)),
+  -- 400 VALIDATION_ERROR category: goes with the reason unsubscribe only.
   constraint email_suppressions_category_is_of_unsubscribe CHECK (((category IS NULL) OR (reason = 'unsubscribe'::text))),
   constraint email_suppressions_reason_known CHECK ((reason = ANY (ARRAY['bounce'::text, 'complaint'::text, 'unsubscribe'::text, 'manual'::text])))
 );
 CREATE INDEX email_suppressions_newest ON app.email_suppressions USING btree (created_at DESC, id DESC);
 alter table app.email_suppressions enable row level security;
+create policy "administrators delete suppressions" on app.email_suppressions for delete to app_admin
+  using (true);
+create policy "administrators read suppressions" on app.email_suppressions for select to app_admin
+  using (true);
+create policy "administrators suppress addresses" on app.email_suppressions for insert to app_admin
+  with check (true);
 
 -- Templates of mail. subject, html and text are the default; locales is {<locale>: {subject?, html?, text?}}. A row with the key of a built-in template replaces it. version counts changes of the content.
 create table app.email_templates (

@@ -3,9 +3,10 @@ language sql stable as $$
   select json_build_object(
     'id', (integration_json.i).id, 'provider', (integration_json.i).provider, 'is_active', (integration_json.i).is_active,
     'has_credentials', true,
-    -- two providers send webhooks to this server; the others are only called
-    'webhook_url', case when (integration_json.i).provider in ('revenuecat', 'superwall')
-                        then integration_json.root_url || '/webhooks/' || (integration_json.i).provider
+    -- three providers send webhooks to this server; the others are only called
+    'webhook_url', case when (integration_json.i).provider in ('revenuecat', 'superwall', 'smtp')
+                        then integration_json.root_url || '/webhooks/'
+                             || case (integration_json.i).provider when 'smtp' then 'email' else (integration_json.i).provider end
                              || '?project_id=' || internal.project_id() end,
     'created_at', internal.iso((integration_json.i).created_at), 'updated_at', internal.iso((integration_json.i).updated_at))
 $$;

@@ -11,11 +11,22 @@ create policy "administrators change templates" on app.email_templates for updat
 create policy "administrators delete templates" on app.email_templates for delete to app_admin using (true);
 create policy "administrators read messages" on app.email_messages for select to app_admin using (true);
 
+create policy "administrators read suppressions" on app.email_suppressions for select to app_admin using (true);
+create policy "administrators suppress addresses" on app.email_suppressions for insert to app_admin with check (true);
+create policy "administrators delete suppressions" on app.email_suppressions for delete to app_admin using (true);
+
 grant select on app.email_messages to app_admin;
+grant select, delete, insert (address, reason, category) on app.email_suppressions to app_admin;
+grant execute on function internal.email_suppression_json, internal.email_suppressions_page, api.email_suppression_put, api.email_suppressions,
+  api.email_suppression_delete
+  to app_admin;
+grant execute on function internal.email_unsubscribe, api.email_unsubscribe, api.email_webhook_secret, internal.email_provider_event, api.email_provider_event
+  to app_worker;
+grant execute on function internal.email_preferences, internal.email_preferences_put, api.email_preferences, api.email_preferences_put to app_user;
 grant execute on function internal.email_mark, internal.email_escape, internal.email_scalar, internal.email_render, internal.email_part_check, internal.email_sign_in_check,
   internal.email_template_check, internal.email_template_json, internal.email_template_pick, internal.email_sample_url, internal.email_missing_check,
   internal.email_event, internal.email_message_json, internal.email_messages_page, internal.email_queue, internal.email_recipients_lock,
-  internal.email_rate_check, internal.email_message_cancel,
+  internal.email_rate_check, internal.email_audit, internal.email_message_cancel,
   api.email_template_preview, api.email_send, api.email_send_batch, api.email_messages, api.email_message_get, api.email_message_cancel
   to app_admin;
 grant execute on function internal.email_message_from, api.email_message_from, internal.email_attempt_begin, internal.email_attempt_end, api.email_attempt_begin, api.email_attempt_end, internal.purge__email

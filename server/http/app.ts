@@ -98,7 +98,9 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
   })
   // any other content type is refused, unless there is no body
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (request, bytes, done) => {
-    if (bytes.length === 0) done(null, bytes)
+    const { trellis } = request.routeOptions.config as { trellis?: { route: Route } }
+    const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase() ?? ''
+    if (bytes.length === 0 || trellis?.route.uploads?.includes(type)) done(null, bytes)
     else done(unsupported(request.headers['content-type']), undefined)
   })
 

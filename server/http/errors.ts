@@ -27,7 +27,8 @@ export const unsupportedEncoding = (encoding: string) =>
 export const send = (reply: FastifyReply, answer: Answer) => {
   if (answer.headers) reply.headers(answer.headers)
   if (answer.body instanceof Readable) return sendStream(reply.status(answer.status), answer.body)
-  return reply.status(answer.status).type('application/json; charset=utf-8').send(answer.body)
+  if (!reply.hasHeader('content-type')) reply.type('application/json; charset=utf-8')
+  return reply.status(answer.status).send(answer.body)
 }
 
 export const envelopeOf = (error: ApiError): string =>

@@ -88,7 +88,10 @@ export type Declaration = {
   readonly needsBody?: boolean
   /** The call takes the text of the body, a JSON object, which is validated as JSON but not parsed. */
   readonly takesText?: boolean
-  /** Content types of a file that is sent instead of JSON. The handler gets it as the stream `request.body`, and limits its size. */
+  /**
+   * Content types of a file that is sent instead of JSON. The handler gets CSV and NDJSON as the stream `request.body`, and limits its size; other types as
+   * bytes.
+   */
   readonly uploads?: readonly string[]
   /** Shown in the document instead of `body` when SQL validates the items individually. */
   readonly documentedBody?: z.ZodType

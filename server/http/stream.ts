@@ -80,6 +80,9 @@ export const streamed = (...formats: readonly StreamFormat[]) =>
 /** Declares a reply that is a stream of server-sent events. */
 export const eventStream = () => z.string().meta({ [mark]: ['text/event-stream'] })
 
+/** Declares a reply that is a page for people. */
+export const htmlPage = () => z.string().meta({ [mark]: ['text/html'] })
+
 const mark = 'x-trellis-stream'
 
 /** The types that a streamed reply may have; null when the reply is JSON. */

@@ -62,6 +62,17 @@ export const unsubscribePurpose = 'mail unsubscription'
 export const unsubscribeUrl = ({ secrets, publicUrl }: Surroundings, what: Unsubscription): string =>
   `${publicUrl}/u/${secrets.encrypt(unsubscribePurpose, JSON.stringify([what.project, what.address, what.category]))}`
 
+/** Reads a link to unsubscribe; null for one that was not made here. */
+export const readUnsubscription = (secrets: Secrets, token: string): Unsubscription | null => {
+  if (!/^v1(\.[\w-]+){3}$/.test(token)) return null
+  try {
+    const [project, address, category] = JSON.parse(secrets.decrypt(unsubscribePurpose, token)) as string[]
+    return project && address && category ? { project, address, category } : null
+  } catch {
+    return null
+  }
+}
+
 const mark = /\{\{unsubscribe_url\}\}/g
 
 /** A message of a project as it is sent. One that is not transactional has a link and the headers of one-click unsubscription (RFC 8058). */

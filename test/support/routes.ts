@@ -1,5 +1,14 @@
 import type { Route } from '#server/http/route.ts'
-import type { Answer, Client, Developer, Harness, Project, User } from '#test/support/harness.ts'
+import { unsubscribeUrl } from '#server/providers/project_mail.ts'
+import {
+  type Answer,
+  type Client,
+  createClient,
+  type Developer,
+  type Harness,
+  type Project,
+  type User,
+} from '#test/support/harness.ts'
 
 const uuid = '00000000-0000-4000-8000-000000000000'
 
@@ -42,11 +51,19 @@ export const bodyOf = (route: Route, { user, developer }: Cast) => {
 const values = ['a', '1', uuid, '2026-01-01T00:00:00Z']
 
 /** The parameters that a query must have, each with a value that its schema takes. */
-const queryOf = ({ query = {} }: Route) => {
+const queryOf = ({ query = {} }: Route, projectId: string) => {
   const required = Object.entries(query).filter(([, schema]) => !schema.safeParse(undefined).success)
   const pairs = required.map(([name, schema]) => [name, values.find((value) => schema.safeParse(value).success) ?? ''])
+  // webhooks refuse a missing one themselves
+  if (query['project_id']) pairs.push(['project_id', projectId])
   return pairs.length > 0 ? `?${new URLSearchParams(Object.fromEntries(pairs))}` : ''
 }
+
+/** A link to unsubscribe must be one that this server made. */
+const linkOf = (route: Route, services: Harness['running']['services'], project: string) =>
+  route.path === '/u/:token'
+    ? new URL(unsubscribeUrl(services, { project, address: 'a@example.org', category: 'news' })).pathname
+    : pathOf(route, project)
 
 /** Calls a route as it is meant to be called, or as somebody else, or with another body. */
 export const callRoute = (
@@ -58,5 +75,8 @@ export const callRoute = (
 ): Promise<Answer> => {
   const [file] = route.uploads ?? []
   const [body, headers] = file ? ['{}', { 'content-type': file }] : [other ?? bodyOf(route, cast), {}]
-  return (as ?? clientOf(route, cast)).request(route.method, pathOf(route, projectId) + queryOf(route), body, headers)
+  const { services } = cast.harness.running
+  const client = as ?? clientOf(route, cast)
+  const at = services.areaOf(route).unversioned ? createClient(cast.harness.url)(client.headers, '') : client
+  return at.request(route.method, linkOf(route, services, projectId) + queryOf(route, projectId), body, headers)
 }

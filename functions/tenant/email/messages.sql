@@ -127,6 +127,17 @@ language sql volatile security definer set search_path = '' as $$
 $$;
 comment on function internal.email_rate_check is 'Counts one call of send or send-batch: ten a second for each project. Refuses 429 RATE_LIMITED.';
 
+create or replace function internal.email_audit(first_id uuid, messages int) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.caller() <> 'developer' then
+    raise exception 'the audit trail records administrators, not %', internal.caller();
+  end if;
+  -- one row for a batch: the messages themselves say the rest
+  perform internal.audit('email.send', 'email', email_audit.first_id::text, json_build_object('messages', json_build_array(0, email_audit.messages)), 202);
+end $$;
+comment on function internal.email_audit is 'Records in the audit trail that an administrator sent messages, with the id of the first and their number.';
+
 create or replace function api.email_send(message jsonb, accepted text[] default '{}', idempotency_key text default null, body_hash text default null)
 returns api.reply
 language plpgsql volatile as $$
@@ -142,6 +153,7 @@ begin
   if queued.status = 'suppressed' then
     perform internal.fail(409, 'SUPPRESSED', 'This address gets no mail of this category.');
   end if;
+  perform internal.email_audit(queued.id, 1);
   reply := internal.reply(202, json_build_object('id', queued.id, 'status', queued.status));
   perform internal.idempotency_end('email send', email_send.idempotency_key, reply);
   return reply;
@@ -173,6 +185,7 @@ begin
     queued := internal.email_queue(item.value, email_send_batch.accepted, format('messages.%s.', item.n - 1));
     made := made || json_build_object('id', queued.id, 'status', queued.status);
   end loop;
+  perform internal.email_audit((made[1] ->> 'id')::uuid, cardinality(made));
   return internal.reply(202, array_to_json(made));
 end $$;
 comment on function api.email_send_batch is

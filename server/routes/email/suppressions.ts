@@ -1,0 +1,100 @@
+import { z } from 'zod'
+import { refusal } from '#server/errors.ts'
+import { administrator, endUser } from '#server/http/callers.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { Deleted, data, Email, JsonObject, Page, page, Time, Uuid } from '#server/http/schemas.ts'
+import { Category, root } from '#server/routes/email/templates.ts'
+
+const Reason = z.enum(
+  ['bounce', 'complaint', 'unsubscribe', 'manual'],
+  'must be bounce, complaint, unsubscribe or manual',
+)
+const Suppression = z.strictObject({
+  id: Uuid,
+  address: z.string(),
+  reason: Reason,
+  category: z.string().nullable(),
+  created_at: Time,
+})
+const Preferences = z.strictObject({
+  categories: z.record(z.string(), z.boolean()),
+  unsubscribed_all: z.boolean(),
+})
+
+const Choices = JsonObject.superRefine((chosen, context) => {
+  const fail = (message: string) => context.addIssue({ code: 'custom', message })
+  const entries = Object.entries(chosen)
+  if (entries.length > 100) fail('must be at most 100')
+  else if (!entries.every(([name]) => Category.safeParse(name).success && name !== 'transactional'))
+    fail('must match ^[a-z][a-z0-9_-]{0,63}$, and not be transactional')
+  else if (!entries.every(([, value]) => typeof value === 'boolean')) fail('must be true or false each')
+})
+
+/** In the query, or in the body for clients that send one with DELETE. */
+const remove = ({ body, query, call }: HandlerContext) => {
+  const address = body['address'] ?? query['address']
+  if (address === undefined)
+    throw refusal(400, 'VALIDATION_ERROR', 'address: is required', { field: 'address', reason: 'is required' })
+  return call('email_suppression_delete', { address })
+}
+
+export const emailSuppressions = area({
+  stem: 'email',
+  title: 'Email',
+  source: 'supplement',
+  routes: [
+    route(`POST ${root}/suppressions`, {
+      caller: administrator,
+      summary: 'Suppress an address',
+      description:
+        '`unsubscribe` stops mail of one category, or all that is not transactional. Every other reason stops everything.',
+      body: z.object({ address: Email, reason: Reason.optional(), category: Category.nullish() }),
+      example: { address: 'user@example.com', reason: 'unsubscribe', category: 'news' },
+      call: 'email_suppression_put',
+      replies: { 201: data(Suppression), 200: data(Suppression) },
+      refusals: { 404: ['NOT_FOUND'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route(`GET ${root}/suppressions`, {
+      caller: administrator,
+      summary: 'Suppressed addresses, newest first',
+      query: { ...Page, address: Email.optional(), reason: Reason.optional() },
+      call: 'email_suppressions',
+      replies: { 200: page(Suppression) },
+      failure: 'LIST_FAILED',
+    }),
+    route(`DELETE ${root}/suppressions`, {
+      caller: administrator,
+      summary: 'Delete all suppressions of an address',
+      query: { address: Email.optional() },
+      body: z.object({ address: Email.optional() }),
+      example: { address: 'user@example.com' },
+      handle: remove,
+      replies: { 200: Deleted },
+      refusals: { 400: ['VALIDATION_ERROR'], 404: ['NOT_FOUND'] },
+      failure: 'DELETE_FAILED',
+    }),
+    route('GET /client/email/preferences', {
+      caller: endUser,
+      summary: 'Which mail the caller gets',
+      call: 'email_preferences',
+      replies: { 200: data(Preferences) },
+      failure: 'FETCH_FAILED',
+    }),
+    route('PUT /client/email/preferences', {
+      caller: endUser,
+      summary: 'Choose which mail the caller gets; categories that are not named stay',
+      body: z.object({
+        categories: Choices.optional(),
+        unsubscribed_all: z.boolean('must be true or false').optional(),
+      }),
+      example: { categories: { news: false }, unsubscribed_all: false },
+      args: ({ body }) => ({
+        categories: body['categories'] === undefined ? undefined : JSON.stringify(body['categories']),
+      }),
+      call: 'email_preferences_put',
+      replies: { 200: data(Preferences) },
+      failure: 'UPDATE_FAILED',
+    }),
+  ],
+})
