@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { readdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import sharp from 'sharp'
@@ -295,7 +295,7 @@ describe('the processes', () => {
         [{ type: type as 'resize' }],
         async ({ width }) => width,
       )
-    return { images, change, left: () => readdir(work) }
+    return { images, change, work, left: () => readdir(work) }
   }
 
   test('that hang are killed, and others go on', async () => {
@@ -325,6 +325,22 @@ describe('the processes', () => {
     expect(codes).toEqual(['IMAGE_FAILED false', 'ok', 'IMAGE_TOO_LARGE true', 'ok', 'IMAGE_FAILED false'])
     await images.close()
     await expect(change('ok')).rejects.toThrow(ImageError)
+  })
+
+  test('find no files of a server that crashed', async () => {
+    const { images, change, work, left } = await poolOf('process.send(ok)')
+    for (const [name, hours] of [
+      ['image-old', 2],
+      ['image-new', 0],
+    ] as const) {
+      await mkdir(join(work, name), { recursive: true })
+      await writeFile(join(work, name, 'input'), 'x')
+      const at = new Date(Date.now() - hours * 3_600_000)
+      await utimes(join(work, name), at, at)
+    }
+    await change('ok')
+    expect(await left()).toEqual(['image-new'])
+    await images.close()
   })
 
   test('are few, however many ask', async () => {

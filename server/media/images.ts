@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { createWriteStream } from 'node:fs'
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -50,6 +50,16 @@ type Work = {
 /** So many wait at most: who comes then is told to come later. */
 const mostWaiting = 200
 const idleMs = 30_000
+/** Older than any work: what the crash of a server left. */
+const leftMs = 3_600_000
+
+const removeLeft = async (folder: string): Promise<void> => {
+  await mkdir(folder, { recursive: true })
+  for (const name of await readdir(folder)) {
+    const found = await stat(join(folder, name)).catch(() => null)
+    if (found && found.mtimeMs < Date.now() - leftMs) await rm(join(folder, name), { recursive: true, force: true })
+  }
+}
 
 /**
  * A few processes that change images. A hostile image harms only the process that reads it: that one is killed when it takes too long,
@@ -61,6 +71,7 @@ export const createImages = ({ folder, processes, timeoutMs = 30_000, program }:
   const all = new Set<ChildProcess>()
   const idle = new Map<ChildProcess, NodeJS.Timeout>()
   let isClosed = false
+  let cleaned: Promise<void> | undefined
 
   const start = (): ChildProcess => {
     const child = fork(file, {
@@ -136,7 +147,8 @@ export const createImages = ({ folder, processes, timeoutMs = 30_000, program }:
 
   return {
     async change(source, operations, use) {
-      await mkdir(folder, { recursive: true })
+      cleaned ??= removeLeft(folder)
+      await cleaned
       const at = await mkdtemp(join(folder, 'image-'))
       try {
         const [input, output] = [join(at, 'input'), join(at, 'output')]
@@ -161,8 +173,6 @@ export const createImages = ({ folder, processes, timeoutMs = 30_000, program }:
             }),
         ),
       )
-      // what a crash of this server left
-      await rm(folder, { recursive: true, force: true })
     },
   }
 }

@@ -33,7 +33,7 @@ export const createMedia = ({ config, secrets, publicUrl, now }: MediaOptions): 
   const uploads = config.STORAGE_URL ? null : createFileStorage(join(config.DATA_DIR, 'media'))
   const storage = uploads ?? createS3Storage(config.STORAGE_URL ?? '', now)
   const images = createImages({
-    folder: join(config.DATA_DIR, `images-${process.pid}`),
+    folder: join(config.DATA_DIR, 'images'),
     processes: Math.min(2, config.processors),
   })
   return {
