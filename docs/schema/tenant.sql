@@ -1869,6 +1869,38 @@ create policy "administrators delete folders" on app.media_folders for delete to
 create policy "administrators read folders" on app.media_folders for select to app_admin
   using (true);
 
+-- Work on images. A thumbnail belongs to the asset; any other result is an asset of its own.
+create table app.media_jobs (
+  id uuid not null default internal.new_id(),
+  asset_id uuid not null,
+  -- The bytes that the job reads: those that the asset had when it was made.
+  version text not null,
+  operations jsonb not null,
+  is_thumbnail boolean not null default false,
+  status text not null default 'queued'::text,
+  attempts integer not null default 0,
+  error_code text,
+  error_message text,
+  result_asset_id uuid,
+  created_at timestamp with time zone not null default internal.now(),
+  started_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  constraint media_jobs_pkey PRIMARY KEY (id),
+  constraint media_jobs_asset_id_fkey FOREIGN KEY (asset_id) REFERENCES app.media_assets(id) ON DELETE CASCADE,
+  constraint media_jobs_result_asset_id_fkey FOREIGN KEY (result_asset_id) REFERENCES app.media_assets(id) ON DELETE SET NULL,
+  constraint media_jobs_1_to_10_operations CHECK (((jsonb_typeof(operations) = 'array'::text) AND ((jsonb_array_length(operations) >= 1) AND (jsonb_array_length(operations) <= 10)))),
+  constraint media_jobs_attempts_not_negative CHECK ((attempts >= 0)),
+  constraint media_jobs_status_known CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'succeeded'::text, 'failed'::text])))
+);
+CREATE INDEX media_jobs_finished ON app.media_jobs USING btree (finished_at) WHERE (finished_at IS NOT NULL);
+CREATE INDEX media_jobs_newest ON app.media_jobs USING btree (created_at DESC, id DESC);
+CREATE INDEX media_jobs_of_asset ON app.media_jobs USING btree (asset_id, created_at DESC, id DESC);
+CREATE UNIQUE INDEX media_jobs_one_thumbnail ON app.media_jobs USING btree (asset_id, version) WHERE is_thumbnail;
+CREATE INDEX media_jobs_results ON app.media_jobs USING btree (result_asset_id) WHERE (result_asset_id IS NOT NULL);
+alter table app.media_jobs enable row level security;
+create policy "administrators read jobs" on app.media_jobs for select to app_admin
+  using (true);
+
 -- Assets whose bytes are to be removed. The row of the asset may be gone: its user was deleted.
 create table app.media_removals (
   asset_id uuid not null,

@@ -57,3 +57,13 @@ select internal.definition_declare('media_folder');
 insert into internal.definitions (kind, table_name, singular, plural, key_column, found_by, fixed_columns, max_count, create_order, declared_in)
 values ('media_catalog', 'app.media_catalogs', 'catalog', 'catalogs', 'slug', 'key', '{slug}', 200, 61, current_setting('trellis.file'));
 select internal.definition_declare('media_catalog');
+
+alter table app.media_jobs enable row level security;
+create policy "administrators read jobs" on app.media_jobs for select to app_admin using (true);
+grant select on app.media_jobs to app_admin;
+grant execute on function internal.media_job_json, internal.media_jobs_page, internal.media_job_create, api.media_job_create, api.media_job_get,
+  api.media_jobs_list
+  to app_admin;
+grant execute on function internal.media_job_begin, internal.media_job_fail, internal.media_job_succeed, internal.purge__media_jobs,
+  api.media_job_begin, api.media_job_fail, api.media_job_succeed
+  to app_worker;

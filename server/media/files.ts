@@ -188,6 +188,7 @@ export const createFileStorage = (folder: string): FileStorage => {
       await rm(uploadsOf(projectId, assetId), { recursive: true, force: true })
       await rm(objectsOf(projectId, assetId), { recursive: true, force: true })
     },
+    removeObject: (name) => unlink(objectAt(name)).catch(ignoreMissing),
     async removeNames(projectId, paths) {
       for (const path of paths) {
         await unlink(at(projectId, ...path.split('/'))).catch(ignoreMissing)

@@ -2,9 +2,11 @@ import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { Config } from '#server/config.ts'
 import { createFileStorage, type FileStorage } from '#server/media/files.ts'
+import { createImages, type Images } from '#server/media/images.ts'
 import { createLinks, type Links, type ObjectLink } from '#server/media/links.ts'
 import { createS3Storage } from '#server/media/s3.ts'
 import type { MediaStorage } from '#server/media/storage.ts'
+import { createVariants } from '#server/media/variants.ts'
 import type { Secrets } from '#server/secrets.ts'
 
 /** Files of users: where they are, the URLs to them, and what is made of images. */
@@ -13,6 +15,7 @@ export type Media = {
   /** The storage again, where uploads come to this server; null where they go to the storage itself. */
   readonly uploads: FileStorage | null
   readonly links: Links
+  readonly images: Images
   /** The object that a variant of an image is. */
   variantOf(link: ObjectLink, variant: string): Promise<ObjectLink>
   close(): Promise<void>
@@ -29,11 +32,19 @@ export type MediaOptions = {
 export const createMedia = ({ config, secrets, publicUrl, now }: MediaOptions): Media => {
   const uploads = config.STORAGE_URL ? null : createFileStorage(join(config.DATA_DIR, 'media'))
   const storage = uploads ?? createS3Storage(config.STORAGE_URL ?? '', now)
+  const images = createImages({
+    folder: join(config.DATA_DIR, 'images'),
+    processes: Math.min(2, config.processors),
+  })
   return {
     storage,
     uploads,
     links: createLinks(secrets, publicUrl, now),
-    variantOf: async (link) => link,
-    close: () => storage.close(),
+    images,
+    variantOf: createVariants(storage, images),
+    close: async () => {
+      await images.close()
+      await storage.close()
+    },
   }
 }

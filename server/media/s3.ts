@@ -193,6 +193,7 @@ export const createS3Storage = (text: string, now: () => Date): MediaStorage => 
       await removePrefix(`${projectId}/uploads/${assetId}/`)
       await removePrefix(`${projectId}/objects/${assetId}/`)
     },
+    removeObject: (name) => removeKeys([objectKey(name)]),
     removeNames: (projectId, paths) => removeKeys(paths.map((path) => `${projectId}/${path}`)),
     removeVersion: (projectId, assetId, version) => removePrefix(objectKey({ projectId, assetId, object: version })),
     async derived(projectId, assetId) {

@@ -47,8 +47,11 @@ export type MediaStorage = {
   write(name: Name, file: string, mimeType: string): Promise<void>
   /** Removes everything of an asset. Resolves when nothing is left. */
   remove(projectId: string, assetId: string): Promise<void>
-  /** Removes names that `list` gave, and those that were derived from a version that is not wanted any more. */
+  /** Removes one object; it is no error when there is none. */
+  removeObject(name: Name): Promise<void>
+  /** Removes names that `list` gave. */
   removeNames(projectId: string, paths: readonly string[]): Promise<void>
+  /** Removes an object with everything that was derived from it. */
   removeVersion(projectId: string, assetId: string, version: string): Promise<void>
   /** Names of what was derived from objects of an asset. */
   derived(projectId: string, assetId: string): Promise<readonly string[]>

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { appKey, endUser, endUserOrServer } from '#server/http/callers.ts'
 import { type Answer, area, type HandlerContext, route } from '#server/http/route.ts'
-import { data, JsonObject, Limit, NotModified, Offset, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { between, data, JsonObject, Limit, NotModified, Offset, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { isKnown } from '#server/media/ranges.ts'
 import { commit, get, linked, presign, register, remove } from '#server/routes/media/assets.ts'
 import { Asset, NewUpload, Registered, Signed } from '#server/routes/media/shapes.ts'
@@ -72,7 +72,7 @@ export const media = area({
       caller: endUserOrServer,
       summary: 'Sign a URL to download or upload a file by its key',
       description:
-        'Keys begin with `user/<user id>/`. PUT is for projects that are not free; the same key again is the same asset, whose bytes the next commit replaces. `expires_in_seconds` is at most 3600 for PUT and 86400 for GET.',
+        'Keys begin with `user/<user id>/`. PUT is for projects that are not free; the same key again is the same asset, whose bytes the next commit replaces. `expires_in_seconds` is at most 3600 for PUT and 86400 for GET. A GET with `w`, `h`, `fit` or `format` is of an image that is changed so: WebP unless `format` says otherwise.',
       body: z.object({
         bucket: Text(64, 1),
         key: Text(1100, 1),
@@ -82,6 +82,10 @@ export const media = area({
           .int('must be a whole number of at least 1')
           .min(1, 'must be a whole number of at least 1')
           .optional(),
+        w: between(1, 4096).optional(),
+        h: between(1, 4096).optional(),
+        fit: z.enum(['cover', 'contain'], 'must be cover or contain').optional(),
+        format: z.enum(['webp', 'jpeg', 'png', 'avif'], 'must be webp, jpeg, png or avif').optional(),
       }),
       example: { bucket: 'media', key: 'user/00000000-0000-4000-8000-000000000000/photo.png', method: 'GET' },
       handle: presign,

@@ -1,8 +1,23 @@
 import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
+import { idempotency } from '#server/http/idempotency.ts'
 import { area, route } from '#server/http/route.ts'
-import { Cursor, cursorPage, data, Key, Limit, Page, page, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
+import {
+  between,
+  Cursor,
+  cursorPage,
+  data,
+  JsonObject,
+  Key,
+  Limit,
+  Page,
+  page,
+  SmallJson,
+  Text,
+  Time,
+  Uuid,
+} from '#server/http/schemas.ts'
 import { get, isFree, linked, register, remove } from '#server/routes/media/assets.ts'
 import { Asset, NewUpload, Registered } from '#server/routes/media/shapes.ts'
 
@@ -23,6 +38,34 @@ const AssetChange = z.object({
   alt_text: Text(2000).nullable().optional(),
   metadata: SmallJson(8192).optional(),
   folder_id: Uuid.nullable().optional(),
+})
+
+const Side = between(1, 8192)
+const Operation = z
+  .strictObject({
+    type: z.enum(['resize', 'crop', 'convert', 'strip_metadata', 'thumbnail']),
+    width: Side.optional(),
+    height: Side.optional(),
+    fit: z.enum(['cover', 'contain']).optional(),
+    format: z.enum(['webp', 'jpeg', 'png', 'avif']).optional(),
+    quality: between(1, 100).optional(),
+  })
+  .refine(
+    ({ type, width, height }) => !['resize', 'crop'].includes(type) || width !== undefined || height !== undefined,
+    'needs a width or a height',
+  )
+  .refine(({ type, format }) => type !== 'convert' || format !== undefined, 'needs a format')
+const Job = z.strictObject({
+  id: Uuid,
+  asset_id: Uuid,
+  status: z.enum(['queued', 'running', 'succeeded', 'failed']),
+  operations: z.array(JsonObject),
+  attempts: z.int(),
+  error: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
+  result_asset_id: Uuid.nullable(),
+  created_at: Time,
+  started_at: Time.nullable(),
+  finished_at: Time.nullable(),
 })
 
 const admin = '/admin/projects/:projectId/media'
@@ -97,6 +140,54 @@ export const mediaAdmin = area({
         update: 'Change a catalog',
         delete: 'Delete a catalog; its files stay',
       },
+    }),
+    route(`POST ${admin}/jobs`, {
+      caller: administrator,
+      summary: 'Queue work on an image; at most 100 a minute',
+      description:
+        'The result is a new file of the same owner. Operations run in their order. An `Idempotency-Key` makes a repeated request safe.',
+      body: z.object({
+        asset_id: Uuid,
+        operations: z.array(Operation).min(1, 'must have 1 to 10 items').max(10, 'must have 1 to 10 items'),
+      }),
+      example: {
+        asset_id: '00000000-0000-4000-8000-000000000000',
+        operations: [
+          { type: 'resize', width: 800 },
+          { type: 'convert', format: 'webp', quality: 80 },
+        ],
+      },
+      call: 'media_job_create',
+      args: (context) => idempotency(context),
+      replies: {
+        202: data(z.strictObject({ id: Uuid, status: z.literal('queued') })),
+        200: data(z.strictObject({ id: Uuid, status: z.literal('queued') })),
+      },
+      refusals: { ...notFound, 400: ['MIME_NOT_ALLOWED'], 409: ['IDEMPOTENCY_CONFLICT'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route(`GET ${admin}/jobs`, {
+      caller: administrator,
+      summary: 'Jobs, newest first; those that are over are kept for 30 days',
+      query: {
+        asset_id: Uuid.optional(),
+        status: z
+          .enum(['queued', 'running', 'succeeded', 'failed'], 'must be queued, running, succeeded or failed')
+          .optional(),
+        ...Page,
+      },
+      call: 'media_jobs_list',
+      replies: { 200: page(Job) },
+      failure: 'LIST_FAILED',
+    }),
+    route(`GET ${admin}/jobs/:jobId`, {
+      caller: administrator,
+      summary: 'A job',
+      params: { jobId: Uuid },
+      call: 'media_job_get',
+      replies: { 200: data(Job) },
+      refusals: notFound,
+      failure: 'FETCH_FAILED',
     }),
     route(`GET ${admin}/:assetId`, {
       caller: administrator,

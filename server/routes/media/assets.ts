@@ -2,6 +2,7 @@ import { dataOf, type Reply } from '#server/database/database.ts'
 import { ApiError, refusal } from '#server/errors.ts'
 import type { Answer, HandlerContext } from '#server/http/route.ts'
 import { type Arrival, mostBytes } from '#server/media/storage.ts'
+import { type Variant, variantText } from '#server/media/variants.ts'
 
 /** How long an upload URL lives unless the request says otherwise. */
 const uploadSeconds = 600
@@ -86,6 +87,11 @@ export const presign = async (context: HandlerContext): Promise<Answer> => {
     }
   }
   const found = dataOf<Signable>(reply)
+  const { w, h, fit, format } = context.body as Variant
+  const isChanged = [w, h, fit, format].some((part) => part !== undefined)
+  if (isChanged && !found.mime_type.startsWith('image/'))
+    throw refusal(400, 'INVALID_INPUT', 'w: only images are changed', { field: 'w', reason: 'only images are changed' })
+  const variant = isChanged ? variantText(context.body as Variant) : null
   const url = context.services.media.links.download(
     {
       projectId: projectOf(context),
@@ -93,7 +99,7 @@ export const presign = async (context: HandlerContext): Promise<Answer> => {
       assetId: found.asset_id,
       object: found.object,
       mimeType: found.mime_type,
-      variant: null,
+      variant,
     },
     new Date(found.expires_at),
   )

@@ -1,0 +1,38 @@
+import { connect } from 'node:net'
+import Fastify, { type FastifyInstance } from 'fastify'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { limitBodies } from '#server/http/protocol.ts'
+
+let app: FastifyInstance
+let port: number
+beforeAll(async () => {
+  app = Fastify()
+  limitBodies(app, 300)
+  app.post('/usual', async ({ body }) => ({ body }))
+  app.post('/slow', { config: { isSlow: true } }, async ({ body }) => ({ body }))
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  port = (app.server.address() as { port: number }).port
+})
+afterAll(() => app.close())
+
+/** Sends the beginning of a body, and the rest `after` so long or never; answers all that came back. */
+const send = (path: string, after: number | null) =>
+  new Promise<string>((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1')
+    let text = ''
+    socket.on('data', (bytes) => {
+      text += bytes
+      if (text.includes('"body"')) socket.end()
+    })
+    socket.on('error', reject).on('close', () => resolve(text))
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\n"ab`)
+    if (after !== null) setTimeout(() => socket.write('c"'), after)
+  })
+
+test('a body that does not come whole in time is 408, unless its route is slow', async () => {
+  const [late, whole, slow] = await Promise.all([send('/usual', null), send('/usual', 1), send('/slow', 900)])
+  expect(late).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n/)
+  expect(late).toContain('"code":"REQUEST_TIMEOUT"')
+  expect(whole).toMatch(/^HTTP\/1\.1 200 /)
+  expect(slow).toMatch(/^HTTP\/1\.1 200 /)
+})
