@@ -155,7 +155,7 @@ begin
     perform internal.push_count(push_plan_cancel.campaign_id, skipped.variant, sent => skipped.sent, failed => skipped.failed, skipped => skipped.skipped);
   end loop;
   return json_build_object('is_over', not found_any, 'next_at', (
-    select internal.iso(greatest(min(d.due_at), internal.now() + interval '1 second'))
+    select case when count(*) > 0 then internal.iso(greatest(min(d.due_at), internal.now() + interval '1 second')) end
       from app.push_deliveries d
      where d.queue_id = push_plan_cancel.campaign_id and d.status in ('pending', 'sending') and not found_any));
 end $$;

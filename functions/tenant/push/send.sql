@@ -159,6 +159,7 @@ declare
   allowed int;
   taken int;
   claimed json;
+  is_probe constant boolean := exists (select from app.push_buckets b where b.name in ('provider apns', 'provider fcm') and b.failures >= 50);
   held_until timestamptz;
   next_at timestamptz;
   per_second constant numeric := coalesce((internal.setting('push.sends_per_second') #>> '{}')::numeric, 1000);
@@ -182,7 +183,7 @@ begin
   end if;
   allowed := least(push_claim.most, floor(project.tokens),
                    -- a provider that failed is tried with a few messages first
-                   case when exists (select from app.push_buckets b where b.name in ('provider apns', 'provider fcm') and b.failures >= 50) then 10 end);
+                   case when is_probe then 10 end);
   if c.throttle_per_minute is not null then
     throttle := internal.push_bucket_fill(c.id::text, c.throttle_per_minute / 60.0);
     allowed := least(allowed, floor(throttle.tokens));
@@ -190,6 +191,11 @@ begin
   claimed := case when allowed > 0 then internal.push_claim_rows(push_claim.queue, allowed, push_claim.uses_log)
                   else '{"deliveries": [], "picked": 0}' end;
   taken := json_array_length(claimed -> 'deliveries');
+  if is_probe and taken > 0 then
+    -- the next ones wait for what becomes of these, or of their worker
+    update app.push_buckets b set open_until = internal.now() + interval '30 seconds'
+     where b.name in ('provider apns', 'provider fcm') and b.failures >= 50;
+  end if;
   project.tokens := project.tokens - taken;
   perform internal.push_bucket_store(project);
   if c.throttle_per_minute is not null then
@@ -206,9 +212,10 @@ begin
        and exists (select from app.push_plans p where p.campaign_id = k.id and p.planned_at is not null)
        and not exists (select from app.push_deliveries d where d.queue_id = k.id and d.status in ('pending', 'sending'));
   end if;
-  next_at := greatest(next_at, internal.now() + make_interval(secs => greatest(
+  -- greatest passes over nulls, and nothing left is null
+  next_at := case when next_at is not null then greatest(next_at, internal.now() + make_interval(secs => greatest(
     case when project.tokens < 1 then (1 - project.tokens) / per_second end,
-    case when throttle.tokens < 1 then (1 - throttle.tokens) * 60.0 / c.throttle_per_minute end, 0)::double precision));
+    case when throttle.tokens < 1 then (1 - throttle.tokens) * 60.0 / c.throttle_per_minute end, 0)::double precision)) end;
   return json_build_object('deliveries', claimed -> 'deliveries', 'picked', claimed -> 'picked', 'next_at', internal.iso(next_at));
 end $$;
 comment on function internal.push_claim is
