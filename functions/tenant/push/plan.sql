@@ -57,6 +57,9 @@ begin
         from audience a
         join app.users u on u.id = a.id
         left join app.timezones z on z.name = u.timezone
+       -- as the foreign key would lock them, but those that are just deleted are left out and do not fail the step
+       order by u.id
+         for key share of u
     ), waves as materialized (
       select w.zone, case when $9 is null then $6 else internal.push_local_due($6, w.zone, $9, $10) end as due_at
         from (select distinct h.zone from chosen h) w
