@@ -951,6 +951,7 @@ create table app.event_plans (
   flags uuid[],
   webhooks uuid[],
   feeds boolean,
+  push boolean,
   constraint event_plans_pkey PRIMARY KEY (event_name)
 );
 alter table app.event_plans enable row level security;
@@ -1367,6 +1368,8 @@ create table app.integrations (
 alter table app.integrations enable row level security;
 create policy "administrators connect providers" on app.integrations for insert to app_admin
   with check (true);
+create policy "administrators disconnect providers" on app.integrations for delete to app_admin
+  using (true);
 create policy "administrators read integrations" on app.integrations for select to app_admin
   using (true);
 create policy "administrators replace configs" on app.integrations for update to app_admin
@@ -1880,6 +1883,244 @@ create policy "workers remove finished work" on app.outbox for delete to app_wor
 create policy "workers settle queued work" on app.outbox for update to app_worker
   using (true)
   with check (true);
+
+-- Messages that events and segments cause. At most 100.
+create table app.push_automations (
+  id uuid not null default internal.new_id(),
+  key text not null,
+  trigger jsonb not null,
+  delay_seconds integer not null default 0,
+  cancel_if_event text,
+  message jsonb,
+  template_key text,
+  frequency_cap jsonb,
+  quiet_hours jsonb,
+  inbox boolean not null default true,
+  is_active boolean not null default true,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint push_automations_pkey PRIMARY KEY (id),
+  -- 409 CONFLICT key: An automation with this key exists.
+  constraint push_automations_key_unique UNIQUE (key),
+  -- 400 VALIDATION_ERROR cancel_if_event: must have 1 to 255 characters.
+  constraint push_automations_cancel_if_event_1_to_255 CHECK (((char_length(cancel_if_event) >= 1) AND (char_length(cancel_if_event) <= 255))),
+  -- 400 VALIDATION_ERROR delay_seconds: must be a whole number of 0 to 2592000.
+  constraint push_automations_delay_0_to_30_days CHECK (((delay_seconds >= 0) AND (delay_seconds <= 2592000))),
+  -- 400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.
+  constraint push_automations_key_form CHECK ((key ~ '^[a-z][a-z0-9_-]{0,127}$'::text)),
+  -- 400 VALIDATION_ERROR message: must be an object.
+  constraint push_automations_message_is_object CHECK ((jsonb_typeof(message) = 'object'::text)),
+  -- 400 VALIDATION_ERROR message: send either message or template_key.
+  constraint push_automations_message_or_template CHECK (((message IS NULL) <> (template_key IS NULL))),
+  -- 400 VALIDATION_ERROR trigger: must be an object.
+  constraint push_automations_trigger_is_object CHECK ((jsonb_typeof(trigger) = 'object'::text))
+);
+alter table app.push_automations enable row level security;
+create policy "administrators add automations" on app.push_automations for insert to app_admin
+  with check (true);
+create policy "administrators change automations" on app.push_automations for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete automations" on app.push_automations for delete to app_admin
+  using (true);
+create policy "administrators read automations" on app.push_automations for select to app_admin
+  using (true);
+
+-- Token buckets of throttles: "project", and the id of each campaign with a throttle; and the circuit breaker of each provider: "provider apns".
+create table app.push_buckets (
+  name text not null,
+  tokens numeric not null,
+  filled_at timestamp with time zone not null,
+  failures integer not null default 0,
+  open_until timestamp with time zone,
+  constraint push_buckets_pkey PRIMARY KEY (name)
+);
+alter table app.push_buckets enable row level security;
+
+-- One message to many users, once. A deleted campaign keeps its row until its deliveries are deleted.
+create table app.push_campaigns (
+  id uuid not null default internal.new_id(),
+  workflow_id text,
+  name text not null,
+  message jsonb not null,
+  audience jsonb not null,
+  exclude_segment_id uuid,
+  send_at timestamp with time zone,
+  mode text not null default 'absolute'::text,
+  local_time text,
+  weekdays integer[],
+  throttle_per_minute integer,
+  quiet_hours jsonb,
+  frequency_cap jsonb,
+  variants jsonb not null default '[]'::jsonb,
+  goal_event text,
+  inbox boolean not null default true,
+  status text not null default 'draft'::text,
+  failure text,
+  is_deleted boolean not null default false,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  scheduled_at timestamp with time zone,
+  started_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  constraint push_campaigns_pkey PRIMARY KEY (id),
+  -- 409 ALREADY_SCHEDULED workflow_id: A campaign with this workflow id exists.
+  constraint push_campaigns_workflow_id_unique UNIQUE (workflow_id),
+  constraint push_campaigns_mode_known CHECK ((mode = ANY (ARRAY['absolute'::text, 'user_local'::text]))),
+  constraint push_campaigns_status_known CHECK ((status = ANY (ARRAY['draft'::text, 'scheduled'::text, 'sending'::text, 'paused'::text, 'sent'::text, 'cancelled'::text, 'failed'::text])))
+);
+CREATE INDEX push_campaigns_newest ON app.push_campaigns USING btree (created_at DESC, id DESC);
+CREATE INDEX push_campaigns_with_goal ON app.push_campaigns USING btree (goal_event) WHERE (goal_event IS NOT NULL);
+alter table app.push_campaigns enable row level security;
+create policy "administrators read campaigns" on app.push_campaigns for select to app_admin
+  using (true);
+
+-- The categories that messages of the project have used.
+create table app.push_categories (
+  key text not null,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint push_categories_pkey PRIMARY KEY (key)
+);
+alter table app.push_categories enable row level security;
+
+-- Counts of the deliveries of a campaign or an automation, by variant and hour. Each is the sum of its slots, of which concurrent writers take
+-- different ones.
+create table app.push_counts (
+  slot bigint not null generated always as identity,
+  source_id uuid not null,
+  hour timestamp with time zone not null,
+  variant text not null,
+  targeted bigint not null default 0,
+  sent bigint not null default 0,
+  failed bigint not null default 0,
+  skipped bigint not null default 0,
+  opened bigint not null default 0,
+  converted bigint not null default 0,
+  constraint push_counts_pkey PRIMARY KEY (slot)
+);
+CREATE INDEX push_counts_of_source ON app.push_counts USING btree (source_id, hour, variant);
+alter table app.push_counts enable row level security;
+create policy "administrators read counts" on app.push_counts for select to app_admin
+  using (true);
+
+-- One message to one user: pending, sending (marked before a provider is called), then sent, skipped or failed. Kept for 90 days.
+create table app.push_deliveries (
+  id uuid not null default internal.new_id(),
+  queue_id uuid not null,
+  campaign_id uuid,
+  automation_id uuid,
+  app_user_id uuid not null,
+  variant text,
+  message jsonb,
+  context jsonb,
+  is_test boolean not null default false,
+  inbox boolean not null default true,
+  status text not null default 'pending'::text,
+  reason text,
+  code text,
+  tries smallint not null default 0,
+  due_at timestamp with time zone not null,
+  attempt_id uuid,
+  attempts jsonb not null default '[]'::jsonb,
+  sent_at timestamp with time zone,
+  received_at timestamp with time zone,
+  opened_at timestamp with time zone,
+  converted_at timestamp with time zone,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint push_deliveries_pkey PRIMARY KEY (id),
+  constraint push_deliveries_once_per_campaign UNIQUE (campaign_id, app_user_id),
+  constraint push_deliveries_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint push_deliveries_automation_id_fkey FOREIGN KEY (automation_id) REFERENCES app.push_automations(id) ON DELETE CASCADE,
+  constraint push_deliveries_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES app.push_campaigns(id) ON DELETE CASCADE,
+  constraint push_deliveries_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'sending'::text, 'sent'::text, 'opened'::text, 'converted'::text, 'skipped'::text, 'failed'::text])))
+);
+CREATE INDEX push_deliveries_by_status ON app.push_deliveries USING btree (campaign_id, status, app_user_id) WHERE (campaign_id IS NOT NULL);
+CREATE INDEX push_deliveries_created ON app.push_deliveries USING brin (created_at);
+CREATE INDEX push_deliveries_due ON app.push_deliveries USING btree (queue_id, due_at, id) WHERE (status = ANY (ARRAY['pending'::text, 'sending'::text]));
+CREATE INDEX push_deliveries_of_automation ON app.push_deliveries USING btree (automation_id, app_user_id) WHERE (automation_id IS NOT NULL);
+CREATE INDEX push_deliveries_of_user ON app.push_deliveries USING btree (app_user_id, id);
+alter table app.push_deliveries enable row level security;
+create policy "administrators read deliveries" on app.push_deliveries for select to app_admin
+  using (true);
+
+-- Messages that users find in the app: 500 for each user, for 90 days.
+create table app.push_inbox_items (
+  id uuid not null default internal.new_id(),
+  app_user_id uuid not null,
+  delivery_id uuid not null,
+  title text not null,
+  body text not null,
+  image_url text,
+  deep_link text,
+  data jsonb not null default '{}'::jsonb,
+  is_read boolean not null default false,
+  created_at timestamp with time zone not null default internal.now(),
+  read_at timestamp with time zone,
+  expires_at timestamp with time zone not null,
+  constraint push_inbox_items_pkey PRIMARY KEY (id),
+  constraint push_inbox_items_once_per_delivery UNIQUE (delivery_id),
+  constraint push_inbox_items_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE
+);
+CREATE INDEX push_inbox_items_expiry ON app.push_inbox_items USING brin (expires_at);
+CREATE INDEX push_inbox_items_newest ON app.push_inbox_items USING btree (app_user_id, created_at DESC, id DESC);
+CREATE INDEX push_inbox_items_unread ON app.push_inbox_items USING btree (app_user_id, created_at DESC, id DESC) WHERE (NOT is_read);
+alter table app.push_inbox_items enable row level security;
+create policy "users read their own inbox" on app.push_inbox_items for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+-- How far a campaign's audience has become deliveries: users up to cursor_id. The audience is compiled once, when the campaign starts.
+create table app.push_plans (
+  campaign_id uuid not null,
+  query text not null,
+  parameters jsonb not null,
+  user_ids uuid[],
+  cursor_id uuid not null default '00000000-0000-0000-0000-000000000000'::uuid,
+  planned_at timestamp with time zone,
+  constraint push_plans_pkey PRIMARY KEY (campaign_id),
+  constraint push_plans_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES app.push_campaigns(id) ON DELETE CASCADE
+);
+alter table app.push_plans enable row level security;
+
+-- What users want to be pushed. A user without a row wants everything.
+create table app.push_preferences (
+  app_user_id uuid not null,
+  enabled boolean not null default true,
+  categories jsonb not null default '{}'::jsonb,
+  quiet_hours jsonb,
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint push_preferences_pkey PRIMARY KEY (app_user_id),
+  constraint push_preferences_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE
+);
+alter table app.push_preferences enable row level security;
+
+-- Messages that automations name by key. At most 200.
+create table app.push_templates (
+  id uuid not null default internal.new_id(),
+  key text not null,
+  name text,
+  message jsonb not null,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint push_templates_pkey PRIMARY KEY (id),
+  -- 409 CONFLICT key: A template with this key exists.
+  constraint push_templates_key_unique UNIQUE (key),
+  -- 400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.
+  constraint push_templates_key_form CHECK ((key ~ '^[a-z][a-z0-9_-]{0,127}$'::text)),
+  -- 400 VALIDATION_ERROR message: must be an object.
+  constraint push_templates_message_is_object CHECK ((jsonb_typeof(message) = 'object'::text)),
+  -- 400 VALIDATION_ERROR name: must have at most 200 characters.
+  constraint push_templates_name_at_most_200 CHECK ((char_length(name) <= 200))
+);
+alter table app.push_templates enable row level security;
+create policy "administrators add templates" on app.push_templates for insert to app_admin
+  with check (true);
+create policy "administrators change templates" on app.push_templates for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete templates" on app.push_templates for delete to app_admin
+  using (true);
+create policy "administrators read templates" on app.push_templates for select to app_admin
+  using (true);
 
 -- Devices that can be pushed to. A token belongs to whoever registered it last.
 create table app.push_tokens (
