@@ -4,7 +4,15 @@ import { definitions } from '#server/http/definitions.ts'
 import { area, route } from '#server/http/route.ts'
 import { Cursor, cursorPage, Deleted, data, Flag, Key, Limit, Text, Uuid } from '#server/http/schemas.ts'
 import { campaignRoutes } from '#server/routes/push/campaigns.ts'
-import { automationFields, InboxItem, Message, NewPreferences, Preferences, Stats } from '#server/routes/push/shapes.ts'
+import {
+  Automation,
+  automationFields,
+  InboxItem,
+  Message,
+  NewPreferences,
+  Preferences,
+  Stats,
+} from '#server/routes/push/shapes.ts'
 
 const message = { title: 'Your streak ends today', body: 'Keep it alive, {{display_name|friend}}.' }
 const automation = '/admin/projects/:projectId/push/automations/:automationId' as const
@@ -35,7 +43,7 @@ export const push = area({
       fields: { name: Text(200).nullable(), message: Message },
       required: ['key', 'message'],
       refusals: { delete: { 409: ['CONFLICT'] } },
-      example: { create: { key: 'streak-reminder', message }, update: { message } },
+      example: { create: { key: 'streak-reminder', message }, update: { message: { ...message, title: 'Today' } } },
       summaries: {
         create: 'Define a template; at most 200',
         list: 'Templates, newest first',
@@ -49,6 +57,7 @@ export const push = area({
       id: { automationId: Uuid },
       fixed: { key: Key },
       fields: automationFields,
+      row: Automation,
       required: ['key', 'trigger'],
       example: {
         create: { key: 'streak-at-risk', trigger: { event_name: 'svc.streak.at_risk' }, message },

@@ -57,6 +57,9 @@ begin
         from audience a
         join app.users u on u.id = a.id
         left join app.timezones z on z.name = u.timezone
+       -- as the foreign key would lock them, but those that are just deleted are left out and do not fail the step
+       order by u.id
+         for key share of u
     ), waves as materialized (
       select w.zone, case when $9 is null then $6 else internal.push_local_due($6, w.zone, $9, $10) end as due_at
         from (select distinct h.zone from chosen h) w
@@ -155,7 +158,7 @@ begin
     perform internal.push_count(push_plan_cancel.campaign_id, skipped.variant, sent => skipped.sent, failed => skipped.failed, skipped => skipped.skipped);
   end loop;
   return json_build_object('is_over', not found_any, 'next_at', (
-    select internal.iso(greatest(min(d.due_at), internal.now() + interval '1 second'))
+    select case when count(*) > 0 then internal.iso(greatest(min(d.due_at), internal.now() + interval '1 second')) end
       from app.push_deliveries d
      where d.queue_id = push_plan_cancel.campaign_id and d.status in ('pending', 'sending') and not found_any));
 end $$;

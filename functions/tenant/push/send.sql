@@ -30,25 +30,32 @@ $$;
 comment on function internal.push_bucket_store is 'Stores a bucket after tokens were taken. Granted to nobody.';
 
 create or replace function internal.push_claim_rows(queue uuid, allowed int, uses_log boolean) returns json
-language plpgsql volatile security definer set search_path = '' as $$
+language plpgsql volatile security definer set search_path = ''
+-- a batch looks up a few hundred rows by their ids, whatever the planner believes of tables that have just been filled
+set enable_seqscan = off set jit = off set plan_cache_mode = 'force_generic_plan' as $$
 declare
   at constant timestamptz := internal.now();
   attempt constant uuid := internal.new_id();
   connected constant text[] := array(select i.provider from app.integrations i where i.provider in ('apns', 'fcm', 'log') and i.is_active);
   logs constant boolean := push_claim_rows.uses_log or 'log' = any (connected);
-  claimed json;
+  ids uuid[];
   ended record;
 begin
-  with picked as materialized (
-    -- users are locked as foreign keys lock them: what is deleted or merged at this moment is passed over
-    select d.id, d.app_user_id, d.campaign_id, d.automation_id, d.variant, d.message, d.context, d.is_test, d.inbox, d.status, d.tries, d.attempts,
-           d.sent_at, d.due_at, u.properties, u.display_name, u.is_banned, u.timezone
+  -- users are locked as foreign keys lock them: what is deleted or merged at this moment is passed over
+  ids := array(
+    select d.id
       from app.push_deliveries d
       join app.users u on u.id = d.app_user_id
      where d.queue_id = push_claim_rows.queue and d.status in ('pending', 'sending') and d.due_at <= at
      order by d.due_at, d.id
      limit push_claim_rows.allowed
-       for update of d skip locked for key share of u skip locked
+       for update of d skip locked for key share of u skip locked);
+  with picked as materialized (
+    select d.id, d.app_user_id, d.campaign_id, d.automation_id, d.variant, d.message, d.context, d.is_test, d.inbox, d.status, d.tries, d.attempts,
+           d.sent_at, d.due_at, u.properties, u.display_name, u.is_banned, u.timezone
+      from app.push_deliveries d
+      join app.users u on u.id = d.app_user_id
+     where d.id = any (ids)
   ), alone as materialized (
     -- one message of a user at a time, so that a cap sees the one before
     select distinct on (p.app_user_id) p.* from picked p order by p.app_user_id, p.due_at, p.id
@@ -63,26 +70,11 @@ begin
       left join app.push_automations a on a.id = d.automation_id
       left join app.push_templates t on t.key = a.template_key
       left join lateral (select e.value -> 'message' as message from jsonb_array_elements(c.variants) e where e.value ->> 'key' = d.variant) v on true
-  ), devices as materialized (
-    select k.id,
-           json_agg(json_build_object('id', n.id, 'token', n.token, 'provider', r.route))
-             filter (where r.route is not null and not r.is_unknown) as tokens,
-           jsonb_agg(jsonb_build_object('push_token_id', n.id, 'provider', coalesce(r.route, n.provider), 'outcome', 'failed', 'at', internal.iso(at),
-                                        'code', case when r.is_unknown then 'OUTCOME_UNKNOWN' else 'PUSH_NOT_CONFIGURED' end))
-             filter (where r.route is null or r.is_unknown) as lost
-      from asked k
-      join app.push_tokens n on n.app_user_id = k.app_user_id and n.is_active
-     cross join lateral (select case when n.provider = any (connected) then n.provider when logs then 'log' end as route) w
-     cross join lateral (select w.route, coalesce(k.status = 'sending' and w.route = 'fcm', false) as is_unknown) r
-     where k.attempts = '[]'
-        or not exists (select from jsonb_array_elements(k.attempts) e
-                        where e.value ->> 'push_token_id' = n.id::text and e.value ->> 'outcome' in ('sent', 'failed'))
-     group by k.id
   ), judged as materialized (
     select k.*, d.tokens, d.lost,
            case when k.status = 'sending' or k.tries > 0 then null
                 when k.is_banned then 'opted_out'
-                when k.is_test then case when d.id is null then 'no_token' end
+                when k.is_test then case when d.tokens is null and d.lost is null then 'no_token' end
                 when not k.enabled or k.categories -> (k.base ->> 'category') = 'false' then 'opted_out'
                 when internal.push_is_quiet(k.quiet, k.local_time) or internal.push_is_quiet(k.own_quiet, k.local_time) then 'quiet_hours'
                 when k.cap is not null
@@ -90,10 +82,22 @@ begin
                            where o.app_user_id = k.app_user_id and o.id <> k.id
                              and (o.sent_at > at - make_interval(hours => (k.cap ->> 'hours')::int) or o.status = 'sending')) >= (k.cap ->> 'max')::int
                 then 'capped'
-                when d.id is null then 'no_token' end as reason,
+                when d.tokens is null and d.lost is null then 'no_token' end as reason,
            internal.push_rendered(k.base, k.properties, k.display_name, k.context) as shown
       from asked k
-      left join devices d on d.id = k.id
+     cross join lateral (
+       select json_agg(json_build_object('id', n.id, 'token', n.token, 'provider', r.route))
+                filter (where r.route is not null and not r.is_unknown) as tokens,
+              jsonb_agg(jsonb_build_object('push_token_id', n.id, 'provider', coalesce(r.route, n.provider), 'outcome', 'failed', 'at', internal.iso(at),
+                                           'code', case when r.is_unknown then 'OUTCOME_UNKNOWN' else 'PUSH_NOT_CONFIGURED' end))
+                filter (where r.route is null or r.is_unknown) as lost
+         from app.push_tokens n
+        cross join lateral (select case when n.provider = any (connected) then n.provider when logs then 'log' end as route) w
+        cross join lateral (select w.route, coalesce(k.status = 'sending' and w.route = 'fcm', false) as is_unknown) r
+        where n.app_user_id = k.app_user_id and n.is_active
+          and (k.attempts = '[]'
+               or not exists (select from jsonb_array_elements(k.attempts) e
+                               where e.value ->> 'push_token_id' = n.id::text and e.value ->> 'outcome' in ('sent', 'failed')))) d
   ), decided as materialized (
     select j.*, case when j.reason is not null then 'skipped' when j.tokens is not null then 'sending' when j.sent_at is not null then 'sent'
                      else 'failed' end as next_status
@@ -108,7 +112,7 @@ begin
            attempt_id = attempt,
            due_at = case when n.next_status = 'sending' then at + internal.push_lease() else d.due_at end
       from decided n
-     where d.id = n.id
+     where d.id = n.id and d.id = any (ids)
   ), kept as (
     insert into app.push_inbox_items (app_user_id, delivery_id, title, body, image_url, deep_link, data, created_at, expires_at)
     select n.app_user_id, n.id, n.shown ->> 'title', n.shown ->> 'body', n.shown ->> 'image_url', n.shown ->> 'deep_link',
@@ -120,13 +124,6 @@ begin
             or n.reason = 'opted_out' and coalesce(n.categories -> (n.base ->> 'category') <> 'false', true))
      order by n.app_user_id
     on conflict on constraint push_inbox_items_once_per_delivery do nothing
-  ), full_inboxes as (
-    delete from app.push_inbox_items i
-     where i.id in (select o.id
-                      from decided n
-                     cross join lateral (select x.id from app.push_inbox_items x where x.app_user_id = n.app_user_id
-                                          order by x.created_at desc, x.id desc offset 499) o
-                     where n.inbox and n.tries = 0)
   )
   select (select json_agg(json_build_object(
             'id', n.id, 'attempt_id', attempt, 'campaign_id', n.campaign_id, 'message', n.shown, 'tokens', n.tokens,
@@ -135,13 +132,20 @@ begin
                                  where i.app_user_id = n.app_user_id and not i.is_read and i.expires_at > at and i.delivery_id <> n.id) + n.inbox::int
                           when jsonb_typeof(n.shown -> 'badge') = 'number' then (n.shown ->> 'badge')::int end))
             from decided n where n.next_status = 'sending') as deliveries,
-         (select count(*) from picked)::int as picked,
+         cardinality(ids) as picked,
+         (select array_agg(n.app_user_id) from decided n where n.inbox and n.tries = 0) as readers,
          (select json_agg(g) from (select coalesce(n.campaign_id, n.automation_id) as source_id, n.variant,
                                           count(*) filter (where n.next_status = 'skipped') as skipped,
                                           count(*) filter (where n.next_status = 'failed') as failed,
                                           count(*) filter (where n.next_status = 'sent') as sent
                                      from decided n where n.next_status <> 'sending' group by 1, 2) g) as counts
     into ended;
+  -- an inbox holds 500 items
+  delete from app.push_inbox_items i
+   where i.id = any (array(
+     select o.id
+       from unnest(ended.readers) r (id)
+      cross join lateral (select x.id from app.push_inbox_items x where x.app_user_id = r.id order by x.created_at desc, x.id desc offset 500) o));
   perform internal.push_count(g.source_id, g.variant, skipped => g.skipped, failed => g.failed, sent => g.sent)
      from json_to_recordset(ended.counts) as g (source_id uuid, variant text, skipped bigint, failed bigint, sent bigint);
   return json_build_object('deliveries', coalesce(ended.deliveries, '[]'), 'picked', ended.picked);
@@ -151,7 +155,8 @@ comment on function internal.push_claim_rows is
    their messages, {deliveries, picked}. Granted to nobody.';
 
 create or replace function internal.push_claim(queue uuid, most int, uses_log boolean) returns json
-language plpgsql volatile security definer set search_path = '' as $$
+language plpgsql volatile security definer set search_path = ''
+set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off as $$
 declare
   c app.push_campaigns;
   project app.push_buckets;
@@ -159,6 +164,7 @@ declare
   allowed int;
   taken int;
   claimed json;
+  is_probe constant boolean := exists (select from app.push_buckets b where b.name in ('provider apns', 'provider fcm') and b.failures >= 50);
   held_until timestamptz;
   next_at timestamptz;
   per_second constant numeric := coalesce((internal.setting('push.sends_per_second') #>> '{}')::numeric, 1000);
@@ -182,7 +188,7 @@ begin
   end if;
   allowed := least(push_claim.most, floor(project.tokens),
                    -- a provider that failed is tried with a few messages first
-                   case when exists (select from app.push_buckets b where b.name in ('provider apns', 'provider fcm') and b.failures >= 50) then 10 end);
+                   case when is_probe then 10 end);
   if c.throttle_per_minute is not null then
     throttle := internal.push_bucket_fill(c.id::text, c.throttle_per_minute / 60.0);
     allowed := least(allowed, floor(throttle.tokens));
@@ -190,6 +196,11 @@ begin
   claimed := case when allowed > 0 then internal.push_claim_rows(push_claim.queue, allowed, push_claim.uses_log)
                   else '{"deliveries": [], "picked": 0}' end;
   taken := json_array_length(claimed -> 'deliveries');
+  if is_probe and taken > 0 then
+    -- the next ones wait for what becomes of these, or of their worker
+    update app.push_buckets b set open_until = internal.now() + interval '30 seconds'
+     where b.name in ('provider apns', 'provider fcm') and b.failures >= 50;
+  end if;
   project.tokens := project.tokens - taken;
   perform internal.push_bucket_store(project);
   if c.throttle_per_minute is not null then
@@ -197,8 +208,9 @@ begin
     perform internal.push_bucket_store(throttle);
   end if;
   -- when to come back: at the next due time, and not before there are tokens
-  select min(d.due_at) into next_at
-    from app.push_deliveries d where d.queue_id = push_claim.queue and d.status in ('pending', 'sending');
+  select d.due_at into next_at
+    from app.push_deliveries d where d.queue_id = push_claim.queue and d.status in ('pending', 'sending')
+   order by d.due_at limit 1;
   if next_at is null and c.id is not null then
     update app.push_campaigns k
        set status = 'sent', finished_at = internal.now()
@@ -206,9 +218,10 @@ begin
        and exists (select from app.push_plans p where p.campaign_id = k.id and p.planned_at is not null)
        and not exists (select from app.push_deliveries d where d.queue_id = k.id and d.status in ('pending', 'sending'));
   end if;
-  next_at := greatest(next_at, internal.now() + make_interval(secs => greatest(
+  -- greatest passes over nulls, and nothing left is null
+  next_at := case when next_at is not null then greatest(next_at, internal.now() + make_interval(secs => greatest(
     case when project.tokens < 1 then (1 - project.tokens) / per_second end,
-    case when throttle.tokens < 1 then (1 - throttle.tokens) * 60.0 / c.throttle_per_minute end, 0)::double precision));
+    case when throttle.tokens < 1 then (1 - throttle.tokens) * 60.0 / c.throttle_per_minute end, 0)::double precision)) end;
   return json_build_object('deliveries', claimed -> 'deliveries', 'picked', claimed -> 'picked', 'next_at', internal.iso(next_at));
 end $$;
 comment on function internal.push_claim is
@@ -216,10 +229,15 @@ comment on function internal.push_claim is
    null when nothing is left; a campaign whose last delivery is over is sent then. Serialises the claims of a project.';
 
 create or replace function internal.push_record(results jsonb) returns json
-language plpgsql volatile security definer set search_path = '' as $$
+language plpgsql volatile security definer set search_path = ''
+-- a batch looks up a few hundred rows by their ids, whatever the planner believes of tables that have just been filled
+set enable_seqscan = off set jit = off set plan_cache_mode = 'force_generic_plan' as $$
 declare
   at constant timestamptz := internal.now();
   waits constant int[] := '{1,5,25}';
+  -- by their ids: of the length of a list the planner knows nothing
+  by_id constant jsonb := (select coalesce(jsonb_object_agg(r.value ->> 'id', r.value), '{}') from jsonb_array_elements(push_record.results) r);
+  ids constant uuid[] := array(select k::uuid from jsonb_object_keys(by_id) k);
   ended record;
 begin
   if internal.caller() <> 'worker' then
@@ -227,33 +245,30 @@ begin
   end if;
   -- first the users, as whoever deletes or merges them does
   perform from app.users u
-    where u.id in (select d.app_user_id from app.push_deliveries d
-                    where d.id in (select (r.value ->> 'id')::uuid from jsonb_array_elements(push_record.results) r))
+    where u.id = any (array(select d.app_user_id from app.push_deliveries d where d.id = any (ids)))
     order by u.id
       for key share;
-  with given as (
-    select (r.value ->> 'id')::uuid as id, (r.value ->> 'attempt_id')::uuid as attempt_id, r.value -> 'tokens' as tokens
-      from jsonb_array_elements(push_record.results) r
-  ), held as materialized (
-    select d.id, d.campaign_id, d.automation_id, d.variant, d.tries, d.sent_at, d.opened_at, d.due_at, g.tokens
-      from given g
-      join app.push_deliveries d on d.id = g.id and d.attempt_id = g.attempt_id and d.status = 'sending'
+  with held as materialized (
+    select d.id, d.campaign_id, d.automation_id, d.variant, d.tries, d.sent_at, d.opened_at, d.due_at, d.status, by_id -> d.id::text -> 'tokens' as tokens
+      from app.push_deliveries d
+     where d.id = any (ids) and d.attempt_id = (by_id -> d.id::text ->> 'attempt_id')::uuid
      order by d.id
        for update of d
-  ), answered as materialized (
-    select h.id, t.value as token, (t.value ->> 'push_token_id')::uuid as push_token_id, t.value ->> 'provider' as provider,
-           t.value ->> 'outcome' as outcome, h.tries, h.due_at
-      from held h
-     cross join lateral jsonb_array_elements(h.tokens) t
-  ), summed as (
-    select a.id, bool_or(a.outcome = 'sent') as is_sent, bool_or(a.outcome = 'retry') and a.tries <= cardinality(waits) as retries,
-           jsonb_agg(a.token - 'is_dead' || jsonb_build_object('n', a.tries, 'at', internal.iso(at)) order by a.push_token_id) as attempts,
-           (array_agg(a.token ->> 'code' order by (a.outcome = 'sent'), a.push_token_id))[1] as code
-      from answered a group by a.id, a.tries
   ), decided as materialized (
-    select h.id, coalesce(h.campaign_id, h.automation_id) as source_id, h.variant, s.attempts, s.code, s.is_sent, h.tries,
-           case when s.retries then 'pending' when s.is_sent or h.sent_at is not null then 'sent' else 'failed' end as next_status
-      from held h join summed s on s.id = h.id
+    select h.id, h.campaign_id, coalesce(h.campaign_id, h.automation_id) as source_id, h.variant, h.tries, h.due_at, h.tokens, s.attempts, s.code, s.is_sent,
+           case when s.retries and h.tries <= cardinality(waits) then 'pending' when s.is_sent or h.sent_at is not null then 'sent'
+                else 'failed' end as next_status
+      from held h
+     cross join lateral (
+       select bool_or(t.value ->> 'outcome' = 'sent') as is_sent, bool_or(t.value ->> 'outcome' = 'retry') as retries,
+              jsonb_agg(t.value - 'is_dead' || jsonb_build_object('n', h.tries, 'at', internal.iso(at))) as attempts,
+              (array_agg(t.value ->> 'code' order by t.value ->> 'outcome' = 'sent'))[1] as code
+         from jsonb_array_elements(h.tokens) t) s
+     where h.status = 'sending'
+  ), answered as materialized (
+    select d.campaign_id, d.due_at, t.value as token, t.value ->> 'provider' as provider, t.value ->> 'outcome' as outcome
+      from decided d
+     cross join lateral jsonb_array_elements(d.tokens) t
   ), moved as (
     update app.push_deliveries d
        set status = case when n.next_status = 'sent' and d.converted_at is not null then 'converted'
@@ -263,11 +278,12 @@ begin
            sent_at = coalesce(d.sent_at, case when n.is_sent then at end),
            due_at = case when n.next_status = 'pending' then at + make_interval(secs => waits[n.tries]) else d.due_at end
       from decided n
-     where d.id = n.id
+     where d.id = n.id and d.id = any (ids)
   ), dead as (
     update app.push_tokens p
        set is_active = false, updated_at = at
-      from (select distinct a.push_token_id, a.due_at - internal.push_lease() as claimed_at from answered a where (a.token ->> 'is_dead')::boolean) x
+      from (select distinct (a.token ->> 'push_token_id')::uuid as push_token_id, a.due_at - internal.push_lease() as claimed_at
+              from answered a where (a.token ->> 'is_dead')::boolean) x
      -- a device that registered again meanwhile lives
      where p.id = x.push_token_id and p.is_active and p.updated_at <= x.claimed_at
   )
@@ -276,8 +292,8 @@ begin
                                      from decided n where n.next_status <> 'pending' group by 1, 2) g) as counts,
          (select json_agg(b) from (select a.provider, count(*) as n, count(*) filter (where a.outcome = 'retry') as failures
                                      from answered a where a.provider <> 'log' group by 1 order by 1) b) as providers,
-         (select jsonb_agg(distinct jsonb_build_object('id', h.campaign_id, 'code', a.token ->> 'code'))
-            from answered a join held h on h.id = a.id where a.outcome = 'refused' and h.campaign_id is not null) as refused
+         (select jsonb_agg(distinct jsonb_build_object('id', a.campaign_id, 'code', a.token ->> 'code'))
+            from answered a where a.outcome = 'refused' and a.campaign_id is not null) as refused
     into ended;
   perform internal.push_count(g.source_id, g.variant, sent => g.sent, failed => g.failed)
      from json_to_recordset(ended.counts) as g (source_id uuid, variant text, sent bigint, failed bigint);

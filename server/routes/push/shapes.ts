@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { between, JsonObject, Moment, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { between, JsonObject, Key, Moment, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const Title = Text(200, 1)
 const Body = Text(2000, 1)
@@ -180,16 +180,24 @@ export const automationFields = {
   ),
   delay_seconds: between(0, 2_592_000),
   cancel_if_event: EventName.nullable(),
-  message: Message.nullable(),
-  template_key: z
-    .string()
-    .regex(/^[a-z][a-z0-9_-]{0,127}$/, 'must match ^[a-z][a-z0-9_-]{0,127}$')
-    .nullable(),
+  // one takes the place of the other
+  message: Message,
+  template_key: Key,
   frequency_cap: FrequencyCap.nullable(),
   quiet_hours: QuietHours.nullable(),
   inbox: z.boolean(),
   is_active: z.boolean(),
 }
+
+export const Automation = z.strictObject({
+  id: Uuid,
+  key: Key,
+  ...automationFields,
+  message: Message.nullable(),
+  template_key: Key.nullable(),
+  created_at: Time,
+  updated_at: Time,
+})
 
 export const Preferences = z.strictObject({
   enabled: z.boolean(),
