@@ -93,7 +93,7 @@ describe('since', () => {
     const socket = await openSocketOf(harness, user)
     const { seq } = await socket.subscribe('room:a')
     await own.sql(
-      `truncate app.realtime_servers, app.realtime_connections, app.realtime_channels, app.realtime_inbox, app.realtime_events, app.realtime_presences restart identity`,
+      `truncate app.realtime_servers, app.realtime_connections, app.realtime_channels, app.realtime_publications, app.realtime_events, app.realtime_presences restart identity`,
     )
     expect(await socket.closed).toBe(1012)
     const again = await openSocketOf(harness, user)
@@ -163,7 +163,7 @@ test('a project that nobody listens to runs no trigger function and writes no ro
     `create function internal.probe() returns trigger language plpgsql as 'begin raise exception ''a row was written''; end'`,
   )
   await own.sql(
-    'create trigger probe before insert on app.realtime_inbox for each row execute function internal.probe()',
+    'create trigger probe before insert on app.realtime_publications for each row execute function internal.probe()',
   )
   expect((await user.post('/client/events', { event_name: 'practised' })).status).toBe(201)
   expect((await own.sql('select internal.is_heard() as heard'))[0].heard).toBe(false)
@@ -173,7 +173,7 @@ test('a project that nobody listens to runs no trigger function and writes no ro
   await socket.subscribe('user')
   expect((await own.sql('select internal.is_heard() as heard'))[0].heard).toBe(true)
   expect((await user.post('/client/events', { events: [{ event_name: 'practised' }] })).status).toBe(201)
-  await own.sql('drop trigger probe on app.realtime_inbox')
+  await own.sql('drop trigger probe on app.realtime_publications')
 })
 
 describe('a stream of server-sent events', () => {

@@ -1,4 +1,4 @@
--- Publishing to channels. An event is one row of app.realtime_inbox, written in the transaction that causes it, and only where somebody listens.
+-- Publishing to channels. An event is one row of app.realtime_publications, written in the transaction that causes it, and only where somebody listens.
 
 create or replace function internal.is_heard() returns boolean
 language sql stable parallel safe
@@ -21,7 +21,7 @@ comment on function internal.realtime_wake is 'Has the servers look for new even
 create or replace function internal.publish_many(channels text[], event text, payload json, meta json default null) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  insert into app.realtime_inbox (channel, event, payload, meta)
+  insert into app.realtime_publications (channel, event, payload, meta)
   select c.channel, publish_many.event, publish_many.payload::text, publish_many.meta::text
     from app.realtime_channels c
    where c.channel = any (publish_many.channels) and c.heard_until > internal.now()
@@ -44,7 +44,7 @@ comment on function internal.publish is
 create or replace function internal.notify_servers(channels text[], event text, payload json default '{}') returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  insert into app.realtime_inbox (channel, event, payload, is_numbered)
+  insert into app.realtime_publications (channel, event, payload, is_numbered)
   select c.channel, notify_servers.event, notify_servers.payload::text, false
     from app.realtime_channels c
    where c.channel = any (notify_servers.channels) and c.heard_until > internal.now()

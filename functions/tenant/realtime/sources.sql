@@ -104,14 +104,16 @@ declare
   event constant text := case when tg_op = 'DELETE' then 'friend.removed' when f.status = 'accepted' then 'friend.accepted' else 'friend.requested' end;
   viewer uuid;
 begin
-  foreach viewer in array array[f.user_a, f.user_b] loop
+  -- who asked hears nothing of a request that is declined
+  foreach viewer in array case when event = 'friend.removed' and f.status = 'pending' then array[f.asked] else array[f.user_a, f.user_b] end loop
     perform internal.publish('user:' || viewer, event, json_build_object(
       'user', coalesce(internal.friend_person(internal.friend_other(f, viewer)), json_build_object('id', internal.friend_other(f, viewer))),
       'status', case when tg_op = 'DELETE' then 'none' else internal.friend_status(f, viewer) end));
   end loop;
   return null;
 end $$;
-comment on function internal.tg_friendships__publish is 'friend.requested, friend.accepted and friend.removed {user, status}, to both users.';
+comment on function internal.tg_friendships__publish is
+  'friend.requested, friend.accepted and friend.removed {user, status}, to both users; the end of a request only to who was asked.';
 create or replace trigger tg_friendships__publish after insert or delete on app.friendships
   for each row when (internal.is_heard()) execute function internal.tg_friendships__publish();
 create or replace trigger tg_friendships__publish_change after update of status on app.friendships

@@ -7,15 +7,15 @@ declare
   numbered int;
 begin
   -- by the index, which skips dead rows
-  if not exists (select from app.realtime_inbox i order by i.id limit 1) then
+  if not exists (select from app.realtime_publications i order by i.id limit 1) then
     return 0;
   end if;
   -- waits for who numbers now; what that one left is seen by the next statement. Until the commit, so that positions are in the order of commits
   perform internal.advisory_lock('realtime');
   with taken as (
     -- whatever is visible: a row that commits later gets a later number, whenever its transaction began
-    delete from app.realtime_inbox i
-     where i.id in (select w.id from app.realtime_inbox w order by w.id limit realtime_number.most)
+    delete from app.realtime_publications i
+     where i.id in (select w.id from app.realtime_publications w order by w.id limit realtime_number.most)
     returning i.*
   ), counted as (
     select t.channel, count(*) as n from taken t where t.is_numbered group by t.channel
@@ -152,8 +152,8 @@ language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform internal.advisory_lock('realtime');
   -- what was written in the minutes after the last listener had gone
-  delete from app.realtime_inbox i
-   where i.id in (select w.id from app.realtime_inbox w where w.at < internal.now() - interval '10 minutes' order by w.id limit purge__realtime.most);
+  delete from app.realtime_publications i
+   where i.id in (select w.id from app.realtime_publications w where w.at < internal.now() - interval '10 minutes' order by w.id limit purge__realtime.most);
   return internal.realtime_forget(purge__realtime.most);
 end $$;
 comment on function internal.purge__realtime is 'Daily: what realtime has kept for longer than ten minutes, where no server has looked since. Granted to nobody.';
