@@ -79,6 +79,10 @@ answer(async (command: ListenCommand): Promise<unknown> => {
   switch (command.kind) {
     case 'trellis': {
       const { url, headers, channel } = command
+      // from the first on: on a busy machine the last is opened a minute later
+      ping = setInterval(() => {
+        for (const socket of sockets) socket.send('{"type":"ping"}')
+      }, 25_000)
       const subscribe = JSON.stringify({ type: 'subscribe', ref: 1, channel })
       await openAll(headers.length, (n) =>
         open(
@@ -88,9 +92,6 @@ answer(async (command: ListenCommand): Promise<unknown> => {
           (text) => text.includes('"ack"'),
         ),
       )
-      ping = setInterval(() => {
-        for (const socket of sockets) socket.send('{"type":"ping"}')
-      }, 25_000)
       return sockets.length
     }
     case 'parse': {
