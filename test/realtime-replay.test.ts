@@ -87,6 +87,18 @@ describe('since', () => {
     ).toBe(1000)
   })
 
+  test('a large transaction is numbered in parts, each in a call of its own', async () => {
+    const own = await harness.project()
+    await own.sql(`select internal.realtime_beat($1, '{}')`, [randomUUID()])
+    await own.sql(`select internal.realtime_listen('room:a', false)`)
+    await own.sql(`select internal.publish('room:a', 'e', to_json(n)) from generate_series(1, 10500) n`)
+    const tail = async () => (await own.sql(`select internal.realtime_tail(gen_random_uuid(), 0) as tail`))[0].tail
+    expect((await tail()).is_over).toBe(false)
+    expect((await own.sql('select count(*)::int as n from app.realtime_publications'))[0].n).toBe(500)
+    await tail()
+    expect((await own.sql('select count(*)::int as n from app.realtime_publications'))[0].n).toBe(0)
+  })
+
   test('is a resync when Postgres has lost its unlogged tables, and open connections begin anew', async () => {
     const own = await harness.project()
     const user = await own.user()

@@ -47,8 +47,12 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   last bigint;
   events json;
+  numbered int;
 begin
-  while internal.realtime_number(2000) = 2000 loop
+  -- a bounded part of what one large transaction has published: the rest is for the next call, which comes at once
+  for part in 1 .. 5 loop
+    numbered := internal.realtime_number(2000);
+    exit when numbered < 2000;
   end loop;
   if realtime_tail.after is null then
     select coalesce(max(e.position), 0) into last from app.realtime_events e;
@@ -62,11 +66,11 @@ begin
   end if;
   return json_build_object(
     'position', coalesce(last, realtime_tail.after), 'events', coalesce(events, '[]'),
-    'is_over', last is null or not exists (select from app.realtime_events f where f.position > last),
+    'is_over', numbered < 2000 and (last is null or not exists (select from app.realtime_events f where f.position > last)),
     'is_known', exists (select from app.realtime_servers s where s.id = realtime_tail.server_id));
 end $$;
 comment on function internal.realtime_tail is
-  'Numbers what waits and returns the events after a position: {position, events: [[channel, seq, event, payload, meta, at]], is_over,
+  'Numbers at most 10,000 events that wait and returns the events after a position: {position, events: [[channel, seq, event, payload, meta, at]], is_over,
    is_known}; without a position, where to begin. is_known is false when Postgres has crashed, which empties the tables: then the server begins anew and tells its clients to fetch again.';
 
 create or replace function api.realtime_tail(server_id uuid, after bigint default null) returns api.reply
