@@ -80,10 +80,13 @@ comment on function api.realtime_tail is 'For servers: new events. See internal.
 
 create or replace function internal.realtime_hear() returns void
 language plpgsql volatile security definer set search_path = '' as $$
+declare
+  -- of the database's own clock, which the conditions of triggers read, or of a passed one that is ahead of it
+  at constant bigint := extract(epoch from greatest(internal.now(), clock_timestamp()));
 begin
-  -- rows that only read it ask the sequence; seen at once, also by transactions that run
-  if coalesce(pg_catalog.pg_sequence_last_value('app.realtime_heard'), 0) < extract(epoch from internal.now()) + 660 then
-    perform pg_catalog.setval('app.realtime_heard', (extract(epoch from internal.now()) + 720)::bigint);
+  -- seen at once, also by transactions that run
+  if coalesce(pg_catalog.pg_sequence_last_value('app.realtime_heard'), 0) < at + 660 then
+    perform pg_catalog.setval('app.realtime_heard', at + 720);
   end if;
 end $$;
 comment on function internal.realtime_hear is 'Writers write events for the next eleven minutes: longer than events are kept. Granted to nobody.';
