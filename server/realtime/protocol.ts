@@ -134,8 +134,23 @@ export const errorFrame = (ref: Reference, code: string, message: string, channe
   frame('error', { ref, channel, code, message }, channel ?? null)
 export const pongFrame = frame('pong', {})
 
-/** A frame as bytes: made once for all who get it. */
-export const bytesOf = (of: Frame): Buffer => {
-  of.bytes ??= Buffer.from(of.text)
-  return of.bytes
+/** The WebSocket message of a frame, as a server sends it: unmasked and whole (RFC 6455, 5.2). Made once for all who get it. */
+export const messageOf = (of: Frame): Buffer => {
+  if (of.bytes) return of.bytes
+  const length = Buffer.byteLength(of.text)
+  const start = length < 126 ? 2 : length < 65_536 ? 4 : 10
+  const bytes = Buffer.allocUnsafe(start + length)
+  // a text message, with no fragment after it
+  bytes[0] = 0x81
+  if (start === 2) bytes[1] = length
+  else if (start === 4) {
+    bytes[1] = 126
+    bytes.writeUInt16BE(length, 2)
+  } else {
+    bytes[1] = 127
+    bytes.writeBigUInt64BE(BigInt(length), 2)
+  }
+  bytes.write(of.text, start)
+  of.bytes = bytes
+  return bytes
 }

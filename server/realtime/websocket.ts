@@ -1,8 +1,9 @@
-import { type WebSocket, WebSocketServer } from 'ws'
+import type { Duplex } from 'node:stream'
+import { WebSocket, WebSocketServer } from 'ws'
 import { parseJson } from '#server/http/json.ts'
 import { takeUpgrade, type Upgrade } from '#server/http/upgrade.ts'
 import type { Connection, Credential, Transport } from '#server/realtime/connection.ts'
-import { bytesOf, ClientFrame, closing, limits } from '#server/realtime/protocol.ts'
+import { ClientFrame, closing, limits, messageOf } from '#server/realtime/protocol.ts'
 import type { Realtime } from '#server/realtime/realtime.ts'
 
 const server = new WebSocketServer({
@@ -16,15 +17,18 @@ const server = new WebSocketServer({
 /** How long a client has to answer a closing frame. */
 const closeMs = 1000
 
-/** The transport exists before its socket: a connection is admitted first, so that a refusal is an HTTP response. */
-const createTransport = () => {
+/**
+ * The transport exists before its socket: a connection is admitted first, so that a refusal is an HTTP response. Messages are written
+ * to the connection as they are, made once for all subscribers; `ws`, which would make each one anew, does all the rest.
+ */
+const createTransport = (connection: Duplex) => {
   let socket: WebSocket | undefined
   const early: Buffer[] = []
   let ended: [number, string] | undefined
   const transport: Transport = {
     send(frame) {
-      if (socket) socket.send(bytesOf(frame), { binary: false })
-      else early.push(bytesOf(frame))
+      if (!socket) early.push(messageOf(frame))
+      else if (socket.readyState === WebSocket.OPEN) connection.write(messageOf(frame))
     },
     close(code, reason) {
       if (!socket) ended = [code, reason]
@@ -39,14 +43,14 @@ const createTransport = () => {
       else ended = [closing.failure, 'ended']
     },
     get unreadBytes() {
-      return socket?.bufferedAmount ?? 0
+      return socket ? connection.writableLength : 0
     },
   }
   return {
     transport,
     attach(made: WebSocket) {
       socket = made
-      for (const bytes of early.splice(0)) made.send(bytes, { binary: false })
+      for (const message of early.splice(0)) connection.write(message)
       if (ended) transport.close(...ended)
     },
   }
@@ -65,7 +69,7 @@ export const openWebSocket = async (
   credential: Credential,
   upgrade: Upgrade,
 ): Promise<() => void> => {
-  const { transport, attach } = createTransport()
+  const { transport, attach } = createTransport(upgrade.socket)
   const connection = await realtime.open(credential, transport)
   const gone = () => connection.ended()
   upgrade.socket.once('close', gone)

@@ -10,6 +10,11 @@ const Status = z.enum(
 )
 const Friend = z.strictObject({ user: Person, status: Status, since: Time, metadata: JsonObject })
 const FriendOf = z.strictObject({ user_id: Uuid, friend_id: Uuid, friend: Person, status: Status, since: Time })
+const Online = z
+  .enum(['true', 'false'], 'must be true or false')
+  .transform((text) => text === 'true')
+  .optional()
+  .meta({ type: 'boolean' })
 const Code = z.strictObject({ code: z.string() })
 const Block = z.strictObject({ user: Person, created_at: Time })
 
@@ -82,9 +87,11 @@ export const friends = area({
     route('GET /client/friends', {
       caller: endUser,
       summary: "The caller's friends, newest first, with the caller's own notes about them",
-      query: { status: Status.default('accepted'), ...Page },
+      description:
+        'Friends say whether they are `online`: whether they have a connection of realtime. `online` chooses among friends.',
+      query: { status: Status.default('accepted'), online: Online, ...Page },
       call: 'friends_list',
-      replies: { 200: page(Friend) },
+      replies: { 200: page(Friend.extend({ online: z.boolean().optional() })) },
       failure: 'LIST_FAILED',
     }),
     route('PATCH /client/friends/:userId', {

@@ -35,7 +35,7 @@ comment on table app.realtime_channels is
 comment on column app.realtime_channels.keeps_rows is 'Collections: a subscriber has a filter, which is asked of the rows as they are and as they were.';
 create index realtime_channels_heard on app.realtime_channels (heard_until);
 
-create unlogged table app.realtime_inbox (
+create unlogged table app.realtime_publications (
   id          bigint generated always as identity primary key,
   channel     text not null,
   event       text not null,
@@ -44,7 +44,7 @@ create unlogged table app.realtime_inbox (
   is_numbered boolean not null default true,
   at          timestamptz not null default internal.now()
 );
-comment on table app.realtime_inbox is 'Published and without a number yet. No index besides the key and no row that writers share: they never wait for each other.';
+comment on table app.realtime_publications is 'Published and without a number yet. No index besides the key and no row that writers share: they never wait for each other.';
 
 create unlogged table app.realtime_events (
   position bigint generated always as identity primary key,
@@ -119,7 +119,7 @@ drop table app.realtime_boards;
 drop table app.realtime_tickets;
 drop table app.realtime_presences;
 drop table app.realtime_events;
-drop table app.realtime_inbox;
+drop table app.realtime_publications;
 drop table app.realtime_channels;
 drop table app.realtime_connections;
 drop table app.realtime_servers;

@@ -43,24 +43,43 @@ begin
 end $$;
 comment on function internal.friendships_count is 'The number of a user''s friends, or of requests in one direction. Granted to nobody.';
 
-create or replace function internal.friends_mine(status text, page_offset bigint, page_limit bigint) returns api.reply
+create or replace function internal.friends_mine(status text, page_offset bigint, page_limit bigint, online boolean default null) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
   me constant uuid := internal.friend_caller();
+  -- a user has at most 1,000 friends
+  here constant uuid[] := case when friends_mine.status = 'accepted'
+                               then array(select o from internal.online_ids(array(select f from internal.friends_of(me) f)) o) end;
 begin
+  if friends_mine.status = 'accepted' then
+    return (
+      select internal.reply_page(
+               (select json_agg(internal.json_merge(internal.friend_json(p.listed, me), json_build_object('online', p.is_online)) order by p.n)
+                  from (select l as listed, internal.friend_other(l, me) = any (here) as is_online, row_number() over () as n
+                          from internal.friendships_listed(me, 'accepted', case when friends_mine.online is null then friends_mine.page_offset else 0 end,
+                                                           case when friends_mine.online is null then friends_mine.page_limit else 1000 end) l
+                         where friends_mine.online is null or (internal.friend_other(l, me) = any (here)) = friends_mine.online
+                        offset case when friends_mine.online is null then 0 else friends_mine.page_offset end
+                         limit friends_mine.page_limit) p),
+               case when friends_mine.online is null then t.n when friends_mine.online then cardinality(here) else t.n - cardinality(here) end,
+               friends_mine.page_offset, friends_mine.page_limit)
+        from (select internal.friendships_count(me, 'accepted') as n) t);
+  end if;
   return internal.reply_page(
     (select json_agg(internal.friend_json(f.listed, me) order by f.n)
        from (select l as listed, row_number() over () as n
                from internal.friendships_listed(me, friends_mine.status, friends_mine.page_offset, friends_mine.page_limit) l) f),
     internal.friendships_count(me, friends_mine.status), friends_mine.page_offset, friends_mine.page_limit);
 end $$;
-comment on function internal.friends_mine is 'A page of the caller''s friends or requests, newest first, with the caller''s notes.';
+comment on function internal.friends_mine is
+  'A page of the caller''s friends or requests, newest first, with the caller''s notes; of friends whether they are online, or only those who are, or are not.';
 
-create or replace function api.friends_list(status text default 'accepted', page_offset bigint default 0, page_limit bigint default 50) returns api.reply
+create or replace function api.friends_list(status text default 'accepted', page_offset bigint default 0, page_limit bigint default 50, online boolean default null)
+returns api.reply
 language sql stable as $$
-  select internal.friends_mine(friends_list.status, friends_list.page_offset, friends_list.page_limit)
+  select internal.friends_mine(friends_list.status, friends_list.page_offset, friends_list.page_limit, friends_list.online)
 $$;
-comment on function api.friends_list is 'The caller''s friends, or requests: status accepted, pending_incoming or pending_outgoing. Newest first.';
+comment on function api.friends_list is 'The caller''s friends, or requests: status accepted, pending_incoming or pending_outgoing. online: only friends who are, or are not. Newest first.';
 
 create or replace function api.friend_requests(direction text default 'incoming', page_offset bigint default 0, page_limit bigint default 50) returns api.reply
 language sql stable as $$

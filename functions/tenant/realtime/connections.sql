@@ -144,7 +144,7 @@ return internal.reply(200, internal.realtime_check(realtime_check.channels));
 comment on function api.realtime_check is 'For servers: which of a user''s subscriptions still stand, see internal.realtime_check.';
 
 create or replace function internal.realtime_matches(filters jsonb, items jsonb) returns json
-language sql stable
+language sql stable security definer set search_path = ''
 return (select json_agg((select json_agg(coalesce(internal.filter_truth(f.value, r.value), false) order by f.n)
                            from jsonb_array_elements(realtime_matches.filters) with ordinality as f (value, n)) order by r.n)
           from jsonb_array_elements(realtime_matches.items) with ordinality as r (value, n));

@@ -1,11 +1,11 @@
--- Publishing to channels. An event is one row of app.realtime_inbox, written in the transaction that causes it, and only where somebody listens.
+-- Publishing to channels. An event is one row of app.realtime_publications, written in the transaction that causes it, and only where somebody listens.
 
 create or replace function internal.is_heard() returns boolean
 language sql stable parallel safe
-return coalesce(pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from internal.now()), false);
+return coalesce(pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp()), false);
 comment on function internal.is_heard is
-  'Whether anybody listens in this project, or did within minutes. Triggers ask it in their conditions, where it becomes part of the expression and costs about a
-   microsecond a row: a project that nobody listens to runs no trigger function at all.';
+  'Whether anybody listens in this project, or did within minutes: for functions. The conditions of triggers have the same expression and not this function, which would be
+   inlined anew in every statement.';
 
 create or replace function internal.realtime_wake() returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -21,7 +21,7 @@ comment on function internal.realtime_wake is 'Has the servers look for new even
 create or replace function internal.publish_many(channels text[], event text, payload json, meta json default null) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  insert into app.realtime_inbox (channel, event, payload, meta)
+  insert into app.realtime_publications (channel, event, payload, meta)
   select c.channel, publish_many.event, publish_many.payload::text, publish_many.meta::text
     from app.realtime_channels c
    where c.channel = any (publish_many.channels) and c.heard_until > internal.now()
@@ -35,8 +35,13 @@ comment on function internal.publish_many is
    Granted to nobody.';
 
 create or replace function internal.publish(channel text, event text, payload json) returns void
-language sql volatile
-return internal.publish_many(array[publish.channel], publish.event, publish.payload);
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if exists (select from app.realtime_channels c where c.channel = publish.channel and c.heard_until > internal.now()) then
+    insert into app.realtime_publications (channel, event, payload) values (publish.channel, publish.event, publish.payload::text);
+    perform internal.realtime_wake();
+  end if;
+end $$;
 comment on function internal.publish is
   'Publishes an event: publish(''group:'' || id, ''member.joined'', json). Subscribers get it after the commit, and only if somebody listens it is written at all.
    Granted to nobody.';
@@ -44,7 +49,7 @@ comment on function internal.publish is
 create or replace function internal.notify_servers(channels text[], event text, payload json default '{}') returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  insert into app.realtime_inbox (channel, event, payload, is_numbered)
+  insert into app.realtime_publications (channel, event, payload, is_numbered)
   select c.channel, notify_servers.event, notify_servers.payload::text, false
     from app.realtime_channels c
    where c.channel = any (notify_servers.channels) and c.heard_until > internal.now()

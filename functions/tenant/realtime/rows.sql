@@ -36,7 +36,7 @@ comment on function internal.tg_collection_rows__publish is
 create or replace function internal.collection_publish_sql(collection text) returns text
 language sql immutable parallel safe
 return format('create or replace trigger collection_publish after insert or update or delete on collections.%I for each row '
-              'when (internal.is_heard()) execute function internal.tg_collection_rows__publish()', collection_publish_sql.collection);
+              'when (pg_catalog.pg_sequence_last_value(''app.realtime_heard'') > extract(epoch from clock_timestamp())) execute function internal.tg_collection_rows__publish()', collection_publish_sql.collection);
 comment on function internal.collection_publish_sql is 'The trigger that publishes rows of a collection.';
 
 create or replace function internal.tg_collections__recheck() returns trigger
@@ -47,4 +47,4 @@ begin
 end $$;
 comment on function internal.tg_collections__recheck is 'The policy of a collection has changed, or it is gone: its subscriptions are authorised again.';
 create or replace trigger tg_collections__recheck after update of read_policy, realtime, name or delete on app.collections
-  for each row when (internal.is_heard()) execute function internal.tg_collections__recheck();
+  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_collections__recheck();

@@ -1,4 +1,6 @@
--- What areas publish, by triggers on their tables. Each has the condition internal.is_heard(), so that none runs in a project that nobody listens to.
+-- What areas publish, by triggers on their tables. Each has internal.is_heard() as its condition, spelled out: a function would be
+-- inlined anew in every statement, which costs more than the insert. So none runs in a project that nobody listens to.
+-- The tables that events move ask in the function instead: plpgsql keeps the plan of the question, and Postgres prepares a condition in every statement.
 
 create or replace function internal.tg_messages__publish() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -18,9 +20,9 @@ begin
 end $$;
 comment on function internal.tg_messages__publish is 'message.created, message.updated and message.deleted, to the conversation; the first two also to each participant.';
 create or replace trigger tg_messages__publish after insert or delete on app.messages
-  for each row when (internal.is_heard()) execute function internal.tg_messages__publish();
+  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_messages__publish();
 create or replace trigger tg_messages__publish_change after update of body, metadata, attachments on app.messages
-  for each row when (internal.is_heard() and (old.body, old.metadata, old.attachments) is distinct from (new.body, new.metadata, new.attachments))
+  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp()) and (old.body, old.metadata, old.attachments) is distinct from (new.body, new.metadata, new.attachments))
   execute function internal.tg_messages__publish();
 
 create or replace function internal.tg_message_reactions__publish() returns trigger
@@ -37,7 +39,7 @@ begin
 end $$;
 comment on function internal.tg_message_reactions__publish is 'reaction.added and reaction.removed {message_id, emoji, user_id, count}, to the conversation.';
 create or replace trigger tg_message_reactions__publish after insert or delete on app.message_reactions
-  for each row when (internal.is_heard()) execute function internal.tg_message_reactions__publish();
+  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_message_reactions__publish();
 
 create or replace function internal.tg_conversation_participants__publish() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -57,15 +59,15 @@ end $$;
 comment on function internal.tg_conversation_participants__publish is
   'participant.added, participant.removed {user_id} and read {user_id, last_read_at}, to the conversation. Who is removed hears nothing later.';
 create or replace trigger tg_conversation_participants__publish after insert or delete on app.conversation_participants
-  for each row when (internal.is_heard()) execute function internal.tg_conversation_participants__publish();
+  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_conversation_participants__publish();
 create or replace trigger tg_conversation_participants__publish_read after update of last_read_at on app.conversation_participants
-  for each row when (internal.is_heard() and old.last_read_at is distinct from new.last_read_at)
+  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp()) and old.last_read_at is distinct from new.last_read_at)
   execute function internal.tg_conversation_participants__publish();
 
 create or replace trigger tg_blocks__recheck after insert on app.blocks
-  for each row when (internal.is_heard()) execute function internal.tg_realtime__recheck('blocker', 'blocked');
+  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_realtime__recheck('blocker', 'blocked');
 create or replace trigger tg_role_assignments__recheck after insert or update or delete on app.role_assignments
-  for each row when (internal.is_heard()) execute function internal.tg_realtime__recheck('app_user_id');
+  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_realtime__recheck('app_user_id');
 
 create or replace function internal.tg_group_members__publish() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -83,9 +85,9 @@ end $$;
 comment on function internal.tg_group_members__publish is
   'member.joined, member.role_changed (the member) and member.left {user_id}, to the group. Who left hears nothing later.';
 create or replace trigger tg_group_members__publish after insert or delete on app.group_members
-  for each row when (internal.is_heard()) execute function internal.tg_group_members__publish();
+  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_group_members__publish();
 create or replace trigger tg_group_members__publish_role after update of role on app.group_members
-  for each row when (internal.is_heard() and old.role is distinct from new.role) execute function internal.tg_group_members__publish();
+  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp()) and old.role is distinct from new.role) execute function internal.tg_group_members__publish();
 
 create or replace function internal.tg_feed_entries__publish() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -95,7 +97,7 @@ begin
 end $$;
 comment on function internal.tg_feed_entries__publish is 'feed.created, the entry, to its group.';
 create or replace trigger tg_feed_entries__publish after insert on app.feed_entries
-  for each row when (new.group_id is not null and internal.is_heard()) execute function internal.tg_feed_entries__publish();
+  for each row when (new.group_id is not null and pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_feed_entries__publish();
 
 create or replace function internal.tg_friendships__publish() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -104,18 +106,20 @@ declare
   event constant text := case when tg_op = 'DELETE' then 'friend.removed' when f.status = 'accepted' then 'friend.accepted' else 'friend.requested' end;
   viewer uuid;
 begin
-  foreach viewer in array array[f.user_a, f.user_b] loop
+  -- who asked hears nothing of a request that is declined
+  foreach viewer in array case when event = 'friend.removed' and f.status = 'pending' then array[f.asked] else array[f.user_a, f.user_b] end loop
     perform internal.publish('user:' || viewer, event, json_build_object(
       'user', coalesce(internal.friend_person(internal.friend_other(f, viewer)), json_build_object('id', internal.friend_other(f, viewer))),
       'status', case when tg_op = 'DELETE' then 'none' else internal.friend_status(f, viewer) end));
   end loop;
   return null;
 end $$;
-comment on function internal.tg_friendships__publish is 'friend.requested, friend.accepted and friend.removed {user, status}, to both users.';
+comment on function internal.tg_friendships__publish is
+  'friend.requested, friend.accepted and friend.removed {user, status}, to both users; the end of a request only to who was asked.';
 create or replace trigger tg_friendships__publish after insert or delete on app.friendships
-  for each row when (internal.is_heard()) execute function internal.tg_friendships__publish();
+  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_friendships__publish();
 create or replace trigger tg_friendships__publish_change after update of status on app.friendships
-  for each row when (old.status <> new.status and internal.is_heard()) execute function internal.tg_friendships__publish();
+  for each row when (old.status <> new.status and pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_friendships__publish();
 
 create or replace function internal.tg_entitlement_grants__publish() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -125,22 +129,31 @@ begin
 end $$;
 comment on function internal.tg_entitlement_grants__publish is 'entitlement.updated, the entitlement, to its user.';
 create or replace trigger tg_entitlement_grants__publish after insert or update on app.entitlement_grants
-  for each row when (internal.is_heard()) execute function internal.tg_entitlement_grants__publish();
+  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_entitlement_grants__publish();
 
 create or replace function internal.tg_currency_transactions__publish() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
+  if not internal.is_heard() then
+    return null;
+  end if;
   perform internal.publish('user:' || new.app_user_id, 'currency.changed', json_build_object(
     'currency_code', new.currency_code, 'balance', new.balance_after, 'amount', new.amount, 'reason', new.reason));
   return null;
 end $$;
 comment on function internal.tg_currency_transactions__publish is 'currency.changed {currency_code, balance, amount, reason}, to the user.';
 create or replace trigger tg_currency_transactions__publish after insert on app.currency_transactions
-  for each row when (internal.is_heard()) execute function internal.tg_currency_transactions__publish();
+  for each row execute function internal.tg_currency_transactions__publish();
 
 create or replace function internal.tg_xp_transactions__publish() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
+  if not internal.is_heard() then
+    return null;
+  end if;
+  if new.amount = 0 then
+    return null;
+  end if;
   perform internal.publish('user:' || new.app_user_id, 'xp.changed', json_build_object(
     'total', new.total_after, 'amount', new.amount,
     'level', greatest(internal.xp_level_of(new.total_after), (select t.highest_level from app.xp_totals t where t.app_user_id = new.app_user_id))));
@@ -148,11 +161,17 @@ begin
 end $$;
 comment on function internal.tg_xp_transactions__publish is 'xp.changed {total, amount, level}, to the user.';
 create or replace trigger tg_xp_transactions__publish after insert on app.xp_transactions
-  for each row when (new.amount <> 0 and internal.is_heard()) execute function internal.tg_xp_transactions__publish();
+  for each row execute function internal.tg_xp_transactions__publish();
 
 create or replace function internal.tg_user_achievements__publish() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
+  if not internal.is_heard() then
+    return null;
+  end if;
+  if new.revoked_at is not null then
+    return null;
+  end if;
   perform internal.publish('user:' || new.app_user_id, 'achievement.unlocked',
                            (select json_build_object('key', a.key, 'name', a.name, 'icon_url', a.icon_url, 'xp_reward', a.xp_reward)
                               from app.achievements a where a.id = new.achievement_id));
@@ -160,13 +179,16 @@ begin
 end $$;
 comment on function internal.tg_user_achievements__publish is 'achievement.unlocked {key, name, icon_url, xp_reward}, to the user.';
 create or replace trigger tg_user_achievements__publish after insert on app.user_achievements
-  for each row when (new.revoked_at is null and internal.is_heard()) execute function internal.tg_user_achievements__publish();
+  for each row execute function internal.tg_user_achievements__publish();
 create or replace trigger tg_user_achievements__publish_again after update of revoked_at on app.user_achievements
-  for each row when (old.revoked_at is not null and new.revoked_at is null and internal.is_heard()) execute function internal.tg_user_achievements__publish();
+  for each row when (old.revoked_at is not null and new.revoked_at is null) execute function internal.tg_user_achievements__publish();
 
 create or replace function internal.tg_challenge_participants__publish() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
+  if not internal.is_heard() then
+    return null;
+  end if;
   perform internal.publish('user:' || new.app_user_id,
                            case when tg_op = 'INSERT' then 'challenge.joined'
                                 when new.status = 'completed' and old.status <> 'completed' then 'challenge.completed'
@@ -178,9 +200,9 @@ end $$;
 comment on function internal.tg_challenge_participants__publish is
   'challenge.joined, challenge.progress and challenge.completed {id, progress, goal_value, status}, to the user.';
 create or replace trigger tg_challenge_participants__publish after insert on app.challenge_participants
-  for each row when (internal.is_heard()) execute function internal.tg_challenge_participants__publish();
+  for each row execute function internal.tg_challenge_participants__publish();
 create or replace trigger tg_challenge_participants__publish_change after update of progress, status on app.challenge_participants
-  for each row when ((old.progress <> new.progress or old.status <> new.status) and internal.is_heard())
+  for each row when (old.progress <> new.progress or old.status <> new.status)
   execute function internal.tg_challenge_participants__publish();
 
 create or replace function internal.tg_config_versions__publish() returns trigger
@@ -191,7 +213,7 @@ begin
 end $$;
 comment on function internal.tg_config_versions__publish is 'config.changed {version_hash}.';
 create or replace trigger tg_config_versions__publish after insert or update on app.config_versions
-  for each row when (internal.is_heard()) execute function internal.tg_config_versions__publish();
+  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_config_versions__publish();
 
 create or replace function internal.tg_flags__publish() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -201,7 +223,7 @@ begin
 end $$;
 comment on function internal.tg_flags__publish is 'flags.changed {keys}.';
 create or replace trigger tg_flags__publish after insert or update or delete on app.flags
-  for each row when (internal.is_heard()) execute function internal.tg_flags__publish();
+  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_flags__publish();
 
 create or replace function internal.tg_user_sessions__publish() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -211,7 +233,7 @@ begin
 end $$;
 comment on function internal.tg_user_sessions__publish is 'A session has ended: its connections are closed.';
 create or replace trigger tg_user_sessions__publish after update of ended_at on app.user_sessions
-  for each row when (old.ended_at is null and new.ended_at is not null and internal.is_heard()) execute function internal.tg_user_sessions__publish();
+  for each row when (old.ended_at is null and new.ended_at is not null and pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_user_sessions__publish();
 
 create or replace function internal.tg_users__publish_ban() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -221,9 +243,9 @@ begin
 end $$;
 comment on function internal.tg_users__publish_ban is 'A user was banned or is gone: the connections are closed.';
 create or replace trigger tg_users__publish_ban after update of is_banned on app.users
-  for each row when (new.is_banned and not old.is_banned and internal.is_heard()) execute function internal.tg_users__publish_ban();
+  for each row when (new.is_banned and not old.is_banned and pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_users__publish_ban();
 create or replace trigger tg_users__publish_gone after delete on app.users
-  for each row when (internal.is_heard()) execute function internal.tg_users__publish_ban();
+  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_users__publish_ban();
 
 create or replace function internal.event_plan__realtime() returns table (event_name text, plan boolean)
 language sql stable as $$

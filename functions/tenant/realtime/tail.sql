@@ -7,15 +7,15 @@ declare
   numbered int;
 begin
   -- by the index, which skips dead rows
-  if not exists (select from app.realtime_inbox i order by i.id limit 1) then
+  if not exists (select from app.realtime_publications i order by i.id limit 1) then
     return 0;
   end if;
   -- waits for who numbers now; what that one left is seen by the next statement. Until the commit, so that positions are in the order of commits
   perform internal.advisory_lock('realtime');
   with taken as (
     -- whatever is visible: a row that commits later gets a later number, whenever its transaction began
-    delete from app.realtime_inbox i
-     where i.id in (select w.id from app.realtime_inbox w order by w.id limit realtime_number.most)
+    delete from app.realtime_publications i
+     where i.id in (select w.id from app.realtime_publications w order by w.id limit realtime_number.most)
     returning i.*
   ), counted as (
     select t.channel, count(*) as n from taken t where t.is_numbered group by t.channel
@@ -47,8 +47,12 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   last bigint;
   events json;
+  numbered int;
 begin
-  while internal.realtime_number(2000) = 2000 loop
+  -- a bounded part of what one large transaction has published: the rest is for the next call, which comes at once
+  for part in 1 .. 5 loop
+    numbered := internal.realtime_number(2000);
+    exit when numbered < 2000;
   end loop;
   if realtime_tail.after is null then
     select coalesce(max(e.position), 0) into last from app.realtime_events e;
@@ -62,11 +66,11 @@ begin
   end if;
   return json_build_object(
     'position', coalesce(last, realtime_tail.after), 'events', coalesce(events, '[]'),
-    'is_over', last is null or not exists (select from app.realtime_events f where f.position > last),
+    'is_over', numbered < 2000 and (last is null or not exists (select from app.realtime_events f where f.position > last)),
     'is_known', exists (select from app.realtime_servers s where s.id = realtime_tail.server_id));
 end $$;
 comment on function internal.realtime_tail is
-  'Numbers what waits and returns the events after a position: {position, events: [[channel, seq, event, payload, meta, at]], is_over,
+  'Numbers at most 10,000 events that wait and returns the events after a position: {position, events: [[channel, seq, event, payload, meta, at]], is_over,
    is_known}; without a position, where to begin. is_known is false when Postgres has crashed, which empties the tables: then the server begins anew and tells its clients to fetch again.';
 
 create or replace function api.realtime_tail(server_id uuid, after bigint default null) returns api.reply
@@ -76,10 +80,13 @@ comment on function api.realtime_tail is 'For servers: new events. See internal.
 
 create or replace function internal.realtime_hear() returns void
 language plpgsql volatile security definer set search_path = '' as $$
+declare
+  -- of the database's own clock, which the conditions of triggers read, or of a passed one that is ahead of it
+  at constant bigint := extract(epoch from greatest(internal.now(), clock_timestamp()));
 begin
-  -- rows that only read it ask the sequence; seen at once, also by transactions that run
-  if coalesce(pg_catalog.pg_sequence_last_value('app.realtime_heard'), 0) < extract(epoch from internal.now()) + 660 then
-    perform pg_catalog.setval('app.realtime_heard', (extract(epoch from internal.now()) + 720)::bigint);
+  -- seen at once, also by transactions that run
+  if coalesce(pg_catalog.pg_sequence_last_value('app.realtime_heard'), 0) < at + 660 then
+    perform pg_catalog.setval('app.realtime_heard', at + 720);
   end if;
 end $$;
 comment on function internal.realtime_hear is 'Writers write events for the next eleven minutes: longer than events are kept. Granted to nobody.';
@@ -152,8 +159,8 @@ language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform internal.advisory_lock('realtime');
   -- what was written in the minutes after the last listener had gone
-  delete from app.realtime_inbox i
-   where i.id in (select w.id from app.realtime_inbox w where w.at < internal.now() - interval '10 minutes' order by w.id limit purge__realtime.most);
+  delete from app.realtime_publications i
+   where i.id in (select w.id from app.realtime_publications w where w.at < internal.now() - interval '10 minutes' order by w.id limit purge__realtime.most);
   return internal.realtime_forget(purge__realtime.most);
 end $$;
 comment on function internal.purge__realtime is 'Daily: what realtime has kept for longer than ten minutes, where no server has looked since. Granted to nobody.';
