@@ -271,8 +271,8 @@ describe('POST integrations/:provider/test', () => {
     expect(await tested('log')).toEqual({ ok: true, latency_ms: 0, error: null })
   })
 
-  test('refuses providers that are unknown, not connected, or cannot be tested', async () => {
-    expectRefusal(await project.admin.post('/integrations/nobody/test'), 400, 'PROVIDER_UNKNOWN')
+  test('refuses providers that are not connected, or cannot be tested', async () => {
+    expectRefusal(await project.admin.post('/integrations/nobody/test'), 404, 'NOT_CONFIGURED')
     expectRefusal(await project.admin.post('/integrations/smtp/test'), 404, 'NOT_CONFIGURED')
     await project.admin.post('/integrations', { provider: 'payments', config: { secret_key: 'sk' } })
     expectRefusal(await project.admin.post('/integrations/payments/test'), 400, 'PROVIDER_UNKNOWN')
