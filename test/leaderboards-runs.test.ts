@@ -372,11 +372,15 @@ describe('from the log', () => {
       )[0].data
     const rebuilds = ['0190a1b2-0000-7000-8000-0000000000ab', '0190a1b2-0000-7000-8000-0000000000ac']
     const ended = new Map<string, boolean>()
-    for (let n = 0; n < 200 && ended.size < 2; n += 1)
+    const stepBoth = async () => {
       for (const operation of rebuilds.filter((one) => !ended.has(one))) {
         const { state, swapped } = await step(operation)
         if (state === 'done') ended.set(operation, swapped)
       }
+      return ended.size
+    }
+    // a step waits for transactions that are older than it, those of other databases too
+    await expect.poll(stepBoth, { interval: 5 }).toBe(2)
     expect(rebuilds.map((operation) => ended.get(operation))).toEqual([false, true])
     const mine = new Set(all.map((who) => who.id))
     const shown = (await show(all[0], key)).data.filter((entry: any) => mine.has(entry.app_user_id))

@@ -49,7 +49,8 @@ describe('an outage of the storage', () => {
     const { id, uploadUrl } = await register(user)
     await put(uploadUrl, 'hello')
     world.fails = new Error('no route to the storage')
-    for (const answer of [await commit(user, id), await user.get(`/client/media/${id}`)]) {
+    const read = [await user.get(`/client/media/${id}`), await project.admin.get(`/media/${id}`)]
+    for (const answer of [await commit(user, id), ...read]) {
       expectRefusal(answer, 503, 'UPLOAD_UNVERIFIED')
       expect(answer.headers.get('retry-after')).toBe('2')
     }

@@ -690,6 +690,7 @@ describe('free projects', () => {
     harness.setTime('2026-11-22T10:04:00Z')
     const refused = await user.delete(`/client/media/${id}`)
     expectRefusal(refused, 409, 'UPLOAD_WINDOW_OPEN', { retry_after_seconds: 360 })
+    expectRefusal(await project.admin.delete(`/media/${id}`), 409, 'UPLOAD_WINDOW_OPEN')
     expect(refused.headers.get('retry-after')).toBe('360')
     harness.setTime('2026-11-22T10:10:00Z')
     expect((await user.delete(`/client/media/${id}`)).status).toBe(200)

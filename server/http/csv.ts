@@ -1,4 +1,4 @@
-import { exactJson } from '#server/json/lossless_json.ts'
+import { spelledJson } from '#server/json/lossless_json.ts'
 
 /** A column: its name in the row, or a name and a function that computes its cell. */
 export type Column =
@@ -41,12 +41,8 @@ const numberToKeep = /(?:[,[\s]|":)(?:-?\d+[.eE]|-?\d{16}|-0)/
 
 /** Numbers are written as they were read: a bigint or a numeric has more digits than a double holds. */
 const parseRow = (row: string): Readonly<Record<string, unknown>> => {
-  // keys with escapes: V8 confuses them, and gives a reviver no source of their numbers
-  if (row.includes('\\')) return exactJson(row) as Readonly<Record<string, unknown>>
-  if (!numberToKeep.test(row)) return JSON.parse(row)
-  const keepDigits = (_key: string, value: unknown, { source = '' }: { source?: string } = {}) =>
-    typeof value === 'number' ? exact.rawJSON(source) : value
-  return JSON.parse(row, keepDigits as Parameters<typeof JSON.parse>[1])
+  if (!numberToKeep.test(row) && !row.includes('\\')) return JSON.parse(row)
+  return spelledJson(row) as Readonly<Record<string, unknown>>
 }
 
 /** The beginning of a text that a spreadsheet would treat as a formula (CSV injection). */

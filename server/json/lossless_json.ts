@@ -131,6 +131,19 @@ const withNumbers = (value: unknown): unknown => {
   return value
 }
 
+/** The reviver of JSON.parse that keeps each number as its text. */
+const keepDigits = ((_key: string, value: unknown, { source = '' }: { source?: string }) =>
+  typeof value === 'number' ? json.rawJSON(source) : value) as Parameters<typeof JSON.parse>[1]
+
+/** JSON in which every number is kept as it is spelled: 1.10 stays 1.10. V8 gives a reviver no source of numbers beside keys with escapes. */
+export const spelledJson = (text: string): unknown => {
+  const bytes = text.includes('\\') ? Buffer.from(text) : null
+  const keys = bytes ? scanJson(bytes).escapedKeys : []
+  if (!bytes || keys.length === 0) return JSON.parse(text, keepDigits)
+  const renamed = withoutEscapes(bytes, keys)
+  return withNames(JSON.parse(renamed.bytes.toString(), keepDigits), renamed.names)
+}
+
 /** A number that a double may change, at a path where the schema has a number. */
 const suspect = /[:,[\s]-?(?:[0-9.]{16}|[0-9.]+[eE])/
 

@@ -84,7 +84,7 @@ language plpgsql volatile as $$
 declare
   week_ago constant timestamptz := internal.now() - interval '7 days';
   -- by the index of ids, made by the clock of the machine, which may go back a little
-  first_id constant uuid := internal.first_id_at(least(week_ago, now() - interval '7 days') - interval '1 hour');
+  first_id constant uuid := internal.first_id_at(least(week_ago, clock_timestamp() - interval '7 days') - interval '1 hour');
   population constant bigint := internal.users_estimate();
   is_estimate constant boolean := xp_figures.affordable < greatest(
     internal.planned_rows('select from app.xp_totals'),
