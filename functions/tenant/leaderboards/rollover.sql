@@ -12,7 +12,7 @@ begin
 end $$;
 comment on function internal.leaderboard_fenced is
   'Whether every transaction that may not have seen the last change of a run has ended: those older than a fence, the id of a transaction that began after
-   the change. Sets the fence if there is none. Takes no lock that others wait for. Granted to nobody.';
+   the change. Sets the fence if there is none. No transaction waits for a lock. Granted to nobody.';
 
 create or replace function internal.leaderboard_freeze(board app.leaderboards, run app.leaderboard_runs, batch int) returns void
 language plpgsql volatile security definer set search_path = '' as $$
