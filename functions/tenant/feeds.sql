@@ -17,7 +17,7 @@ comment on function internal.feed_key is 'The key of an actor or a group in app.
 create or replace function internal.tg_feed_entries__count_in() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  -- sorted: two writers that share counts never wait for each other in a circle
+  -- sorted, so that two writers of the same counts cannot deadlock
   insert into app.feed_counts as c (actor_key, is_home, group_key, action, entries, last_at)
   select internal.feed_key(n.actor_id), n.is_home, internal.feed_key(n.group_id), n.action, count(*), max(n.created_at)
     from came n
@@ -32,7 +32,7 @@ comment on function internal.tg_feed_entries__count_in is 'Counts new entries, a
 create or replace function internal.tg_feed_entries__count_out() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  -- locked by a statement of its own: the next one then sees what those who held the locks committed
+  -- a separate statement locks the counts, so that the next one sees what the former holders of the locks committed
   perform from app.feed_counts c
     where (c.actor_key, c.is_home, c.group_key, c.action) in
           (select internal.feed_key(o.actor_id), o.is_home, internal.feed_key(o.group_id), o.action from gone o)
@@ -360,7 +360,7 @@ begin
   perform internal.audit('feeds.delete', 'feed_entries', doomed.id::text, json_build_object(
     'actor_id', json_build_array(doomed.actor_id, null), 'action', json_build_array(doomed.action, null)));
 end $$;
-comment on function internal.feed_remove is 'Deletes an entry of anybody. Refuses 404 NOT_FOUND. Locks the actor.';
+comment on function internal.feed_remove is 'Deletes an entry of any user or of the system. Refuses 404 NOT_FOUND. Locks the actor.';
 
 create or replace function api.feed_remove(entry_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -368,7 +368,7 @@ begin
   perform internal.feed_remove(feed_remove.entry_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.feed_remove is 'Deletes an entry of anybody. Refuses 404 NOT_FOUND. Supplement D11.';
+comment on function api.feed_remove is 'Deletes an entry of any user or of the system. Refuses 404 NOT_FOUND. Supplement D11.';
 
 create or replace function internal.feed_silent_actions() returns text[]
 language sql stable as $$
@@ -409,7 +409,7 @@ comment on function api.feed_settings_put is 'Sets which system events make entr
 create or replace function internal.on_events__70_feeds(events app.engagement_events[]) returns void
 language plpgsql volatile as $$
 begin
-  -- what is imported is no news
+  -- imported history makes no entries
   if not internal.event_hooks_may_run() or internal.is_history() then
     return;
   end if;
@@ -437,7 +437,7 @@ begin
   end if;
   return null;
 end $$;
-comment on function internal.tg_feed_events__plans is 'Brings the plans of events up to date when an area declares its events.';
+comment on function internal.tg_feed_events__plans is 'Updates the plans of events when an area declares its events.';
 
 create or replace trigger tg_feed_events__plans
   after insert or update or delete on internal.feed_events

@@ -182,7 +182,7 @@ class OneSync {
   handlePortalSuspended(): void {}
 
   handleError(error: Error): void {
-    // what was wanted is here: how the rest ended matters to nobody
+    // after a cancellation the result is complete, and the error of the rest is ignored
     this.#finish(this.#cancelled ? this.#thrown : error)
   }
 

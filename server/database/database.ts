@@ -287,7 +287,7 @@ export const createDatabase = (options: DatabaseOptions): Database => {
         if (place.kind === 'tenant' && options.isBehind?.(place)) return migrationPending()
         break
       case 'unavailable':
-        // no passing outage: until somebody repairs the login, every call ends so
+        // not a transient error: every call fails until an operator repairs the login
         if (/^(28|42501)/.test(code ?? ''))
           options.log.error({ role, database: place.database, ...loggable(error) }, 'a login is refused')
         if (place.kind === 'tenant') return unavailable('TENANT_UNAVAILABLE')

@@ -16,7 +16,7 @@ const begin = (lock: DatabaseSync, how: string): boolean => {
   }
 }
 
-/** Does `work` while nobody else does theirs under the same file. */
+/** Runs `work` under an exclusive lock on the file. */
 export const alone = async <Result>(file: string, work: () => Promise<Result>): Promise<Result> => {
   const lock = open(file)
   try {

@@ -39,7 +39,7 @@ export const failureOf = (error: unknown): Failure => {
   // a database that somebody maintains
   if (code === '55000' && /not currently accepting connections/.test(message))
     return { kind: 'unavailable', connectionLost: true }
-  // the login is refused, or may not connect to this database: the operator's to mend, and nobody is connected
+  // the login is refused, or may not connect to this database: an operator must repair it, and there is no connection
   if (code.startsWith('28') || (code === '42501' && message.startsWith('permission denied for database')))
     return { kind: 'unavailable', connectionLost: true }
   if (gone.has(code) || code.startsWith('08') || network.has(code)) return { kind: 'unavailable', connectionLost: true }

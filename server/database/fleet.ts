@@ -28,7 +28,7 @@ export type Fleet = {
   confirm(projectId: string): Promise<boolean>
   /** Checks every cluster for databases that were lost or restored, and for privileges that a restore has lost. */
   inspect(): Promise<void>
-  /** Drops the templates that newer ones have replaced. It forces checkpoints: for workers, and not while somebody waits. */
+  /** Drops the templates that newer ones have replaced. It forces checkpoints: only workers call it, never a request. */
   tidy(): Promise<void>
   /** Removes a deleted project's database, then its rows in control; safe to run again. */
   remove(projectId: string): Promise<void>
@@ -193,7 +193,7 @@ export const createFleet = (options: FleetOptions): Fleet => {
         const step = work[name]
         if (!step) throw new Error('its cluster is not known to this server')
         await step()
-        // it stalled, and the project was deleted meanwhile: what there is of the database is the removal's
+        // the step stalled and the project was deleted concurrently: the removal drops the database
         if (!(await tenantOf(projectId))) return
       } catch (error) {
         log.error({ project: projectId, step: name, error: (error as Error).message }, 'provisioning failed')

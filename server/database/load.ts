@@ -8,9 +8,9 @@ import { setAside } from '#server/database/set_aside.ts'
 import { inTransaction } from '#server/database/transactions.ts'
 
 /**
- * Applies functions, policies and seeds whose content changed, one transaction a file. What a file no longer says is
- * gone afterwards: it made these functions, triggers, policies and grants, and ops.* and a comment on each policy say so.
- * A DBA's own objects carry neither and are left alone.
+ * Applies functions, policies and seeds whose content changed, one transaction a file. Objects that a file no longer
+ * defines are dropped: ops.* and a comment on each policy record which file created a function, trigger, policy or grant.
+ * A DBA's own objects have neither and are not changed.
  */
 export const loadProgram = async (client: Client, program: Program): Promise<string[]> => {
   const known = await appliedFiles(client)

@@ -147,8 +147,8 @@ export const withClusterLock = <T>(
 ): Promise<T> => locked(cluster, bootstrapLock, work, log)
 
 /**
- * Alone with one database: a removal waits for a making that is under way, also for one whose worker died, and a making that
- * comes after finds the project gone. So none is left behind that nobody knows of.
+ * Exclusive access to one database: a removal waits for a running creation, also for one whose worker died, and a creation that
+ * follows finds the project deleted. So no orphaned database remains.
  */
 export const withDatabaseLock = <T>(
   cluster: Cluster,

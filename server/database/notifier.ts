@@ -49,7 +49,7 @@ export const createNotifier = (
       await next.connect()
       await next.query(`listen ${changedChannel}`)
       client = next
-      // what was said while nobody listened is unknown
+      // notifications sent before the reconnect are lost
       forgetEverything()
     } catch (error) {
       log.warn({ error: (error as Error).message }, 'cannot listen for changes')

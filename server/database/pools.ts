@@ -15,7 +15,7 @@ export type Target = {
   readonly isControl?: boolean
 }
 
-/** Whom a call is made for: a socket, which says when it has closed. Nobody reads the answer of a call whose asker has gone. */
+/** The client socket of a call. When it has closed, the result of the call is not needed any more. */
 export type Asker = {
   readonly destroyed: boolean
   once(event: 'close', listener: () => void): unknown
@@ -149,7 +149,7 @@ const leavesEnough = (
 
 /**
  * Connections to many databases under one bound, in fair shares, so that a caller who waits (for a lock, for a slow statement)
- * takes nobody else's connections:
+ * does not use up the connections of other callers:
  * - a database has at most `perTenant` connections, whatever its logins, and each group of callers at most two thirds of them; one
  *   is kept for each kind of caller that has none, so that several kinds that wait leave the others theirs;
  * - one end user holds at most `perUser`, and one while that user's calls are slow: two sorts of one user would keep two cores busy;

@@ -53,7 +53,7 @@ export const restoredAmong = (found: readonly Wrong[]): string[] =>
     .filter(({ kind, problems }) => kind === 'tenant' && problems.includes('a login may not connect'))
     .map(({ database }) => database)
 
-/** Repairs what is ours to repair; answers what was wrong before. One database that fails holds up no other. */
+/** Repairs the privileges that Trellis manages; returns the defects found. A failure in one database does not affect others. */
 export const repairPrivileges = async (
   cluster: Cluster,
   admin: pg.Client,

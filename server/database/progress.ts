@@ -29,7 +29,7 @@ export const logged =
     else log.info(fields, sentenceOf(step))
   }
 
-/** Tells when `work` is done, and how long it took. What fails is the caller's to tell. */
+/** Reports when `work` is done, and its duration. The caller reports failures. */
 export const timed = async <T>(
   progress: Progress,
   database: string,

@@ -60,7 +60,7 @@ export const readyTenants = (cluster: Cluster, prefix: string, except = ''): Pro
 
 type RollOutOptions = { readonly parallel?: number; readonly progress?: Progress }
 
-/** A few tenants at a time, each by itself: one that fails is named and holds up nobody. */
+/** Updates a few tenants at a time, independently: a tenant that fails is reported and does not block others. */
 export const rollOut = async (
   tenants: readonly Tenant[],
   migrate: (tenant: Tenant) => Promise<void>,

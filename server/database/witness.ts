@@ -72,7 +72,7 @@ export const noteHere = async (
   ])
 }
 
-/** Notes what the loader has just made, so that nobody has to compute the fingerprint while it stays so. */
+/** Records the state that the loader has just created, so that its fingerprint need not be computed until it changes. */
 export const noteLoaded = async (client: Client, former: string | null = null): Promise<void> => {
   await client.query(`begin isolation level repeatable read; set local search_path = ''`)
   try {

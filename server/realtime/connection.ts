@@ -23,7 +23,7 @@ import { applyScope, createSubscription, goLive, type Scope, type Subscription }
 export type Transport = {
   send(frame: Frame): void
   close(code: number, reason: string): void
-  /** Ends without a word and frees what is unsent. */
+  /** Closes without a close frame and frees unsent data. */
   terminate(): void
   readonly unreadBytes: number
   /** Its client cannot ping: one that is gone ends the connection when something is written to it. */
@@ -91,7 +91,7 @@ const createPace = (perSecond: number, now: () => number) => {
   }
 }
 
-/** A connection of a user who has been admitted: what the client asks of it, and what it hears. */
+/** The connection of an authenticated user: handles the client's requests and delivers events to it. */
 export const createConnection = (hub: Hub, first: Credential, transport: Transport, id = randomUUID()): Connection => {
   const subscriptions = new Map<string, Subscription>()
   const mayPublish = createPace(limits.publishesPerSecond, () => hub.now().getTime())

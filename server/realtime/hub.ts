@@ -46,7 +46,7 @@ export type HubOptions = {
 const timing = {
   /** The least time between two reads: events that come faster are read together. */
   paceMs: 10,
-  /** Without a wake: what was written past the server, or whose wake was lost. */
+  /** Polling finds events without a wake-up: those written directly in SQL, or whose wake-up was lost. */
   pollMs: 1000,
   beatMs: 10_000,
   sweepMs: 250,

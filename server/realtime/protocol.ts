@@ -55,7 +55,7 @@ export type ClientFrame = z.infer<typeof ClientFrame>
 
 export type Reference = string | number | undefined
 
-/** How a row of a collection decides who hears of it; of other events only `only`. */
+/** The columns of a collection row that determine its recipients; for other events only `only` does. */
 type Owner = { readonly user_id: string | null; readonly group_id: string | null }
 export type Meta = {
   readonly now?: Owner | null

@@ -19,7 +19,7 @@ export type Realtime = {
   published(projectId: string): void
   /** What another process tells, or the cache invalidation: `realtime:<project>:<server>`, and credentials that changed. */
   drop(changed: string): void
-  /** What was told while nobody listened for it is unknown: all credentials are checked. */
+  /** After a reconnect, because notifications may have been lost: checks all credentials. */
   checkAll(): void
   listeners(projectId: string, channel: string): number
   /** Closes every connection; resolves when the database has been told. */

@@ -167,7 +167,7 @@ export const challenges = area({
         },
         list: 'Challenges, those that start last in front',
         get: 'A challenge',
-        update: 'Change a challenge; what changes its count is counted anew',
+        update: 'Change a challenge; changes that affect its count trigger a recount',
         delete: 'Delete a challenge with its participants; rewards stay',
       },
     }),

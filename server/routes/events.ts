@@ -155,7 +155,7 @@ export const events = area({
   routes: [
     route('POST /client/events', {
       caller: endUserOrServer,
-      summary: 'Record one event, or a batch, and see what it moved',
+      summary: 'Record one event, or a batch, and return its effects',
       // SQL validates every item on its own, so that valid items of a batch are stored
       body: z.looseObject({}),
       takesText: true,
@@ -210,7 +210,7 @@ export const events = area({
       caller: administrator,
       summary: 'Delete the events of a user, of a name, or both, before a time',
       description:
-        'An operation. What the events moved stays: counters, streaks, rewards. Their ids stay known, so none of them comes twice.',
+        'An operation. The effects of the events stay, such as counters, streaks and rewards, and so do their ids, for deduplication.',
       query: { user_id: Uuid.optional(), event_name: z.string().optional(), before: Moment.optional() },
       handle: operation('events.delete', 'events_delete_check', ({ query }) => query),
       replies: { 202: Started },
@@ -236,12 +236,12 @@ export const events = area({
       summaries: {
         list: 'Definitions of events, by name',
         get: 'The definition of an event',
-        delete: 'Take the definition of an event away',
+        delete: 'Delete the definition of an event',
       },
     }),
     route('PUT /admin/projects/:projectId/events/definitions/:eventName', {
       caller: administrator,
-      summary: 'Define an event: block or deprecate it, give it a schema, thin it out',
+      summary: 'Define an event: block or deprecate it, set its schema or its sample rate',
       description:
         'Replaces the former definition whole. A schema that does not accept an event marks it, `schema_violation: true`; the event is stored. ' +
         'Keywords of JSON Schema that are not evaluated are refused by name. `sample_rate` is the share of the events that stay in the log; all ' +
@@ -267,7 +267,7 @@ export const events = area({
     }),
     route('POST /admin/projects/:projectId/events/replay', {
       caller: administrator,
-      summary: 'Let stored events move what they should have moved',
+      summary: 'Replay stored events to add missing effects',
       description:
         'An operation. Its `result` lists, for each target, what differs: `{dry_run, targets: {streaks: {users, changes, differences, truncated}}}`. ' +
         'A dry run, the default, writes nothing. Replay adds and never takes away; rewards that were given are not given again.',
@@ -291,7 +291,7 @@ export const events = area({
     }),
     route('GET /admin/projects/:projectId/events/:eventId', {
       caller: administrator,
-      summary: 'An event, with links to what it caused',
+      summary: 'An event, with links to its effects',
       params: { eventId: Uuid },
       call: 'event_get',
       replies: { 200: data(FullEvent.extend({ effects: z.record(z.string(), z.array(JsonObject)) })) },

@@ -118,7 +118,7 @@ export const feeds = area({
     route(`DELETE ${admin}/:entryId`, {
       caller: administrator,
       source: 'supplement',
-      summary: 'Delete an entry of anybody',
+      summary: 'Delete an entry of any user or of the system',
       params: entryId,
       call: 'feed_remove',
       replies: { 200: Deleted },

@@ -151,7 +151,7 @@ export const leaderboards = area({
     }),
     route('GET /client/leaderboards/:idOrKey', {
       caller: endUser,
-      summary: 'A page of a leaderboard, from an offset or around somebody',
+      summary: 'A page of a leaderboard, from an offset or around a user',
       description:
         '`run`: `current`, `previous`, or a key such as `2026-W40`. `scope`: `global`, `friends` or `group:<id>`; ranks are ' +
         'those within it. `around`: `me` or a user, who is then in the middle; `limit` is 11 then, else 50.',
@@ -263,7 +263,7 @@ export const leaderboards = area({
     }),
     route(`POST ${root}/:idOrKey/entries/import`, {
       caller: administrator,
-      summary: 'Set the scores of up to 10,000 users in the current run; nobody is told',
+      summary: 'Set the scores of up to 10,000 users in the current run, without events',
       params: idOrKey,
       body: z.object({
         entries: z
@@ -309,8 +309,8 @@ export const leaderboards = area({
     }),
     route(`POST ${root}/:idOrKey/rebuild`, {
       caller: administrator,
-      summary: 'Count the current run anew from the log',
-      description: 'An operation, `result` `{users, entries, swapped}`. Until it ends the run is shown as it was.',
+      summary: 'Rebuild the current run from the event log',
+      description: 'An operation, `result` `{users, entries, swapped}`. Until it ends, responses show the former run.',
       params: idOrKey,
       async handle(context) {
         const { services, resolved, params } = context

@@ -75,12 +75,12 @@ export const segments = area({
       summaries: {
         list: 'Segments, newest first',
         get: 'A segment',
-        delete: 'Delete a segment that nothing names',
+        delete: 'Delete a segment that nothing refers to',
       },
     }),
     route(`POST ${segment}/preview`, {
       caller: administrator,
-      summary: 'Whom rules would hold now, and as which SQL',
+      summary: 'Preview the users who match rules now, and the compiled SQL',
       body: z.object({ rules: JsonObject }),
       example: { rules: example },
       call: 'segment_preview',

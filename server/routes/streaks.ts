@@ -136,7 +136,7 @@ export const streaks = area({
     route('POST /client/streaks/:idOrKey/qualify', {
       caller: endUser,
       source: 'contract',
-      summary: "Feed one of the caller's streaks once, now",
+      summary: "Count one act for one of the caller's streaks, now",
       description: '201 when it is the first qualification of this streak ever, 200 otherwise.',
       params: idOrKey,
       call: 'streak_qualify',
@@ -159,7 +159,7 @@ export const streaks = area({
     }),
     route('DELETE /client/streaks/:idOrKey/pause', {
       caller: endUser,
-      summary: 'End the pause under way, and take back those to come',
+      summary: 'End the current pause and delete future ones',
       params: idOrKey,
       call: 'streak_resume',
       replies: { 200: Deleted },
@@ -189,8 +189,8 @@ export const streaks = area({
         create: 'Define a streak; at most 50',
         list: 'Definitions, newest first',
         get: 'A definition',
-        update: 'Change a definition; what was counted keeps the rules that it was counted under',
-        delete: 'Delete a definition with all that users have of it',
+        update: 'Change a definition; counted periods keep the rules that they were counted under',
+        delete: "Delete a definition with all users' streaks",
       },
     }),
     route('GET /admin/projects/:projectId/streaks/:idOrKey/users', {
@@ -216,7 +216,7 @@ export const streaks = area({
     }),
     route('POST /admin/projects/:projectId/streaks/:idOrKey/users/:userId/pause', {
       caller: administrator,
-      summary: "Pause a user's streak, under the rules that hold for users",
+      summary: "Pause a user's streak, under the same limits as users",
       params: ofUser,
       body: Pause,
       example: { start: '2026-12-24', end: '2027-01-02' },
@@ -227,9 +227,9 @@ export const streaks = area({
     }),
     route('POST /admin/projects/:projectId/streaks/:idOrKey/users/:userId/restore', {
       caller: administrator,
-      summary: "Make a user's broken streak whole, within its restore window",
+      summary: "Restore a user's broken streak, within its restore window",
       description:
-        '`count`: what it shall count then, at least what the whole streak counts; the rest is added before its beginning.',
+        '`count`: the count after the restore, at least that of the whole chain; the difference is added before its start.',
       params: ofUser,
       body: z.object({ count: between(1, 10_000).optional() }),
       example: { count: 120 },
@@ -240,7 +240,7 @@ export const streaks = area({
     }),
     route('POST /admin/projects/:projectId/streaks/:idOrKey/users/:userId/qualify', {
       caller: administrator,
-      summary: "Qualify a period of a user's streak, the one under way if none is named",
+      summary: "Qualify a period of a user's streak, by default the current one",
       params: ofUser,
       body: z.object({ period_key: z.string().max(20).optional() }),
       example: { period_key: '2026-10-03' },
@@ -251,7 +251,7 @@ export const streaks = area({
     }),
     route('GET /admin/projects/:projectId/streaks/:idOrKey/stats', {
       caller: administrator,
-      summary: 'How a streak is doing',
+      summary: 'Statistics of a streak',
       params: idOrKey,
       call: 'streak_stats',
       replies: { 200: data(Stats) },
@@ -260,7 +260,7 @@ export const streaks = area({
     }),
     route('POST /admin/projects/:projectId/streaks/:idOrKey/simulate', {
       caller: administrator,
-      summary: 'Replay real events under other rules, writing nothing',
+      summary: 'Simulate changed rules on stored events, writing nothing',
       description: '`since`: at most 366 days ago, 30 days by default. Lengths are of the longest chain of each user.',
       params: idOrKey,
       body: z.object({ definition: Changes.optional(), since: z.iso.datetime({ offset: true }).optional() }),

@@ -92,7 +92,7 @@ const Amount = z
   .refine((amount) => amount !== 0, 'must not be 0')
 const idOrKey = { idOrKey: z.string() }
 const invalidBody = { 400: ['VALIDATION_ERROR', 'INVALID_BODY'] }
-/** The ledger itself holds the key, and compares what it booked: no hash of the body. */
+/** The ledger stores the idempotency key and compares the row that it wrote, not a hash of the body. */
 const idempotency = (context: Pick<HandlerContext, 'request'>) => ({ idempotency_key: idempotencyKey(context) })
 
 export const xp = area({
@@ -142,8 +142,8 @@ export const xp = area({
       caller: serverAlone,
       summary: 'Give or take XP, with a server key only',
       description:
-        'To the user of `X-On-Behalf-Of`, or without it to `app_user_id`. `Idempotency-Key` holds for ever: the same ' +
-        'key and body answers the first row with 200. A debit never goes below 0: `amount` says what took effect.',
+        'To the user of `X-On-Behalf-Of`, or without it to `app_user_id`. `Idempotency-Key` never expires: the same ' +
+        'key and body returns the first row with 200. The total never goes below 0: `amount` is the change that took effect.',
       body: z.object({ amount: Amount, reason: Text(500).nullable().optional(), app_user_id: Uuid.optional() }),
       example: { amount: 50, reason: 'bug report' },
       call: 'xp_award',
@@ -170,18 +170,18 @@ export const xp = area({
         create: {
           summary: 'Define a rule: XP for events; at most 200',
           description:
-            'Either `amount`, or `amount_property`, the path of a number in the properties, which is taken times ' +
-            '`multiplier` and rounded down. Caps clip, they do not refuse.',
+            'Either `amount`, or `amount_property`, the path of a number in the properties, which is multiplied by ' +
+            '`multiplier` and rounded down. Caps reduce an award; they do not refuse it.',
         },
         list: 'Rules, newest first',
         get: 'A rule',
-        update: 'Change a rule; what it gave stays',
-        delete: 'Delete a rule; what it gave stays',
+        update: 'Change a rule; XP already awarded stays',
+        delete: 'Delete a rule; XP already awarded stays',
       },
     }),
     route('POST /admin/projects/:projectId/xp/rules/:idOrKey/simulate', {
       caller: administrator,
-      summary: 'What a rule would have given for stored events, writing nothing',
+      summary: 'Simulate a rule on stored events, writing nothing',
       description:
         '`since`: at most 366 days ago, 30 days by default. As if nobody had had XP of it before; boosts count.',
       params: idOrKey,
@@ -224,7 +224,7 @@ export const xp = area({
       },
       summaries: {
         create: {
-          summary: 'Define a boost: XP of rules times a number, for a time; at most 50',
+          summary: 'Define a boost, which multiplies the XP of rules for a time; at most 50',
           description: 'For all rules, or `rule_keys`. Boosts that match at once multiply; the result is rounded down.',
         },
         list: 'Boosts, newest first',
@@ -259,8 +259,8 @@ export const xp = area({
       caller: administrator,
       summary: 'Give a user XP, or take it',
       description:
-        '`Idempotency-Key` holds for ever: the same key and body answers the first row with 200. A debit never goes ' +
-        'below 0: `amount` says what took effect.',
+        '`Idempotency-Key` never expires: the same key and body returns the first row with 200. The total never goes ' +
+        'below 0: `amount` is the change that took effect.',
       body: z.object({ app_user_id: Uuid, amount: Amount, reason: Text(500).nullable().optional() }),
       example: { app_user_id: '0190a1b2-0000-7000-8000-000000000000', amount: 50, reason: 'bug report' },
       call: 'xp_grant',
@@ -271,7 +271,7 @@ export const xp = area({
     }),
     route('GET /admin/projects/:projectId/xp/transactions', {
       caller: administrator,
-      summary: 'The ledger of XP, of everybody or of one user, newest first',
+      summary: 'The ledger of XP, of all users or of one, newest first',
       query: { user_id: Uuid.optional(), cursor: Cursor, limit: Limit() },
       call: 'xp_transactions',
       replies: { 200: cursorPage(Transaction) },

@@ -12,7 +12,7 @@ begin
   if internal.caller() <> 'worker' then
     raise exception 'backfills are run by a worker, not by %', internal.caller();
   end if;
-  -- one that is being deleted is waited for, and is unlocked no more; one that is there stays until this step ends
+  -- the lock waits for a concurrent deletion, and prevents a deletion until this step ends
   select a.* into achievement from app.achievements a where a.id = achievement_backfill.achievement_id for key share;
   if achievement.id is null then
     return json_build_object('done', 0, 'unlocked', 0, 'is_over', true);
@@ -44,8 +44,8 @@ begin
   return json_build_object('done', run.done, 'unlocked', run.unlocked, 'is_over', run.is_over);
 end $$;
 comment on function internal.achievement_backfill is
-  'The next users of a backfill; is_over for an achievement that was deleted. One transaction: a step that is repeated after a crash continues after the last
-   one. Silent is history: no webhooks, no push. Locks the achievement against its deletion, then users.';
+  'Processes the next users of a backfill; is_over for an achievement that was deleted. One transaction: after a crash, the next step continues after the last
+   committed one. Silent is history: no webhooks, no push. Locks the achievement against its deletion, then users.';
 
 create or replace function api.achievements_backfill_step(run_id uuid, achievement_id uuid, is_silent boolean, batch int) returns api.reply
 language sql volatile as $$
@@ -113,7 +113,7 @@ begin
     into plan using c ->> 'event_name';
   return (plan -> 0 -> 'Plan' ->> 'Plan Rows')::numeric::bigint;
 end $$;
-comment on function internal.achievement_reads is 'About how many rows a criterion reads to measure all users, as the planner thinks. Granted to nobody.';
+comment on function internal.achievement_reads is 'The planner''s estimate of the rows that a criterion reads to measure all users. Granted to nobody.';
 
 create or replace function internal.achievement_dry_run(criteria jsonb, affordable int default 200000) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -185,7 +185,7 @@ begin
   return outcome;
 end $$;
 comment on function internal.achievement_dry_run is
-  'Who would have it now and about how many had it 30 days ago, the highest ten, and the progress of all users. Exact while the planner expects at most affordable rows;
+  'The users who would have the achievement now, about how many had it 30 days ago, the highest ten, and the progress of all users. Exact while the planner expects at most affordable rows;
    otherwise an estimate from up to 20,000 users, whose users_now is within margin in 95 of 100 samples, and the highest ten of those users.';
 
 create or replace function api.achievement_dry_run(achievement_id text default null, criteria json default null) returns api.reply
@@ -202,7 +202,7 @@ begin
     case when achievement_dry_run.criteria is null then stored.criteria else internal.achievement_criteria(achievement_dry_run.criteria::jsonb) end));
 end $$;
 comment on function api.achievement_dry_run is
-  'Who would unlock under stored criteria, or under others; writes nothing. Refuses 400 INVALID_ID, VALIDATION_ERROR, 404 NOT_FOUND.';
+  'A preview of the users who would unlock under the stored or other criteria; writes nothing. Refuses 400 INVALID_ID, VALIDATION_ERROR, 404 NOT_FOUND.';
 
 create or replace function internal.achievement_holder_json(u app.user_achievements) returns json
 language sql stable as $$

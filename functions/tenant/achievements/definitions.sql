@@ -154,7 +154,7 @@ begin
   return kept;
 end $$;
 comment on function internal.achievement_adjust is
-  'Grants an achievement without its XP, keeping an earlier unlock, or revokes it; what it paid stays paid. Refuses 404 NOT_FOUND, USER_ACHIEVEMENT_NOT_FOUND. Locks the user.';
+  'Grants an achievement without its XP, keeping an earlier unlock, or revokes it; its rewards stay paid. Refuses 404 NOT_FOUND, USER_ACHIEVEMENT_NOT_FOUND. Locks the user.';
 
 create or replace function api.achievement_grant(achievement_id text, app_user_id uuid) returns api.reply
 language plpgsql volatile as $$

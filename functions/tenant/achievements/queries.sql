@@ -30,7 +30,7 @@ begin
                                   'ratio', case when current >= target then 1 when target > 0 then round(greatest(0, current) / target, 4) else 0 end),
     'rarity', internal.achievement_rarity(achievement_of_user.a));
 end $$;
-comment on function internal.achievement_of_user is 'An achievement as its user sees it; a hidden one that is locked shows nothing but that it is there.';
+comment on function internal.achievement_of_user is 'An achievement as its user sees it; a hidden, locked achievement shows only its id and key.';
 
 create or replace function api.achievements_list(page_offset int default 0, page_limit int default 50) returns api.reply
 language sql stable as $$
@@ -92,7 +92,7 @@ begin
   get diagnostics seen = row_count;
   return seen;
 end $$;
-comment on function internal.achievements_mark_seen is 'Marks unlocks of the caller as seen, and answers how many were not. Locks the user.';
+comment on function internal.achievements_mark_seen is 'Marks unlocks of the caller as seen, and returns how many were unseen. Locks the user.';
 
 create or replace function api.achievements_seen(ids json) returns api.reply
 language sql volatile as $$

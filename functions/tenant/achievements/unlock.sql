@@ -71,7 +71,8 @@ begin
   end if;
 end $$;
 comment on function internal.achievement_values is
-  'What a criterion measures for some users, or for all that have any of it (null): now, or about at a time before. Events are read from counters, but for a filter. Granted to nobody.';
+  'The values of a criterion for some users, or for all that have one (null): now, or approximately at an earlier time. Events are read from counters, except
+   with a filter. Granted to nobody.';
 
 create or replace function internal.achievements_unlock(app_user_ids uuid[], achievement_ids uuid[], source text) returns int
 language plpgsql volatile security definer set search_path = '' as $$
@@ -79,7 +80,7 @@ declare
   made record;
 begin
   with living as materialized (
-    -- one that is being deleted is waited for, and nobody unlocks it any more
+    -- the lock waits for a concurrent deletion, after which the achievement is no longer found
     select a.id from app.achievements a where a.id = any (achievements_unlock.achievement_ids) order by a.id for key share
   ), unlocked as (
     insert into app.user_achievements as u (app_user_id, achievement_id, unlocked_at, source)
@@ -159,7 +160,7 @@ begin
             join app.achievements a on a.id = r.achievement_id);
 end $$;
 comment on function internal.achievements_measure is
-  'Measures pairs of users and achievements that are not unlocked, unlocks those that reach, and answers them. The users must be locked. Granted to nobody.';
+  'Measures pairs of users and achievements that are not unlocked, unlocks those that reach their target, and returns these. The users must be locked. Granted to nobody.';
 
 create or replace function internal.on_events__50_achievements(events app.engagement_events[]) returns void
 language plpgsql volatile as $$
@@ -206,7 +207,7 @@ begin
     perform internal.achievements_measure(users, touched, 'criteria');
   end if;
 end $$;
-comment on function internal.on_events__50_achievements is 'Measures the achievements that mention what an event moved, for the users that it moved.';
+comment on function internal.on_events__50_achievements is 'Measures the achievements whose criteria depend on values that an event changed, for its users.';
 
 create or replace function internal.on_event__50_achievements(event app.engagement_events, plan internal.achievement_plan) returns void
 language plpgsql volatile as $$
@@ -343,7 +344,7 @@ begin
   return coalesce(internal.achievements_measure(users, touched, 'backfill'), '[]');
 end $$;
 comment on function internal.replay__achievements is
-  'Measures every achievement of these users by what is stored, and unlocks those that reach. Values are of all time, so the range only chooses users.';
+  'Measures every achievement of these users from stored data, and unlocks those that reach their target. Values cover all time: the range selects only users.';
 
 create or replace function internal.merge__achievements(survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$
@@ -373,7 +374,7 @@ begin
   return null;
 end $$;
 comment on function internal.tg_user_achievements__forget is
-  'An unlock that is taken back whole, of a reset user, may be earned and paid again: its row of the ledger stays under another source_id.';
+  'When a reset deletes an unlock, lets it be earned and paid again: renames the source_id of its row in the ledger, which stays.';
 
 create or replace trigger tg_user_achievements__forget
   after delete on app.user_achievements

@@ -50,7 +50,7 @@ begin
                                  where c.is_active and c.end_at > internal.now() and c.id is distinct from challenge_limit_check.except_id),
                                100, 'A project has at most 100 challenges that are active or to come.');
 end $$;
-comment on function internal.challenge_limit_check is 'Refuses 409 LIMIT_REACHED beyond 100 living challenges. Locks, so that two at once cannot pass together.';
+comment on function internal.challenge_limit_check is 'Refuses 409 LIMIT_REACHED beyond 100 active or upcoming challenges. Takes a lock, so that concurrent requests cannot exceed the limit.';
 
 create or replace function internal.challenge_check(requested app.challenges, was app.challenges, sent jsonb) returns app.challenges
 language plpgsql volatile as $$
@@ -104,7 +104,7 @@ begin
   end if;
   return null;
 end $$;
-comment on function internal.tg_challenges__plan is 'Queues the count of what a window holds already, and the next turn of what comes again.';
+comment on function internal.tg_challenges__plan is 'Queues the count of earlier events within the window, and the next occurrence of a recurring challenge.';
 
 create or replace trigger tg_challenges__plan
   after insert or update on app.challenges
@@ -130,7 +130,7 @@ begin
     return c.end_at;
   end if;
   step := case c.recurrence when 'daily' then interval '1 day' when 'weekly' then interval '7 days' else interval '1 month' end;
-  -- turns that nobody was there for are left out; months keep their day
+  -- occurrences that have ended before they are created are skipped; months keep their day
   loop
     turns := turns + 1;
     exit when (c.end_at at time zone 'UTC' + turns * step) at time zone 'UTC' > internal.now();
@@ -142,13 +142,13 @@ begin
   on conflict on constraint challenges_one_per_turn do nothing;
   return null;
 end $$;
-comment on function internal.challenge_recur is 'Makes the next turn of a challenge that is over, once; answers when to look again, or null. Locks the challenge.';
+comment on function internal.challenge_recur is 'Creates the next occurrence of an ended challenge, once; returns when to check again, or null. Locks the challenge.';
 
 create or replace function api.challenge_recur(challenge_id uuid) returns api.reply
 language sql volatile as $$
   select internal.reply(200, to_json(internal.iso(internal.challenge_recur(challenge_recur.challenge_id))))
 $$;
-comment on function api.challenge_recur is 'For the worker: the next turn of a challenge.';
+comment on function api.challenge_recur is 'For the worker: the next occurrence of a challenge.';
 
 create or replace function internal.challenge_recount(run_id uuid, challenge_id uuid, batch int) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -189,7 +189,7 @@ begin
   return json_build_object('done', run.done, 'changed', run.changed, 'is_over', run.is_over);
 end $$;
 comment on function internal.challenge_recount is
-  'The next users of a recount; is_over for a challenge that was deleted. One transaction: a step that is repeated after a crash continues after the last one.
+  'Recounts the next users; is_over for a challenge that was deleted. One transaction: after a crash, the next step continues after the last committed one.
    Emits no events. Locks the challenge against its deletion, then users.';
 
 create or replace function api.challenges_recount_step(run_id uuid, challenge_id uuid, batch int) returns api.reply

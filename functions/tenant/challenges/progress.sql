@@ -7,7 +7,8 @@ language sql stable security definer set search_path = '' as $$
       or is_in_segment.segment_id = any (internal.segments_holding(array[is_in_segment.segment_id], is_in_segment.app_user_id))
 $$;
 comment on function internal.is_in_segment is
-  'Whether a user belongs: everybody where no segment is named. Asks about anybody, for one user''s request may move another''s events. Granted to nobody.';
+  'Whether a user is in a segment; true for every user when segment_id is null. Accepts any user, because one user''s request may cause another''s events.
+   Granted to nobody.';
 
 create or replace function internal.first_whole_day(at timestamptz) returns date
 language sql immutable parallel safe as $$
@@ -79,7 +80,7 @@ begin
   end if;
 end $$;
 comment on function internal.challenge_values is
-  'What users (null: all who have any) have of a challenge''s goal in its window, or in one that lies earlier: events by occurred_at, XP, or the longest
+  'The progress of users (null: all who have any) towards a challenge''s goal in its window, or in an earlier one: events by occurred_at, XP, or the longest
    chain of periods. Granted to nobody.';
 
 create or replace function internal.challenges_pay(app_user_ids uuid[], challenge_ids uuid[]) returns void
@@ -105,7 +106,7 @@ begin
     end if;
   end loop;
 end $$;
-comment on function internal.challenges_pay is 'Gives users what completing challenges gives, once. The users must be locked. Granted to nobody.';
+comment on function internal.challenges_pay is 'Pays users the rewards of completed challenges, once. The users must be locked. Granted to nobody.';
 
 create or replace function internal.events_between(app_user_id uuid, event_name text, since timestamptz, until timestamptz) returns bigint
 language plpgsql stable as $$
@@ -206,7 +207,7 @@ begin
       join app.challenges c on c.id = w.challenge_id
       left join app.challenge_participants p on (p.app_user_id, p.challenge_id) = (w.app_user_id, w.challenge_id)
   ), living as materialized (
-    -- one that is being deleted is waited for, and nobody joins it any more
+    -- the lock waits for a concurrent deletion, after which the challenge is no longer found
     select c.id from app.challenges c where c.id in (select k.challenge_id from counted k where k.is_new) order by c.id for key share
   ), kept as (
     select k.* from counted k where not k.is_new or k.challenge_id in (select l.id from living l)
@@ -255,7 +256,7 @@ begin
 end $$;
 comment on function internal.challenges_measure is
   'Recounts pairs of users and challenges, joins users at their first activity, completes those who reach the goal, pays rewards and emits events. Users who left are skipped; completed is
-   final. Of a team it queues a look. Answers what changed. The users must be locked. Granted to nobody.';
+   final. Queues the recount of teams. Returns what changed. The users must be locked. Granted to nobody.';
 
 create or replace function internal.challenges_of_xp(app_user_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -269,7 +270,7 @@ begin
   perform internal.challenges_measure(array(select challenges_of_xp.app_user_id from unnest(touched)), touched);
 end $$;
 comment on function internal.challenges_of_xp is
-  'Recounts a user''s challenges of XP after XP was taken, which is no event and so runs no hook. The user must be locked. Granted to nobody.';
+  'Recounts a user''s challenges of XP after XP was taken, which emits no event and therefore runs no hook. The user must be locked. Granted to nobody.';
 
 create or replace function internal.on_events__40_challenges(events app.engagement_events[]) returns void
 language plpgsql volatile as $$
@@ -454,7 +455,7 @@ begin
    where (t.app_user_id, t.source, t.source_id) = (old.app_user_id, 'challenge', old.challenge_id::text);
   return null;
 end $$;
-comment on function internal.tg_challenge_participants__forget is 'A participation that is taken back whole, of a reset user, may be earned and paid again.';
+comment on function internal.tg_challenge_participants__forget is 'When a reset deletes a participation, lets the challenge be completed and paid again.';
 
 create or replace trigger tg_challenge_participants__forget
   after delete on app.challenge_participants

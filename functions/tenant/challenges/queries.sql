@@ -78,7 +78,7 @@ language sql stable as $$
        from (select m.* from mine m order by m.start_at desc, m.id desc limit challenges_list.page_limit offset challenges_list.page_offset) p),
     (select count(*) from mine), challenges_list.page_offset, challenges_list.page_limit)
 $$;
-comment on function api.challenges_list is 'Challenges of a status that the caller may see, those that start last in front. Supplement D4.';
+comment on function api.challenges_list is 'Challenges of a status that the caller may see, latest start first. Supplement D4.';
 
 create or replace function internal.my_challenge(challenge_id uuid) returns app.challenges
 language plpgsql stable as $$
@@ -351,4 +351,4 @@ create or replace function api.challenge_simulate(challenge_id uuid) returns api
 language sql volatile as $$
   select internal.reply(200, internal.challenge_simulation((internal.challenge_find(challenge_simulate.challenge_id)).id))
 $$;
-comment on function api.challenge_simulate is 'What a challenge would have come to one period earlier: {expected_completions, rate, is_estimate, margin}; writes nothing. Refuses 404 NOT_FOUND.';
+comment on function api.challenge_simulate is 'The result that a challenge would have had one period earlier: {expected_completions, rate, is_estimate, margin}; writes nothing. Refuses 404 NOT_FOUND.';

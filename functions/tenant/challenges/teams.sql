@@ -103,8 +103,8 @@ begin
   return json_build_object('completed', cardinality(completers), 'is_over', cardinality(members) < challenge_team_complete.batch);
 end $$;
 comment on function internal.challenge_team_complete is
-  'Notes that a team has come to the goal, where it has, and completes and rewards the next of its members who did anything: each once, for completed is final.
-   A second run finds nobody. Locks the members.';
+  'Records that a team has reached the goal, if it has, and completes and rewards its next active members: each once, because completed is final.
+   Idempotent: a second run finds no member. Locks the members.';
 
 create or replace function api.challenge_team_complete(challenge_id uuid, group_id uuid, is_history boolean, batch int) returns api.reply
 language sql volatile as $$
@@ -143,7 +143,7 @@ begin
   return null;
 end $$;
 comment on function internal.tg_group_members__challenges is
-  'Who comes into a first group, or leaves the one that they count for, counts for another, or for none, in challenges that are not over.';
+  'When a user joins a first group, or leaves the group that they count for, assigns another group, or none, in challenges that are not over.';
 
 create or replace trigger tg_group_members__challenges_in
   after insert on app.group_members

@@ -1,5 +1,5 @@
--- What administrators see of all events: the log, one event with what it caused, and the names that there are. The log grows without end, so each
--- of these looks at a bounded number of rows.
+-- Administrators' queries of events: the log, one event with its effects, and the names of events. The log is unbounded, so each query reads a
+-- bounded number of rows.
 
 create or replace function internal.event_full_json(event app.engagement_events) returns json
 language sql stable as $$
@@ -61,7 +61,7 @@ create or replace function api.events_list(
 returns api.reply
 language plpgsql stable as $$
 declare
-  -- a filter that fits nothing must not read the whole log: a page looks at so many events, and the cursor goes on from there
+  -- a filter without matches must not read the whole log: a page reads a limited number of events, and the cursor continues after them
   most constant int := 10000;
   since_at constant timestamptz := coalesce(internal.time_parameter('since', events_list.since), '-infinity');
   until_at constant timestamptz := coalesce(internal.time_parameter('until', events_list.until), 'infinity');
@@ -116,7 +116,7 @@ begin
 end $$;
 comment on function api.events_list is
   'Events, newest first by occurred_at and id, from since and before until. System events only with include_system, or when they are asked for by
-   name or source. A page looks at 10,000 events at most and has 8 MB: it may be short, under a filter even empty, with a cursor to go on. Refuses 400 INVALID_INPUT.';
+   name or source. A page reads at most 10,000 events and has at most 8 MB: it may be short, with a filter even empty, and still have a cursor. Refuses 400 INVALID_INPUT.';
 
 create or replace function internal.event_caused(event app.engagement_events) returns json
 language plpgsql stable as $$
@@ -125,7 +125,7 @@ declare
   caused json;
   parts json := '{}';
 begin
-  -- an area says what an event caused there in a function internal.event_caused__<part>: no list to keep
+  -- an area reports its effects of an event in a function internal.event_caused__<part>, which is found by its name
   for part in
     select substr(p.proname, length('event_caused__') + 1)
       from pg_catalog.pg_proc p
@@ -143,7 +143,7 @@ comment on function internal.event_caused is 'What an event caused, a list of li
 
 create or replace function internal.event_caused__events(event app.engagement_events) returns json
 language sql stable as $$
-  -- what hooks emit has the time and the transaction of its cause
+  -- events that hooks emit have the time and the transaction of the event that caused them
   select json_agg(json_build_object('id', e.id, 'event_name', e.event_name, 'properties', e.properties) order by e.id)
     from app.engagement_events e
    where (event_caused__events.event).source <> 'system'
@@ -169,7 +169,7 @@ language plpgsql stable as $$
 declare
   event app.engagement_events;
 begin
-  -- an id that a client chose may come again when it is forgotten
+  -- a client-chosen id may be used again after its period of deduplication
   select e.* into event from app.engagement_events e where e.id = event_get.event_id order by e.received_at desc limit 1;
   if not found then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such event.');
@@ -177,4 +177,4 @@ begin
   return internal.reply(200, internal.json_merge(internal.event_full_json(event), json_build_object('effects', internal.event_caused(event))));
 end $$;
 comment on function api.event_get is
-  'An event with links to what it caused. Refuses 404 NOT_FOUND. The primary keys of the partitions, each begins with the id, serve it.';
+  'An event with links to its effects. Refuses 404 NOT_FOUND. Uses the primary keys of the partitions, which begin with the id.';

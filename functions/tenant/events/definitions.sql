@@ -1,4 +1,4 @@
--- What a project says of its events: whether they may come, what their properties are like, and how many of them stay.
+-- Definitions of events: whether they are accepted, the schema of their properties, and the share of them that stays in the log.
 comment on constraint event_definitions_name_1_to_255 on app.event_definitions is
   '400 VALIDATION_ERROR event_name: must have 1 to 255 characters, and no white space at its ends.';
 comment on constraint event_definitions_description_at_most_2000 on app.event_definitions is
@@ -92,7 +92,7 @@ language sql stable security definer set search_path = '' as $$
     from (select j as event, j.index, j.problem, j.event_name from unnest(reject_blocked_events.validated) j) e
     left join app.event_definitions d on d.event_name = e.event_name and d.status = 'blocked'
 $$;
-comment on function internal.reject_blocked_events is 'Good items whose name is blocked: EVENT_BLOCKED.';
+comment on function internal.reject_blocked_events is 'Rejects valid items whose name is blocked: EVENT_BLOCKED.';
 
 create or replace function internal.events_violating(validated internal.validated_event[]) returns uuid[]
 language sql stable security definer set search_path = '' as $$
@@ -101,11 +101,11 @@ language sql stable security definer set search_path = '' as $$
     join app.event_definitions d on d.event_name = e.event_name and d.schema is not null
    where e.problem is null and not internal.schema_accepts(d.schema, e.properties)
 $$;
-comment on function internal.events_violating is 'Ids of the good items that the schema of their name does not accept. They are stored all the same.';
+comment on function internal.events_violating is 'Ids of the valid items that violate the schema of their event. They are stored nevertheless.';
 
 create or replace function internal.event_is_sampled(id uuid, sample_rate numeric) returns boolean
 language sql immutable parallel safe as $$
-  -- by its id, so that an event which is sent again falls on the same side
+  -- by its id, so that a repeated event gets the same result
   select (hashtextextended(event_is_sampled.id::text, 0) & 1048575) < event_is_sampled.sample_rate * 1048576
 $$;
 comment on function internal.event_is_sampled is 'Whether an event belongs to the share that stays in the log.';
@@ -118,7 +118,7 @@ language sql volatile security definer set search_path = '' as $$
    where j.problem is null and e.id = j.id and e.received_at = internal.now() and not internal.event_is_sampled(j.id, d.sample_rate)
 $$;
 comment on function internal.events_delete_unsampled is
-  'After the pipeline has run for all: takes the events that their sample_rate leaves out from the log again. What they moved stays. Granted to nobody.';
+  'After the pipeline has run for all events: deletes those that sample_rate excludes from the log. Their effects stay. Granted to nobody.';
 
 create or replace trigger tg_event_definitions__audit
   after insert or update or delete on app.event_definitions

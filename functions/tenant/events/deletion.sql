@@ -1,4 +1,4 @@
--- Deleting events, and what remembers them: in steps, because there may be millions.
+-- Deletion of events, in steps, because there may be millions.
 create or replace function api.events_delete_step(event_name text, user_id uuid, before timestamptz, batch int) returns api.reply
 language sql volatile as $$
   select internal.reply(200, to_json(internal.events_delete(
@@ -27,7 +27,7 @@ begin
   return deleted;
 end $$;
 comment on function internal.events_delete is
-  'Deletes some events of a name, a user or both, before a time. What they moved stays: counters, streaks, and their ids, so that none comes twice.';
+  'Deletes a batch of events of a name, a user or both, before a time. Their effects stay, such as counters and streaks, and their ids, for deduplication.';
 
 create or replace function api.events_count(event_name text, user_id uuid, before timestamptz) returns api.reply
 language sql stable as $$

@@ -1,4 +1,4 @@
--- From JSON to rows: each item of a request is validated by form and time, then the good ones are stored at once.
+-- Ingestion, from JSON to rows: the form and time of each item of a request are validated, then one statement stores the valid items.
 
 create or replace function internal.as_time(value text) returns timestamptz
 language sql stable parallel safe
@@ -68,8 +68,8 @@ language sql stable as $$
   end
 $$;
 comment on function internal.event_verdict is
-  'The rules of form and time that an item of POST events breaks, the first of them, or null. The rules of one item and of many: it becomes part of the statement
-   that asks. Supplement C7.';
+  'The first rule of form or time that an item of POST events violates, or null. Single items and batches share it: Postgres inlines it into the calling
+   statement. Supplement C7.';
 
 create or replace function internal.validate_events(items json, historical boolean) returns internal.validated_event[]
 language sql volatile as $$
@@ -188,20 +188,20 @@ begin
   end if;
 end $$;
 comment on function internal.ingest_event is
-  'internal.ingest_events for one item, in few small statements; where events have definitions, that function itself. violates: its schema does not accept it.
+  'internal.ingest_events for one item, in a few small statements; calls that function when events have definitions. violates: the item violates its schema.
    Locks the user, then the id.';
 
 create or replace function internal.event_problem_of(code text) returns internal.event_problem
 language sql immutable parallel safe as $$
   select case event_problem_of.code
     when 'USER_NOT_FOUND' then (event_problem_of.code, 'app_user_id', 'there is no such user')::internal.event_problem
-    -- of an id that came before only its owner learns what became of it
+    -- only the owner of a known id learns that it is a duplicate
     when 'DUPLICATE' then (event_problem_of.code, 'id', 'came before')::internal.event_problem
     when 'EVENT_ID_CONFLICT' then (event_problem_of.code, 'id', 'belongs to another event')::internal.event_problem
     when 'EVENT_BLOCKED' then (event_problem_of.code, 'event_name', 'is blocked by its definition')::internal.event_problem
   end
 $$;
-comment on function internal.event_problem_of is 'What prevents that an item is stored whose form is valid.';
+comment on function internal.event_problem_of is 'The reason why an item with a valid form cannot be stored.';
 
 create or replace function internal.ingest_events(items json, historical boolean, source text,
                                                  out validated internal.validated_event[], out violating uuid[])
@@ -215,7 +215,7 @@ begin
   perform internal.events_caller_check();
   validated := internal.validate_events(ingest_events.items, ingest_events.historical);
 
-  -- most projects define nothing: one look at an empty table
+  -- most projects have no definitions: one read of an empty table
   has_rules := exists (select from app.event_definitions);
   if has_rules then
     validated := internal.reject_blocked_events(validated);
@@ -274,9 +274,9 @@ begin
   end if;
 end $$;
 comment on function internal.ingest_events is
-  'Stores the good items of a request, once per client-chosen id, and answers every item validated, in order: without a problem (accepted), DUPLICATE,
-   or rejected; and the ids of those that their schema does not accept. The pipeline runs in the triggers
-   of the one insert. Locks the users, then ids, each in order.';
+  'Stores the valid items of a request, deduplicated by client-chosen id, and returns the result of every item, in order: no problem (accepted), DUPLICATE,
+   or rejected; and the ids of items that violate their schema. The pipeline runs in the triggers
+   of the single insert. Locks the users, then ids, each in order.';
 
 create or replace function internal.event_with_problem(event internal.validated_event, code text) returns internal.validated_event
 language sql immutable as $$
@@ -284,7 +284,7 @@ language sql immutable as $$
           (event_with_problem.event).event_name, (event_with_problem.event).properties, (event_with_problem.event).occurred_at, (event_with_problem.event).session_id,
           (event_with_problem.event).clock_adjusted, internal.event_problem_of(event_with_problem.code))::internal.validated_event
 $$;
-comment on function internal.event_with_problem is 'A validated item under another verdict.';
+comment on function internal.event_with_problem is 'A validated item with another problem.';
 
 create or replace function internal.mark_duplicate_events(validated internal.validated_event[], fresh uuid[]) returns internal.validated_event[]
 language sql stable security definer set search_path = '' as $$
@@ -301,4 +301,4 @@ language sql stable security definer set search_path = '' as $$
     left join app.event_ids known on known.id = e.id and e.is_client_id
 $$;
 comment on function internal.mark_duplicate_events is
-  'Good items whose client-chosen id is not among the fresh ones, or stands in the request a second time: DUPLICATE, or EVENT_ID_CONFLICT.';
+  'Marks valid items whose client-chosen id is not new, or is repeated in the request: DUPLICATE, or EVENT_ID_CONFLICT.';

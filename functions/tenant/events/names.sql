@@ -1,5 +1,5 @@
--- The names of events that there are, at a cost that the number of names bounds, and not the number of events: names are found by leaping through
--- the index of names, and each is counted on its newest 10,000 events; what is beyond is estimated by the planner from its statistics.
+-- The names of events in the log, at a cost bounded by the number of names, not of events: a loose index scan finds the names, and each is counted on
+-- its newest 10,000 events; beyond that, counts are the planner's estimates.
 
 create or replace function internal.event_names(include_system boolean) returns setof text
 language plpgsql stable as $$
@@ -16,7 +16,7 @@ begin
     end if;
   end loop;
 end $$;
-comment on function internal.event_names is 'The names in the log, in their order, 5000 at most: one look into the index for each.';
+comment on function internal.event_names is 'The names in the log, sorted, at most 5000: one index lookup for each.';
 
 create or replace function internal.estimated_rows(event_name text, since timestamptz) returns bigint
 language plpgsql volatile as $$

@@ -3,8 +3,8 @@
 -- 10 counters, 15 app_sessions, 20 streaks, 30 xp, 40 challenges, 50 achievements, 60 leaderboards, 80 referrals, 80 segments, 85 flags,
 -- 90 webhooks (fan-out to subscriptions).
 
--- In the order in which events reach them: a function that goes has its trigger dropped and the policies of the area made anew, which locks these
--- tables one by one, and requests would meet that in a circle.
+-- In the order in which events lock them: dropping a function drops its trigger and recreates the policies of the area, which locks these tables one
+-- by one; another order could deadlock with requests.
 lock table app.event_definitions, app.event_ids, app.engagement_events, app.user_event_counters in access exclusive mode;
 
 create or replace function internal.make_event_partition(month date) returns void
@@ -17,11 +17,11 @@ begin
   if to_regclass('app.' || partition) is not null then
     return;
   end if;
-  -- given up before Postgres looks for deadlocks (after a second), so that no request is ever the one that is broken off
+  -- times out before Postgres checks for deadlocks (after a second), so that a deadlock never aborts a request
   perform set_config('lock_timeout', '500ms', true);
   lock table app.users in share row exclusive mode;
   lock table app.engagement_events_default in access exclusive mode;
-  -- another may have made it while this one waited
+  -- a concurrent transaction may have created it while this one waited
   if to_regclass('app.' || partition) is not null then
     return;
   end if;
@@ -32,7 +32,7 @@ begin
   execute format('alter table app.engagement_events attach partition app.%I for values from (%L) to (%L)', partition, first, next);
 end $$;
 comment on function internal.make_event_partition is
-  'Makes the partition of a month of receipt, and moves into it what came before it was made. Locks users against writers for a moment.';
+  'Creates the partition of a month of receipt, and moves the month''s events from the default partition into it. Briefly locks app.users against writers.';
 
 create or replace function api.events_maintain() returns api.reply
 language plpgsql volatile as $$
@@ -43,26 +43,26 @@ begin
   perform internal.events_purge_replays();
   return internal.reply(200, 'true');
 end $$;
-comment on function api.events_maintain is 'Daily, and when a tenant is made: partitions for this month and the next two; replays of long ago are forgotten.';
+comment on function api.events_maintain is 'Daily, and when a tenant is created: creates partitions for this month and the next two, and deletes old replays.';
 
 create or replace function internal.events_purge_replays() returns void
 language sql volatile security definer set search_path = '' as $$
   delete from app.event_replays r where r.created_at < internal.now() - interval '90 days'
 $$;
-comment on function internal.events_purge_replays is 'Forgets replays when their operations are.';
+comment on function internal.events_purge_replays is 'Deletes replays after 90 days, as their operations are.';
 
 create or replace function internal.collect_effects() returns void
 language sql volatile as $$
   select set_config('app.collects_effects', 'true', true)
 $$;
-comment on function internal.collect_effects is 'Effects of this transaction are noted from here on: its answer shows them.';
+comment on function internal.collect_effects is 'Collects the effects of this transaction from now on, for its response.';
 
 create or replace function internal.collects_effects() returns boolean
 language sql stable as $$
   select coalesce(current_setting('app.collects_effects', true), '') = 'true'
 $$;
 comment on function internal.collects_effects is
-  'Whether the answer of this transaction shows effects. Jobs, and batches that did not ask for them, need not work out what nobody reads.';
+  'Whether the response of this transaction shows effects. Jobs, and batches that did not request effects, skip their computation.';
 
 create or replace function internal.add_effect(part text, effect json) returns void
 language plpgsql volatile as $$
@@ -70,7 +70,8 @@ begin
   perform internal.add_effects(add_effect.part, array[add_effect.effect]);
 end $$;
 comment on function internal.add_effect is
-  'Tells the app what an event moved: part is streaks, xp, achievements, ..., effect one entry of it with app_user_id. An event that changes nothing has no entry.';
+  'Adds an effect of an event to the response: part is streaks, xp, achievements, ..., effect one entry of it with app_user_id. An event without effects has
+   no entry.';
 
 create or replace function internal.add_effects(part text, effects json[]) returns void
 language plpgsql volatile as $$
@@ -82,7 +83,7 @@ begin
     end if;
   end if;
 end $$;
-comment on function internal.add_effects is 'Many effects of one part at once, in their order, each on another thing.';
+comment on function internal.add_effects is 'Adds several effects of one part, in order, each on a different object.';
 
 create or replace function internal.effects_noted() returns jsonb
 language sql stable as $$
@@ -158,8 +159,8 @@ begin
   return answer;
 end $$;
 comment on function internal.effects_of is
-  'internal.effects_json for one user, where each part was noted once, as after most single events: without a statement, whose start would cost more than all of
-   it. Otherwise null.';
+  'internal.effects_json for one user when each part was added once, as after most single events; otherwise null. Executes no statement, because starting one
+   would cost more than the rest.';
 
 create or replace function internal.event_json(event app.engagement_events) returns json
 language sql stable as $$
@@ -168,13 +169,13 @@ language sql stable as $$
     'properties', (event_json.event).properties, 'occurred_at', internal.iso((event_json.event).occurred_at),
     'source', (event_json.event).source, 'session_id', (event_json.event).session_id)
 $$;
-comment on function internal.event_json is 'An event as every answer shows it.';
+comment on function internal.event_json is 'The JSON of an event in responses.';
 
 create or replace function internal.is_history() returns boolean
 language sql stable as $$
   select coalesce(current_setting('app.is_history', true), '') = 'true'
 $$;
-comment on function internal.is_history is 'Whether this transaction imports history: what its events cause is history too, and is not sent to anybody.';
+comment on function internal.is_history is 'Whether this transaction imports history: the effects of its events are history too, and are not delivered to webhooks or devices.';
 
 create or replace function internal.emit_many(app_user_ids uuid[], event_names text[], properties jsonb[], occurred_at timestamptz[] default null,
                                               is_historical boolean default null)
@@ -193,8 +194,8 @@ begin
    order by e.app_user_id, e.occurred_at, e.n;
 end $$;
 comment on function internal.emit_many is
-  'System events, svc.<area>.<verb>, in the transaction of their causes: they move what any event moves, all of them in one run of the hooks.
-   The lists go together; occurred_at is now unless it is given. The users must be locked. Granted to nobody.';
+  'Emits system events, svc.<area>.<verb>, in the transaction that causes them. They have effects like any event, in one run of the hooks.
+   The arrays are parallel; occurred_at defaults to now. The users must be locked. Granted to nobody.';
 
 create or replace function internal.emit(app_user_id uuid, event_name text, properties jsonb default '{}') returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -205,7 +206,7 @@ begin
   values (internal.new_id(), emit.app_user_id, emit.event_name, coalesce(emit.properties, '{}'), at, at, 'system', internal.is_history());
 end $$;
 comment on function internal.emit is
-  'One system event. For many, internal.emit_many: each call runs the whole pipeline. Granted to nobody.';
+  'Emits one system event. Use internal.emit_many for several: each call runs the whole pipeline. Granted to nobody.';
 
 create or replace function internal.lock_users(app_user_ids uuid[]) returns uuid[]
 language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
@@ -221,20 +222,20 @@ begin
   return known;
 end $$;
 comment on function internal.lock_users is
-  'Locks users, in the one order that everybody keeps, and answers those that exist, or null. Whatever moves rows of users, several or one, begins
-   here: so two such transactions wait for each other here and nowhere else. Granted to nobody.';
+  'Locks users in the order of their ids and returns those that exist, or null. Every transaction that changes rows of users calls it first, so that such
+   transactions wait for each other only here and cannot deadlock. Granted to nobody.';
 
 create or replace function internal.event_hooks_may_run() returns boolean
 language sql stable as $$
-  -- an event may cause events that cause events: five rounds, then the rest is recorded and moves nothing
+  -- events may cause further events: hooks run for five levels; events beyond that are stored without effects
   select pg_trigger_depth() <= 5
 $$;
-comment on function internal.event_hooks_may_run is 'What a hook of the pipeline asks first, so that a loop of causes ends.';
+comment on function internal.event_hooks_may_run is 'Whether hooks may run for the present events: bounds the recursion of events that cause events.';
 
 create or replace function internal.on_events__10_counters(events app.engagement_events[]) returns void
 language plpgsql volatile as $$
 begin
-  -- sorted: two writers that share counters wait for each other, and never in a circle
+  -- sorted, so that two writers of the same counters cannot deadlock
   insert into app.user_event_counters as counter (app_user_id, event_name, day, count)
   select i.app_user_id, i.event_name, (i.occurred_at at time zone 'UTC')::date, count(*)
     from unnest(on_events__10_counters.events) i
@@ -261,7 +262,7 @@ begin
   return null;
 end $$;
 comment on function internal.tg_users__events is
-  'A user''s events go with them, whoever deletes them. A foreign key would do it too, but also look for the user at each event.';
+  'Deletes a user''s events with the user. A foreign key would do the same, but would also check the user for each event.';
 
 create or replace trigger tg_users__events
   after delete on app.users
@@ -271,4 +272,4 @@ create or replace function internal.purge__events(most int default 5000) returns
 language sql volatile security definer set search_path = '' as $$
   select internal.purge_rows('app.event_ids', 't.received_at < internal.now() - interval ''90 days''', purge__events.most)
 $$;
-comment on function internal.purge__events is 'Daily: ids that clients chose, 90 days after their events.';
+comment on function internal.purge__events is 'Daily: deletes client-chosen ids 90 days after their events.';

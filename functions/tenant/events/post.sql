@@ -1,4 +1,4 @@
--- POST events: one event or a batch, under an Idempotency-Key or not, and what is answered.
+-- POST events: one event or a batch, with or without an Idempotency-Key, and the response.
 
 create or replace function api.events_post(body json, idempotency_key text default null, body_hash text default null)
 returns api.reply
@@ -10,7 +10,7 @@ declare
   stored api.reply;
   answer api.reply;
 begin
-  -- the door has looked already; a body that comes through SQL, or a number too long, must not break the casts below either
+  -- the HTTP server has validated the JSON; a body passed in SQL, or a number that is too long, must not break the casts below
   begin
     perform events_post.body::jsonb;
   exception when data_exception or program_limit_exceeded then
@@ -94,7 +94,7 @@ begin
     if stored.id is not null then
       return internal.reply(200, json_build_object('event', internal.event_json(stored), 'effects', json_build_object()));
     end if;
-    -- its id is remembered, and the log has it no more: deleted, or left out by its sample_rate
+    -- the id is known, but the log does not contain the event: it was deleted, or excluded by its sample_rate
   end if;
   stored.id := validated.id;
   stored.app_user_id := validated.app_user_id;
@@ -116,7 +116,8 @@ begin
       json_build_object('effects', internal.effects_json(validated.app_user_id)))));
 end $$;
 comment on function internal.events_single is
-  'One event and what it moved. A known id of the same user answers the stored event with 200 and moves nothing; when the log has it no more, as it was sent now.';
+  'Stores one event and returns it with its effects. For a known id of the same user, returns the stored event with 200 and without effects; when the log no
+   longer contains it, the event as sent.';
 
 create or replace function internal.event_by_id(id uuid, app_user_id uuid) returns setof app.engagement_events
 language sql stable security definer set search_path = '' rows 1 as $$
@@ -179,4 +180,5 @@ begin
                                 'results', results) end);
 end $$;
 comment on function internal.events_batch is
-  'Up to 500 events (1000 with a server key): good items are stored, the others say why not. include_effects sums what they moved; over several users each entry names its app_user_id.';
+  'Stores up to 500 events (1000 with a server key): valid items are stored, each other item has its reason in the results. include_effects adds up their
+   effects; with several users each entry contains its app_user_id.';

@@ -1,7 +1,7 @@
--- Replay: what stored events should have moved, moved after all. An area that can be replayed has a function
+-- Replay: adds effects of stored events that are missing. An area that can be replayed has a function
 --   internal.replay__<target>(app_user_ids uuid[], since timestamptz, until timestamptz) returns jsonb
--- which brings what it keeps of these users up to what their stored events say, and answers a list of what it changed, an object for each change,
--- with app_user_id. It is called with the users locked. A dry run calls the same function and takes back what it did, so both always agree.
+-- which updates its state of these users to include their stored events, and returns a list of its changes, an object for each,
+-- with app_user_id. The caller has locked the users. A dry run calls the same function and rolls it back, so that both always agree.
 
 create or replace function internal.replay_targets() returns text[]
 language sql stable as $$
@@ -52,7 +52,7 @@ declare
   differences jsonb;
 begin
   begin
-    -- history: what is moved now is nothing that a device or a receiver should hear of as new
+    -- history: devices and webhooks must not receive these effects as new
     perform set_config('app.is_history', 'true', true);
     execute format('select internal.%I($1, $2, $3)', 'replay__' || replay_run.target)
        into differences using replay_run.app_user_ids, replay_run.since, replay_run.until;
@@ -117,7 +117,8 @@ begin
   return json_build_object('done', replay.done, 'is_over', replay.is_over);
 end $$;
 comment on function internal.replay_step is
-  'The next users of a replay, and how far it is. One transaction: a step that is done again after a crash goes on after the last one. Locks the users.';
+  'Replays the next users and stores the progress in the same transaction: after a crash, the next step continues after the last committed one. Locks the
+   users.';
 
 create or replace function api.events_replay_step(operation_id uuid, target text, input jsonb, batch int) returns api.reply
 language sql volatile as $$

@@ -1,5 +1,5 @@
--- JSON Schema in SQL: the part of draft 2020-12 that docs/events.md lists. What is not evaluated is refused by name when a schema is stored, so
--- that no schema ever says more than is checked.
+-- JSON Schema in SQL: the part of draft 2020-12 that docs/events.md lists. Other keywords are refused by name when a schema is stored, so
+-- that every rule of a stored schema is checked.
 
 create or replace function internal.schema_problem(schema jsonb, place text default '', depth int default 1, out path text, out reason text)
 language plpgsql immutable parallel safe as $$
@@ -166,4 +166,4 @@ begin
   end if;
   return true;
 end $$;
-comment on function internal.schema_accepts is 'Whether a value is valid against a schema that internal.schema_problem has nothing against.';
+comment on function internal.schema_accepts is 'Whether a value is valid against a schema that internal.schema_problem accepts.';

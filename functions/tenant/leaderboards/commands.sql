@@ -13,7 +13,7 @@ begin
   end if;
 end $$;
 comment on function internal.leaderboard_submit_check is
-  'Refuses a score by hand that a board does not take: 409 LEADERBOARD_NOT_MANUAL, 403 SERVER_KEY_REQUIRED, 400 SCORE_OUT_OF_RANGE. Granted to nobody.';
+  'Refuses a submission that a board does not accept: 409 LEADERBOARD_NOT_MANUAL, 403 SERVER_KEY_REQUIRED, 400 SCORE_OUT_OF_RANGE. Granted to nobody.';
 
 create or replace function internal.leaderboard_stored(board app.leaderboards, entry app.leaderboard_entries) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -25,7 +25,7 @@ begin
   end if;
 end $$;
 comment on function internal.leaderboard_stored is
-  'Checks that a first entry was stored: a run that was deleted meanwhile takes none. Refuses 404 NOT_FOUND, 409 LEADERBOARD_NOT_ACTIVE. Granted to nobody.';
+  'Checks that a first entry was stored: a run that was deleted concurrently accepts none. Refuses 404 NOT_FOUND, 409 LEADERBOARD_NOT_ACTIVE. Granted to nobody.';
 
 create or replace function internal.leaderboard_submit(id_or_key text, score numeric, metadata jsonb, idempotency_key text, body_hash text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -49,12 +49,12 @@ begin
   if board.source ->> 'type' <> 'manual' or not board.client_writable or score < board.min_score or score > board.max_score then
     perform internal.leaderboard_submit_check(board, leaderboard_submit.score);
   end if;
-  -- as internal.lock_users does, but of one by key, and with what the answer shows
+  -- locks like internal.lock_users, but one user by key, and reads the columns of the response
   select u.display_name, u.avatar_url into shown from app.users u where u.id = me for no key update;
   if not found then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
   end if;
-  -- behind the lock: what closes a run waits for every transaction that has an id, as that one has by now
+  -- after the lock: closing a run waits for every transaction that has an id, and the lock has assigned one to this transaction
   select r.* into run from internal.leaderboard_runs_at(board.id, at) r;
   if not found then
     run := internal.leaderboard_run_at(board, at);
@@ -93,7 +93,7 @@ language sql volatile as $$
                                      leaderboard_submit.idempotency_key, leaderboard_submit.body_hash)
 $$;
 comment on function api.leaderboard_submit is
-  'A score of the caller''s, 201 for the first of the run, else 200: {entry, previous, improved}. Refuses 404 NOT_FOUND, 409 LEADERBOARD_NOT_MANUAL,
+  'Submits a score of the caller, 201 for the first of the run, else 200: {entry, previous, improved}. Refuses 404 NOT_FOUND, 409 LEADERBOARD_NOT_MANUAL,
    LEADERBOARD_NOT_ACTIVE, IDEMPOTENCY_CONFLICT, 403 SERVER_KEY_REQUIRED, 400 SCORE_OUT_OF_RANGE, 429 RATE_LIMITED. Supplement D5.';
 
 create or replace function internal.leaderboard_admin_only() returns void
@@ -121,7 +121,7 @@ begin
   return made;
 end $$;
 comment on function internal.leaderboard_run_now is
-  'The current run, made where it is not there yet. Refuses 409 LEADERBOARD_NOT_ACTIVE, 404 NOT_FOUND. Granted to nobody.';
+  'The current run, created if it is missing. Refuses 409 LEADERBOARD_NOT_ACTIVE, 404 NOT_FOUND. Granted to nobody.';
 
 create or replace function internal.leaderboard_set(board app.leaderboards, run app.leaderboard_runs, app_user_id uuid, score numeric, metadata jsonb,
                                                     out was app.leaderboard_entries, out entry app.leaderboard_entries)
@@ -138,7 +138,7 @@ begin
   entry.reached_at := case when entry.score = was.score then was.reached_at else internal.now() end;
   entry.submissions := coalesce(was.submissions, 1);
   entry.metadata := coalesce(leaderboard_set.metadata, was.metadata, '{}');
-  -- what somebody vouches for is no anomaly
+  -- a score that an administrator sets is not an anomaly
   entry.biggest_step := null;
   perform internal.leaderboard_store(entry);
   if (leaderboard_set.run).shadow_id is not null then
@@ -220,7 +220,7 @@ begin
   if not found then
     perform internal.leaderboard_run_missing(leaderboard_import.board);
   end if;
-  -- who is named twice has the later score
+  -- of two scores for one user the later one applies
   insert into app.leaderboard_entries as e (run_id, app_user_id, score, place, reached_at, submissions, metadata, is_hidden, created_at)
   select r.id, u.id, trim_scale(w.score), trim_scale(w.score) * sign, internal.now(), 1, coalesce(w.metadata, '{}'), u.is_banned, internal.now()
     from (select distinct on (1) (i.value ->> 'app_user_id')::uuid as id, (i.value ->> 'score')::numeric as score, nullif(i.value -> 'metadata', 'null') as metadata
@@ -293,7 +293,7 @@ create or replace function api.leaderboard_runs(id_or_key text, page_offset int 
 language sql stable as $$
   select internal.leaderboard_runs_page(internal.definition_find(null::app.leaderboards, leaderboard_runs.id_or_key), leaderboard_runs.page_offset, leaderboard_runs.page_limit)
 $$;
-comment on function api.leaderboard_runs is 'The runs of a board, newest first; is_frozen says that final ranks and rewards are given. Refuses 404 NOT_FOUND.';
+comment on function api.leaderboard_runs is 'The runs of a board, newest first; is_frozen: final ranks are assigned and rewards paid. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.leaderboard_close(board app.leaderboards) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -407,8 +407,8 @@ begin
   return internal.reply_page(found_ones, total, leaderboard_anomalies.page_offset, leaderboard_anomalies.page_limit);
 end $$;
 comment on function internal.leaderboard_anomalies is
-  'The body of api.leaderboard_anomalies. What is usual is computed from all entries of the run while the planner expects at most affordable of them, otherwise from
-   those of a sample of users; every entry is compared with it.';
+  'The body of api.leaderboard_anomalies. The median and sigma are computed from all entries of the run while the planner expects at most affordable of them,
+   otherwise from those of a sample of users; every entry is compared with them.';
 
 create or replace function api.leaderboard_anomalies(id_or_key text, run text default 'current', page_offset int default 0, page_limit int default 50)
 returns api.reply
@@ -417,5 +417,5 @@ language sql volatile as $$
                                         leaderboard_anomalies.page_limit)
 $$;
 comment on function api.leaderboard_anomalies is
-  'Entries whose score is more than six robust sigmas better than the median, or which one submission moved so far beyond what it does for others; oddest
+  'Entries whose score is more than six robust sigmas better than the median, or that one submission changed by as much more than is usual; most unusual
    first. Null for fewer than ten entries. Of a run with very many entries the median and the sigma are those of a sample. Refuses 404 NOT_FOUND.';

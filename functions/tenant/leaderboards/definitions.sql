@@ -63,8 +63,8 @@ begin
   return w;
 end $$;
 comment on function internal.leaderboard_check is
-  'What the checks of app.leaderboards cannot say. Refuses 400 VALIDATION_ERROR, 409 LEADERBOARD_IMMUTABLE (scoring, sort or period, with entries);
-   without entries, runs of the former period go.';
+  'Checks what the constraints of app.leaderboards cannot express. Refuses 400 VALIDATION_ERROR, 409 LEADERBOARD_IMMUTABLE (scoring, sort or period, with
+   entries). Without entries, deletes the runs of the former period.';
 
 create or replace function internal.leaderboard_before_delete(doomed app.leaderboards) returns void
 language plpgsql volatile as $$
@@ -91,7 +91,7 @@ begin
     else '{}' end;
   return new;
 end $$;
-comment on function internal.tg_leaderboards__watch is 'Keeps the names of the events that move a board.';
+comment on function internal.tg_leaderboards__watch is 'Stores the names of the events that submit scores to a board.';
 
 create or replace trigger tg_leaderboards__watch
   before insert or update of source on app.leaderboards
@@ -109,7 +109,7 @@ begin
   perform internal.enqueue('leaderboards__turn', new.id::text);
   return null;
 end $$;
-comment on function internal.tg_leaderboards__plan is 'Has the job make the run that is due and say when it looks again.';
+comment on function internal.tg_leaderboards__plan is 'Queues the job that creates the due run and schedules its next check.';
 
 create or replace trigger tg_leaderboards__plan
   after insert or update on app.leaderboards
@@ -127,7 +127,7 @@ begin
   -- live ones first, then what is to replace them, as the jobs do
   perform from app.leaderboard_runs r where r.leaderboard_id = leaderboard_runs_close.leaderboard_id order by r.state <> 'live', r.id for update;
 end $$;
-comment on function internal.leaderboard_runs_close is 'Locks the runs of a board against new entries. Waits for those who are storing one.';
+comment on function internal.leaderboard_runs_close is 'Locks the runs of a board against new entries. Waits for transactions that are storing one.';
 
 create or replace function internal.leaderboard_lock(leaderboard_id uuid) returns boolean
 language plpgsql volatile security definer set search_path = '' as $$
@@ -150,8 +150,8 @@ begin
   return true;
 end $$;
 comment on function internal.leaderboard_lock is
-  'Locks a board to be deleted, in the order in which scores, jobs and other changes meet it: the board and its runs against other changes, then everybody
-   who has an entry, then the board against new runs. False when it was deleted meanwhile.';
+  'Locks a board to be deleted, in the same order as scores, jobs and other changes: the board and its runs against other changes, then all users
+   who have an entry, then the board against new runs. False when it was deleted concurrently.';
 
 create or replace function internal.leaderboard_runs_drop(leaderboard_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -159,10 +159,10 @@ begin
   if internal.caller() <> 'developer' then
     raise exception 'boards are changed by administrators, not by %', internal.caller();
   end if;
-  -- whoever folds one of them is let finish first: it waits for nothing of ours meanwhile
+  -- waits for a concurrent fold of each run, which waits for no lock of this transaction
   perform internal.advisory_lock('leaderboard_fold', r.id::text)
      from (select x.id from app.leaderboard_runs x where x.leaderboard_id = leaderboard_runs_drop.leaderboard_id order by x.id) r;
   delete from app.leaderboard_runs r where r.leaderboard_id = leaderboard_runs_drop.leaderboard_id;
 end $$;
-comment on function internal.leaderboard_runs_drop is 'Deletes the runs of a board with their entries. Waits for those who fold them.';
+comment on function internal.leaderboard_runs_drop is 'Deletes the runs of a board with their entries. Waits for concurrent folds of these runs.';
 

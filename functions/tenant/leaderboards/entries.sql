@@ -1,4 +1,4 @@
--- Submissions of one user to entries that exist: the short path, for one event or one row of the ledger. Rarer cases are in from_events.sql.
+-- Submissions of one user to existing entries: the fast path, for one event or one row of the ledger. Other cases are in from_events.sql.
 
 create or replace function internal.leaderboard_takes(board app.leaderboards, run app.leaderboard_runs, value numeric, at timestamptz) returns boolean
 language sql stable as $$
@@ -8,7 +8,7 @@ language sql stable as $$
      and ((run).id is null or internal.leaderboard_is_open(run))
 $$;
 comment on function internal.leaderboard_takes is
-  'Whether a board takes a submission of this value and time into a run; whether a run that is still to be made is open is not asked. Granted to nobody.';
+  'Whether a board accepts a submission of this value and time into a run; does not check whether a run that has no row yet is open. Granted to nobody.';
 
 create or replace function internal.leaderboards_take(app_user_id uuid, board_ids uuid[], scores numeric[], event_name text, properties jsonb,
                                                       place_at timestamptz, reached_at timestamptz, source_id uuid)
@@ -134,8 +134,8 @@ begin
   end if;
 end $$;
 comment on function internal.leaderboards_take is
-  'Submissions of one user, one to each board: these scores, or where there are none what the event submits to each. Users without an entry, hidden ones, segments, and
-   runs that are to be made or rebuilt are for internal.leaderboards_submit_many. The user must be locked. Granted to nobody.';
+  'Stores submissions of one user, one to each board: the given scores, or without them the values of the event. Leaves to internal.leaderboards_submit_many
+   users without an entry, hidden users, boards of segments, and runs without a row or being rebuilt. The user must be locked. Granted to nobody.';
 
 create or replace function internal.leaderboards_notify_moved(app_user_id uuid, runs uuid[], scores_was numeric[], places_was numeric[], reached_was timestamptz[])
 returns void
@@ -158,7 +158,7 @@ begin
   perform internal.leaderboards_notify(befores, entries);
 end $$;
 comment on function internal.leaderboards_notify_moved is
-  'internal.leaderboards_notify for stored entries of one user, which were elsewhere before. The lists go together. Granted to nobody.';
+  'internal.leaderboards_notify for stored entries of one user whose places changed. The arrays are parallel. Granted to nobody.';
 
 create or replace function internal.leaderboard_effects(app_user_id uuid, keys text[], runs uuid[], scores_was numeric[], places_was numeric[],
                                                         reached_was timestamptz[], scores numeric[], places numeric[], reached timestamptz[])
@@ -179,4 +179,4 @@ begin
      where m.score_was is distinct from m.score or k.rank is distinct from p.rank);
 end $$;
 comment on function internal.leaderboard_effects is
-  'The effects of moves of one user, which are stored, with ranks before and after: in one statement for all boards. The lists go together. Granted to nobody.';
+  'The effects of stored moves of one user, with ranks before and after: one statement for all boards. The arrays are parallel. Granted to nobody.';

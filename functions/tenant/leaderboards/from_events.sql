@@ -47,7 +47,7 @@ begin
    where internal.leaderboard_is_open(t.run);
 end $$;
 comment on function internal.leaderboards_tally is
-  'What the submissions of each user to each board come to, in the open run that they are due to; a run without id is still to be made. Granted to nobody.';
+  'Aggregates the submissions of each user to each board, by the open run that they belong to; a run without id has no row yet. Granted to nobody.';
 
 create or replace function internal.leaderboards_submit_many(facts internal.leaderboard_fact[]) returns void
 language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
@@ -95,7 +95,7 @@ begin
   perform internal.leaderboards_notify(taken.befores, taken.entries);
 end $$;
 comment on function internal.leaderboards_submit_many is
-  'Submissions by events or by the ledger of XP, taken into the runs that they are due to, where these are open and the user may be there. The users must be
+  'Stores submissions of events or of the XP ledger in the runs that they belong to, where the run is open and the board admits the user. The users must be
    locked. Granted to nobody.';
 
 create or replace function internal.leaderboard_store_many(entries app.leaderboard_entries[]) returns void
@@ -126,7 +126,7 @@ begin
   perform set_config('app.leaderboard_changes', '', true);
   if stored < cardinality(leaderboard_store_many.entries) then
     with held as materialized (
-      -- a run that goes away at this moment takes no entry
+      -- a run that is being deleted accepts no entry
       select r.id
         from app.leaderboard_runs r
        where r.id in (select e.run_id from unnest(leaderboard_store_many.entries) e)
@@ -147,7 +147,7 @@ begin
     perform internal.leaderboard_fold_by_chance(due.run_id, due.n);
   end loop;
 end $$;
-comment on function internal.leaderboard_store_many is 'Writes entries as they are to be, each once. The users must be locked. Granted to nobody.';
+comment on function internal.leaderboard_store_many is 'Stores the new values of entries, each once. The users must be locked. Granted to nobody.';
 
 create or replace function internal.leaderboards_notify(befores app.leaderboard_entries[], entries app.leaderboard_entries[]) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -169,7 +169,7 @@ begin
   ), runs as materialized (
     select (m.e).run_id as id, array_agg((m.e).app_user_id) as movers from moves m group by 1
   ), others as materialized (
-    -- who did not move keeps the order, so the ten best of them are all that could be in the top 10, before or after
+    -- users who did not move keep their order, so only the ten best of them can be in the top 10, before or after
     select r.id as run_id, o.place, o.reached_at, o.app_user_id
       from runs r
      cross join lateral (
@@ -198,7 +198,7 @@ begin
       full join top_before b on (b.run_id, b.app_user_id) = (n.run_id, n.app_user_id)
      where n.run_id is null or b.run_id is null
   ), befriended as materialized (
-    -- by itself, for it is asked once a move, and most have no friends here
+    -- a separate statement: it runs once for each move, and most users have no friends on this board
     select m.n, m.w, m.e, o.id from moves m cross join lateral internal.friends_of((m.e).app_user_id) as o (id)
   ), passing as (
     select m.n, array_agg(f.app_user_id order by f.app_user_id) as passed

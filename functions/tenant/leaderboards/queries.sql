@@ -8,7 +8,7 @@ return json_build_object(
   'metadata', (leaderboard_entry_json.e).metadata,
   'user', json_build_object('id', (leaderboard_entry_json.e).app_user_id, 'display_name', leaderboard_entry_json.display_name,
                             'avatar_url', leaderboard_entry_json.avatar_url));
-comment on function internal.leaderboard_entry_json is 'An entry as every answer shows it. One expression, so that a page is built within its query. Granted to nobody.';
+comment on function internal.leaderboard_entry_json is 'The JSON of an entry in responses. A single expression, which the planner inlines into the query of a page. Granted to nobody.';
 
 create or replace function internal.leaderboard_entry_shown(e app.leaderboard_entries, rank bigint) returns json
 language plpgsql stable as $$
@@ -35,7 +35,7 @@ create or replace function internal.leaderboard_start(total bigint, place_of big
 language sql immutable parallel safe
 -- a full page also near the end
 return greatest(0, least(leaderboard_start.place_of - 1 - (leaderboard_start.page_limit - 1) / 2, leaderboard_start.total - leaderboard_start.page_limit));
-comment on function internal.leaderboard_start is 'Where a page begins that has a place in its middle.';
+comment on function internal.leaderboard_start is 'The offset of a page that has a given position in its middle.';
 
 create or replace function internal.leaderboard_page(run app.leaderboard_runs, around uuid, page_offset bigint, page_limit bigint, viewer uuid) returns json
 language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off as $$
@@ -68,7 +68,7 @@ begin
       into here;
   end if;
   back := greatest(here.before - starts, 0);
-  -- a user each by key, and no join: a generic plan takes a page for a tenth of the run
+  -- a lookup by key for each user instead of a join: a generic plan estimates a page as a tenth of the run
   select json_agg(internal.leaderboard_entry_json(p.e, coalesce((p.e).final_rank, starts + p.n), u.display_name, u.avatar_url) order by p.n) into page
     from (select o.e, row_number() over (order by (o.e).place, (o.e).reached_at, (o.e).app_user_id) as n
             from ((select e
@@ -94,8 +94,8 @@ begin
     'me', case when (mine.entry).run_id is not null then internal.leaderboard_entry_shown(mine.entry, mine.rank) end);
 end $$;
 comment on function internal.leaderboard_page is
-  'A page of all of a run, from an offset or around a user; the last page costs what the first does. Who is blocked, either way, has a place and no name. Refuses 404 NOT_FOUND where there is nobody to be
-   around of. Granted to nobody.';
+  'A page of all entries of a run, from an offset or around a user; every page costs the same. Blocked users, in either direction, have a rank but no name.
+   Refuses 404 NOT_FOUND when the user to center on has no entry. Granted to nobody.';
 
 create or replace function internal.leaderboard_page_among(run app.leaderboard_runs, members uuid[], around uuid, page_offset bigint, page_limit bigint,
                                                            viewer uuid)
@@ -144,8 +144,8 @@ begin
           or internal.leaderboard_admits(leaderboard_is_visible.board, internal.user_id()));
 end $$;
 comment on function internal.leaderboard_is_visible is
-  'Whether the caller sees a board: an active one of no segment, or of one that the caller is in. Users have no policy on boards, every function that shows
-   them one asks here. Granted to nobody.';
+  'Whether the caller may see a board: an active board without a segment, or with one that the caller is in. Boards have no policy for users: every function
+   that shows a board to users calls this one. Granted to nobody.';
 
 create or replace function internal.leaderboard_for_me(id_or_key text) returns app.leaderboards
 language plpgsql stable security definer set search_path = '' as $$
@@ -178,7 +178,7 @@ begin
   end if;
   return array(select m from internal.group_member_ids(group_id) m);
 end $$;
-comment on function internal.leaderboard_members is 'Who is in a scope: one''s friends and oneself, or a group that one is in. Refuses 404 NOT_FOUND. Granted to nobody.';
+comment on function internal.leaderboard_members is 'The users of a scope: the caller and their friends, or the members of a group of the caller. Refuses 404 NOT_FOUND. Granted to nobody.';
 
 create or replace function internal.leaderboard_show(id_or_key text, run text, scope text, around text, page_offset bigint, page_limit bigint) returns json
 language plpgsql stable security definer set search_path = '' as $$
@@ -204,8 +204,8 @@ language sql stable as $$
                                             leaderboard_get.page_offset, leaderboard_get.page_limit), null)::api.reply
 $$;
 comment on function api.leaderboard_get is
-  'A page of a board: {data, total, offset, limit, run, me}; with around its middle is the caller or another user. Among friends or in a group ranks are
-   those among them. Refuses 404 NOT_FOUND: no such board, run, group of the caller''s, or entry to be around of. Supplement D5.';
+  'A page of a board: {data, total, offset, limit, run, me}; around centers it on the caller or another user. With the scope friends or group, ranks are
+   computed within that scope. Refuses 404 NOT_FOUND: no such board, run, group of the caller, or entry to center on. Supplement D5.';
 
 create or replace function internal.leaderboard_mine(id_or_key text, run text) returns json
 language plpgsql stable security definer set search_path = '' as $$

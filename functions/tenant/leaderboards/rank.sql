@@ -40,7 +40,7 @@ language sql stable as $$
     where c.run_id = leaderboard_before.run_id
       and c.made >= (select f.folded_to from app.leaderboard_folds f where f.run_id = leaderboard_before.run_id)
       and (c.place, c.at, c.whose) < (bucket.from_place, bucket.from_at, bucket.from_id)
-      -- nothing comes before the first bucket: of a small run, and of the best of a large one, no change is read
+      -- nothing precedes the first bucket: no changes are read for a small run or for the best entries of a large one
       and bucket.from_place > '-Infinity'
    union all
    -- where nothing was folded yet, all of them
@@ -53,8 +53,8 @@ language sql stable as $$
       and (e.place, e.reached_at, e.app_user_id) < (leaderboard_before.place, leaderboard_before.reached_at, leaderboard_before.app_user_id)) s
 $$;
 comment on function internal.leaderboard_before is
-  'Counts whose sum is how many visible entries of a run come before a key (place, reached_at, user). Neither definer nor with settings, so that it becomes
-   part of the statement that asks: to begin another costs as much as to add up what there is. Granted to nobody.';
+  'Counts whose sum is the number of visible entries of a run before a key (place, reached_at, user). Neither security definer nor with settings, so that
+   Postgres inlines it into the calling statement: starting another statement costs as much as the sum. Granted to nobody.';
 
 create or replace function internal.leaderboard_rank(run_id uuid, place numeric, reached_at timestamptz, app_user_id uuid) returns bigint
 language plpgsql stable security definer
@@ -73,7 +73,7 @@ language plpgsql stable security definer set search_path = '' as $$
 begin
   return coalesce((select f.folded_to from app.leaderboard_folds f where f.run_id = leaderboard_waiting_from.run_id), '0');
 end $$;
-comment on function internal.leaderboard_waiting_from is 'The transaction from which on changes of a run may wait to be folded. Granted to nobody.';
+comment on function internal.leaderboard_waiting_from is 'The oldest transaction whose changes of a run may not be folded yet. Granted to nobody.';
 
 create or replace function internal.leaderboard_total(run_id uuid) returns bigint
 language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off as $$
@@ -131,8 +131,8 @@ begin
   before := internal.leaderboard_rank(leaderboard_seek.run_id, (bound).from_place, (bound).from_at, (bound).from_id) - 1;
 end $$;
 comment on function internal.leaderboard_seek is
-  'A bound with at most `ahead` entries before it, and exactly how many: where the reading of a page begins, so that the last page costs what the first
-   does. Granted to nobody.';
+  'A bound with at most `ahead` entries before it, and their exact number: reading of a page starts there, so that every page costs the same.
+   Granted to nobody.';
 
 create or replace function internal.leaderboard_fold(run_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
@@ -141,7 +141,7 @@ declare
   touched internal.leaderboard_bound[];
   bound internal.leaderboard_bound;
 begin
-  -- who comes second leaves it to the first
+  -- a concurrent second fold returns at once
   if not internal.try_advisory_lock('leaderboard_fold', leaderboard_fold.run_id::text) then
     return;
   end if;
@@ -194,14 +194,14 @@ begin
   end loop;
 end $$;
 comment on function internal.leaderboard_fold is
-  'Counts the changes of a run that are committed, or this transaction''s own, into its buckets, and keeps these between 32 and 256 entries or so. One at a
-   time for each run; who comes second leaves at once. Granted to nobody.';
+  'Adds the changes of a run that are committed, or this transaction''s own, to the counts of its buckets, and keeps each at about 32 to 256 entries. One fold
+   at a time for each run; a concurrent one returns at once. Granted to nobody.';
 
 create or replace function internal.leaderboard_fold_chance() returns double precision
 language sql immutable parallel safe
 return 0.0125;
 comment on function internal.leaderboard_fold_chance is
-  'With what probability a move of an entry asks for a fold: a fold costs as much as some twenty moves, and each rank adds up the changes that wait.';
+  'The probability that a move of an entry requests a fold: a fold costs as much as some twenty moves, and each rank sums the changes that are not folded.';
 
 create or replace function internal.leaderboard_fold_later(run_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -220,7 +220,7 @@ begin
   end if;
 end $$;
 comment on function internal.leaderboard_fold_later is
-  'Queues the fold of a run; one in ten that ask folds where it has been queued for ten seconds. Granted to nobody.';
+  'Queues the fold of a run; when it has been queued for ten seconds, one in ten callers folds the run itself. Granted to nobody.';
 
 create or replace function internal.leaderboard_fold_by_chance(run_id uuid, moves bigint) returns void
 language plpgsql volatile as $$
@@ -231,7 +231,7 @@ begin
   end if;
 end $$;
 comment on function internal.leaderboard_fold_by_chance is
-  'Asks for the fold of a run after so many moves of entries, now and then. Granted to nobody.';
+  'Requests the fold of a run with a probability that depends on the number of moves. Granted to nobody.';
 
 create or replace function api.leaderboard_fold(run_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -424,7 +424,8 @@ begin
   return null;
 end $$;
 comment on function internal.tg_leaderboard_entries__moved is
-  'Notes each move of an entry beside it. It does not fold: between the rows of one statement entries and changes do not agree. Who moves many does it after.';
+  'Records each move of an entry in app.leaderboard_changes. It does not fold, because entries and changes are inconsistent between the rows of one statement:
+   functions that move many entries fold afterwards.';
 
 create or replace trigger tg_leaderboard_entries__tally_in
   after insert on app.leaderboard_entries
@@ -448,7 +449,7 @@ begin
   delete from app.leaderboard_shelves k where k.run_id = old.id;
   return null;
 end $$;
-comment on function internal.tg_leaderboard_runs__sweep is 'With a run its counts go.';
+comment on function internal.tg_leaderboard_runs__sweep is 'Deletes the counts of a deleted run.';
 
 create or replace trigger tg_leaderboard_runs__sweep
   after delete on app.leaderboard_runs

@@ -38,7 +38,7 @@ begin
    where internal.leaderboard_admits(b, u.id);
 end $$;
 comment on function internal.leaderboard_log is
-  'What the stored events, or the ledger of XP, submit to a run for these users, by the rules of today. History is left out. Granted to nobody.';
+  'The submissions of stored events, or of the XP ledger, to a run for these users, by the present rules. History is excluded. Granted to nobody.';
 
 create or replace function internal.leaderboard_begin_shadow(board app.leaderboards, live app.leaderboard_runs, operation_id uuid)
 returns app.leaderboard_runs
@@ -121,8 +121,8 @@ begin
   return json_build_object('state', 'done', 'users', shadow.frozen, 'entries', internal.leaderboard_total(shadow.id), 'swapped', true);
 end $$;
 comment on function internal.leaderboard_rebuild is
-  'The next users of a rebuild of the current run, into a shadow that takes its place at the end; until then everybody sees the old one, and writers write
-   both. One transaction each. {state: more, wait or done, users, entries, swapped}. Locks the run, then users.';
+  'Processes the next users of a rebuild of the current run, into a shadow that replaces the run at the end; until then readers see the old run, and writers
+   write both. One transaction for each step. {state: more, wait or done, users, entries, swapped}. Locks the run, then users.';
 
 create or replace function api.leaderboard_rebuild_step(operation_id uuid, leaderboard_id uuid, batch int) returns api.reply
 language sql volatile as $$

@@ -11,8 +11,8 @@ begin
   return pg_snapshot_xmin(pg_current_snapshot()) >= (leaderboard_fenced.run).fence;
 end $$;
 comment on function internal.leaderboard_fenced is
-  'Whether every writer that may not have seen the last change of a run has ended: all transactions older than one that began after it. Sets that fence
-   where there is none yet. Nobody waits for a lock. Granted to nobody.';
+  'Whether every transaction that may not have seen the last change of a run has ended: those older than a fence, the id of a transaction that began after
+   the change. Sets the fence if there is none. No transaction waits for a lock. Granted to nobody.';
 
 create or replace function internal.leaderboard_freeze(board app.leaderboards, run app.leaderboard_runs, batch int) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -74,8 +74,8 @@ begin
   perform internal.emit_many(ranked.users, array_fill('svc.leaderboard.run_closed'::text, array[coalesce(cardinality(ranked.users), 0)]), ranked.properties);
 end $$;
 comment on function internal.leaderboard_freeze is
-  'The next entries of a run that is over get their final ranks, their rewards, and svc.leaderboard.run_closed, all in one transaction with how far it is:
-   a step that is lost begins again, one that was done is not done twice. Locks the users. Granted to nobody.';
+  'Assigns final ranks to the next entries of an ended run, pays their rewards and emits svc.leaderboard.run_closed. The progress is stored in the same
+   transaction: an interrupted step is repeated, a committed one never is. Locks the users. Granted to nobody.';
 
 create or replace function internal.leaderboard_sweep(board app.leaderboards) returns text
 language plpgsql volatile security definer set search_path = '' as $$
@@ -109,7 +109,7 @@ begin
   return 'more';
 end $$;
 comment on function internal.leaderboard_sweep is
-  'Deletes a piece of a run that nobody needs: beyond keep_runs, or replaced. Answers more, wait, or done. Granted to nobody.';
+  'Deletes a batch of entries of an obsolete run: beyond keep_runs, or replaced. Returns more, wait, or done. Granted to nobody.';
 
 create or replace function internal.leaderboard_rollover(leaderboard_id uuid, batch int) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -166,13 +166,13 @@ begin
   return json_build_object('state', state, 'due_at', internal.iso(due));
 end $$;
 comment on function internal.leaderboard_rollover is
-  'The next step that the clock asks of a board: {state: more, wait (for writers under way), or done, due_at}. One at a time for each board. Locks the run.';
+  'Performs the next due step of a board: {state: more, wait (for running writers), or done, due_at}. One at a time for each board. Locks the run.';
 
 create or replace function api.leaderboard_rollover(leaderboard_id uuid, batch int) returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.leaderboard_rollover(leaderboard_rollover.leaderboard_id, leaderboard_rollover.batch))
 $$;
-comment on function api.leaderboard_rollover is 'For the worker: a step of what the clock asks of a board.';
+comment on function api.leaderboard_rollover is 'For the worker: performs the next due step of a board.';
 
 create or replace function internal.leaderboard_notify(run_id uuid, by uuid, passed json, displaced uuid, displaced_reason text) returns int
 language plpgsql volatile security definer set search_path = '' as $$
@@ -193,7 +193,7 @@ begin
   end if;
   perform internal.lock_users(array(select p::uuid from json_array_elements_text(leaderboard_notify.passed) p) || leaderboard_notify.displaced);
   mover := internal.leaderboard_entry_of(run.id, leaderboard_notify.by);
-  -- as it is now: who has passed again, or is back in the top 10, hears of nothing
+  -- by the present ranks: a user who has passed again, or is back in the top 10, is not notified
   select array_agg(n.id) as users, array_agg('svc.leaderboard.rank_changed'::text) as names, array_agg(jsonb_build_object(
            'leaderboard_id', board.id, 'key', board.key, 'run_key', run.run_key, 'score', (n.mine).score, 'rank', n.rank, 'reason', n.reason,
            'by_user_id', leaderboard_notify.by)) as properties
@@ -210,7 +210,7 @@ begin
   return coalesce(cardinality(told.users), 0);
 end $$;
 comment on function internal.leaderboard_notify is
-  'Emits svc.leaderboard.rank_changed to friends who were passed and to who was displaced at the edge of the top 10, where it is still so. Locks the users.';
+  'Emits svc.leaderboard.rank_changed for friends who were passed and for the user who was displaced from the top 10, if that still holds. Locks the users.';
 
 create or replace function api.leaderboard_notify(run_id uuid, by uuid, passed json, displaced uuid default null, displaced_reason text default null)
 returns api.reply

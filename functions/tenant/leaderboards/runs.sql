@@ -1,4 +1,4 @@
--- Runs: the period of a time, and whether it accepts scores. The clock decides; the job only freezes ended runs.
+-- Runs: the period that contains a time, and whether it accepts scores. Both follow from the clock; the job only freezes ended runs.
 
 create or replace function internal.leaderboard_period(board app.leaderboards, at timestamptz, out run_key text, out starts_at timestamptz,
                                                        out ends_at timestamptz)
@@ -31,7 +31,7 @@ language sql stable rows 1 as $$
    order by r.starts_at desc nulls last, r.id desc
    limit 1
 $$;
-comment on function internal.leaderboard_runs_at is 'The run that a time is in, where its row is made already. Part of the statement that asks. Granted to nobody.';
+comment on function internal.leaderboard_runs_at is 'The run that contains a time, if its row exists. Inlined into the calling statement. Granted to nobody.';
 
 create or replace function internal.leaderboard_run_at(board app.leaderboards, at timestamptz) returns app.leaderboard_runs
 language plpgsql stable security definer set search_path = '' as $$
@@ -57,7 +57,7 @@ begin
   end if;
   return run;
 end $$;
-comment on function internal.leaderboard_run_at is 'The run that a time is in; one without id is still to be made. Granted to nobody.';
+comment on function internal.leaderboard_run_at is 'The run that contains a time; a run without id has no row yet. Granted to nobody.';
 
 create or replace function internal.leaderboard_is_open(run app.leaderboard_runs) returns boolean
 language sql stable as $$
@@ -75,7 +75,7 @@ begin
   if run.id is not null then
     return run;
   end if;
-  -- a board that is being deleted is waited for, and begins no run any more
+  -- the lock waits for a concurrent deletion of the board, after which no run is created
   perform from app.leaderboards b where b.id = run.leaderboard_id for key share;
   if not found then
     return null;
@@ -91,7 +91,7 @@ begin
 end $$;
 comment on function internal.leaderboard_run_make is
   'The row of a run, created at its first use; the job creates the next one ahead of time, so that no request waits here. Null when the board was deleted
-   meanwhile. Granted to nobody.';
+   concurrently. Granted to nobody.';
 
 create or replace function internal.leaderboard_run_missing(board app.leaderboards) returns void
 language plpgsql volatile security definer set search_path = '' as $$

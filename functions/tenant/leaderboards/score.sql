@@ -65,7 +65,7 @@ begin
             internal.now());
   end if;
 end $$;
-comment on function internal.leaderboard_store is 'Writes an entry as it is to be. The user must be locked. Granted to nobody.';
+comment on function internal.leaderboard_store is 'Stores the new values of an entry. The user must be locked. Granted to nobody.';
 
 create or replace function internal.leaderboard_put(board app.leaderboards, run app.leaderboard_runs, tally internal.leaderboard_tally,
                                                     max_per_minute int default null,
@@ -105,8 +105,8 @@ begin
   end if;
 end $$;
 comment on function internal.leaderboard_put is
-  'Adds submissions to a user''s entry in a run, and in the one that is being rebuilt to replace it; answers the entry before and after. max_per_minute is
-   counted in the entry itself, from the first of a minute: refuses 429 RATE_LIMITED. The user must be locked. Granted to nobody.';
+  'Adds submissions to a user''s entry in a run, and in its shadow during a rebuild; returns the entry before and after. The entry itself counts
+   max_per_minute, from the first submission of a minute: refuses 429 RATE_LIMITED. The user must be locked. Granted to nobody.';
 
 create or replace function internal.leaderboard_rank_before(run_id uuid, app_user_id uuid, place numeric, reached_at timestamptz, place_was numeric,
                                                             reached_was timestamptz, rank numeric)
@@ -203,7 +203,7 @@ begin
       or (leaderboard_admits.board).segment_id
          = any (internal.segments_holding(array[(leaderboard_admits.board).segment_id], leaderboard_admits.app_user_id));
 end $$;
-comment on function internal.leaderboard_admits is 'Whether a user may be on a board: everybody, or who is in its segment now. Granted to nobody.';
+comment on function internal.leaderboard_admits is 'Whether a board admits a user: all users, or the present members of its segment. Granted to nobody.';
 
 create or replace function internal.leaderboard_tallied(facts internal.leaderboard_fact[], sort text) returns internal.leaderboard_tally
 language sql stable as $$
@@ -219,7 +219,7 @@ language sql stable as $$
      select l.value, l.reached_at from unnest(leaderboard_tallied.facts) l order by l.reached_at desc, l.source_id desc limit 1) last
    group by best.value, best.reached_at, last.value, last.reached_at
 $$;
-comment on function internal.leaderboard_tallied is 'What the submissions of one user come to.';
+comment on function internal.leaderboard_tallied is 'Aggregates the submissions of one user.';
 
 create or replace function internal.leaderboard_value(board app.leaderboards, event_name text, properties jsonb) returns numeric
 language plpgsql stable as $$
@@ -260,7 +260,7 @@ begin
   return case when abs(number) <= 1e18 then round(number, 9) end;
 end $$;
 comment on function internal.leaderboard_value is
-  'What an event submits to a board: what the property says (1 without one), the current balance or streak, or for sums the added amount. Null: nothing.';
+  'The value that an event submits to a board: its property (1 without one), the current balance or streak, or for sums the added amount. Null: none.';
 
 create or replace function internal.on_events__60_leaderboards(events app.engagement_events[]) returns void
 language plpgsql volatile set plan_cache_mode = 'auto' as $$
@@ -347,7 +347,7 @@ begin
   return null;
 end $$;
 comment on function internal.tg_xp_transactions__leaderboards is
-  'The ledger of XP submits to its boards: totals to those of the best and the last, amounts, also what was taken, to sums.';
+  'Submits rows of the XP ledger to its boards: totals to boards with the scoring best or last, amounts, including debits, to boards with the scoring sum.';
 
 create or replace trigger tg_xp_transactions__leaderboards
   after insert on app.xp_transactions

@@ -124,7 +124,7 @@ begin
     perform internal.fail(409, 'SEGMENT_IN_USE', 'This segment is still named elsewhere.', json_build_object('used_by', used_by));
   end if;
 end $$;
-comment on function internal.segment_before_delete is 'Only a segment that nothing names is deleted. Refuses 409 SEGMENT_IN_USE {used_by}. Locks it.';
+comment on function internal.segment_before_delete is 'Permits the deletion of a segment only if nothing refers to it. Refuses 409 SEGMENT_IN_USE {used_by}. Locks it.';
 
 create or replace function internal.plan_of(query text, parameters jsonb) returns jsonb
 language plpgsql volatile security definer set search_path = '' set enable_nestloop = off set jit = off as $$
@@ -134,7 +134,7 @@ begin
   execute 'explain (format json) ' || plan_of.query into plan using plan_of.parameters;
   return jsonb_build_object('cost', plan -> 0 -> 'Plan' -> 'Total Cost', 'rows', plan -> 0 -> 'Plan' -> 'Plan Rows');
 end $$;
-comment on function internal.plan_of is 'What the planner thinks of a query with one parameter: {cost, rows}. Granted to nobody.';
+comment on function internal.plan_of is 'The planner''s estimates for a query with one parameter: {cost, rows}. Granted to nobody.';
 
 create or replace function internal.segment_preview_exact(query text, parameters jsonb, out users bigint, out ids uuid[])
 language plpgsql volatile security definer set search_path = '' set enable_nestloop = off set jit = off as $$
@@ -143,7 +143,7 @@ begin
            select (select count(*) from found), array(select f.id from found f order by f.id limit 10)'
      into users, ids using segment_preview_exact.parameters;
 end $$;
-comment on function internal.segment_preview_exact is 'How many users rules hold, and the first ten. Granted to nobody.';
+comment on function internal.segment_preview_exact is 'The number of users who match rules, and the first ten. Granted to nobody.';
 
 create or replace function internal.segment_preview_estimate(condition text, parameters jsonb, population bigint, out users bigint, out margin bigint, out ids uuid[])
 language plpgsql volatile security definer set search_path = '' set jit = off as $$
@@ -210,8 +210,8 @@ begin
     'explain', plan);
 end $$;
 comment on function internal.segment_preview is
-  'Whom rules would hold: count, exact where the planner thinks it cheap, otherwise an estimate with its margin (count plus or minus margin, in 95 of 100 samples);
-   ten of them; the SQL with its parameter as $1; and what the planner thinks. Refuses 400 VALIDATION_ERROR, SEGMENT_TOO_EXPENSIVE.';
+  'The users who match rules: count, exact where the planner estimates a low cost, otherwise an estimate with its margin (count plus or minus margin, in 95 of
+   100 samples); ten of them; the SQL with its parameter as $1; and the planner''s estimates. Refuses 400 VALIDATION_ERROR, SEGMENT_TOO_EXPENSIVE.';
 
 create or replace function api.segment_preview(rules json) returns api.reply
 language plpgsql volatile as $$

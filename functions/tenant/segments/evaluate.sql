@@ -59,7 +59,7 @@ begin
   select array_agg(c.app_user_id order by c.app_user_id) into entered from come c;
 end $$;
 comment on function internal.segment_update_members is
-  'Makes the stored members of a dynamic segment, among these users, those who are in it now; answers who came and went. The users must be locked.
+  'Updates the stored membership of these users in a dynamic segment to its present rules; returns who entered and exited. The users must be locked.
    Granted to nobody.';
 
 create or replace function internal.segments_notify(segment_ids uuid[], app_user_ids uuid[], verbs text[]) returns void
@@ -69,7 +69,7 @@ language sql volatile security definer set search_path = '' as $$
     from unnest(segments_notify.segment_ids, segments_notify.app_user_ids, segments_notify.verbs) with ordinality as t (segment_id, app_user_id, verb, n)
     join app.segments s on s.id = t.segment_id
 $$;
-comment on function internal.segments_notify is 'svc.segment.entered and exited, all in one run of the hooks. The users must be locked. Granted to nobody.';
+comment on function internal.segments_notify is 'Emits svc.segment.entered and exited, in one run of the hooks. The users must be locked. Granted to nobody.';
 
 create or replace function internal.segments_update_members(segment_ids uuid[], app_user_ids uuid[]) returns int
 language plpgsql volatile security definer set search_path = '' as $$
@@ -92,7 +92,7 @@ begin
   end if;
   return cardinality(users);
 end $$;
-comment on function internal.segments_update_members is 'segment_update_members for several segments, telling who entered and exited. Answers how many did. The users must be locked. Granted to nobody.';
+comment on function internal.segments_update_members is 'Calls segment_update_members for several segments and emits an event for each user who entered or exited. Returns how many did. The users must be locked. Granted to nobody.';
 
 create or replace function internal.on_events__80_segments(events app.engagement_events[]) returns void
 language plpgsql volatile set plan_cache_mode = 'auto' as $$

@@ -145,7 +145,7 @@ begin
   end if;
   return json_build_object('member', internal.segment_member(segment.id, segment_explain.app_user_id), 'leaves', to_json(leaves));
 end $$;
-comment on function internal.segment_explain is 'Whether a user is in a segment now, and what each condition of its rules comes to; conditions of segments that it names are one.';
+comment on function internal.segment_explain is 'Whether a user is in a segment now, and the result of each condition of its rules; a referenced segment counts as one condition.';
 
 create or replace function api.segment_explain(id_or_key text, user_id uuid) returns api.reply
 language plpgsql volatile as $$

@@ -6,7 +6,7 @@ begin
     raise exception 'users ask for their own segments only';
   end if;
 end $$;
-comment on function internal.segment_caller_check is 'Lets users ask about themselves, and everybody else about anybody.';
+comment on function internal.segment_caller_check is 'Permits users to query their own membership only, and all other callers that of any user.';
 
 create or replace function internal.segment_member(segment_id uuid, app_user_id uuid) returns boolean
 language plpgsql volatile security definer set search_path = '' as $$
@@ -15,7 +15,7 @@ begin
   return segment_member.segment_id = any (internal.segments_holding(array[segment_member.segment_id], segment_member.app_user_id));
 end $$;
 comment on function internal.segment_member is
-  'Whether a user is in a segment, by what is so at this moment. False for a segment or a user that is not there, and for a segment that is switched off.';
+  'Whether a user is in a segment, evaluated now. False for a segment or user that does not exist, and for an inactive segment.';
 
 create or replace function internal.segment_ids_of(app_user_id uuid) returns uuid[]
 language plpgsql volatile security definer set search_path = '' as $$
@@ -23,7 +23,7 @@ begin
   perform internal.segment_caller_check(segment_ids_of.app_user_id);
   return internal.segments_holding(array(select s.id from app.segments s where s.is_active), segment_ids_of.app_user_id);
 end $$;
-comment on function internal.segment_ids_of is 'The segments that a user is in, by what is so at this moment, sorted.';
+comment on function internal.segment_ids_of is 'The segments that a user is in, evaluated now, sorted.';
 
 create or replace function internal.segment_lock_shared(segment_id uuid) returns boolean
 language plpgsql volatile security definer set search_path = '' as $$

@@ -1,5 +1,5 @@
--- From events to streaks: acts become counts of periods, and counts become chains. Every change of a user's streak is made
--- here, under the lock of its row in app.user_streaks; rows are locked in the order of user and definition.
+-- Applies events to streaks: acts increment the counts of periods, and counts determine chains. This file makes every change of a
+-- user's streak, under the lock of its row in app.user_streaks; rows are locked in the order of user and definition.
 
 create or replace function internal.streak_join(app_user_id uuid, definition app.streak_definitions) returns app.user_streaks
 language plpgsql volatile security definer set search_path = '' as $$
@@ -17,8 +17,8 @@ begin
   return internal.streak_brought_up_to_date(streak);
 end $$;
 comment on function internal.streak_join is
-  'A user''s row of a streak, made if it is missing, and locked, after the user; null when one of both was deleted meanwhile. It shows only once a
-   period has qualified. Granted to nobody.';
+  'Locks the user, then the user''s row of a streak, which is created if it is missing, and returns the row; null when the user or the streak was
+   deleted concurrently. Responses show the row only once a period has qualified. Granted to nobody.';
 
 create or replace function internal.streaks_begin(app_user_ids uuid[], definition_ids uuid[]) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -28,7 +28,7 @@ begin
       from unnest(streaks_begin.app_user_ids, streaks_begin.definition_ids) as b (app_user_id, definition_id)
      where not exists (select from app.user_streaks s where (s.app_user_id, s.streak_definition_id) = (b.app_user_id, b.definition_id))
   ), living as materialized (
-    -- one that is being deleted is waited for, and is not among these then
+    -- the lock waits for a concurrent deletion, after which the definition is no longer found
     select d.id, d.freezes_initial
       from app.streak_definitions d
      where d.id in (select m.definition_id from missing m)
@@ -43,8 +43,8 @@ begin
   on conflict on constraint user_streaks_pkey do nothing;
 end $$;
 comment on function internal.streaks_begin is
-  'Makes the rows of app.user_streaks that are missing among these, but for streaks that were deleted meanwhile. The users must be locked. Locks
-   those streaks against deletion. Granted to nobody.';
+  'Creates the missing rows of app.user_streaks for these users and streaks, except for streaks that were deleted concurrently. The users must be
+   locked. Locks the streaks against deletion. Granted to nobody.';
 
 create or replace function internal.streak_brought_up_to_date(streak app.user_streaks) returns app.user_streaks
 language plpgsql volatile security definer set search_path = '' as $$
@@ -60,7 +60,7 @@ begin
   return s;
 end $$;
 comment on function internal.streak_brought_up_to_date is
-  'A locked row of a streak that is about to change, after its time-based changes until now are applied. Granted to nobody.';
+  'Applies the time-based changes of a locked row that is about to change, until now, and returns the row. Granted to nobody.';
 
 create or replace function internal.streak_refold(app_user_id uuid, definition app.streak_definitions) returns app.user_streaks
 language plpgsql volatile security definer set search_path = '' as $$
@@ -102,7 +102,7 @@ begin
      and r.starts_on = internal.period_date(d.period, d.week_starts_on, f.number)
      and r.taken <> f.taken;
 
-  -- covered before, and by nothing now
+  -- periods that were covered before and are not covered any more
   update app.streak_periods r
      set source = null
    where (r.app_user_id, r.streak_definition_id) = (streak.app_user_id, d.id)
@@ -132,7 +132,7 @@ begin
   return internal.streak_reschedule(streak, d);
 end $$;
 comment on function internal.streak_refold is
-  'Folds everything that is stored about one streak of one user, and stores the result. For every change that is not simply the next
+  'Folds all stored periods of one user''s streak and stores the result. Used for every change other than appending the next
    period: late events, grace, gaps, gifts, pauses, restores. The row must be locked. Granted to nobody.';
 
 create or replace function internal.streaks_store(acts internal.streak_act[]) returns setof internal.streak_fed
@@ -229,8 +229,8 @@ begin
     join placed p on (p.app_user_id, p.id, p.starts_on) = (s.app_user_id, s.streak_definition_id, s.starts_on);
 end $$;
 comment on function internal.streaks_store is
-  'Counts acts into the periods that they fall in, and answers those periods. Locks the rows of app.user_streaks in the order of
-   user and definition. Granted to nobody.';
+  'Adds acts to the counts of the periods that they fall in, and returns those periods. Locks the rows of app.user_streaks in the order
+   of user and definition. Granted to nobody.';
 
 create or replace function internal.streaks_step(fed internal.streak_fed[], is_historical boolean) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -292,7 +292,7 @@ begin
            last_qualified_at = y.qualified_at,
            updated_at = internal.now(),
            next_check_at = case when (y.d).is_active then y.next_check_at end,
-           -- what a late event makes of the past is no news of the clock
+           -- changes of past periods by a late event emit no time-based events
            risk_told = case when y.notice_kinds is null then u.risk_told
                             else greatest(u.risk_told, internal.notified_through(y.d, y.notice_kinds, y.notice_numbers, true)) end,
            lapse_told = case when y.notice_kinds is null then u.lapse_told
@@ -344,7 +344,7 @@ declare
   definition app.streak_definitions;
   before app.user_streaks;
 begin
-  -- a statement of its own: the next one must see the rows that this one makes
+  -- a separate statement, because the next one must see the rows that this one inserts
   select array_agg(f) into fed from internal.streaks_store(streaks_count.acts) f;
   with fed as (
     select f as period, f.*, count(*) over (partition by f.app_user_id, f.streak_definition_id) as periods
@@ -353,9 +353,9 @@ begin
     select f.*,
            -- not qualified by events of its own before: nothing, a freeze or later events covered it
            f.source is null or f.source in ('freeze', 'pause') or f.source = 'event' and f.count_before - f.taken < f.needed as is_open,
-           -- what came while an earlier period was open may fill that one
+           -- events that arrived while an earlier period was open may count for that period
            f.open_1 > 0 and internal.streak_gap_before(d, f.period) as may_fill_earlier,
-           -- by far the commonest: the newest period, right after the newest qualified one
+           -- by far the most frequent case: the newest period, right after the newest qualified one
            f.source is null and f.periods = 1
            and coalesce(internal.period_number(d.period, d.week_starts_on, f.starts_on)
                         = internal.period_number(d.period, d.week_starts_on, s.last_period) + 1, s.last_period is null)
@@ -391,7 +391,7 @@ begin
   end loop;
 end $$;
 comment on function internal.streaks_count is
-  'Counts acts into periods and brings the chains of their users up to date, step by step where a step is enough, else by the fold.
+  'Adds acts to the counts of periods and updates the chains of their users: incrementally where possible, otherwise by the fold.
    Granted to nobody.';
 
 create or replace function internal.streak_gap_before(definition app.streak_definitions, fed internal.streak_fed) returns boolean
@@ -460,7 +460,7 @@ begin
     left join app.timezones t on t.name = u.timezone
    where u.id = e.app_user_id;
   if not has_moved then
-    -- of a period that has qualified by its events, and whose clock has nothing to tell, one more is only counted
+    -- when the period has already qualified by events and no time-based event is due, only the count is incremented
     with counted as (
       update app.streak_periods r
          set count = r.count + 1
@@ -486,7 +486,7 @@ begin
   end if;
 end $$;
 comment on function internal.on_event__20_streaks is
-  'Counts an event into periods that have qualified already; what else it means to a streak is up to internal.streaks_count.';
+  'Increments the counts of periods that have qualified already; internal.streaks_count handles every other case.';
 
 create or replace function internal.event_plan__streaks() returns table (event_name text, plan internal.streak_plan)
 language sql stable as $$

@@ -111,7 +111,7 @@ begin
   return coalesce((select m.from_zone from unnest(zone_at.moves) m where m.moved_at > zone_at.at order by m.moved_at limit 1),
                   zone_at.zone);
 end $$;
-comment on function internal.zone_at is 'Where a user was at a time: the zone left by the first move after it, else the present one.';
+comment on function internal.zone_at is 'The zone that a user had at a time: the zone before the first change after it, else the present one.';
 
 create or replace function internal.recent_zone_changes(period text, moves app.streak_timezones[], at timestamptz) returns app.streak_timezones[]
 language plpgsql immutable parallel safe as $$
@@ -126,7 +126,7 @@ begin
                                                                          else interval '95 days' end);
 end $$;
 comment on function internal.recent_zone_changes is
-  'The moves that bear on a period which may be open at a time; null when there are none, as nearly always.';
+  'The changes of zone that affect a period which may be open at a time; null when there are none, which is nearly always.';
 
 create or replace function internal.streak_deadline(definition app.streak_definitions, zone text, moves app.streak_timezones[],
                                                     number int, as_of timestamptz)
@@ -220,8 +220,8 @@ begin
   end loop;
 end $$;
 comment on function internal.streak_period_at is
-  'What time it is for a streak: the period under way with its start, end and deadline, the one before it (that the
-   calendar has), and the last one that cannot be saved any more.';
+  'The periods of a streak at a time: the current one with its start, end and deadline, the one before it (skipping dates that
+   the calendar omits), and the newest one that cannot be saved any more.';
 
 create or replace function internal.tg_users__streak_timezones() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -250,7 +250,7 @@ begin
   perform internal.streaks_enqueue_tick(internal.now());
   return null;
 end $$;
-comment on function internal.tg_users__streak_timezones is 'Remembers when a user with streaks changes zone.';
+comment on function internal.tg_users__streak_timezones is 'Records changes of zone by users who have streaks.';
 
 create or replace trigger tg_users__streak_timezones
   after update of timezone on app.users

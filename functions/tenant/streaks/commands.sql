@@ -14,7 +14,7 @@ begin
   end if;
 end $$;
 comment on function internal.streak_may_act is
-  'Lets users act on their own streaks, and administrators on any user''s. Refuses 404 NOT_FOUND for a user that is not there.';
+  'Permits users to act on their own streaks, and administrators on any user''s. Refuses 404 NOT_FOUND for a user that does not exist.';
 
 create or replace function internal.streak_may_administer(app_user_id uuid) returns void
 language plpgsql volatile as $$
@@ -25,7 +25,7 @@ begin
   perform internal.streak_may_act(streak_may_administer.app_user_id);
 end $$;
 comment on function internal.streak_may_administer is
-  'Lets administrators act on any user''s streak, and nobody else. Refuses 404 NOT_FOUND for a user that is not there.';
+  'Permits only administrators to act on any user''s streak. Refuses 404 NOT_FOUND for a user that does not exist.';
 
 create or replace function internal.streak_audit(verb text, app_user_id uuid, definition app.streak_definitions, changes json, status int default 200)
 returns void
@@ -38,7 +38,7 @@ begin
   end if;
 end $$;
 comment on function internal.streak_audit is
-  'What an administrator did to a user''s streak, for the audit trail: no table of it is the administrator''s own. Granted to nobody.';
+  'Records an administrator''s change of a user''s streak in the audit trail: administrators do not write these tables directly. Granted to nobody.';
 
 create or replace function internal.streak_definition(id uuid) returns app.streak_definitions
 language plpgsql stable security definer set search_path = '' as $$
@@ -49,7 +49,7 @@ begin
   return found_one;
 end $$;
 comment on function internal.streak_definition is
-  'A definition as it is stored: what acts on streaks takes ids, and no rules from its caller. Granted to nobody.';
+  'A stored definition: functions that change streaks take its id and never accept rules from their caller. Granted to nobody.';
 
 create or replace function internal.streak_started(app_user_id uuid, definition_id uuid) returns app.user_streaks
 language plpgsql volatile security definer set search_path = '' as $$
@@ -81,7 +81,7 @@ begin
   return streak;
 end $$;
 comment on function internal.streak_joined is
-  'A user''s row of a streak as streak_join answers it. Refuses 404 STREAK_NOT_FOUND when it or the user was deleted meanwhile. Granted to nobody.';
+  'Calls internal.streak_join. Refuses 404 STREAK_NOT_FOUND when the streak or the user was deleted concurrently. Granted to nobody.';
 
 create or replace function internal.streak_qualify_now(definition_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -98,7 +98,7 @@ begin
   end if;
   before := internal.streak_joined(me, d);
   state := internal.streak_now(d, before);
-  -- nothing to count when the period under way is qualified, and the one that ended the chain before cannot be saved any more
+  -- there is nothing to count when the current period is qualified and the gap before it cannot be filled any more
   if not state.is_qualified
      or coalesce(internal.period_number(d.period, d.week_starts_on, before.lapsed_through) >= state.passed, false) then
     perform internal.streaks_count(array[(me, d.id, internal.now(), false)::internal.streak_act]);
@@ -108,7 +108,7 @@ begin
                         internal.streak_json(d, after));
 end $$;
 comment on function internal.streak_qualify_now is
-  'Counts one act for the caller''s streak now: 201 when that is its first qualification ever, 200 otherwise, also when there was nothing left to do.';
+  'Counts one act for the caller''s streak now: 201 for its first qualification ever, otherwise 200, also when nothing changed.';
 
 create or replace function api.streak_qualify(id_or_key text) returns api.reply
 language sql volatile as $$
@@ -180,14 +180,14 @@ begin
                                 where (p.app_user_id, p.streak_definition_id) = (streak.app_user_id, d.id) and p.ends_on >= today) then
     perform internal.fail(404, 'NOT_FOUND', 'This streak has no pause.');
   end if;
-  -- what was paused stays paused: a pause under way ended yesterday
+  -- paused days stay paused: the current pause is shortened to end yesterday
   update app.streak_pauses p
      set ends_on = today - 1
    where (p.app_user_id, p.streak_definition_id) = (streak.app_user_id, d.id) and p.ends_on >= today;
   perform internal.streak_refold(streak.app_user_id, d);
 end $$;
 comment on function internal.streak_pause_clear is
-  'Ends the caller''s pause under way, and takes back those to come. Refuses 404 NOT_FOUND when there is none. Locks the row of the streak.';
+  'Ends the caller''s current pause and deletes future ones. Refuses 404 NOT_FOUND when there is none. Locks the row of the streak.';
 
 create or replace function api.streak_pause(id_or_key text, start date, "end" date) returns api.reply
 language plpgsql volatile as $$
@@ -226,7 +226,7 @@ begin
   return internal.streak_refold((streak_cover_periods.streak).app_user_id, d);
 end $$;
 comment on function internal.streak_cover_periods is
-  'Covers periods by hand, as manual or restore, where nothing qualified them, and folds. The row must be locked. Granted to nobody.';
+  'Marks periods that are not qualified as covered, with the source manual or restore, and folds. The row must be locked. Granted to nobody.';
 
 create or replace function internal.streak_qualify_for(app_user_id uuid, definition_id uuid, period_key text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -311,7 +311,7 @@ begin
   if longer < 0 then
     perform internal.invalid('count', 'must be at least ' || after.current_count || ', which the whole streak counts');
   elsif longer > 0 then
-    -- periods that were lived elsewhere, before the chain began; their milestones are not paid
+    -- periods before the chain began, which make up a higher count; their milestones are not paid
     after := internal.streak_cover_periods(after, d, array(
       select internal.period_number(d.period, d.week_starts_on, after.started_on) - n from generate_series(1, longer) as n), 'restore');
     before.current_count := before.current_count + longer;
@@ -383,7 +383,7 @@ begin
   return internal.reply(200, internal.streak_json(d, streak));
 end $$;
 comment on function api.streak_user_restore is
-  'Makes a user''s broken streak whole; answers it. Refuses 404 STREAK_NOT_FOUND, 404 NOT_FOUND (user), 409 NOTHING_TO_RESTORE,
+  'Restores a user''s broken streak and returns it. Refuses 404 STREAK_NOT_FOUND, 404 NOT_FOUND (user), 409 NOTHING_TO_RESTORE,
    400 VALIDATION_ERROR.';
 
 create or replace function api.streak_user_qualify(id_or_key text, user_id uuid, period_key text default null) returns api.reply
@@ -422,7 +422,7 @@ begin
     select s.* into mine
       from app.user_streaks s
      where (s.app_user_id, s.streak_definition_id) = (streaks_merge.survivor, d.id);
-    -- the longer one that lives, else the longer one that ever was
+    -- compares current lengths first, then the longest ever
     continue when mine.app_user_id is not null
               and (internal.streak_length(d, theirs), theirs.longest_count) <= (internal.streak_length(d, mine), mine.longest_count);
     perform set_config('app.merges_streaks', 'true', true);
@@ -432,14 +432,14 @@ begin
        set app_user_id = streaks_merge.survivor
      where (s.app_user_id, s.streak_definition_id) = (streaks_merge.other, d.id)
     returning s.* into mine;
-    -- under the zone of another
+    -- the survivor's zone may differ
     perform internal.streak_reschedule(mine, d);
     moved := moved + 1;
   end loop;
   return moved;
 end $$;
 comment on function internal.streaks_merge is
-  'When two users become one: of each streak the longer is kept, whole. Answers how many the survivor took over. Granted to nobody.';
+  'Merges the streaks of two users: keeps the longer one of each, unchanged. Returns how many the survivor took over. Granted to nobody.';
 
 create or replace function internal.streak_length(definition app.streak_definitions, streak app.user_streaks) returns int
 language plpgsql stable security definer set search_path = '' as $$

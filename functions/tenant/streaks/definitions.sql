@@ -1,4 +1,4 @@
--- Checks of streak definitions, and what a change of them does to users.
+-- Checks of streak definitions, and the effects of their changes on users.
 comment on constraint streak_definitions_key_unique on app.streak_definitions is '409 CONFLICT key: A streak with this key exists.';
 comment on constraint streak_definitions_key_form on app.streak_definitions is '400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.';
 comment on constraint streak_definitions_name_1_to_200 on app.streak_definitions is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
@@ -39,7 +39,7 @@ language sql stable as $$
     'allow_client_qualify', (streak_definition_json.d).allow_client_qualify, 'is_active', (streak_definition_json.d).is_active,
     'created_at', internal.iso((streak_definition_json.d).created_at), 'updated_at', internal.iso((streak_definition_json.d).updated_at))
 $$;
-comment on function internal.streak_definition_json is 'A definition as every answer shows it, with the hours at risk that hold.';
+comment on function internal.streak_definition_json is 'The JSON of a definition in responses, with the effective at_risk_hours.';
 
 create or replace function internal.streak_rules_check(d app.streak_definitions) returns void
 language plpgsql stable as $$
@@ -61,7 +61,7 @@ begin
   if (streak_rules_check.d).timezone is not null and not internal.is_timezone((streak_rules_check.d).timezone) then
     perform internal.invalid('timezone', 'must be the name of an IANA time zone');
   end if;
-  -- as the table says them; a simulation stores nothing that it could check
+  -- repeats checks of the table, because a simulation stores no row that the table could check
   if ((streak_rules_check.d).timezone_mode = 'fixed') <> ((streak_rules_check.d).timezone is not null) then
     perform internal.invalid('timezone', 'is required when timezone_mode is fixed, and must be left out otherwise');
   elsif (streak_rules_check.d).freezes_initial > (streak_rules_check.d).freezes_max then
@@ -87,8 +87,8 @@ begin
   end if;
 end $$;
 comment on function internal.streak_rules_check is
-  'What the checks of app.streak_definitions cannot say: the filter''s form, the zone''s name, the milestones; and what they say of two fields
-   at once, for simulations. Refuses 400 VALIDATION_ERROR.';
+  'Checks what the constraints of app.streak_definitions cannot express: the filter''s form, the zone''s name, the milestones; and, for
+   simulations, the constraints on two fields. Refuses 400 VALIDATION_ERROR.';
 
 create or replace function internal.streak_definition_find(id_or_key text) returns app.streak_definitions
 language sql stable as $$
@@ -116,7 +116,7 @@ begin
   end if;
   return d;
 end $$;
-comment on function internal.streak_definition_check is 'What the checks of app.streak_definitions cannot say. Refuses 400 VALIDATION_ERROR, 409 PERIOD_IMMUTABLE once users have the streak.';
+comment on function internal.streak_definition_check is 'Checks what the constraints of app.streak_definitions cannot express. Refuses 400 VALIDATION_ERROR, 409 PERIOD_IMMUTABLE once users have the streak.';
 
 create or replace function internal.streak_definition_with(d app.streak_definitions, changes jsonb) returns app.streak_definitions
 language plpgsql stable as $$
@@ -132,7 +132,7 @@ begin
   return changed;
 end $$;
 comment on function internal.streak_definition_with is
-  'A definition as a simulation would have it, with some fields changed; what is no field is ignored. Refuses 400 VALIDATION_ERROR.';
+  'A definition with some fields changed, for a simulation; unknown fields are ignored. Refuses 400 VALIDATION_ERROR.';
 
 create or replace function internal.streak_definition_before_update(was app.streak_definitions, sent jsonb) returns void
 language plpgsql volatile as $$
@@ -143,7 +143,7 @@ begin
   end if;
   perform internal.streak_definition_apply_time((streak_definition_before_update.was).id, false);
   if streak_definition_before_update.sent ?| array['period', 'week_starts_on'] then
-    -- a user who starts meanwhile holds the row, so the period cannot change under the first one
+    -- a user who starts concurrently holds a lock on the row, so the period cannot change under a first user
     perform from app.streak_definitions d where d.id = (streak_definition_before_update.was).id for update;
   end if;
 end $$;
@@ -169,7 +169,7 @@ create or replace function internal.streak_definition_before_delete(doomed app.s
 language sql volatile as $$
   select internal.streak_users_lock((streak_definition_before_delete.doomed).id)
 $$;
-comment on function internal.streak_definition_before_delete is 'Locks everybody who has the streak, before the definition.';
+comment on function internal.streak_definition_before_delete is 'Locks all users who have the streak, before the definition.';
 
 create or replace function internal.streak_users_lock(definition_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -181,7 +181,7 @@ begin
     select s.app_user_id from app.user_streaks s where s.streak_definition_id = streak_users_lock.definition_id));
 end $$;
 comment on function internal.streak_users_lock is
-  'Locks everybody who has a streak, before the streak itself: as events do, so that neither waits for the other for ever.';
+  'Locks all users who have a streak, before the streak itself: events use the same order, which prevents deadlocks.';
 
 create or replace function internal.streak_definition_apply_time(definition_id uuid, is_changed boolean) returns void
 language plpgsql volatile security definer set search_path = '' as $$

@@ -59,15 +59,15 @@ begin
     end if;
     covered_through := p;
   end loop;
-  -- what was given for a period still to come is in hand already
+  -- freezes given for a future period are available already
   while next_gift <= cardinality(gift_at) loop
     freezes_left := greatest(freezes_left, least(freezes_left + gift_amount[next_gift], gift_max[next_gift]));
     next_gift := next_gift + 1;
   end loop;
 end $$;
 comment on function internal.streak_extent is
-  'How far a chain lasts after its last qualified period, on pauses and freezes alone, looking no further than until: the last
-   period covered, the freezes then in hand, and the periods that used one.';
+  'How far pauses and freezes alone continue a chain after its last qualified period, at most until the given period: the last
+   period covered, the freezes left then, and the periods that used one.';
 
 create or replace function internal.streak_fold(
   definition app.streak_definitions, zone text, freezes_initial int, periods app.streak_periods[],
@@ -131,7 +131,7 @@ begin
       elsif internal.date_is_skipped(d.period, streak_fold.zone, p) then
         source := 'none';
       else
-        -- grace: what came while p was still open fills it, if it is enough; first come, first taken
+        -- grace: events that arrived while p was still open qualify it if they suffice; the earliest are used first
         found := 0;
         for j in i + (fed_at[i] = p)::int .. least(cardinality(fed_at), i + 3) loop
           exit when fed_at[j] > p + 3;
@@ -185,7 +185,7 @@ begin
     p := case when is_alive then p + 1 else fed_at[i] end;
   end loop;
 
-  -- what follows the newest qualified period is the clock's to decide
+  -- periods after the newest qualified one depend on the clock, which the fold does not read
   numbers := numbers[1:kept];
   sources := sources[1:kept];
   if chain.last_period is not null then
@@ -194,7 +194,7 @@ begin
   end if;
 end $$;
 comment on function internal.streak_fold is
-  'The chain that periods make, what covers each of them (numbers, sources), and how many events of each counted period went to
-   periods before (fed_at, taken). Period by period, oldest first: enough events of its own qualify
-   it; else, while a chain is alive, a pause covers it, events that came before its deadline fill it, a freeze is used; else the
-   chain ends. A chain counts its qualified periods. Freezes are earned at every n-th of them, and outlive the chain.';
+  'The chain of the stored periods, the source that covers each period (numbers, sources), and how many events of each counted period
+   were used for earlier periods (fed_at, taken). Processes periods from the oldest: a period qualifies by enough events of its own;
+   otherwise, while a chain is alive, it is covered by a pause, by events that arrived before its deadline, or by a freeze; otherwise the
+   chain ends. A chain counts its qualified periods. Every n-th of them earns a freeze; freezes outlive the chain.';

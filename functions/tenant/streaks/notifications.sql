@@ -5,7 +5,7 @@ create or replace function internal.streak_milestones_reached(definition app.str
 returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  -- the same chain, longer, starts from its former count; another one from nothing
+  -- a continued chain starts from its former count, a new chain from 0
   is_same constant boolean := coalesce((streak_milestones_reached.before).last_period >= (streak_milestones_reached.after).started_on, false);
   already constant int := case when is_same then (streak_milestones_reached.before).current_count else 0 end;
   d constant app.streak_definitions := streak_milestones_reached.definition;
@@ -27,7 +27,7 @@ begin
                           and m.reached_on between s.started_on and s.last_period)
     returning id into reached;
     continue when reached is null;
-    -- a chain of so many periods fits once into as many: so the same days are not paid twice to users who become one
+    -- the source id contains the period divided by the count, so that a merge of two users does not pay the same days twice
     perform internal.grant_reward(s.app_user_id, milestone.reward, 'streak_milestone', concat_ws(
       ' ', d.id, milestone.count, internal.period_number(d.period, d.week_starts_on, s.last_period) / milestone.count));
     if not streak_milestones_reached.is_historical then
@@ -42,7 +42,7 @@ comment on function internal.streak_milestones_reached is
 create or replace function internal.tg_user_streaks__forget_rewards() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  -- in a merge one of two streaks goes, and what it paid stays paid; with its definition it does not come again
+  -- a merge deletes one of two streaks, whose rewards stay paid; a streak that is deleted with its definition cannot be earned again
   if coalesce(current_setting('app.merges_streaks', true), '') = 'true'
      or not exists (select from app.streak_definitions d where d.id = old.streak_definition_id) then
     return null;
@@ -56,7 +56,7 @@ begin
   return null;
 end $$;
 comment on function internal.tg_user_streaks__forget_rewards is
-  'A streak that is taken back whole, of a reset user, may be earned and its milestones paid again: rows of the ledger stay under another source_id.';
+  'When a reset deletes a user''s streak, lets its milestones be paid again: renames the source_id of their rows in the ledger, which stay.';
 
 create or replace trigger tg_user_streaks__forget_rewards
   after delete on app.user_streaks
@@ -107,7 +107,7 @@ begin
 end $$;
 comment on function internal.streak_notify_change is
   'Emits the changes of a streak between two states of its row: milestones, svc.streak.started, extended or restored, and the
-   effect that the app is answered. What is broken before and after is no news; imported history makes no events. Granted to nobody.';
+   effect in the response. A streak that is broken before and after emits nothing; imported history emits no events. Granted to nobody.';
 
 create or replace function internal.streak_properties(definition app.streak_definitions, streak app.user_streaks) returns jsonb
 language sql stable as $$
@@ -115,7 +115,7 @@ language sql stable as $$
     'streak_definition_id', (streak_properties.definition).id, 'key', (streak_properties.definition).key, 'name', (streak_properties.definition).name,
     'current_count', (streak_properties.streak).current_count, 'longest_count', (streak_properties.streak).longest_count)
 $$;
-comment on function internal.streak_properties is 'What svc.streak.started, extended and restored say.';
+comment on function internal.streak_properties is 'The properties of svc.streak.started, extended and restored.';
 
 create or replace function internal.streak_effect_json(definition app.streak_definitions, streak app.user_streaks, status text, change text)
 returns json
@@ -173,5 +173,5 @@ begin
   return given;
 end $$;
 comment on function internal.streak_give_freezes is
-  'Gives freezes, up to freezes_max, and answers how many: none when the streak was deleted meanwhile. They cover periods from the oldest that is still open. Locks the
-   user''s row of the streak. Granted to nobody.';
+  'Gives freezes, up to freezes_max, and returns how many: 0 when the streak was deleted concurrently. They cover periods from the oldest that
+   is still open. Locks the user''s row of the streak. Granted to nobody.';

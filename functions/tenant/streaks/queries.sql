@@ -25,14 +25,14 @@ begin
     select from generate_series(greatest(streak_has_open_period.last_period, streak_has_open_period.passed) + 1, streak_has_open_period.previous) as open (number)
      where open.number <> all (coalesce(streak_has_open_period.paused, '{}')));
 end $$;
-comment on function internal.streak_has_open_period is 'Whether a period after the newest qualified one is over, not paused, and not yet past saving.';
+comment on function internal.streak_has_open_period is 'Whether a period after the newest qualified one is over, not paused, and can still be saved.';
 
 create or replace function internal.streak_at_risk_hours(definition app.streak_definitions) returns int
 language sql immutable parallel safe as $$
   select coalesce((streak_at_risk_hours.definition).at_risk_hours,
                   case (streak_at_risk_hours.definition).period when 'day' then 6 when 'week' then 24 else 72 end)
 $$;
-comment on function internal.streak_at_risk_hours is 'How long before its deadline a period counts as at risk: as set, or the usual of its length.';
+comment on function internal.streak_at_risk_hours is 'How many hours before its deadline a period counts as at risk: the configured number, or the default for its length.';
 
 create or replace function internal.streak_now(definition app.streak_definitions, streak app.user_streaks) returns internal.streak_state
 language plpgsql stable as $$
@@ -69,7 +69,7 @@ begin
     state.deadline - make_interval(hours => internal.streak_at_risk_hours(d)));
   return state;
 end $$;
-comment on function internal.streak_now is 'What a user''s streak is at this moment: its status, the period under way, and the freezes left.';
+comment on function internal.streak_now is 'The present state of a user''s streak: its status, the current period, and the freezes left.';
 
 create or replace function internal.streak_json(definition app.streak_definitions, streak app.user_streaks) returns json
 language plpgsql stable as $$
@@ -98,7 +98,7 @@ begin
     'updated_at', internal.iso(s.updated_at));
 end $$;
 comment on function internal.streak_json is
-  'A user''s streak as every answer shows it. id is the definition''s: the user''s row has none of its own. Pauses that are over are left out.';
+  'The JSON of a user''s streak in responses. id is that of the definition: the user''s row has none. Past pauses are omitted.';
 
 create or replace function internal.streak_unstarted(definition app.streak_definitions, app_user_id uuid) returns app.user_streaks
 language plpgsql stable as $$
@@ -121,7 +121,7 @@ create or replace function internal.streak_today(definition app.streak_definitio
 language sql stable as $$
   select (internal.now() at time zone internal.streak_zone_of(streak_today.definition, streak_today.app_user_id))::date
 $$;
-comment on function internal.streak_today is 'The date that it is now, where a streak''s dates count.';
+comment on function internal.streak_today is 'The present date in the time zone of a user''s streak.';
 
 create or replace function internal.streak_history(definition app.streak_definitions, streak app.user_streaks, periods int) returns json
 language plpgsql stable as $$
@@ -161,7 +161,7 @@ begin
   return coalesce(history, '[]');
 end $$;
 comment on function internal.streak_history is
-  'The newest periods of a streak, newest first, none before it began; one that is still open is there only once it qualified.';
+  'The newest periods of a streak since it began, newest first; an open period is included only once it has qualified.';
 
 create or replace function internal.streak_find(id_or_key text, only_active boolean default false) returns app.streak_definitions
 language plpgsql stable as $$

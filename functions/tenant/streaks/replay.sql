@@ -36,8 +36,8 @@ begin
   return differences;
 end $$;
 comment on function internal.replay__streaks is
-  'Counts stored events of users into the periods of their streaks where they are missing, and folds. It only adds: periods are qualified by hand too, so
-   what is counted beyond the events stays. Milestones that are reached now are paid, each once, and nobody hears of it. Locks the rows of app.user_streaks.';
+  'Adds stored events of users that the periods of their streaks have not counted, and folds. Counts only increase: periods are also qualified by hand,
+   so counts above the number of events stay. Pays newly reached milestones, each once, and emits no events. Locks the rows of app.user_streaks.';
 
 create or replace function internal.streak_periods_from_events(definition app.streak_definitions, app_user_id uuid, since timestamptz, until timestamptz)
 returns setof app.streak_periods
@@ -92,7 +92,7 @@ begin
   return after;
 end $$;
 comment on function internal.streak_raise_counts is
-  'Raises counts of periods to at least these, and folds; null when they are all there already. The row must be locked. Granted to nobody.';
+  'Raises the counts of periods to at least these, and folds; null when no count changes. The row must be locked. Granted to nobody.';
 
 create or replace function internal.streak_summary(definition app.streak_definitions, streak app.user_streaks) returns jsonb
 language plpgsql stable as $$

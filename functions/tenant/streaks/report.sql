@@ -58,8 +58,8 @@ language sql stable rows 10000 as $$
     from numbered n
 $$;
 comment on function internal.streak_statuses is
-  'The status of some users, or of all (null), who ever qualified a streak, now. Reads all rows of the streak that are theirs: a status is nowhere stored, so that no
-   schedule can make it wrong.';
+  'The present status of some or all (null) users who ever qualified a streak. Reads each user''s row of the streak: statuses are computed and never
+   stored, so they do not depend on a schedule.';
 
 create or replace function internal.count_within(numbers int[], lowest int, highest int) returns int
 language plpgsql immutable parallel safe as $$
@@ -69,7 +69,7 @@ begin
   end if;
   return (select count(*) from unnest(count_within.numbers) n where n between count_within.lowest and count_within.highest);
 end $$;
-comment on function internal.count_within is 'How many of some numbers lie between two, both included; 0 for null.';
+comment on function internal.count_within is 'The number of array elements between two bounds, both included; 0 for null.';
 
 create or replace function internal.is_streak_begun(s app.user_streaks) returns boolean
 language sql immutable as $$
@@ -82,14 +82,14 @@ select internal.count_declare('streak_users', 'app.user_streaks', key => 'streak
 create or replace function internal.streak_users_of_status(
   definition app.streak_definitions, status text, page_offset int, page_limit int, affordable int default 50000, patience interval default '2 seconds',
   out users json, out total bigint)
--- a generic plan, of all users or of a batch, reads all users for each batch
+-- a generic plan would serve both all users and a batch, and read all users for each batch
 language plpgsql volatile set plan_cache_mode = 'force_custom_plan' as $$
 declare
   d constant app.streak_definitions := streak_users_of_status.definition;
   wanted constant int := streak_users_of_status.page_offset + streak_users_of_status.page_limit;
   began constant timestamptz := clock_timestamp();
-  -- whoever is broken was covered until before the last period that nobody on earth can save any more, and whoever is not, since the first that somebody can,
-  -- who may have travelled: these dates leave few users out of whom one status has to be found
+  -- bounds that hold in every time zone, also for users who changed zone: a broken streak was last covered before the newest period that cannot be saved
+  -- in any zone, any other streak since the first period that can be saved in some zone; they leave few candidates for a status
   is_broken constant boolean := streak_users_of_status.status = 'broken';
   covered_before constant date := case when is_broken then internal.period_date(d.period, d.week_starts_on, (
     select c.passed from internal.streak_period_at(d, 'Pacific/Kiritimati', null, internal.now()) c)) else 'infinity' end;
@@ -147,8 +147,8 @@ begin
               join app.user_streaks s on (s.app_user_id, s.streak_definition_id) = (p.id, d.id));
 end $$;
 comment on function internal.streak_users_of_status is
-  'A page of users of one status, newest first, and how many there are. Exact while at most affordable users have the streak, or may have the status by the dates of their
-   streaks. Beyond, users are read in their order until the page is full, and total is estimated from a sample; what the patience does not reach is left out.';
+  'A page of users of one status, newest first, and their number. Exact while at most affordable users have the streak, or may have the status by the dates
+   of their streaks. Beyond that, users are read in order until the page is full or patience has elapsed, and total is estimated from a sample.';
 
 create or replace function api.streak_users(id_or_key text, status text default null, page_offset int default 0, page_limit int default 50)
 returns api.reply
@@ -177,7 +177,7 @@ begin
   return internal.reply_page(users, total, streak_users.page_offset, streak_users.page_limit);
 end $$;
 comment on function api.streak_users is
-  'Users who have a streak, newest first, all or those of one status; of many, total with a status is an estimate: see internal.streak_users_of_status. Refuses 404 STREAK_NOT_FOUND, 400 INVALID_INPUT.';
+  'Users who have a streak, newest first, all or those of one status; in large projects, total with a status is an estimate: see internal.streak_users_of_status. Refuses 404 STREAK_NOT_FOUND, 400 INVALID_INPUT.';
 
 create or replace function internal.streak_of_user(definition app.streak_definitions, streak app.user_streaks) returns json
 language sql stable as $$
@@ -187,7 +187,7 @@ language sql stable as $$
     from app.users u
    where u.id = (streak_of_user.streak).app_user_id
 $$;
-comment on function internal.streak_of_user is 'A streak with whose it is.';
+comment on function internal.streak_of_user is 'A streak with its user.';
 
 create or replace function internal.streak_figures(definition app.streak_definitions, affordable int default 50000) returns json
 language plpgsql volatile as $$
@@ -264,8 +264,8 @@ language sql volatile as $$
   select internal.reply(200, internal.streak_figures(internal.streak_find(streak_stats.id_or_key)))
 $$;
 comment on function api.streak_stats is
-  'How a streak is doing: users by status, breaks and freezes used in the last seven days, living streaks by length, and how many of
-   them a freeze has saved; of many users an estimate: see internal.streak_figures. Refuses 404 STREAK_NOT_FOUND.';
+  'Statistics of a streak: users by status, breaks and freezes used in the last seven days, living streaks by length, and how many of
+   them a freeze has saved; with many users an estimate: see internal.streak_figures. Refuses 404 STREAK_NOT_FOUND.';
 
 create or replace function internal.streak_replay(definition app.streak_definitions, since timestamptz, app_user_ids uuid[] default null)
 returns table (app_user_id uuid, is_broken boolean, length int)
@@ -311,8 +311,8 @@ begin
   end loop;
 end $$;
 comment on function internal.streak_replay is
-  'What stored events since a time would have come to under a definition, for some users or for all (null): per user whether the streak is broken now, and its longest
-   chain. Pauses count, gifts and restores do not. Writes nothing.';
+  'The result of applying stored events since a time under a definition, for some or all (null) users: per user, whether the streak is broken now, and its
+   longest chain. Includes pauses, but not gifts and restores. Writes nothing.';
 
 create or replace function internal.streak_simulation(stored app.streak_definitions, requested app.streak_definitions, since timestamptz, affordable int default 5000)
 returns json

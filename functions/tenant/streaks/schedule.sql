@@ -14,7 +14,7 @@ declare
   d constant app.streak_definitions := streak_forecast.definition;
   hours constant interval := make_interval(hours => internal.streak_at_risk_hours(d));
   grace constant interval := make_interval(hours => d.grace_hours);
-  -- what a change of the rules, or of the zone, made true, became true then: all earlier events have been emitted
+  -- an event that results from a change of the rules or of the zone has the time of that change: all earlier events have been emitted
   changed_at constant timestamptz := greatest(d.updated_at, (select max(m.moved_at) from unnest(streak_forecast.moves) m));
   p int := streak_forecast.last;
   previous int := streak_forecast.last;
@@ -28,13 +28,13 @@ begin
     return;
   end if;
   ends_at := internal.local_midnight(streak_forecast.zone, internal.period_date(d.period, d.week_starts_on, p + 1));
-  -- 48 hours of grace leave three periods open; pauses and freezes lead further
+  -- 48 hours of grace leave three periods open; pauses and freezes continue the chain further
   while p < streak_forecast.covered + 4 loop
     p := p + 1;
     starts_at := ends_at;
     exit when starts_at > streak_forecast.until and starts_at >= next_check_at;
     ends_at := internal.local_midnight(streak_forecast.zone, internal.period_date(d.period, d.week_starts_on, p + 1));
-    -- a date that the calendar leaves out asks for nothing, and is no period before the next one either
+    -- a date that the calendar omits needs no event, and does not count as the period before the next one
     continue when d.period = 'day' and starts_at >= ends_at;
     if p = any (streak_forecast.paused) then
       previous := p;
@@ -79,8 +79,8 @@ begin
   end loop;
 end $$;
 comment on function internal.streak_forecast is
-  'The time-based events of a chain after its last qualified period until a time (at_risk, frozen, broken: when, of which period, how many freezes are
-   left then), and when to check again; null when there is nothing more. Periods are numbers. Events that were emitted already are left out.';
+  'The time-based events of a chain after its last qualified period until a time (at_risk, frozen, broken: their time, period, and the freezes
+   left), and when to check again; null when no more are due. Periods are numbers. Events that were emitted already are omitted.';
 
 create or replace function internal.streak_period_closes_at(definition app.streak_definitions, zone text, moves app.streak_timezones[], number int)
 returns timestamptz
@@ -97,7 +97,7 @@ begin
   end loop;
   return passes;
 end $$;
-comment on function internal.streak_period_closes_at is 'When a period cannot be saved any more, for a user who moved: as internal.streak_period_at finds it, from the other side.';
+comment on function internal.streak_period_closes_at is 'The time from which a period cannot be saved any more, for a user who changed zone: the inverse of internal.streak_period_at.';
 
 create or replace function internal.streaks_apply_time(app_user_ids uuid[], definition_ids uuid[], zone_before text default null) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -206,7 +206,7 @@ comment on function internal.streak_reschedule is
 create or replace function internal.streaks_enqueue_tick(due_at timestamptz) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  -- one row for all streaks of a project, and hardly ever written: its look is due within the hour in any case
+  -- one row for all streaks of a project, rarely written: its next check is due within the hour in any case
   if streaks_enqueue_tick.due_at is not null
      and not exists (select from app.outbox o
                       where (o.task, o.key) = ('streaks__tick', 'clock') and o.failed_at is null and o.due_at <= streaks_enqueue_tick.due_at) then
@@ -228,7 +228,7 @@ begin
   locked_users := internal.lock_users(array(
     select distinct s.app_user_id
       from (select l.app_user_id from app.user_streaks l where l.next_check_at <= internal.now() order by l.next_check_at limit streaks_tick.batch) s));
-  -- read again: the transaction that held the user's lock may have emitted it meanwhile
+  -- read again after locking: the transaction that held the user's lock may have emitted the event
   select array_agg(s.app_user_id), array_agg(s.streak_definition_id)
     into due_users, due_definitions
     from (select l.app_user_id, l.streak_definition_id
@@ -245,8 +245,8 @@ begin
                               where s.next_check_at is not null having count(*) > 0)));
 end $$;
 comment on function internal.streaks_tick is
-  'Emits the due events of some users'' streaks. Locks the users in their order, then their streaks. Returns how many streaks were due, whether that
-   was all, and when to check again: null when no streak has an event to come.';
+  'Emits the due events of a batch of users. Locks the users in the order of their ids, then their streaks. Returns how many streaks were due,
+   whether all due streaks were processed, and when to check again: null when no streak has a future event.';
 
 create or replace function api.streaks_tick(batch int default 500) returns api.reply
 language sql volatile as $$

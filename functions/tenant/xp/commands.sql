@@ -5,12 +5,12 @@ language sql stable as $$
   select json_build_object(
     'id', (xp_transaction_json.t).id, 'app_user_id', (xp_transaction_json.t).app_user_id, 'amount', (xp_transaction_json.t).amount,
     'total_after', (xp_transaction_json.t).total_after, 'source', (xp_transaction_json.t).source,
-    -- of an administrator's it may be a key that nobody else should know
+    -- the source id of an administrator's row may be an idempotency key, which nobody else should know
     'source_id', case when (xp_transaction_json.t).source <> 'admin' then (xp_transaction_json.t).source_id end,
     'rule_key', (xp_transaction_json.t).rule_key, 'reason', (xp_transaction_json.t).reason, 'clipped_by', (xp_transaction_json.t).clipped_by,
     'created_at', internal.iso((xp_transaction_json.t).created_at))
 $$;
-comment on function internal.xp_transaction_json is 'A row of the ledger as every answer shows it.';
+comment on function internal.xp_transaction_json is 'The JSON of a row of the ledger in responses.';
 
 create or replace function internal.xp_adjust(app_user_id uuid, amount bigint, reason text, route text, idempotency_key text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -31,7 +31,7 @@ begin
   elsif internal.lock_users(array[xp_adjust.app_user_id]) is null then
     perform internal.fail(404, case when internal.caller() = 'developer' then 'NOT_FOUND' else 'USER_NOT_FOUND' end, 'There is no such user.');
   end if;
-  -- an earlier request under this key has committed: this one waited for the user's lock
+  -- this request waited for the user's lock, so an earlier request with this key has committed
   select t.* into booked
     from app.xp_transactions t
    where (t.app_user_id, t.source, t.source_id) = (xp_adjust.app_user_id, 'admin', entry);
@@ -54,8 +54,8 @@ begin
   return internal.reply(201, internal.xp_transaction_json(booked));
 end $$;
 comment on function internal.xp_adjust is
-  'Gives or takes XP by hand, never below 0: the row of the ledger, 201; under a key that came before the same row, 200. Lets administrators and server
-   keys. Refuses 403 SERVER_KEY_REQUIRED, 400 VALIDATION_ERROR, 404, 409 IDEMPOTENCY_CONFLICT. Locks the user.';
+  'Gives or takes XP by hand, never below 0: returns the row of the ledger, 201, or for a repeated idempotency key the same row, 200. Permits only
+   administrators and server keys. Refuses 403 SERVER_KEY_REQUIRED, 400 VALIDATION_ERROR, 404, 409 IDEMPOTENCY_CONFLICT. Locks the user.';
 
 create or replace function api.xp_grant(app_user_id uuid, amount bigint, reason text default null, idempotency_key text default null) returns api.reply
 language sql volatile as $$

@@ -28,7 +28,7 @@ begin
   if problem is not null then
     perform internal.invalid('event_filter', problem);
   end if;
-  -- a rule that is changed from one way to say how much to the other loses the former
+  -- setting one of amount and amount_property clears the other
   if (xp_rule_check.was).id is null or xp_rule_check.sent ?& array['amount', 'amount_property'] then
     return rule;
   elsif xp_rule_check.sent ->> 'amount' is not null then
@@ -38,7 +38,7 @@ begin
   end if;
   return rule;
 end $$;
-comment on function internal.xp_rule_check is 'What the checks of app.xp_rules cannot say. Refuses 400 VALIDATION_ERROR.';
+comment on function internal.xp_rule_check is 'Checks what the constraints of app.xp_rules cannot express. Refuses 400 VALIDATION_ERROR.';
 
 create or replace function internal.xp_boost_check(requested app.xp_boosts, was app.xp_boosts, sent jsonb) returns app.xp_boosts
 language plpgsql volatile as $$
@@ -48,7 +48,7 @@ begin
   end if;
   return xp_boost_check.requested;
 end $$;
-comment on function internal.xp_boost_check is 'A segment that a boost names must exist, and is held against deletion. Refuses 400 VALIDATION_ERROR.';
+comment on function internal.xp_boost_check is 'Checks that the segment of a boost exists, and locks it against deletion. Refuses 400 VALIDATION_ERROR.';
 
 create or replace function internal.segment_used__xp(segment_id uuid) returns text[]
 language sql stable security definer set search_path = '' as $$
@@ -117,7 +117,7 @@ begin
     raise exception 'only administrators write the table of levels, not %', internal.caller();
   end if;
   perform internal.advisory_lock('xp levels');
-  -- whom the table of today puts higher than what is stored keeps that: users first, as everybody locks them
+  -- users whom the former table puts on a higher level than the stored one keep that level; users are locked first, as everywhere
   ahead := internal.lock_users(array(select t.app_user_id from app.xp_totals t where t.highest_level < internal.xp_level_of(t.total)));
   update app.xp_totals t
      set highest_level = greatest(t.highest_level, internal.xp_level_of(t.total))
@@ -130,8 +130,8 @@ begin
   end if;
 end $$;
 comment on function internal.xp_levels_replace is
-  'Replaces the table of levels. What levels users have, they keep; rewards of levels that the new table gives them come with their next XP.
-   Locks users whose level the former table of itself had raised.';
+  'Replaces the table of levels. Users keep the levels that they have; rewards of levels that they reach by the new table are paid with their next XP.
+   Locks the users whose stored level is below that of the former table.';
 
 create or replace function api.xp_levels_put(levels json default null, generate json default null) returns api.reply
 language plpgsql volatile as $$

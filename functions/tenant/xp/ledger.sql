@@ -5,7 +5,7 @@ create or replace function internal.xp_level_of(total bigint) returns int
 language sql stable as $$
   select coalesce((select l.level from app.xp_levels l where l.xp_required <= xp_level_of.total order by l.xp_required desc limit 1), 1)
 $$;
-comment on function internal.xp_level_of is 'The level that a total is enough for, by the table of today.';
+comment on function internal.xp_level_of is 'The level that a total reaches in the present table of levels.';
 
 create or replace function internal.xp_record(moves internal.xp_move[], is_checked boolean,
                                               out users uuid[], out amounts bigint[], out totals bigint[], out levels_before int[], out announced int[],
@@ -14,7 +14,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   ceiling constant bigint := 1000000000000000;
   at constant timestamptz := internal.now();
-  -- numbers in place of the last random bits: to draw these for each row costs as much as two of its index entries
+  -- a sequence number replaces the last random bits of an id: random bits for each row would cost as much as two of its index entries
   id_stem constant text := left(internal.new_id()::text, 28);
 begin
   with wished as materialized (
@@ -22,7 +22,7 @@ begin
       from unnest(xp_record.moves) with ordinality
              as m (app_user_id, amount, source, source_id, rule_key, reason, wished, clipped_by, occurred_at, counted_at, n)
   ), known as materialized (
-    -- one look for each source, however many rules it has
+    -- one index lookup for each source, however many rules it has
     select t.app_user_id, t.source, t.source_id, t.rule_key
       from (select distinct w.app_user_id, w.source, w.source_id from wished w) s
       join app.xp_transactions t on (t.app_user_id, t.source, t.source_id) = (s.app_user_id, s.source, s.source_id)
@@ -34,7 +34,7 @@ begin
                         where (k.app_user_id, k.source, k.source_id) = (w.app_user_id, w.source, w.source_id)
                           and k.rule_key is not distinct from w.rule_key)
   ), summed as (
-    -- what is taken comes alone, what is given in any number: so bounding the sum bounds each step
+    -- a debit is always a single move, credits come in any number: so bounding the sum bounds each step
     select f.*, coalesce(t.total, 0) as total,
            least(ceiling, greatest(0, coalesce(t.total, 0) + (sum(f.amount) over by_user)::bigint)) as after,
            least(ceiling, greatest(0, coalesce(t.total, 0) + (sum(f.amount) over by_user)::bigint - f.amount)) as before
@@ -95,8 +95,8 @@ begin
    where exists (select from stored);
 end $$;
 comment on function internal.xp_record is
-  'Writes moves into the ledger and brings days and totals along, for internal.xp_apply; answers the users whose XP moved, in their order. What a source has
-   paid is left out when is_checked, and else a unique_violation. Granted to nobody.';
+  'Writes moves into the ledger and updates days and totals, for internal.xp_apply; returns the users whose XP changed, in the order of their ids. A source
+   that has already paid is skipped when is_checked, and otherwise raises unique_violation. Granted to nobody.';
 
 create or replace function internal.xp_apply(moves internal.xp_move[], is_of_new_events boolean default false) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -108,7 +108,7 @@ begin
   if not xp_apply.is_of_new_events then
     changed := internal.xp_record(xp_apply.moves, true);
   else
-    -- an event's id is new, but for one that a device sends again after its 90 days: only then is the ledger asked first
+    -- an event's id is new, except when a device sends it again after the 90 days of deduplication: only then is the ledger read first
     begin
       changed := internal.xp_record(xp_apply.moves, false);
     exception when unique_violation then
@@ -144,7 +144,7 @@ begin
 end $$;
 comment on function internal.xp_apply is
   'Writes XP to the ledger, each source once, with totals, days and levels; then collects effects, emits events, and rewards new levels.
-   Totals stay within 0 and a million milliards: what is cut is noted. The users must be locked. Granted to nobody.';
+   Totals stay between 0 and 10^15: a row records when its amount was reduced. The users must be locked. Granted to nobody.';
 
 create or replace function internal.xp_give_event(event app.engagement_events, at timestamptz, keys text[], amounts bigint[], wished bigint[], clips text[])
 returns void
@@ -158,7 +158,7 @@ declare
 begin
   select t.total, t.highest_level, t.announced_level,
          (select min(l.xp_required) from app.xp_levels l where l.level > t.highest_level) as next_level_at,
-         -- an id that a device sends again after its 90 days
+         -- an id that a device sends again after the 90 days of deduplication
          exists (select from app.xp_transactions x where (x.app_user_id, x.source, x.source_id) = (e.app_user_id, 'event', e.id::text)) as is_paid
     into before
     from app.xp_totals t
@@ -192,7 +192,7 @@ begin
     'amount', given, 'total', before.total + given, 'level', before.highest_level, 'source', 'event'));
 end $$;
 comment on function internal.xp_give_event is
-  'Books what rules give for one new event, in the order of their keys, where that is no more than rows of the ledger and a total; what is rarer goes through
+  'Writes the XP that rules give for one new event, in the order of their keys, when only rows of the ledger and a total change; other cases go through
    internal.xp_apply. The user must be locked. Granted to nobody.';
 
 create or replace function internal.xp_notify(app_user_ids uuid[], amounts bigint[], totals bigint[], levels_before int[], levels int[], clips text[])
@@ -272,18 +272,18 @@ begin
   if theirs.app_user_id is null then
     return 0;
   end if;
-  -- what both were given by one source counts once
+  -- a source that paid both users counts once
   select coalesce(sum(case when t.reason = 'merged' and t.amount = 0 then t.wished else t.amount end), 0) into twice
     from app.xp_transactions t
    where t.app_user_id = merge__xp.other and t.source in ('achievement', 'challenge', 'league', 'reward')
      and exists (select from app.xp_transactions mine
                   where (mine.app_user_id, mine.source, mine.source_id) = (merge__xp.survivor, t.source, t.source_id));
-  -- also in the form of items that were used up since
+  -- also when it paid in items that have been used since
   twice := twice + coalesce((
     select sum((e.effect -> 'xp')::numeric * e.times)
       from internal.effects_in_both(merge__xp.survivor, merge__xp.other) e
      where jsonb_typeof(e.effect -> 'xp') = 'number'), 0);
-  -- and together they have no more of a rule than its caps let one user have
+  -- the sum of both users' XP from a rule stays within the rule's caps for one user
   with days as (
     select o.rule_key, o.day, o.amount,
            case when r.max_per_day is null then o.amount
@@ -310,14 +310,14 @@ begin
   on conflict on constraint xp_rule_days_pkey do update set amount = mine.amount + excluded.amount;
   perform internal.xp_apply(array[(merge__xp.survivor, kept, 'merge', merge__xp.other::text, null, null, theirs.total, null,
                                    internal.now(), internal.now())::internal.xp_move]);
-  -- a level that was held is kept; what it rewarded came along by its source
+  -- the higher level is kept; its rewards were merged by their sources
   update app.xp_totals t
      set highest_level = greatest(t.highest_level, theirs.highest_level), announced_level = greatest(t.announced_level, theirs.announced_level)
    where t.app_user_id = merge__xp.survivor;
-  -- so that a source that paid the other does not pay the survivor once more
+  -- rows of 0 XP keep a source that paid the other user from paying the survivor again
   insert into app.xp_transactions (app_user_id, amount, total_after, source, source_id, rule_key, reason, wished, occurred_at, counted_at)
   select merge__xp.survivor, 0, m.total, t.source, t.source_id, t.rule_key, 'merged',
-         -- what it paid: the survivor may be merged in turn
+         -- the amount paid, because the survivor may be merged again
          case when t.reason = 'merged' and t.amount = 0 then t.wished else t.amount end, t.occurred_at, t.counted_at
     from app.xp_transactions t
    cross join (select x.total from app.xp_totals x where x.app_user_id = merge__xp.survivor) m
@@ -326,7 +326,7 @@ begin
   return 1;
 end $$;
 comment on function internal.merge__xp is
-  'Adds one user''s XP to another''s as a row of the ledger, without what both have from one source, and within the caps of rules. Granted to nobody.';
+  'Adds one user''s XP to another''s as a row of the ledger, without XP that both received from one source, and within the caps of rules. Granted to nobody.';
 
 create or replace function internal.tg_xp_totals__forget_rewards() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -334,7 +334,7 @@ begin
   delete from app.reward_grants g where g.app_user_id = old.app_user_id and g.source_type = 'xp_level';
   return null;
 end $$;
-comment on function internal.tg_xp_totals__forget_rewards is 'Whose XP is taken back whole, a reset user, earns levels and their rewards again.';
+comment on function internal.tg_xp_totals__forget_rewards is 'When a reset deletes a user''s XP, lets the user earn levels and their rewards again.';
 
 create or replace trigger tg_xp_totals__forget_rewards
   after delete on app.xp_totals

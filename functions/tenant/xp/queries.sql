@@ -24,7 +24,7 @@ begin
   end loop;
   return array_to_json(shown);
 end $$;
-comment on function internal.xp_my_boosts is 'The boosts that hold for the caller now, those that end first in front.';
+comment on function internal.xp_my_boosts is 'The boosts that apply to the caller now, ordered by their end.';
 
 create or replace function api.xp_me() returns api.reply
 language plpgsql stable as $$
@@ -51,12 +51,12 @@ begin
     'total', total, 'level', own_level, 'level_name', here.name,
     'level_progress', case when next.level is null then 1
                            else round(greatest(0, total - here.xp_required)::numeric / (next.xp_required - here.xp_required), 4) end,
-    -- a level that was kept may need more than there is
+    -- a level that was kept may require more XP than the total
     'xp_into_level', greatest(0, total - coalesce(here.xp_required, total)),
     'xp_to_next', next.xp_required - total, 'today', today,
     'active_boosts', internal.xp_my_boosts(internal.user_id())));
 end $$;
-comment on function api.xp_me is 'The caller''s XP, level, way to the next, what today (UTC) brought, and the boosts that hold. Supplement D2.';
+comment on function api.xp_me is 'The caller''s XP, level, progress to the next level, XP of today (UTC), and active boosts. Supplement D2.';
 
 -- by id alone: a transaction that waited for its user has an older time than the one before it, and a newer id
 select internal.list_declare('xp_page', null::app.xp_transactions, 'xp_transaction_json', '{id}', filters => '{app_user_id}', by_cursor => true);
@@ -71,7 +71,7 @@ create or replace function api.xp_transactions(user_id uuid default null, cursor
 language sql stable as $$
   select internal.xp_page(xp_transactions.user_id, xp_transactions.cursor, xp_transactions.page_limit)
 $$;
-comment on function api.xp_transactions is 'The ledger of everybody or of one user, newest first. Refuses 400 INVALID_INPUT for a bad cursor.';
+comment on function api.xp_transactions is 'The ledger of all users or of one, newest first. Refuses 400 INVALID_INPUT for a bad cursor.';
 
 create or replace function internal.first_id_at(at timestamptz) returns uuid
 language sql immutable parallel safe as $$
@@ -196,7 +196,7 @@ begin
       from users u);
 end $$;
 comment on function internal.xp_simulation is
-  'What a rule would have given for stored events since a time, as if nobody had had any of it. Exact while the planner expects at most affordable events; otherwise
+  'The XP that a rule would have given for stored events since a time, as if it had given none before. Exact while the planner expects at most affordable events; otherwise
    an estimate from 200 to 10,000 users, whose users is within margin in 95 of 100 samples; per_user is of the sample.';
 
 create or replace function api.xp_rule_simulate(id_or_key text, since timestamptz default null) returns api.reply
@@ -211,5 +211,5 @@ begin
   return internal.reply(200, internal.xp_simulation(rule.id, since));
 end $$;
 comment on function api.xp_rule_simulate is
-  'What a rule, active or not, would have given for stored events since a time: {awards, users, total, is_estimate, margin, per_user}; writes nothing. Refuses 404 NOT_FOUND,
+  'The XP that a rule, active or not, would have given for stored events since a time: {awards, users, total, is_estimate, margin, per_user}; writes nothing. Refuses 404 NOT_FOUND,
    400 VALIDATION_ERROR.';

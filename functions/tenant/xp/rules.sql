@@ -5,13 +5,13 @@ language sql immutable parallel safe as $$
   select case when xp_counted_at.source = 'client' then xp_counted_at.received_at else xp_counted_at.occurred_at end
 $$;
 comment on function internal.xp_counted_at is
-  'The time that windows, caps and boosts go by: a device''s clock can be set, so of what a device sends it is the time of receipt.';
+  'The time that windows, caps and boosts use: for events of devices the time of receipt, because users can set a device''s clock.';
 
 create or replace function internal.xp_amount(amount bigint, multiplier numeric, value jsonb) returns numeric
 language sql immutable parallel safe as $$
   select case when xp_amount.amount is not null then xp_amount.amount
               when jsonb_typeof(xp_amount.value) = 'number'
-                -- far beyond what any cap lets through, and nothing that arithmetic could trip over
+                -- far above any cap, and small enough that arithmetic cannot overflow
                 then greatest(0, least((xp_amount.value #>> '{}')::numeric, 1000000000000)) * xp_amount.multiplier
               else 0 end
 $$;
@@ -23,7 +23,7 @@ language sql immutable parallel safe as $$
   select (xp_boost_is_on.boost).is_active and (xp_boost_is_on.boost).starts_at <= xp_boost_is_on.at
      and ((xp_boost_is_on.boost).ends_at is null or (xp_boost_is_on.boost).ends_at > xp_boost_is_on.at)
 $$;
-comment on function internal.xp_boost_is_on is 'Whether a boost applies at a time, to users of its segment: for what multiplies XP, and for what users are shown.';
+comment on function internal.xp_boost_is_on is 'Whether a boost applies at a time, to users of its segment: used to multiply XP and to list boosts.';
 
 create or replace function internal.xp_boost(rule_key text, app_user_id uuid, at timestamptz) returns numeric
 language plpgsql stable security definer set search_path = '' as $$
@@ -37,15 +37,15 @@ begin
      where internal.xp_boost_is_on(b, xp_boost.at)
        and (b.rule_keys is null or xp_boost.rule_key = any (b.rule_keys))
   loop
-    -- the user may be another than the caller, whose request moves both
+    -- the user may not be the caller: one request can change the XP of several users
     continue when not internal.is_in_segment(boost.segment_id, xp_boost.app_user_id);
     factor := factor * boost.multiplier;
-    -- what no cap would leave standing anyway
+    -- every cap reduces a larger factor anyway
     exit when factor > 1000000000;
   end loop;
   return factor;
 end $$;
-comment on function internal.xp_boost is 'What boosts multiply a rule''s XP by, for a user at a time: the product of all that match. Granted to nobody.';
+comment on function internal.xp_boost is 'The factor of boosts for a rule''s XP, for a user at a time: the product of all that match. Granted to nobody.';
 
 create or replace function internal.xp_apply_caps(acts internal.xp_act[], knows_ledger boolean default true) returns internal.xp_act[]
 language plpgsql stable security definer set search_path = '' as $$
@@ -127,7 +127,7 @@ begin
   return coalesce(judged, '{}') || walked;
 end $$;
 comment on function internal.xp_apply_caps is
-  'Acts within the cooldowns and caps of their rules; what is left of one may be 0. The users must be locked. knows_ledger false: as if nothing had been given yet.';
+  'Reduces acts to the cooldowns and caps of their rules; an amount may become 0. The users must be locked. knows_ledger false: as if nothing had been given yet.';
 
 create or replace function internal.xp_give(acts internal.xp_act[]) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -159,7 +159,7 @@ begin
      where a.amount > 0
      order by a.app_user_id, a.counted_at, a.occurred_at, a.event_id, a.rule_key));
 end $$;
-comment on function internal.xp_give is 'Gives what acts are worth within the caps of their rules. The users must be locked. Granted to nobody.';
+comment on function internal.xp_give is 'Gives the XP of acts within the caps of their rules. The users must be locked. Granted to nobody.';
 
 create or replace function internal.on_events__30_xp(events app.engagement_events[]) returns void
 language plpgsql volatile as $$
@@ -196,7 +196,7 @@ begin
     perform internal.xp_give(acts);
     return;
   end if;
-  -- nothing is to be walked through: straight from events to rows of the ledger
+  -- no rule needs its acts in order: one query turns events into moves of the ledger
   select array_agg(m.move) into moves
     from (select (i.app_user_id, least(w.wished, r.max_per_event), 'event', i.id::text, r.key, null, w.wished,
                   case when w.wished > r.max_per_event then 'max_per_event' end, i.occurred_at, c.at)::internal.xp_move as move
@@ -214,7 +214,7 @@ begin
     perform internal.xp_apply(moves, true);
   end if;
 end $$;
-comment on function internal.on_events__30_xp is 'Events give the XP of the rules that their names have.';
+comment on function internal.on_events__30_xp is 'Gives the XP of the rules for the names of events.';
 
 create or replace function internal.on_event__30_xp(event app.engagement_events, plan internal.xp_plan) returns void
 language plpgsql volatile as $$
@@ -248,7 +248,7 @@ begin
     perform internal.xp_give_event(e, at, due.keys, due.amounts, due.wished, due.clips);
   end if;
 end $$;
-comment on function internal.on_event__30_xp is 'Gives the XP of the rules that an event''s name has. Caps, cooldowns and boosts are judged by internal.on_events__30_xp.';
+comment on function internal.on_event__30_xp is 'Gives the XP of the rules for an event''s name. internal.on_events__30_xp applies caps, cooldowns and boosts.';
 
 create or replace function internal.event_plan__xp() returns table (event_name text, plan internal.xp_plan)
 language sql stable as $$
@@ -295,7 +295,8 @@ language sql stable security definer set search_path = '' as $$
         where (t.app_user_id, t.source, t.source_id, t.rule_key) = (e.app_user_id, 'event', e.id::text, r.key)))
 $$;
 comment on function internal.xp_acts is
-  'Stored events of a time under the rules: of some users under the rules in force, what they were not given yet; or of some or of everybody (null) under one rule, as if nothing had been given. Granted to nobody.';
+  'The acts of stored events in a range of time: those of some users under the active rules that were not given yet; or those of some or all (null) users under
+   one rule, as if nothing had been given. Granted to nobody.';
 
 create or replace function internal.replay__xp(app_user_ids uuid[], since timestamptz, until timestamptz) returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$
@@ -310,7 +311,7 @@ begin
            where t.app_user_id = any (replay__xp.app_user_ids) and t.total <> coalesce((before ->> t.app_user_id::text)::bigint, 0));
 end $$;
 comment on function internal.replay__xp is
-  'Gives users what their stored events are worth under the rules of today and were not given yet. It only adds; caps hold. The users must be locked.';
+  'Gives users the XP of their stored events under the present rules that they were not given yet. Only adds XP; caps apply. The users must be locked.';
 
 create or replace function internal.event_caused__xp(event app.engagement_events) returns json
 language sql stable as $$
