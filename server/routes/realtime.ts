@@ -5,6 +5,7 @@ import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { administrator, endUser, sessionUser, tenantPlace } from '#server/http/callers.ts'
 import { bearer } from '#server/http/credentials.ts'
+import { jsonSize } from '#server/http/json.ts'
 import { area, type Caller, type HandlerContext, type Resolved, route } from '#server/http/route.ts'
 import { data, Text, uuidPattern } from '#server/http/schemas.ts'
 import { eventStream } from '#server/http/stream.ts'
@@ -150,7 +151,7 @@ const createTicket = async ({ request, resolved, call }: HandlerContext) => {
 const broadcast = async ({ services, resolved, call, body }: HandlerContext) => {
   const { channel, event, payload } = body as { channel: string; event: string; payload: unknown }
   const text = JSON.stringify(payload ?? null)
-  if (Buffer.byteLength(text) > limits.payloadBytes)
+  if (jsonSize(payload ?? null).bytes > limits.payloadBytes)
     throw refusal(400, 'VALIDATION_ERROR', 'payload: must have at most 32 KB', {
       field: 'payload',
       reason: 'must have at most 32 KB',
