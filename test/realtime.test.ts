@@ -1,3 +1,4 @@
+import { get } from 'node:http'
 import { afterEach, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { startHarness, type User } from '#test/support/harness.ts'
@@ -88,6 +89,35 @@ describe('before the upgrade', () => {
     const user = await project.user()
     const answer = await user.get('/client/realtime')
     expectRefusal(answer, 426, 'UPGRADE_REQUIRED')
+    // and so is a handshake that is none
+    const shaken = (user: User, changed: Record<string, string>) =>
+      new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
+        const request = get(`${harness.url}/v1/client/realtime`, {
+          headers: {
+            ...user.headers,
+            connection: 'Upgrade',
+            upgrade: 'websocket',
+            'sec-websocket-version': '13',
+            'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+            ...changed,
+          },
+        })
+        request.on('error', reject)
+        request.on('response', (response) => {
+          let text = ''
+          response.on('data', (part) => {
+            text += String(part)
+          })
+          response.on('end', () => resolve({ status: response.statusCode, text }))
+        })
+      })
+    const guest = await project.user()
+    const [badKey, badVersion] = [
+      await shaken(guest, { 'sec-websocket-key': 'short' }),
+      await shaken(guest, { 'sec-websocket-version': '7' }),
+    ]
+    expect([badKey.status, JSON.parse(badKey.text).error.code]).toEqual([400, 'INVALID_INPUT'])
+    expect([badVersion.status, JSON.parse(badVersion.text).error.code]).toEqual([426, 'UPGRADE_REQUIRED'])
     expect(answer.headers.get('upgrade')).toBe('websocket')
   })
 

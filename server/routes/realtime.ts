@@ -89,6 +89,18 @@ const credentialOf = (resolved: Resolved): Credential => {
   return credential
 }
 
+/** What ws would refuse by itself, as a page of HTML, after the connection has been admitted. */
+const checkHandshake = ({ headers }: FastifyRequest): void => {
+  if (!['8', '13'].includes(headers['sec-websocket-version'] ?? ''))
+    throw refusal(426, 'UPGRADE_REQUIRED', 'This path speaks version 13 of the WebSocket protocol.', null, {
+      Upgrade: 'websocket',
+      'Sec-WebSocket-Version': '13',
+    })
+  if (/^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '')) return
+  const reason = 'must be 16 bytes in base64'
+  throw refusal(400, 'INVALID_INPUT', `Sec-WebSocket-Key: ${reason}`, { field: 'Sec-WebSocket-Key', reason })
+}
+
 const connect = async ({ request, resolved, services }: HandlerContext) => {
   const upgrade = upgradeOf(request.raw)
   if (!upgrade)
@@ -101,6 +113,7 @@ const connect = async ({ request, resolved, services }: HandlerContext) => {
         Upgrade: 'websocket',
       },
     )
+  checkHandshake(request)
   const takeOver = await openWebSocket(services.realtime, credentialOf(resolved), upgrade)
   return { status: 101, body: '', takeOver }
 }
