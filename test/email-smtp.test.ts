@@ -42,9 +42,22 @@ test('a project’s own mail server delivers its messages, while it is connected
     last_error: expect.stringContaining('ECONNREFUSED'),
   })
   expect(installation.to(waiting)).toEqual([])
-  const { mail } = harness.running.services
-  await mail.verify({ host: '127.0.0.1', port, secure: false })
-  await expect(mail.verify({ host: '127.0.0.1', port: 1 })).rejects.toThrow(/ECONNREFUSED/)
+})
+
+test('integrations/smtp/test says whether the mail server accepts the credentials, and sends nothing', async () => {
+  const harness = await start({ WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8' })
+  const project = await harness.project()
+  const tested = async () => (await project.admin.post('/integrations/smtp/test')).data
+  const before = own.received.length
+  await connect(project)
+  expect(await tested()).toEqual({ ok: true, latency_ms: expect.any(Number), error: null })
+  await connect(project, { username: 'me', password: 'not this one' })
+  expect(await tested()).toMatchObject({ ok: false, error: expect.stringMatching(/Invalid login/) })
+  await connect(project, { port: 1 })
+  expect(await tested()).toMatchObject({ ok: false, error: expect.stringContaining('ECONNREFUSED') })
+  await connect(project, { host: '10.0.0.1' })
+  expect(await tested()).toMatchObject({ ok: false, error: expect.stringContaining('must be public') })
+  expect(own.received.length).toBe(before)
 })
 
 test('a private mail server is refused, by address and by name, and so are other ports', async () => {

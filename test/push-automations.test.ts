@@ -121,6 +121,8 @@ test('definitions that cannot work are refused', async () => {
     ['trigger.segment_id', { trigger: { segment_id: randomUUID(), on: 'entered' }, message }],
     ['trigger.filter', { trigger: { event_name: 'x', filter: { column: 'a', op: 'no' } }, message }],
     ['trigger.event_name', { trigger: { event_name: 'svc.push.opened' }, message }],
+    ['trigger.event_name', { trigger: { event_name: 'x ' }, message }],
+    ['cancel_if_event', { trigger, message, cancel_if_event: ' x' }],
     ['template_key', { trigger, template_key: 'missing' }],
     ['message', { trigger }],
     ['delay_seconds', { trigger, message, delay_seconds: 2_592_001 }],

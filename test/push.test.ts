@@ -92,6 +92,8 @@ test('fields are refused by name', async () => {
     ['variants', { variants: Array(11).fill({ key: 'a', weight: 1, message }) }],
     ['workflow_id', { workflow_id: '' }],
     ['send_at', { send_at: 'soon' }],
+    // no event has such a name
+    ['goal_event', { goal_event: ' bought' }],
   ] as const) {
     expectInvalid(await post(fields), field)
   }
@@ -274,6 +276,9 @@ describe('states', () => {
     expect(await shown(timed, id)).toMatchObject({ status: 'scheduled', scheduled_at: '2026-12-01T10:10:00.000Z' })
     const moved = await timed.admin.patch(`${campaigns}/${id}`, { send_at: '2026-12-01T10:20:00Z' })
     expect(moved.data.scheduled_at).toBe('2026-12-01T10:20:00.000Z')
+    // without a time it would go out to everybody at once
+    for (const fields of [{ send_at: null }, { schedule: { send_at: null } }])
+      expectInvalid(await timed.admin.patch(`${campaigns}/${id}`, fields), 'send_at')
     harness.setTime('2026-12-01T10:15:00Z')
     await timed.drain()
     expect((await shown(timed, id)).status).toBe('scheduled')

@@ -229,6 +229,9 @@ describe('a stream of server-sent events', () => {
     expect(second.events.filter(({ type }) => type === 'e').map(({ data }) => data.payload)).toEqual([3])
     const third = source(user, `channels=${a},${b}`, { 'last-event-id': event.id })
     await third.until(({ data }) => data.payload === 3)
+    // a JSON text that a DBA has written on several lines
+    await project.sql(`select internal.publish($1, 'e', E'{"a":\\r4,\\r\\n"b":\\n5}'::json)`, [a])
+    await third.until(({ data }) => data.payload?.a === 4 && data.payload.b === 5)
   })
 
   test('is refused as a whole for a channel that the user may not listen to', async () => {

@@ -1,3 +1,4 @@
+import { get } from 'node:http'
 import { afterEach, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { startHarness, type User } from '#test/support/harness.ts'
@@ -88,6 +89,35 @@ describe('before the upgrade', () => {
     const user = await project.user()
     const answer = await user.get('/client/realtime')
     expectRefusal(answer, 426, 'UPGRADE_REQUIRED')
+    // and so is a handshake that is none
+    const shaken = (user: User, changed: Record<string, string>) =>
+      new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
+        const request = get(`${harness.url}/v1/client/realtime`, {
+          headers: {
+            ...user.headers,
+            connection: 'Upgrade',
+            upgrade: 'websocket',
+            'sec-websocket-version': '13',
+            'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+            ...changed,
+          },
+        })
+        request.on('error', reject)
+        request.on('response', (response) => {
+          let text = ''
+          response.on('data', (part) => {
+            text += String(part)
+          })
+          response.on('end', () => resolve({ status: response.statusCode, text }))
+        })
+      })
+    const guest = await project.user()
+    const [badKey, badVersion] = [
+      await shaken(guest, { 'sec-websocket-key': 'short' }),
+      await shaken(guest, { 'sec-websocket-version': '7' }),
+    ]
+    expect([badKey.status, JSON.parse(badKey.text).error.code]).toEqual([400, 'INVALID_INPUT'])
+    expect([badVersion.status, JSON.parse(badVersion.text).error.code]).toEqual([426, 'UPGRADE_REQUIRED'])
     expect(answer.headers.get('upgrade')).toBe('websocket')
   })
 
@@ -209,6 +239,37 @@ describe('limits', () => {
       type: 'error',
       code: 'PAYLOAD_TOO_LARGE',
     })
+    // with its numbers written out: others would get a megabyte for each of these frames
+    const long = `[${Array.from({ length: 100 }, () => '1e999').join()}]`
+    socket.send(`{"type":"presence","channel":"room:large","state":${long},"ref":"long"}`)
+    expect(await socket.next({ ref: 'long' })).toMatchObject({ type: 'error', code: 'PAYLOAD_TOO_LARGE' })
+  })
+
+  test('a user opens at most 1000 rooms in ten minutes that nobody listens to', async () => {
+    const [{ socket, user }] = [await listening('room:mine'), await listening('room:known')]
+    const counted = await project.sql('update app.rate_limits set count = 999 where key = $1 returning count', [
+      `realtime rooms ${user.id}`,
+    ])
+    expect(counted).toHaveLength(1)
+    expect(await socket.subscribe('room:last')).toMatchObject({ type: 'ack' })
+    expect(await socket.subscribe('room:beyond')).toMatchObject({ type: 'error', code: 'RATE_LIMITED' })
+    for (const channel of ['room:known', 'user', 'config'])
+      expect(await socket.subscribe(channel)).toMatchObject({ type: 'ack' })
+    expect(await project.sql(`select 1 from app.realtime_channels where channel = 'room:beyond'`)).toEqual([])
+    harness.advance(601)
+    expect(await (await connect(user)).subscribe('room:beyond')).toMatchObject({ type: 'ack' })
+  })
+
+  test('a user holds at most 20 tickets', async () => {
+    const user = await project.user()
+    const tickets = []
+    for (let n = 0; n < 25; n += 1) tickets.push((await user.post('/client/realtime/tickets')).data.ticket as string)
+    const held = await project.sql('select count(*)::int as n from app.realtime_tickets where app_user_id = $1', [
+      user.id,
+    ])
+    expect(held).toEqual([{ n: 20 }])
+    await (await openSocket(harness.url, {}, `?ticket=${tickets[24]}`)).close()
+    await expect(openSocket(harness.url, {}, `?ticket=${tickets[0]}`)).rejects.toThrow('401')
   })
 
   test('more than 20 publications a second close with 4429', async () => {
@@ -321,6 +382,51 @@ describe('presence', () => {
       { user_id: a.user.id, state: null },
     ])
     expect(await project.sql(`select 1 from app.realtime_presences where channel = 'room:p'`)).toEqual([])
+  })
+
+  test('of one connection is in at most 100 channels', async () => {
+    const { user, socket } = await listening('room:many')
+    await project.sql(
+      `insert into app.realtime_presences (channel, connection_id, app_user_id, state)
+       select 'room:' || n, c.id, c.app_user_id, '1' from app.realtime_connections c, generate_series(1, 99) n where c.app_user_id = $1`,
+      [user.id],
+    )
+    const enter = (channel: string) => socket.ask({ type: 'presence', channel, state: 1 })
+    expect(await enter('room:many')).toMatchObject({ type: 'ack' })
+    expect(await enter('room:beyond')).toMatchObject({ type: 'error', code: 'LIMIT_REACHED' })
+    expect(await enter('room:1')).toMatchObject({ type: 'ack' })
+    await socket.ask({ type: 'presence', channel: 'room:many', state: null })
+    expect(await enter('room:beyond')).toMatchObject({ type: 'ack' })
+  })
+
+  test('ends for who leaves a group, whether or not they listen to it', async () => {
+    const [ada, ben, eve] = [await project.user(), await project.user(), await project.user()]
+    const group = (await ada.post('/client/groups', { name: 'Ours', is_public: true })).data
+    for (const { id } of [ben, eve])
+      await project.admin.post(`/groups/${group.id}/members`, { app_user_id: id, role: 'member' })
+    const channel = `group:${group.id}`
+    const [a, b, e] = [await connect(ada), await connect(ben), await connect(eve)]
+    for (const socket of [a, b]) await socket.subscribe(channel)
+    // by a name that is written in another way
+    await b.ask({ type: 'presence', channel, state: 'here' })
+    await e.ask({ type: 'presence', channel: `group:${group.id.toUpperCase()}`, state: 'here' })
+    for (const user of [ben, eve]) {
+      expect((await user.post(`/client/groups/${group.id}/leave`)).status).toBe(200)
+      expect((await a.next((frame) => frame['leaves']?.length > 0))['leaves']).toEqual([
+        { user_id: user.id, state: null },
+      ])
+    }
+    expect(await project.sql('select 1 from app.realtime_presences where channel = $1', [channel])).toEqual([])
+  })
+
+  test('has no state of who is muted', async () => {
+    const { user, socket } = await listening('room:muted')
+    await project.sql('update app.users set muted_until = now() + $1::interval where id = $2', ['1 hour', user.id])
+    expect(await socket.ask({ type: 'presence', channel: 'room:muted', state: 'said' })).toMatchObject({
+      type: 'error',
+      code: 'USER_MUTED',
+    })
+    expect(await socket.ask({ type: 'presence', channel: 'room:muted', state: null })).toMatchObject({ type: 'ack' })
   })
 
   test('a channel without presence refuses it', async () => {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { dataOf } from '#server/database/database.ts'
 import { ApiError, refusal } from '#server/errors.ts'
+import { jsonSize } from '#server/http/json.ts'
 import type { Resolved } from '#server/http/route.ts'
 import type { Hub } from '#server/realtime/hub.ts'
 import {
@@ -56,6 +57,8 @@ export type Connection = {
   send(frame: Frame): void
   /** The subscriptions that are to be authorised again, before they hear anything later. */
   recheck(which: readonly Subscription[]): void
+  /** The user may have lost rights: all subscriptions are authorised again, and presence ends where it has no right any more. */
+  recheckAll(): void
   close(code: number, reason: string): void
   /** The client does not read: it is cut off. */
   dropSlow(): void
@@ -94,6 +97,8 @@ const createPace = (perSecond: number, now: () => number) => {
 /** The connection of an authenticated user: handles the client's requests and delivers events to it. */
 export const createConnection = (hub: Hub, first: Credential, transport: Transport, id = randomUUID()): Connection => {
   const subscriptions = new Map<string, Subscription>()
+  /** Where the client is present, as it calls the channel: the name under which events are published there. */
+  const present = new Map<string, string>()
   const mayPublish = createPace(limits.publishesPerSecond, () => hub.now().getTime())
   const maySend = createPace(limits.framesPerSecond, () => hub.now().getTime())
   let credential = first
@@ -224,6 +229,28 @@ export const createConnection = (hub: Hub, first: Credential, transport: Transpo
     }
   }
 
+  const leave = async (channel: string): Promise<void> => {
+    await call('presence_set', { connection_id: id, channel: present.get(channel) ?? channel, state: 'null' })
+    present.delete(channel)
+  }
+  const enter = async (channel: string, state: string): Promise<void> => {
+    const { name } = await call<{ name: string }>('presence_set', { connection_id: id, channel, state })
+    present.set(channel, name)
+  }
+  const leaveForbidden = async (): Promise<void> => {
+    const channels = [...present.keys()]
+    if (isClosed || channels.length === 0) return
+    const scopes = await call<readonly (Scope | null)[]>('realtime_check', {
+      channels: channels.map((one) => [one, {}]),
+    })
+    for (const [index, channel] of channels.entries()) if (!scopes[index]) await leave(channel)
+  }
+  const recheckAll = () => {
+    recheck([...subscriptions.values()])
+    // after what the client asked for before: that may have been allowed just before the right ended
+    order = order.then(leaveForbidden).catch(() => close(closing.failure, 'try again'))
+  }
+
   const inOrder = (ref: Reference, channel: string, work: () => Promise<unknown>) => {
     order = order
       .then(async () => {
@@ -280,14 +307,15 @@ export const createConnection = (hub: Hub, first: Credential, transport: Transpo
       )
       return close(closing.tooFast, 'too many publications')
     }
-    const value = JSON.stringify((frame.type === 'publish' ? frame.payload : frame.state) ?? null)
-    if (Buffer.byteLength(value) > limits.payloadBytes)
+    const sent = (frame.type === 'publish' ? frame.payload : frame.state) ?? null
+    // with its numbers written out, as jsonb makes them: 1e999 has a thousand digits
+    if (jsonSize(sent).bytes > limits.payloadBytes)
       return send(errorFrame(ref, 'PAYLOAD_TOO_LARGE', 'A payload has at most 32 KB.', channel))
-    inOrder(ref, channel, () =>
-      frame.type === 'publish'
-        ? call('realtime_publish', { channel, event: frame.event, payload: value })
-        : call('presence_set', { connection_id: id, channel, state: value }),
-    )
+    const value = JSON.stringify(sent)
+    inOrder(ref, channel, () => {
+      if (frame.type === 'publish') return call('realtime_publish', { channel, event: frame.event, payload: value })
+      return sent === null ? leave(channel) : enter(channel, value)
+    })
   }
 
   const connection: Connection = {
@@ -307,6 +335,7 @@ export const createConnection = (hub: Hub, first: Credential, transport: Transpo
     },
     send,
     recheck,
+    recheckAll,
     close,
     dropSlow,
     ended: finish,

@@ -191,7 +191,7 @@ export const createHub = (options: HubOptions): Hub => {
     const users = of.channel.startsWith('~') ? [...(byUser.get(of.channel.slice(1)) ?? [])] : []
     if (of.event === '~session') void checkCredentials(({ userId }) => `~${userId}` === of.channel)
     if (of.event !== '~check') return
-    for (const connection of users) connection.recheck([...connection.subscriptions.values()])
+    for (const connection of users) connection.recheckAll()
     if (users.length > 0) return
     for (const subscription of channels.get(of.channel) ?? []) subscription.connection.recheck([subscription])
   }

@@ -34,7 +34,7 @@ const stream = () => {
     // the comma and the equals sign are in no name of a channel
     const id = places.size > 0 ? `id: ${writePlaces(places)}\n` : ''
     // a line break in a JSON text can only be between its tokens
-    return `${id}event: ${kind}\ndata: ${text.replaceAll('\n', ' ')}\n\n`
+    return `${id}event: ${kind}\ndata: ${text.replaceAll(/[\r\n]/g, ' ')}\n\n`
   }
   const transport: Transport = {
     send(frame) {

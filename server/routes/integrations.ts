@@ -4,7 +4,10 @@ import { refusal } from '#server/errors.ts'
 import { administrator } from '#server/http/callers.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { Deleted, data, JsonObject, Time, Uuid } from '#server/http/schemas.ts'
+import type { SmtpConfig } from '#server/providers/mail.ts'
+import { integrationPurpose } from '#server/providers/project_mail.ts'
 import { providerOf, type Sealed } from '#server/providers/push/gateway.ts'
+import type { Services } from '#server/services.ts'
 
 /** The required fields of each provider's config; other fields are kept unchanged. */
 const required: Readonly<Record<string, readonly string[]>> = {
@@ -83,7 +86,7 @@ const put = (context: HandlerContext) => {
   return context.call('integration_put', {
     provider,
     config_sealed: secrets.encrypt(
-      `integration ${context.resolved.project?.projectId} ${provider}`,
+      integrationPurpose(context.resolved.project?.projectId ?? '', provider),
       JSON.stringify(config),
     ),
     key_id: 'v1',
@@ -101,13 +104,29 @@ const test = async (context: HandlerContext) => {
   const provider = String(params['provider'])
   const asked = await context.call('integration_sealed', { provider }, { role: 'app_worker', readOnly: true })
   if (provider === 'log') return tested(true, 0, null)
-  if (provider !== 'apns' && provider !== 'fcm') {
-    throw refusal(400, 'PROVIDER_UNKNOWN', 'The credentials of this provider cannot be tested.')
-  }
-  const sealed: Sealed = { provider, config_sealed: dataOf<{ config_sealed: string }>(asked).config_sealed }
+  const projectId = resolved.project?.projectId ?? ''
+  const { config_sealed } = dataOf<{ config_sealed: string }>(asked)
   const began = performance.now()
-  const { outcome, code } = await providerOf(services, resolved.project?.projectId ?? '', sealed).check()
-  return tested(outcome === 'sent', Math.round(performance.now() - began), code)
+  const error = await problemOf(services, projectId, provider, config_sealed)
+  return tested(error === null, Math.round(performance.now() - began), error)
+}
+
+/** What the provider has against its credentials, null when nothing. */
+const problemOf = async (services: Services, projectId: string, provider: string, config_sealed: string) => {
+  if (provider === 'smtp') {
+    const config = services.secrets.decrypt(integrationPurpose(projectId, provider), config_sealed)
+    return services.mail.verify(JSON.parse(config) as SmtpConfig).then(
+      () => null,
+      // a server answers what it likes
+      (error: Error) => error.message.slice(0, 1000),
+    )
+  }
+  if (provider === 'apns' || provider === 'fcm') {
+    const sealed: Sealed = { provider, config_sealed }
+    const { outcome, code } = await providerOf(services, projectId, sealed).check()
+    return outcome === 'sent' ? null : (code ?? outcome)
+  }
+  throw refusal(400, 'PROVIDER_UNKNOWN', 'The credentials of this provider cannot be tested.')
 }
 
 const tested = (ok: boolean, latency_ms: number, error: string | null) => ({
@@ -175,7 +194,7 @@ export const integrations = area({
     route(`POST ${one}/test`, {
       caller: administrator,
       source: 'supplement',
-      summary: 'Try the credentials of apns or fcm',
+      summary: 'Try the credentials of apns, fcm or smtp',
       description: 'Bad credentials are `ok: false` and not a refusal. Sends no message.',
       handle: test,
       replies: {

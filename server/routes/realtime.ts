@@ -5,6 +5,7 @@ import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { administrator, endUser, sessionUser, tenantPlace } from '#server/http/callers.ts'
 import { bearer } from '#server/http/credentials.ts'
+import { jsonSize } from '#server/http/json.ts'
 import { area, type Caller, type HandlerContext, type Resolved, route } from '#server/http/route.ts'
 import { data, Text, uuidPattern } from '#server/http/schemas.ts'
 import { eventStream } from '#server/http/stream.ts'
@@ -88,6 +89,18 @@ const credentialOf = (resolved: Resolved): Credential => {
   return credential
 }
 
+/** What ws would refuse by itself, as a page of HTML, after the connection has been admitted. */
+const checkHandshake = ({ headers }: FastifyRequest): void => {
+  if (!['8', '13'].includes(headers['sec-websocket-version'] ?? ''))
+    throw refusal(426, 'UPGRADE_REQUIRED', 'This path speaks version 13 of the WebSocket protocol.', null, {
+      Upgrade: 'websocket',
+      'Sec-WebSocket-Version': '13',
+    })
+  if (/^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '')) return
+  const reason = 'must be 16 bytes in base64'
+  throw refusal(400, 'INVALID_INPUT', `Sec-WebSocket-Key: ${reason}`, { field: 'Sec-WebSocket-Key', reason })
+}
+
 const connect = async ({ request, resolved, services }: HandlerContext) => {
   const upgrade = upgradeOf(request.raw)
   if (!upgrade)
@@ -100,6 +113,7 @@ const connect = async ({ request, resolved, services }: HandlerContext) => {
         Upgrade: 'websocket',
       },
     )
+  checkHandshake(request)
   const takeOver = await openWebSocket(services.realtime, credentialOf(resolved), upgrade)
   return { status: 101, body: '', takeOver }
 }
@@ -150,7 +164,7 @@ const createTicket = async ({ request, resolved, call }: HandlerContext) => {
 const broadcast = async ({ services, resolved, call, body }: HandlerContext) => {
   const { channel, event, payload } = body as { channel: string; event: string; payload: unknown }
   const text = JSON.stringify(payload ?? null)
-  if (Buffer.byteLength(text) > limits.payloadBytes)
+  if (jsonSize(payload ?? null).bytes > limits.payloadBytes)
     throw refusal(400, 'VALIDATION_ERROR', 'payload: must have at most 32 KB', {
       field: 'payload',
       reason: 'must have at most 32 KB',

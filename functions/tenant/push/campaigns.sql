@@ -204,6 +204,10 @@ begin
   campaign := internal.push_campaign_patched(campaign, push_campaign_update.patch);
   if campaign.status = 'scheduled' then
     if campaign.send_at is distinct from was then
+      -- at null a campaign starts: whoever takes the time away does not mean to send it to everybody at once
+      if campaign.send_at is null then
+        perform internal.invalid('send_at', 'must be a time: the campaign is scheduled');
+      end if;
       campaign.scheduled_at := greatest(campaign.send_at, internal.now());
       perform internal.enqueue('push__plan', campaign.id::text, due_at => campaign.scheduled_at);
     end if;

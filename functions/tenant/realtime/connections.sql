@@ -99,6 +99,10 @@ declare
 begin
   allowed := internal.realtime_authorize(realtime_subscribe.channel, realtime_subscribe.params);
   is_new := internal.realtime_listen(allowed.name, allowed.scope -> 'filter' is not null);
+  -- names of rooms are the clients' own: without a limit, one who changes rooms all the time would make rows without end
+  if is_new and allowed.name like 'room:%' then
+    perform internal.check_rate('realtime rooms ' || internal.user_id(), 1000, 600, 'A user opens at most 1000 rooms in ten minutes that nobody listens to.');
+  end if;
   select k.* into c from app.realtime_channels k where k.channel = allowed.name;
   if realtime_subscribe.since between c.floor_seq and c.seq - 1 then
     select json_agg(json_build_array(e.channel, e.seq, e.event, e.payload, e.meta, internal.iso(e.at)) order by e.seq) into missed
@@ -112,7 +116,7 @@ begin
 end $$;
 comment on function internal.realtime_subscribe is
   'Authorizes a subscription and begins it: {name, scope, seq, is_new, missed, is_lost, present}. missed are the events after since; is_lost: they are not all there any
-   more. Refuses as internal.realtime_authorize.';
+   more. Refuses as internal.realtime_authorize, and 429 RATE_LIMITED for whoever opens more than 1000 rooms in ten minutes that nobody else listens to.';
 
 create or replace function api.realtime_subscribe(channel text, params jsonb default '{}', since bigint default null) returns api.reply
 language sql volatile
@@ -209,16 +213,23 @@ declare
   me constant uuid := internal.user_id();
   allowed record;
 begin
+  -- leaving needs no right: it is also the end of whoever may not listen any more
+  if presence_set.state = 'null' then
+    delete from app.realtime_presences p where (p.channel, p.connection_id) = (presence_set.channel, presence_set.connection_id) and p.app_user_id = me;
+    if found then
+      perform internal.presence_left(presence_set.channel, me);
+    end if;
+    return json_build_object('name', presence_set.channel);
+  end if;
   allowed := internal.realtime_authorize(presence_set.channel, '{}');
   if (allowed.scope ->> 'presence')::boolean is not true then
     perform internal.fail(403, 'FORBIDDEN', 'This channel has no presence.');
   end if;
-  if presence_set.state = 'null' then
-    delete from app.realtime_presences p where (p.channel, p.connection_id) = (allowed.name, presence_set.connection_id) and p.app_user_id = me;
-    if found then
-      perform internal.presence_left(allowed.name, me);
-    end if;
-    return 'true';
+  -- a state is text that others read
+  perform internal.check_may_write();
+  -- exact without a lock: a server sends what one connection asks for one after the other
+  if (select count(*) from app.realtime_presences p where p.connection_id = presence_set.connection_id and p.channel <> allowed.name) >= 100 then
+    perform internal.fail(409, 'LIMIT_REACHED', 'A connection is present in at most 100 channels.', '{"limit": 100}');
   end if;
   insert into app.realtime_presences as p (channel, connection_id, app_user_id, state)
   select allowed.name, c.id, me, presence_set.state
@@ -229,11 +240,11 @@ begin
     perform internal.notify_servers(array[allowed.name], 'presence',
                                     json_build_object('joins', json_build_array(internal.presence_entry(me, presence_set.state)), 'leaves', '[]'::json));
   end if;
-  return 'true';
+  return json_build_object('name', allowed.name);
 end $$;
 comment on function internal.presence_set is
-  'The caller is present in a channel by one of their connections, or with JSON null is not any more. Refuses as internal.realtime_authorize, and 403 FORBIDDEN where the channel
-   has no presence.';
+  'The caller is present in a channel by one of their connections, or with JSON null is not any more, then by the channel''s name: {name}, the channel as it is published to.
+   Refuses as internal.realtime_authorize, 403 FORBIDDEN where the channel has no presence, USER_MUTED, and 409 LIMIT_REACHED in the 101st channel of a connection.';
 
 create or replace function api.presence_set(connection_id uuid, channel text, state jsonb) returns api.reply
 language sql volatile
@@ -252,11 +263,15 @@ comment on function internal.online_ids is 'Which of these users have a connecti
 create or replace function internal.ticket_add(hash text, credential jsonb) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 begin
+  -- a client that asks for tickets and opens nothing keeps the newest alone; two that forget at once do not wait for each other
+  delete from app.realtime_tickets t
+   where t.hash in (select o.hash from app.realtime_tickets o where o.app_user_id = internal.user_id()
+                     order by o.expires_at desc, o.hash offset 19 for update skip locked);
   insert into app.realtime_tickets (hash, app_user_id, credential, expires_at)
   values (ticket_add.hash, internal.user_id(), ticket_add.credential, internal.now() + interval '60 seconds');
   return 'true';
 end $$;
-comment on function internal.ticket_add is 'Keeps a ticket of the caller for a minute, by its hash.';
+comment on function internal.ticket_add is 'Keeps a ticket of the caller for a minute, by its hash: the newest 20 of a user.';
 
 create or replace function api.realtime_ticket_add(hash text, credential jsonb) returns api.reply
 language sql volatile

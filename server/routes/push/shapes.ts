@@ -9,7 +9,7 @@ const HttpsUrl = z
   .regex(/^https:\/\/\S+$/, 'must begin with https:// and have no spaces')
 const Locale = z.string().regex(/^[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8}){0,3}$/, 'must be a locale such as de or pt-BR')
 const DayTime = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'must be a time of day, HH:MM')
-export const EventName = Text(255, 1)
+export const EventName = Text(255, 1).refine((name) => name.trim() === name, 'must not begin or end with white space')
 export const Category = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, 'must match ^[A-Za-z0-9_.-]{1,64}$')
 
 /** The size that both providers take, less what is sent beside it. */
