@@ -25,7 +25,9 @@ test('fields of the wrong type and malformed ids', async () => {
 
 test('the copy of a campaign whose segment is gone', async () => {
   const segment = (await admin.post('/segments', { key: 'gone', name: 'Gone', kind: 'static' })).data
-  const { id } = await campaignOf(project, { audience: { segment_id: segment.id } })
+  const user = await project.user()
+  await admin.post('/users/bulk-update', { updates: [{ user_id: user.id, add_segments: ['gone'] }] })
+  const { id } = await campaignOf(project, { audience: { segment_id: segment.id }, send_at: '2100-01-01T00:00:00Z' })
   expect((await admin.delete(`/segments/${segment.id}`)).status).toBe(409)
   expect((await admin.post(`${campaigns}/${id}/cancel`)).status).toBe(200)
   expect((await admin.delete(`/segments/${segment.id}`)).status).toBe(200)
