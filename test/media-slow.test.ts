@@ -6,8 +6,15 @@ import { limitBodies } from '#server/http/protocol.ts'
 let app: FastifyInstance
 let port: number
 beforeAll(async () => {
-  app = Fastify()
+  app = Fastify({ frameworkErrors: (_error, _request, reply) => void reply.status(404).send({ body: null }) })
   limitBodies(app, 300)
+  app.addHook('onRequest', async (request, reply) => {
+    if (request.method === 'OPTIONS') return reply.status(204).send()
+  })
+  app.addHook('preParsing', async (request) => {
+    if (request.headers['content-encoding']) throw Object.assign(new Error('not decoded'), { statusCode: 415 })
+  })
+  app.options('/usual', async () => null)
   app.post('/usual', async ({ body }) => ({ body }))
   app.post('/slow', { config: { isSlow: true } }, async ({ body }) => ({ body }))
   await app.listen({ host: '127.0.0.1', port: 0 })
@@ -35,4 +42,30 @@ test('a body that does not come whole in time is 408, unless its route is slow',
   expect(late).toContain('"code":"REQUEST_TIMEOUT"')
   expect(whole).toMatch(/^HTTP\/1\.1 200 /)
   expect(slow).toMatch(/^HTTP\/1\.1 200 /)
+})
+
+/** Sends the head and then a byte at a time, until the server ends the connection; answers the statuses that came back. */
+const drip = (head: string) =>
+  new Promise<string[]>((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    let text = ''
+    socket.on('data', (bytes) => {
+      text += bytes
+    })
+    const timer = setInterval(() => socket.write('x'), 50)
+    socket.on('error', () => undefined).on('close', () => {
+      clearInterval(timer)
+      resolve([...text.matchAll(/^HTTP\/1\.1 (\d+)/gm)].map(([, status = '']) => status))
+    })
+    socket.write(`${head}\r\nHost: x\r\nContent-Length: 100000\r\n\r\n`)
+  })
+
+test('a request that was answered before its body came does not hold its connection', async () => {
+  const heads = [
+    'OPTIONS /usual HTTP/1.1',
+    'POST /usual HTTP/1.1\r\nContent-Encoding: gzip',
+    'POST /%zz HTTP/1.1',
+    'GET /none HTTP/1.1',
+  ]
+  expect((await Promise.all(heads.map(drip))).map(([status]) => status)).toEqual(['204', '415', '404', '404'])
 })
