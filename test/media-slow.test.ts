@@ -53,10 +53,12 @@ const drip = (head: string) =>
       text += bytes
     })
     const timer = setInterval(() => socket.write('x'), 50)
-    socket.on('error', () => undefined).on('close', () => {
-      clearInterval(timer)
-      resolve([...text.matchAll(/^HTTP\/1\.1 (\d+)/gm)].map(([, status = '']) => status))
-    })
+    socket
+      .on('error', () => undefined)
+      .on('close', () => {
+        clearInterval(timer)
+        resolve([...text.matchAll(/^HTTP\/1\.1 (\d+)/gm)].map(([, status = '']) => status))
+      })
     socket.write(`${head}\r\nHost: x\r\nContent-Length: 100000\r\n\r\n`)
   })
 
