@@ -306,7 +306,10 @@ describe('the processes', () => {
       most = Math.max(most, copied - done)
       return Readable.from([Buffer.from('x')])
     }
-    const change = () => images.change(source, [{ type: 'resize' }], async () => void (done += 1))
+    const change = () =>
+      images.change(source, [{ type: 'resize' }], async () => {
+        done += 1
+      })
     await Promise.all(Array.from({ length: 60 }, change))
     expect([copied, most]).toEqual([60, 8])
     await images.close()

@@ -1,12 +1,14 @@
 import { connect } from 'node:net'
+import { PassThrough } from 'node:stream'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { limitBodies } from '#server/http/protocol.ts'
+import { discardBody, limitBodies } from '#server/http/protocol.ts'
+import { cutOffSilence } from '#server/media/serve.ts'
 
 let app: FastifyInstance
 let port: number
 beforeAll(async () => {
-  app = Fastify({ frameworkErrors: (_error, _request, reply) => void reply.status(404).send({ body: null }) })
+  app = Fastify({ frameworkErrors: (_error, _request, reply) => void reply.raw.writeHead(404).end() })
   limitBodies(app, 300)
   app.addHook('onRequest', async (request, reply) => {
     if (request.method === 'OPTIONS') return reply.status(204).send()
@@ -17,6 +19,11 @@ beforeAll(async () => {
   app.options('/usual', async () => null)
   app.post('/usual', async ({ body }) => ({ body }))
   app.post('/slow', { config: { isSlow: true } }, async ({ body }) => ({ body }))
+  app.addContentTypeParser('text/plain', (_request, payload, done) => done(null, payload))
+  app.post('/refused', { config: { isSlow: true } }, async ({ raw }, reply) => {
+    discardBody(raw, 300)
+    return reply.status(400).send({ body: null })
+  })
   await app.listen({ host: '127.0.0.1', port: 0 })
   port = (app.server.address() as { port: number }).port
 })
@@ -68,6 +75,17 @@ test('a request that was answered before its body came does not hold its connect
     'POST /usual HTTP/1.1\r\nContent-Encoding: gzip',
     'POST /%zz HTTP/1.1',
     'GET /none HTTP/1.1',
+    'POST /refused HTTP/1.1\r\nContent-Type: text/plain',
   ]
-  expect((await Promise.all(heads.map(drip))).map(([status]) => status)).toEqual(['204', '415', '404', '404'])
+  expect((await Promise.all(heads.map(drip))).map(([status]) => status)).toEqual(['204', '415', '404', '404', '400'])
+})
+
+test('an upload of which a byte comes now and then ends after the longest time', async () => {
+  const source = new PassThrough()
+  const timer = setInterval(() => source.write('x'), 20)
+  const stop = cutOffSilence(source, { silentMs: 10_000, longestMs: 200 })
+  const error = await new Promise((resolve) => source.resume().once('error', resolve))
+  clearInterval(timer)
+  stop()
+  expect(error).toMatchObject({ status: 408, code: 'REQUEST_TIMEOUT' })
 })

@@ -234,6 +234,28 @@ test('an upload URL takes four requests at once, so that it cannot fill the disk
   expect((await put(uploadUrl, 'x'.repeat(1000))).status).toBe(200)
 })
 
+test('an upload that is refused is read to its end, so that its sender sees the answer', async () => {
+  const { uploadUrl } = await register(await project.user(), { size_bytes: 4 * MB })
+  const { pathname, search, hostname, port } = new URL(uploadUrl)
+  for (const [path, status] of [
+    [`${pathname}${search}`, 400],
+    [`${pathname}${search}x`, 403],
+  ] as const) {
+    const socket = connect(Number(port), hostname)
+    let text = ''
+    socket.on('data', (bytes) => {
+      text += bytes
+    })
+    socket.write(`PUT ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: image/png\r\nContent-Length: ${4 * MB}\r\n\r\n`)
+    await expect.poll(() => text).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+    text = ''
+    socket.write(Buffer.alloc(4 * MB))
+    socket.write('GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    await expect.poll(() => text).toMatch(/^HTTP\/1.1 200 /)
+    socket.destroy()
+  }
+})
+
 describe('resumable parts', () => {
   const part = (url: string, text: string, range: string) => put(url, text, 'text/plain', { 'content-range': range })
   const offsetOf = async (url: string) => {

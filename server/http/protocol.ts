@@ -147,3 +147,14 @@ export const limitBodies = (app: FastifyInstance, milliseconds: number): void =>
     done(null, payload)
   })
 }
+
+/**
+ * Throws away the rest of a body whose request is refused before it came: a sender that writes into a closed connection often does not see the
+ * response. Closes the connection when the rest does not come in this time.
+ */
+export const discardBody = (raw: IncomingMessage, milliseconds: number): void => {
+  if (raw.complete) return
+  raw.resume()
+  const timer = setTimeout(() => raw.socket.destroy(), milliseconds)
+  raw.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer))
+}
