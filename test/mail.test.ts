@@ -1,10 +1,12 @@
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import { afterAll, expect, test } from 'vitest'
 import { StartError } from '#server/errors.ts'
+import { parseAllowedCidrs } from '#server/providers/addresses.ts'
 import { createMail } from '#server/providers/mail.ts'
 import { parse, startMailServer } from '#test/support/smtp.ts'
 
@@ -123,4 +125,19 @@ test('settings that cannot work are named at start', () => {
   expect(() => createMail({ ...options, smtpUrl: 'mail.example.org' })).toThrow(StartError)
   expect(() => createMail({ ...options, smtpUrl: 'http://mail.example.org' })).toThrow('SMTP_URL')
   expect(() => createMail({ ...options, from: 'nobody' })).toThrow('MAIL_FROM')
+})
+
+test('a mail server of a project that answers a byte now and then does not hold the worker', async () => {
+  const tarpit = createServer((socket) => {
+    socket.write('220 hello\r\n')
+    const timer = setInterval(() => socket.write('250-x\r\n'), 20)
+    socket.on('error', () => undefined).on('close', () => clearInterval(timer))
+  })
+  await new Promise<void>((resolve) => tarpit.listen(0, '127.0.0.1', resolve))
+  const { port } = tarpit.address() as { port: number }
+  const slow = createMail({ ...options, allowedCidrs: parseAllowedCidrs('127.0.0.0/8'), longestMs: 300 })
+  const by = { host: '127.0.0.1', port }
+  await expect(slow.send({ to: 'one@example.org', subject: 'x', text: 'y' }, by)).rejects.toThrow('took too long')
+  await expect(slow.verify(by)).rejects.toThrow('took too long')
+  await new Promise((resolve) => tarpit.close(resolve))
 })

@@ -298,6 +298,23 @@ describe('the processes', () => {
     return { images, change, work, left: () => readdir(work) }
   }
 
+  test('get few images at once: the others wait and take no room', async () => {
+    const { images } = await poolOf(`setTimeout(() => process.send(ok), 5)`)
+    let [copied, most, done] = [0, 0, 0]
+    const source = async () => {
+      copied += 1
+      most = Math.max(most, copied - done)
+      return Readable.from([Buffer.from('x')])
+    }
+    const change = () =>
+      images.change(source, [{ type: 'resize' }], async () => {
+        done += 1
+      })
+    await Promise.all(Array.from({ length: 60 }, change))
+    expect([copied, most]).toEqual([60, 8])
+    await images.close()
+  })
+
   test('that hang are killed, and others go on', async () => {
     const { images, change, left } = await poolOf(`if (what === 'hang') for (;;) {} else process.send(ok)`, {
       timeoutMs: 1500,

@@ -123,20 +123,38 @@ export const guardProtocol = (app: FastifyInstance): void => {
   })
 }
 
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0
+
 /**
  * Bodies must come whole in this time, except those of routes that are slow and look after it themselves. Node's own limit is one for the
- * whole server.
+ * whole server. The time begins before any hook: a request that is answered early (a preflight, an unsupported encoding, a path that
+ * cannot be decoded) would otherwise hold its connection for as long as its sender likes.
  */
 export const limitBodies = (app: FastifyInstance, milliseconds: number): void => {
-  app.addHook('preParsing', (request, _reply, payload, done) => {
-    const { raw } = request
-    if (!request.routeOptions.config.isSlow && !raw.complete) {
-      const late = () => {
-        if (!raw.complete) refuseUnparsed({ name: '', message: '', code: 'ERR_HTTP_REQUEST_TIMEOUT' }, raw.socket)
-      }
-      const timer = setTimeout(late, milliseconds)
-      raw.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer))
+  const timers = new WeakMap<IncomingMessage, NodeJS.Timeout>()
+  app.server.prependListener('request', (raw: IncomingMessage) => {
+    if (!hasBody(raw)) return
+    const late = () => {
+      if (!raw.complete) refuseUnparsed({ name: '', message: '', code: 'ERR_HTTP_REQUEST_TIMEOUT' }, raw.socket)
     }
+    const timer = setTimeout(late, milliseconds)
+    timers.set(raw, timer)
+    raw.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer))
+  })
+  app.addHook('preParsing', (request, _reply, payload, done) => {
+    if (request.routeOptions.config.isSlow) clearTimeout(timers.get(request.raw))
     done(null, payload)
   })
+}
+
+/**
+ * Throws away the rest of a body whose request is refused before it came: a sender that writes into a closed connection often does not see the
+ * response. Closes the connection when the rest does not come in this time.
+ */
+export const discardBody = (raw: IncomingMessage, milliseconds: number): void => {
+  if (raw.complete) return
+  raw.resume()
+  const timer = setTimeout(() => raw.socket.destroy(), milliseconds)
+  raw.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer))
 }

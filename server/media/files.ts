@@ -44,6 +44,22 @@ const counter = (most: number) => {
   return { stream, size: () => size }
 }
 
+/** Leaves out the first bytes, which came before. */
+const skipping = (most: number) => {
+  let left = most
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      const rest = chunk.subarray(Math.min(left, chunk.length))
+      left -= chunk.length - rest.length
+      done(null, rest)
+    },
+  })
+}
+
+/** A signed URL is a licence for one file: it must not fill the disk with temporary ones. */
+const mostAtOnce = 4
+const mostParts = 1000
+
 /** A name survives a crash when its folder has been written too. */
 const syncFolder = async (folder: string) => {
   const handle = await open(folder)
@@ -123,32 +139,62 @@ export const createFileStorage = (folder: string): FileStorage => {
     for (const { name } of parts) await unlink(join(dirname(target), name)).catch(ignoreMissing)
   }
 
+  const receiving = new Map<string, number>()
+  /** Few requests of one upload store bytes at once. One that has ended without a word counts until its silence is noticed. */
+  const inTurn = async <T>({ assetId, version }: Version, store: () => Promise<T>): Promise<T> => {
+    const name = `${assetId} ${version}`
+    const others = receiving.get(name) ?? 0
+    if (others >= mostAtOnce)
+      throw refusal(429, 'RATE_LIMITED', `At most ${mostAtOnce} requests upload one file at once.`, null, {
+        'Retry-After': '5',
+        Connection: 'close',
+      })
+    receiving.set(name, others + 1)
+    try {
+      return await store()
+    } finally {
+      const left = (receiving.get(name) ?? 1) - 1
+      if (left > 0) receiving.set(name, left)
+      else receiving.delete(name)
+    }
+  }
+
+  const receivePart: FileStorage['receivePart'] = async (upload, source, start, end, total) => {
+    const before = await partsOf(upload)
+    const known = reached(before)
+    if (before.length >= mostParts) throw refused(`comes in more than ${mostParts} parts`)
+    // bytes that came before are not stored a second time
+    const from = Math.max(start, known)
+    const { stream, size } = counter(end - start + 1)
+    const target = `${uploadAt(upload)}.part-${from}-${end}`
+    await placed(target, async (temporary) => {
+      await fileFrom(temporary, source, stream, skipping(from - start))
+      if (size() !== end - start + 1) throw refused(`must have the ${end - start + 1} bytes of its Content-Range`)
+    })
+    const parts = await partsOf(upload)
+    const to = reached(parts)
+    if (to >= total) await assemble(upload, parts, total)
+    return to
+  }
+
+  const receive: FileStorage['receive'] = async (upload, source) => {
+    const { stream, size } = counter(upload.sizeBytes ?? mostBytes)
+    await placed(uploadAt(upload), async (temporary) => {
+      await fileFrom(temporary, source, stream)
+      if (size() === 0) throw refused('is empty')
+      if (upload.sizeBytes !== null && size() !== upload.sizeBytes)
+        throw refused(`must have ${upload.sizeBytes} bytes, not ${size()}`)
+    })
+    return size()
+  }
+
   const storage: FileStorage = {
     endsUploads: true,
     uploadUrl: () => null,
     downloadUrl: () => null,
-    async receive(upload, source) {
-      const { stream, size } = counter(upload.sizeBytes ?? mostBytes)
-      await placed(uploadAt(upload), async (temporary) => {
-        await fileFrom(temporary, source, stream)
-        if (size() === 0) throw refused('is empty')
-        if (upload.sizeBytes !== null && size() !== upload.sizeBytes)
-          throw refused(`must have ${upload.sizeBytes} bytes, not ${size()}`)
-      })
-      return size()
-    },
-    async receivePart(upload, source, start, end, total) {
-      const { stream, size } = counter(end - start + 1)
-      const target = `${uploadAt(upload)}.part-${start}-${end}`
-      await placed(target, async (temporary) => {
-        await fileFrom(temporary, source, stream)
-        if (size() !== end - start + 1) throw refused(`must have the ${end - start + 1} bytes of its Content-Range`)
-      })
-      const parts = await partsOf(upload)
-      const to = reached(parts)
-      if (to >= total) await assemble(upload, parts, total)
-      return to
-    },
+    receive: (upload, source) => inTurn(upload, () => receive(upload, source)),
+    receivePart: (upload, source, start, end, total) =>
+      inTurn(upload, () => receivePart(upload, source, start, end, total)),
     async offset(upload) {
       return (await sizeOf(uploadAt(upload))) ?? reached(await partsOf(upload))
     },

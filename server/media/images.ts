@@ -49,6 +49,8 @@ type Work = {
 
 /** So many wait at most: who comes then is told to come later. */
 const mostWaiting = 200
+/** So many images are on the disk for each process: the one that it works on and the next ones. */
+const copiesOfProcess = 4
 const idleMs = 30_000
 /** Older than any work: what the crash of a server left. */
 const leftMs = 3_600_000
@@ -137,32 +139,61 @@ export const createImages = ({ folder, processes, timeoutMs = 30_000, program }:
     })
   }
   const ask = (request: ImageRequest): Promise<ImageReply> => {
-    if (isClosed || waiting.length >= mostWaiting)
-      return Promise.reject(new ImageError('IMAGES_BUSY', 'Too many images wait to be changed.', false))
+    if (isClosed) return Promise.reject(new ImageError('IMAGES_BUSY', 'The server is stopping.', false))
     return new Promise((resolve, reject) => {
       waiting.push({ request, resolve, reject })
       next()
     })
   }
 
+  let copies = 0
+  const turns: { readonly resolve: () => void; readonly reject: (error: Error) => void }[] = []
+  /** Waits before the image is copied: those that wait take no room on the disk. */
+  const turn = async (): Promise<void> => {
+    if (isClosed || turns.length >= mostWaiting)
+      throw new ImageError('IMAGES_BUSY', 'Too many images wait to be changed.', false)
+    if (copies < processes * copiesOfProcess) copies += 1
+    else await new Promise<void>((resolve, reject) => turns.push({ resolve, reject }))
+  }
+  const turnOver = () => {
+    const following = turns.shift()
+    if (following) following.resolve()
+    else copies -= 1
+  }
+  const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
+    await turn()
+    try {
+      return await work()
+    } finally {
+      turnOver()
+    }
+  }
+
   return {
-    async change(source, operations, use) {
-      cleaned ??= removeLeft(folder)
-      await cleaned
-      const at = await mkdtemp(join(folder, 'image-'))
-      try {
-        const [input, output] = [join(at, 'input'), join(at, 'output')]
-        await pipeline(await source(), createWriteStream(input))
-        const reply = await ask({ input, output, operations })
-        if (!reply.ok) throw new ImageError(reply.code, reply.message, true)
-        return await use({ ...reply, file: output })
-      } finally {
-        await rm(at, { recursive: true, force: true })
-      }
-    },
+    change: (source, operations, use) =>
+      inTurn(async () => {
+        cleaned ??= removeLeft(folder)
+        await cleaned
+        const at = await mkdtemp(join(folder, 'image-'))
+        try {
+          const [input, output] = [join(at, 'input'), join(at, 'output')]
+          // a storage that stalls must not hold a turn
+          await pipeline(await source(), createWriteStream(input), { signal: AbortSignal.timeout(timeoutMs) }).catch(
+            (error: Error) => {
+              if (error.name !== 'AbortError') throw error
+              throw new ImageError('IMAGE_TIMEOUT', 'The image did not come in time.', false)
+            },
+          )
+          const reply = await ask({ input, output, operations })
+          if (!reply.ok) throw new ImageError(reply.code, reply.message, true)
+          return await use({ ...reply, file: output })
+        } finally {
+          await rm(at, { recursive: true, force: true })
+        }
+      }),
     async close() {
       isClosed = true
-      for (const { reject } of waiting.splice(0))
+      for (const { reject } of [...turns.splice(0), ...waiting.splice(0)])
         reject(new ImageError('IMAGES_BUSY', 'The server is stopping.', false))
       await Promise.all(
         [...all].map(

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { envelopeOf } from '#server/http/errors.ts'
+import { discardBody } from '#server/http/protocol.ts'
 import { sendStream } from '#server/http/stream.ts'
 import type { FileStorage } from '#server/media/files.ts'
 import type { ObjectLink, UploadLink, Verified } from '#server/media/links.ts'
@@ -10,18 +11,18 @@ import { isKnown, isSameFor, partOf, rangeOf } from '#server/media/ranges.ts'
 import { mostBytes } from '#server/media/storage.ts'
 import type { Services } from '#server/services.ts'
 
-/** A sender that is silent for so long is cut off. */
+/** A sender that is silent for so long, or takes so long for the whole, is cut off: a byte now and then must not hold a connection for days. */
 const silentMs = 30_000
+const longestMs = 3_600_000
+/** The rest of an upload that is refused may come for so long. */
+const discardMs = 30_000
 /** Signed URLs that this server gives to a storage, which then sends the bytes. */
 const passedOnSeconds = 300
 
-const forbidden = () =>
-  refusal(403, 'FORBIDDEN', 'The URL was altered, has expired, or is for another method or file.', null, {
-    Connection: 'close',
-  })
+const forbidden = () => refusal(403, 'FORBIDDEN', 'The URL was altered, has expired, or is for another method or file.')
 const nothingThere = () => refusal(404, 'NOT_FOUND', 'There is no such file.')
 const invalid = (field: string, reason: string) =>
-  refusal(400, 'INVALID_INPUT', `${field}: ${reason}`, { field, reason }, { Connection: 'close' })
+  refusal(400, 'INVALID_INPUT', `${field}: ${reason}`, { field, reason })
 
 /**
  * `/storage/*`: sends and takes bytes for whoever has a signed URL. A download asks no database. The types of files are those that were
@@ -35,15 +36,21 @@ export const serveMedia = (services: Services) => async (app: FastifyInstance) =
     url: '/storage/*',
     config: { isSlow: true },
     handler: async (request, reply) => {
-      const link = services.media.links.verify(request.raw.url ?? '', request.method)
-      if (!link) throw forbidden()
-      request.trellisProject = link.projectId
-      if (link.op === 'get') return download(services, link, request, reply)
-      return request.method === 'HEAD'
-        ? answerOffset(services, link, reply)
-        : takeUpload(services, link, request, reply)
+      try {
+        return await answerStorage(services, request, reply)
+      } finally {
+        discardBody(request.raw, discardMs)
+      }
     },
   })
+}
+
+const answerStorage = async (services: Services, request: FastifyRequest, reply: FastifyReply) => {
+  const link = services.media.links.verify(request.raw.url ?? '', request.method)
+  if (!link) throw forbidden()
+  request.trellisProject = link.projectId
+  if (link.op === 'get') return download(services, link, request, reply)
+  return request.method === 'HEAD' ? answerOffset(services, link, reply) : takeUpload(services, link, request, reply)
 }
 
 declare module 'fastify' {
@@ -197,17 +204,17 @@ const sendOffset = (reply: FastifyReply, offset: number, total: number) => {
 }
 
 /** An abandoned upload ends, and its temporary file goes with it. */
-const cutOffSilence = (source: Readable): (() => void) => {
-  const timer = setTimeout(
-    () => source.destroy(refusal(408, 'REQUEST_TIMEOUT', 'The file did not come whole in time.')),
-    silentMs,
-  )
-  const refresh = () => timer.refresh()
+export const cutOffSilence = (source: Readable, limits = { silentMs, longestMs }): (() => void) => {
+  const end = () => source.destroy(refusal(408, 'REQUEST_TIMEOUT', 'The file did not come whole in time.'))
+  const silence = setTimeout(end, limits.silentMs)
+  const whole = setTimeout(end, limits.longestMs)
+  const refresh = () => silence.refresh()
   source.on('data', refresh)
   // listening alone would let the bytes flow before somebody takes them
   source.pause()
   return () => {
-    clearTimeout(timer)
+    clearTimeout(silence)
+    clearTimeout(whole)
     source.off('data', refresh)
   }
 }

@@ -39,14 +39,17 @@ const answerOf = (error: unknown): Error => {
 export const createVariants = (storage: MediaStorage, images: Images) => {
   const making = new Map<string, Promise<void>>()
   const make = async (link: ObjectLink, object: string, operations: readonly Operation[], mimeType: string) => {
-    const kept = (await storage.derived(link.projectId, link.assetId)).filter(
-      (name) => !name.endsWith('.thumbnail.webp'),
-    )
-    if (kept.length >= mostKept) await storage.removeObject({ ...link, object: kept[0] ?? '' })
     await images.change(
       () => storage.read(link),
       operations,
-      (result) => storage.write({ ...link, object }, result.file, mimeType),
+      async (result) => {
+        // counted when the variant is made: those that wait have all seen the same number
+        const kept = (await storage.derived(link.projectId, link.assetId)).filter(
+          (name) => !name.endsWith('.thumbnail.webp'),
+        )
+        for (const old of kept.slice(mostKept - 1)) await storage.removeObject({ ...link, object: old })
+        await storage.write({ ...link, object }, result.file, mimeType)
+      },
     )
   }
   return async (link: ObjectLink, variant: string): Promise<ObjectLink> => {

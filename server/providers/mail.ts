@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, rename, writeFile } from 'node:fs/promises'
-import { isIP } from 'node:net'
+import { isIP, Socket } from 'node:net'
 import { join } from 'node:path'
 import { createTransport } from 'nodemailer'
 import type { Logger } from 'pino'
@@ -59,14 +59,19 @@ export type MailOptions = {
   readonly log: Logger
   /** Networks that are exempt from the refusal of private addresses, for the mail servers of projects. */
   readonly allowedCidrs?: readonly Cidr[]
+  /** The longest conversation with the mail server of a project. */
+  readonly longestMs?: number
 }
 
 // header injection: an address is one token; a line break or a second recipient in it could add headers
 const oneAddress = /^[^\s\p{Cc}@,;<>()"\\]+@[^\s\p{Cc}@,;<>()"\\:[\]]+$/u
 const timeoutMs = 20_000
+/** The whole of a conversation with a project's mail server: one that sends a byte now and then would hold a worker for ever. */
+const conversationMs = 120_000
 
 /** Mail by SMTP_URL, or, without one, as files under DATA_DIR/mail. */
-export const createMail = ({ smtpUrl, from, folder, now, log, allowedCidrs = [] }: MailOptions): Mail => {
+export const createMail = (options: MailOptions): Mail => {
+  const { smtpUrl, from, folder, now, log, allowedCidrs = [], longestMs = conversationMs } = options
   const smtp = smtpUrl ? createTransport(smtpOptions(smtpUrl)) : null
   const files = createTransport({ streamTransport: true, buffer: true, newline: 'windows' })
   const sender = addressOf(from)
@@ -107,8 +112,8 @@ export const createMail = ({ smtpUrl, from, folder, now, log, allowedCidrs = [] 
     async send(message, by) {
       const mail = compose(message)
       if (by) {
-        const own = await openTransport(by, allowedCidrs)
-        await own.sendMail(mail).finally(() => own.close())
+        const own = await openTransport(by, allowedCidrs, longestMs)
+        await own.transport.sendMail(mail).finally(own.close)
         return
       }
       if (smtp) {
@@ -125,8 +130,8 @@ export const createMail = ({ smtpUrl, from, folder, now, log, allowedCidrs = [] 
       log.info({ subject: message.subject, file }, 'mail written: SMTP_URL is not set')
     },
     async verify(by) {
-      const own = await openTransport(by, allowedCidrs)
-      await own.verify().finally(() => own.close())
+      const own = await openTransport(by, allowedCidrs, longestMs)
+      await own.transport.verify().finally(own.close)
     },
     close() {
       smtp?.close()
@@ -140,7 +145,7 @@ const usualPorts = [25, 465, 587, 2465, 2525, 2587]
  * A connection to a project's own mail server. The SSRF filter of webhooks holds: every address of the host is public, or exempt, and the
  * connection goes to an address that was checked, so that a second resolution cannot lead elsewhere.
  */
-const openTransport = async (by: SmtpConfig, allowed: readonly Cidr[]) => {
+const openTransport = async (by: SmtpConfig, allowed: readonly Cidr[], longestMs: number) => {
   const port = Number(by.port)
   const resolve = allowed.length > 0 ? resolveBySystem : resolveByDns()
   const found = isIP(by.host) ? [{ address: by.host }] : await resolve(by.host).catch(() => [])
@@ -150,10 +155,18 @@ const openTransport = async (by: SmtpConfig, allowed: readonly Cidr[]) => {
   if (!found.every(isAllowed))
     throw new Error('the mail server must be public, on port 25, 465, 587, 2465, 2525 or 2587')
   const secure = by.secure ?? port === 465
-  return createTransport({
+  const socket = new Socket()
+  const timer = setTimeout(() => socket.destroy(new Error('the mail server took too long')), longestMs)
+  const close = () => {
+    clearTimeout(timer)
+    transport.close()
+    socket.destroy()
+  }
+  const transport = createTransport({
     host: found[0]?.address ?? '',
     port,
     secure,
+    socket,
     // a password is never sent in the clear, except within the networks that an operator exempts
     requireTLS: !secure && Boolean(by.username) && !isExempt(found[0]?.address ?? '', allowed),
     tls: isIP(by.host) ? {} : { servername: by.host },
@@ -163,6 +176,7 @@ const openTransport = async (by: SmtpConfig, allowed: readonly Cidr[]) => {
     socketTimeout: timeoutMs,
     dnsTimeout: timeoutMs,
   })
+  return { transport, close }
 }
 
 /** A free file name, also for two mails to one address within a millisecond. */

@@ -134,7 +134,10 @@ begin
     perform internal.fail(409, 'KEY_IN_USE', 'Another file has this key.', '{"field": "key"}');
   else
     update app.media_assets m
-       set upload_version = coalesce(m.upload_version, internal.media_new_version()), upload_mime_type = type,
+       -- bytes that came as another type are no upload of this one
+       set upload_version = case when m.upload_mime_type = type then coalesce(m.upload_version, internal.media_new_version())
+                                 else internal.media_new_version() end,
+           upload_mime_type = type,
            mime_type = case when m.status = 'pending' then type else m.mime_type end,
            upload_expires_at = greatest(m.upload_expires_at, internal.now() + make_interval(secs => media_presign_put.seconds)),
            updated_at = case when m.status = 'pending' then internal.now() else m.updated_at end
