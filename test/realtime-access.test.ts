@@ -137,8 +137,6 @@ describe('rows of a collection', () => {
     expect(await few.subscribe(channel, { params: { filter } })).toMatchObject({ type: 'ack' })
     const row = await post(ada, rows, { title: 'a', n: 5 })
     for (const n of [10, 11, 1]) expect((await ada.patch(`${rows}/${row.id}`, { n })).status).toBe(200)
-    // the filter is asked of each row: events of other channels may come before it is answered
-    await few.next({ event: 'delete' })
     const told = (await eventsOf(few, channel)).map(({ event, payload }) => [event, payload.row?.n ?? payload.id])
     expect(told).toEqual([
       ['insert', 10],
