@@ -144,18 +144,18 @@ describe('rows of a collection', () => {
       ['delete', row.id],
     ])
     expect((await eventsOf(all, channel)).map(({ event }) => event)).toEqual(['insert', 'update', 'update', 'update'])
+    // one connection for all: a user has five, and one that was closed counts for a moment longer
+    const other = await connect(ben)
     for (const wrong of [
       { column: 'nothing', op: 'eq', value: 1 },
       { column: 'n', op: 'like', value: 'a' },
       { op: 'eq' },
       5,
     ]) {
-      const other = await connect(ben)
       expect(await other.subscribe(channel, { params: { filter: wrong } }), JSON.stringify(wrong)).toMatchObject({
         type: 'error',
         code: expect.stringMatching(/^INVALID_/),
       })
-      await other.close()
     }
   })
 
