@@ -268,17 +268,17 @@ begin
     select y.*, w.covered_through
       from ready y
      cross join lateral internal.streak_extent(y.d, y.zone, y.number, y.freezes, y.paused, null, y.number + 2000) w
-  ), wound as materialized (
+  ), forecast as materialized (
     select r.*, o.next_check_at, o.notice_kinds, o.notice_numbers
       from reaching r
      cross join lateral internal.streak_forecast(
        r.d, r.zone, r.moves, r.paused, r.number, r.covered_through, r.freezes, null,
-       internal.period_number((r.d).period, (r.d).week_starts_on, (r.was).risk_told),
-       internal.period_number((r.d).period, (r.d).week_starts_on, (r.was).lapse_told), internal.now()) o
+       internal.period_number((r.d).period, (r.d).week_starts_on, (r.was).risk_notified_through),
+       internal.period_number((r.d).period, (r.d).week_starts_on, (r.was).lapse_notified_through), internal.now()) o
   ), covered as (
     update app.streak_periods r
        set source = 'event'
-      from wound y
+      from forecast y
      where (r.app_user_id, r.streak_definition_id, r.starts_on) = (y.app_user_id, y.streak_definition_id, y.starts_on)
   ), extended as (
     update app.user_streaks u
@@ -293,11 +293,11 @@ begin
            updated_at = internal.now(),
            next_check_at = case when (y.d).is_active then y.next_check_at end,
            -- changes of past periods by a late event emit no time-based events
-           risk_told = case when y.notice_kinds is null then u.risk_told
-                            else greatest(u.risk_told, internal.notified_through(y.d, y.notice_kinds, y.notice_numbers, true)) end,
-           lapse_told = case when y.notice_kinds is null then u.lapse_told
-                             else greatest(u.lapse_told, internal.notified_through(y.d, y.notice_kinds, y.notice_numbers, false)) end
-      from wound y
+           risk_notified_through = case when y.notice_kinds is null then u.risk_notified_through
+                            else greatest(u.risk_notified_through, internal.notified_through(y.d, y.notice_kinds, y.notice_numbers, true)) end,
+           lapse_notified_through = case when y.notice_kinds is null then u.lapse_notified_through
+                             else greatest(u.lapse_notified_through, internal.notified_through(y.d, y.notice_kinds, y.notice_numbers, false)) end
+      from forecast y
      where (u.app_user_id, u.streak_definition_id) = (y.app_user_id, y.streak_definition_id)
     returning y.d, y.was, u as now,
               -- the period under way: the chain was alive if there was one, and is now
@@ -349,7 +349,7 @@ begin
   with fed as (
     select f as period, f.*, count(*) over (partition by f.app_user_id, f.streak_definition_id) as periods
       from unnest(fed) f
-  ), judged as (
+  ), evaluated as (
     select f.*,
            -- not qualified by events of its own before: nothing, a freeze or later events covered it
            f.source is null or f.source in ('freeze', 'pause') or f.source = 'event' and f.count_before - f.taken < f.needed as is_open,
@@ -376,7 +376,7 @@ begin
          array_agg(distinct (j.app_user_id, j.streak_definition_id, null, null)::internal.streak_act)
            filter (where (j.is_open or j.may_fill_earlier) and not (j.is_next and not j.may_fill_earlier))
     into steps, folds
-    from judged j;
+    from evaluated j;
 
   if steps is not null then
     perform internal.streaks_step(steps, is_historical);

@@ -139,7 +139,7 @@ begin
     select n.number, internal.period_date(d.period, d.week_starts_on, n.number) as starts_on
       from generate_series(greatest(internal.period_number(d.period, d.week_starts_on, began), state.current - streak_history.periods + 1),
                            greatest(state.current, internal.period_number(d.period, d.week_starts_on, s.last_period))) as n (number)
-  ), judged as (
+  ), evaluated as (
     select h.number, h.starts_on, coalesce(r.count, 0) as count,
            case
              when r.source in ('event', 'manual', 'restore') then 'qualified'
@@ -156,7 +156,7 @@ begin
            'end', internal.iso(internal.local_midnight(zone, internal.period_date(d.period, d.week_starts_on, j.number + 1))),
            'status', j.status, 'count', j.count) order by j.number desc)
     into history
-    from judged j
+    from evaluated j
    where j.status is not null;
   return coalesce(history, '[]');
 end $$;
