@@ -166,15 +166,13 @@ comment on function internal.streak_history is
 create or replace function internal.streak_find(id_or_key text, only_active boolean default false) returns app.streak_definitions
 language plpgsql stable as $$
 declare
-  as_id constant uuid := internal.as_uuid(streak_find.id_or_key);
   found_one app.streak_definitions;
 begin
   select d.* into found_one
     from app.streak_definitions d
-   where (d.id = as_id or as_id is null and d.key = streak_find.id_or_key)
-     and (d.is_active or not streak_find.only_active);
+   where internal.is_id_or_key(d.id, d.key, streak_find.id_or_key) and (d.is_active or not streak_find.only_active);
   if found_one.id is null then
-    perform internal.streak_not_found(case when as_id is null
+    perform internal.streak_not_found(case when internal.as_uuid(streak_find.id_or_key) is null
       then 'The value was read as a key, because it is not a uuid. The list of streaks shows every key.'
       else 'The value was read as an id, because it is a uuid. The list of streaks shows every id.' end);
   end if;
