@@ -27,6 +27,8 @@ export const startMailServer = async (): Promise<MailServer> => {
   const server = new SMTPServer({
     authOptional: true,
     disabledCommands: ['STARTTLS'],
+    // clients keep their connections: the end of a test does not wait for them
+    closeTimeout: 50,
     logger: false,
     onMailFrom(_address, _session, done) {
       if (refusal === null) return done()
