@@ -7,10 +7,9 @@ import { connectAdmin, maintenanceDatabase } from '#server/database/cluster.ts'
 import { readProgram, root } from '#server/database/files.ts'
 import { loadBase } from '#server/database/load.ts'
 import { migrateDatabase } from '#server/database/migrate.ts'
-import { createLoader, type Loader } from '#server/database/replay.ts'
+import { createLoader, type Loader, type TargetOf } from '#server/database/replay.ts'
 import { fingerprintHere, fingerprintOf, stateOf } from '#server/database/state.ts'
-import { readTarget } from '#server/database/target.ts'
-import type { Templates } from '#server/database/templates.ts'
+import { managedOf, readTarget } from '#server/database/target.ts'
 import { knownOf, witnessHere } from '#server/database/witness.ts'
 import { startHarness } from '#test/support/harness.ts'
 
@@ -64,20 +63,22 @@ const snapshot = async (n: number) => {
   const lines = [...(await stateOf(clients[n]!)).values()].map((item) => Object.values(item).join(' | '))
   return lines.sort()
 }
-const migrate = async (n: number, loader?: Loader, templates?: Templates) => {
+const migrate = async (n: number, loader?: Loader, target?: TargetOf) => {
   const log = { warn: () => undefined }
   const program = await readProgram('tenant', base)
   return migrateDatabase(cluster, nameOf(n), program, {
     log,
-    ...(loader ? { loader, templates: async () => templates ?? null } : {}),
+    ...(loader ? { loader, target } : {}),
   })
 }
 
 /** Brings database 0 to the files of `base` one by one, and 1 and 2 to what it is then; all must end the same. */
 const upgradeAll = async (): Promise<{ replayed: boolean[] }> => {
   const former = await fingerprintOf(clients[1]!)
+  const before = managedOf(clients[1]!)
   await migrate(0)
-  const templates = { target: await readTarget(clients[0]!), former }
+  const target = await readTarget(clients[0]!, before)
+  const templates: TargetOf = async (fingerprint) => (fingerprint === former ? target : null)
   const loader = createLoader()
   const began = [await transactionsOf(clients[1]!), await transactionsOf(clients[2]!)]
   const applied = await migrate(1, loader, templates)
