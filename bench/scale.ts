@@ -8,7 +8,7 @@ import { type Installation, install } from './support/installation.ts'
 import { figure, median, table } from './support/numbers.ts'
 import { type Aim, aimLine, circumstances, publish, say } from './support/results.ts'
 import { eventsPerUser, fillProject } from './support/scale_fill.ts'
-import { type Call, documented, type Known, special } from './support/scale_routes.ts'
+import { type Call, documented, type Known, knownOf, special } from './support/scale_routes.ts'
 
 const isShort = process.argv.includes('--short')
 /** `--most N` is for a size of one's own, and is not published either. */
@@ -27,28 +27,7 @@ const prepareProject = async (cluster: Cluster, server: ServerProcess, size: num
   const scenario = await createTestProject(server.url)
   const admin = await connectAdmin(cluster, tenantName('trellis', scenario.projectId), false)
   await fillProject(admin, size, say)
-  const one = async (text: string) => String(Object.values((await admin.query(text)).rows[0] ?? {})[0])
-  const { rows } = await admin.query<{ id: string }>('select p.id from bench.people p where p.n <= 1000 order by p.n')
-  const values = {
-    challengeId: await one('select id from app.challenges'),
-    achievementId: await one('select id from app.achievements'),
-    groupId: await one(
-      'select m.group_id from app.group_members m join bench.people p on p.id = m.app_user_id where p.n = 1',
-    ),
-    conversationId: await one('select t.id from bench.talks t where t.n = 1'),
-    messageId: await one(
-      'select m.id from app.messages m join bench.talks t on t.id = m.conversation_id where t.n = 1 limit 1',
-    ),
-    segmentId: await one('select id from app.segments'),
-    eventId: await one('select id from app.engagement_events order by occurred_at desc limit 1'),
-    codeId: await one('select id from app.referral_codes'),
-    flowId: await one('select id from app.onboarding_flows'),
-    itemId: 'potion',
-    event_name: 'lesson_completed',
-    eventName: 'lesson_completed',
-  }
-  const [userId = ''] = rows.map(({ id }) => id)
-  const known = { size, projectId: scenario.projectId, userId, others: rows.map(({ id }) => id), values }
+  const known = await knownOf(admin, scenario.projectId, size)
   return { size, scenario, admin, known }
 }
 

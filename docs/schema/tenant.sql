@@ -917,6 +917,7 @@ create table app.email_suppressions (
   constraint email_suppressions_reason_known CHECK ((reason = ANY (ARRAY['bounce'::text, 'complaint'::text, 'unsubscribe'::text, 'manual'::text])))
 );
 CREATE INDEX email_suppressions_newest ON app.email_suppressions USING btree (created_at DESC, id DESC);
+CREATE INDEX email_suppressions_of_reason ON app.email_suppressions USING btree (reason, created_at DESC, id DESC);
 alter table app.email_suppressions enable row level security;
 create policy "administrators delete suppressions" on app.email_suppressions for delete to app_admin
   using (true);
@@ -1149,6 +1150,7 @@ create table app.feed_entries (
   constraint feed_entries_target_id_1_to_255 CHECK (((char_length(target_id) >= 1) AND (char_length(target_id) <= 255)))
 );
 CREATE INDEX feed_entries_newest ON app.feed_entries USING btree (created_at DESC, id DESC);
+CREATE INDEX feed_entries_of_action ON app.feed_entries USING btree (action, created_at DESC, id DESC);
 CREATE INDEX feed_entries_of_actor ON app.feed_entries USING btree (actor_id, is_home, created_at DESC, id DESC) INCLUDE (action, group_id);
 CREATE INDEX feed_entries_of_group ON app.feed_entries USING btree (group_id, created_at DESC, id DESC) WHERE (group_id IS NOT NULL);
 alter table app.feed_entries enable row level security;
@@ -1895,6 +1897,7 @@ create table app.media_jobs (
 CREATE INDEX media_jobs_finished ON app.media_jobs USING btree (finished_at) WHERE (finished_at IS NOT NULL);
 CREATE INDEX media_jobs_newest ON app.media_jobs USING btree (created_at DESC, id DESC);
 CREATE INDEX media_jobs_of_asset ON app.media_jobs USING btree (asset_id, created_at DESC, id DESC);
+CREATE INDEX media_jobs_of_status ON app.media_jobs USING btree (status, created_at DESC, id DESC);
 CREATE UNIQUE INDEX media_jobs_one_thumbnail ON app.media_jobs USING btree (asset_id, version) WHERE is_thumbnail;
 CREATE INDEX media_jobs_results ON app.media_jobs USING btree (result_asset_id) WHERE (result_asset_id IS NOT NULL);
 alter table app.media_jobs enable row level security;
@@ -2837,9 +2840,7 @@ create table app.segment_members (
   segment_id uuid not null,
   app_user_id uuid not null,
   entered_at timestamp with time zone not null default internal.now(),
-  constraint segment_members_pkey PRIMARY KEY (segment_id, app_user_id),
-  constraint segment_members_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON UPDATE CASCADE ON DELETE CASCADE,
-  constraint segment_members_segment_id_fkey FOREIGN KEY (segment_id) REFERENCES app.segments(id) ON DELETE CASCADE
+  constraint segment_members_pkey PRIMARY KEY (segment_id, app_user_id)
 );
 CREATE INDEX segment_members_newest ON app.segment_members USING btree (segment_id, entered_at DESC, app_user_id DESC);
 CREATE INDEX segment_members_of_user ON app.segment_members USING btree (app_user_id);
@@ -3231,8 +3232,7 @@ create table app.user_event_counters (
   event_name text not null,
   day date not null,
   count bigint not null,
-  constraint user_event_counters_pkey PRIMARY KEY (app_user_id, event_name, day),
-  constraint user_event_counters_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE
+  constraint user_event_counters_pkey PRIMARY KEY (app_user_id, event_name, day)
 );
 alter table app.user_event_counters enable row level security;
 create policy "administrators read every counter" on app.user_event_counters for select to app_admin

@@ -304,7 +304,8 @@ begin
 end $$;
 comment on function api.feed_delete is 'Deletes an entry of the caller. Refuses 404 NOT_FOUND. Supplement D11.';
 
-select internal.list_declare('feed_entries_page', null::app.feed_entries, 'feed_entry_json', '{created_at,id}', filters => '{actor_id,group_id,action}', is_counted => true);
+select internal.list_declare('feed_entries_page', null::app.feed_entries, 'feed_entry_json', '{created_at,id}', filters => '{actor_id,group_id,action}', is_counted => true,
+                             counted_filters => '{action}');
 
 create or replace function api.feed_entries(user_id uuid default null, group_id uuid default null, action text default null, page_offset int default 0, page_limit int default 50)
 returns api.reply

@@ -161,6 +161,8 @@ export const Stats = Counts.extend({
 })
 export const Preview = z.strictObject({
   audience_count: z.int(),
+  is_estimate: z.boolean(),
+  margin: z.int(),
   devices: z.int(),
   by_platform: z.strictObject({ ios: z.int(), android: z.int() }),
   by_locale: z.record(z.string(), z.int()),
