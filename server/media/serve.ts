@@ -5,6 +5,7 @@ import { refusal } from '#server/errors.ts'
 import { envelopeOf } from '#server/http/errors.ts'
 import { discardBody } from '#server/http/protocol.ts'
 import { sendStream } from '#server/http/stream.ts'
+import { fileBody } from '#server/media/bytes.ts'
 import type { FileStorage } from '#server/media/files.ts'
 import type { ObjectLink, UploadLink, Verified } from '#server/media/links.ts'
 import { isKnown, isSameFor, partOf, rangeOf } from '#server/media/ranges.ts'
@@ -118,13 +119,15 @@ const download = async (
   reply.status(range ? 206 : 200).header('content-length', end - start + 1)
   if (range) reply.header('content-range', `bytes ${start}-${end}/${found.size}`)
   if (request.method === 'HEAD') return reply.send('')
-  const body = await storage.read(link, start, end).catch((error: NodeJS.ErrnoException) => {
-    throw error.code === 'ENOENT' ? nothingThere() : error
-  })
-  return sendStream(reply, body)
+  const file = await filesOf(services)
+    .open(link)
+    .catch((error: NodeJS.ErrnoException) => {
+      throw error.code === 'ENOENT' ? nothingThere() : error
+    })
+  return sendStream(reply, fileBody(file, start, end))
 }
 
-/** Only a storage that takes uploads at this server signs URLs for them. */
+/** Only where this server stores files itself does it sign URLs for uploads, and send bytes. */
 const filesOf = ({ media }: Services): FileStorage => {
   if (!media.uploads) throw forbidden()
   return media.uploads
