@@ -27,6 +27,8 @@ export type Transport = {
   /** Closes without a close frame and frees unsent data. */
   terminate(): void
   readonly unreadBytes: number
+  /** Its client has closed it, or it has broken off: it will never carry anything again. */
+  readonly isGone: boolean
   /** Its client cannot ping: one that is gone ends the connection when something is written to it. */
   readonly isOneWay?: boolean
 }
@@ -64,6 +66,8 @@ export type Connection = {
   dropSlow(): void
   /** The transport has ended. */
   ended(): void
+  /** Ends when the transport has, before that is told. */
+  endIfGone(): void
   readonly isClosed: boolean
 }
 
@@ -339,6 +343,9 @@ export const createConnection = (hub: Hub, first: Credential, transport: Transpo
     close,
     dropSlow,
     ended: finish,
+    endIfGone() {
+      if (transport.isGone) finish()
+    },
     get isClosed() {
       return isClosed
     },
