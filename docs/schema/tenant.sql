@@ -2575,6 +2575,19 @@ create table app.realtime_publications (
 );
 alter table app.realtime_publications enable row level security;
 
+-- Who listens to which conversation, by which connection: these users see a new message and are not pushed it.
+create table app.realtime_readers (
+  channel text not null,
+  connection_id uuid not null,
+  app_user_id uuid not null,
+  constraint realtime_readers_pkey PRIMARY KEY (channel, connection_id),
+  constraint realtime_readers_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint realtime_readers_connection_id_fkey FOREIGN KEY (connection_id) REFERENCES app.realtime_connections(id) ON DELETE CASCADE
+);
+CREATE INDEX realtime_readers_of_connection ON app.realtime_readers USING btree (connection_id);
+CREATE INDEX realtime_readers_of_user ON app.realtime_readers USING btree (app_user_id);
+alter table app.realtime_readers enable row level security;
+
 -- Rules for rooms, in their order: the first whose pattern fits the name of a room holds for it.
 create table app.realtime_rooms (
   "position" integer not null,

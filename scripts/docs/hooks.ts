@@ -18,6 +18,9 @@ const readSources = async (): Promise<ReadonlyMap<string, string>> => {
     // counters are made by a declaration, of a list or of their own
     for (const [, name] of text.matchAll(/internal\.(?:count|list)_declare\('(\w+)'/g))
       for (const made of ['tg_count__', 'count_now__']) found.set(`function internal.${made}${name}`, path)
+    // so are the sources of realtime
+    for (const [, name] of text.matchAll(/internal\.source_declare\(null::app\.(\w+)/g))
+      for (const made of ['publish', 'publish_change']) found.set(`function internal.tg_${name}__${made}`, path)
   }
   return found
 }

@@ -47,6 +47,9 @@ const stream = () => {
     get unreadBytes() {
       return body.readableLength
     },
+    get isGone() {
+      return body.destroyed
+    },
     isOneWay: true,
   }
   return { body, transport }

@@ -45,6 +45,9 @@ const createTransport = (connection: Duplex) => {
     get unreadBytes() {
       return socket ? connection.writableLength : 0
     },
+    get isGone() {
+      return socket ? socket.readyState !== WebSocket.OPEN : connection.destroyed
+    },
   }
   return {
     transport,
