@@ -31,7 +31,7 @@ grant execute on function internal.push_template_after_write, internal.push_temp
   internal.push_campaign_create, internal.push_campaign_update, internal.push_campaign_schedule, internal.push_campaign_move,
   internal.push_campaign_duplicate, internal.push_campaign_delete, internal.push_campaign_preview, internal.push_campaign_test, internal.push_deliver,
   internal.push_campaign_found, internal.push_campaign_is_listed, internal.push_campaigns_page, internal.push_delivery_json,
-  internal.push_deliveries_page, internal.push_user_deliveries_page, internal.push_stats_json, internal.push_rate,
+  internal.push_deliveries_page, internal.push_user_deliveries_page, internal.push_stats_json, internal.push_rate, internal.push_lease,
   api.push_campaign_create, api.push_campaign_update, api.push_campaign_schedule, api.push_campaign_move, api.push_campaign_duplicate,
   api.push_campaign_delete, api.push_campaign_preview, api.push_campaign_test, api.push_send, api.push_campaigns, api.push_campaign_get,
   api.push_campaign_deliveries, api.push_deliveries, api.push_campaign_stats, api.push_automation_stats

@@ -167,6 +167,10 @@ declare
 begin
   perform internal.push_developer_check();
   perform internal.push_bucket_lock('campaigns');
+  -- before the limit: whoever repeats a request learns that it was done
+  if exists (select from app.push_campaigns c where c.workflow_id = push_campaign_create.patch ->> 'workflow_id') then
+    perform internal.fail(409, 'ALREADY_SCHEDULED', 'workflow_id: A campaign with this workflow id exists.', '{"field": "workflow_id"}');
+  end if;
   perform internal.check_limit((select count(*) from app.push_campaigns c where c.created_at > internal.now() - interval '24 hours'), 100,
                                'A project makes at most 100 campaigns in 24 hours.');
   made := internal.push_campaign_patched(made, push_campaign_create.patch);

@@ -143,7 +143,8 @@ begin
       update app.push_deliveries d
          set status = case when d.status = 'pending' and d.sent_at is null then 'skipped' when d.sent_at is not null then 'sent' else 'failed' end,
              reason = case when d.status = 'pending' and d.sent_at is null then 'cancelled' end,
-             code = case when d.status = 'sending' and d.sent_at is null then 'OUTCOME_UNKNOWN' end
+             code = case when d.status = 'sending' and d.sent_at is null then 'OUTCOME_UNKNOWN' end,
+             due_at = case when d.status = 'sending' then d.due_at - internal.push_lease() else d.due_at end
        where d.id in (select e.id from app.push_deliveries e
                        where e.queue_id = push_plan_cancel.campaign_id and e.status in ('pending', 'sending')
                          and (e.status = 'pending' or e.due_at <= internal.now())

@@ -38,7 +38,9 @@ language sql stable as $$
     'id', (push_delivery_json.d).id, 'campaign_id', (push_delivery_json.d).campaign_id, 'automation_id', (push_delivery_json.d).automation_id,
     'app_user_id', (push_delivery_json.d).app_user_id, 'variant', (push_delivery_json.d).variant, 'is_test', (push_delivery_json.d).is_test,
     'status', (push_delivery_json.d).status, 'reason', (push_delivery_json.d).reason, 'code', (push_delivery_json.d).code,
-    'due_at', internal.iso((push_delivery_json.d).due_at), 'attempts', (push_delivery_json.d).attempts,
+    -- while it is sent its column holds the lease
+    'due_at', internal.iso((push_delivery_json.d).due_at - case (push_delivery_json.d).status when 'sending' then internal.push_lease() else '0' end),
+    'attempts', (push_delivery_json.d).attempts,
     'sent_at', internal.iso((push_delivery_json.d).sent_at), 'received_at', internal.iso((push_delivery_json.d).received_at),
     'opened_at', internal.iso((push_delivery_json.d).opened_at), 'converted_at', internal.iso((push_delivery_json.d).converted_at),
     'created_at', internal.iso((push_delivery_json.d).created_at))

@@ -207,8 +207,8 @@ begin
     throttle.tokens := throttle.tokens - taken;
     perform internal.push_bucket_store(throttle);
   end if;
-  -- when to come back: at the next due time, and not before there are tokens
-  select d.due_at into next_at
+  -- when to come back: at the next due time, and not before there are tokens. What another turn is sending is over in seconds, long before its lease is
+  select case d.status when 'sending' then least(d.due_at, internal.now() + interval '5 seconds') else d.due_at end into next_at
     from app.push_deliveries d where d.queue_id = push_claim.queue and d.status in ('pending', 'sending')
    order by d.due_at limit 1;
   if next_at is null and c.id is not null then
@@ -276,7 +276,8 @@ begin
            attempts = d.attempts || n.attempts,
            code = case when n.next_status = 'failed' then n.code end,
            sent_at = coalesce(d.sent_at, case when n.is_sent then at end),
-           due_at = case when n.next_status = 'pending' then at + make_interval(secs => waits[n.tries]) else d.due_at end
+           -- the lease is over: what stays is when the delivery was claimed
+           due_at = case when n.next_status = 'pending' then at + make_interval(secs => waits[n.tries]) else d.due_at - internal.push_lease() end
       from decided n
      where d.id = n.id and d.id = any (ids)
   ), dead as (
