@@ -32,17 +32,18 @@ set local trellis.file = ${literal(path)};
 ${text}
 ;release savepoint file`
 
+/** By a condition that the planner takes for true of most files: for few of them it would read all functions once for each. */
 const recordObjects = `
   insert into ops.objects (path, kind, identity)
   select f.path, 'function', p.oid::regprocedure::text
     from ops.files f
     join pg_catalog.pg_proc p on p.xmin = f.xmin and p.pronamespace in ('api'::regnamespace, 'internal'::regnamespace)
-   where f.path like 'functions/%'
+   where f.path not like 'sql/%'
   union all
   select f.path, 'trigger', format('%I on %s', t.tgname, t.tgrelid::regclass)
     from ops.files f
     join pg_catalog.pg_trigger t on t.xmin = f.xmin and not t.tgisinternal and t.tgparentid = 0
-   where f.path like 'functions/%'`
+   where f.path not like 'sql/%'`
 
 /** Access lists as they are before the first policy file, in place 0, and as each file left those that it changed. */
 const beginGrants = `

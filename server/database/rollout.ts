@@ -20,7 +20,7 @@ import {
   wrongPrivileges,
 } from '#server/database/privileges.ts'
 import { type Progress, timed } from '#server/database/progress.ts'
-import { buildDraft, draftOf, publishDraft } from '#server/database/templates.ts'
+import { buildDraft, publishDraft } from '#server/database/templates.ts'
 import { StartError } from '#server/errors.ts'
 import type { Secrets } from '#server/secrets.ts'
 
@@ -124,12 +124,19 @@ export const reloadInstallation = (
       await withControl(cluster, prefix, (connected) => noteRestored(connected, own.id, restored))
       return applied.length > 0
     }
-    const prepareDraft = async () => {
-      await timed(progress, template, 'built', () => buildDraft(cluster, admin, template, programs.tenant))
-      await checked(cluster, draftOf(template), 'tenant', check)
-    }
-    // the two need nothing of each other, and a server has more than one core; each is ended before an error of the other is thrown
-    const [reloaded, built] = await Promise.allSettled([reloadControl(), isCurrent ? undefined : prepareDraft()])
+    const copying = Promise.withResolvers<void>()
+    const buildTemplate = () =>
+      timed(progress, template, 'built', () =>
+        buildDraft(cluster, admin, template, programs.tenant, {
+          check: (draft) => checked(cluster, draft, 'tenant', check),
+          onCopying: copying.resolve,
+        }),
+      )
+    const building = isCurrent ? Promise.resolve() : buildTemplate()
+    // the check of control reads the modules of all routes, for which there is time while Postgres copies
+    const reloading = Promise.race([copying.promise, building]).then(reloadControl)
+    // each is ended before an error of the other is thrown
+    const [reloaded, built] = await Promise.allSettled([reloading, building])
     if (reloaded.status === 'rejected') throw reloaded.reason
     if (built.status === 'rejected') throw built.reason
     if (!isCurrent) {

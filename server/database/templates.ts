@@ -56,6 +56,13 @@ const whileOpen = async <T>(
 /** More changed files than this are loaded faster into an empty database, in one transaction, than one by one. Migrations take as long in either. */
 const fewFiles = 20
 
+type DraftOptions = {
+  /** Throws when the draft would fail requests: it then stays a draft. */
+  readonly check?: (draft: string) => Promise<void>
+  /** Called as soon as Postgres copies files, for some tenths of a second in which this process is idle. */
+  readonly onCopying?: () => void
+}
+
 /**
  * Builds a new template beside the old one, so that it is never open for connections and never half made: a copy of the old one in which
  * few files change and the new migrations run, and otherwise a new database. The cluster lock must be held until publishDraft has renamed it.
@@ -65,6 +72,7 @@ export const buildDraft = async (
   admin: pg.Client,
   template: string,
   program: Program,
+  { check = async () => undefined, onCopying = () => undefined }: DraftOptions = {},
 ): Promise<void> => {
   const draft = draftOf(template)
   await admin.query(`drop database if exists "${draft}" with (force)`)
@@ -73,13 +81,17 @@ export const buildDraft = async (
     fingerprint: (await knownOf(client))?.fingerprint ?? null,
   }))
   const source = former?.isNear ? `"${template}" strategy wal_log` : `template0 encoding 'UTF8'`
-  await admin.query(`create database "${draft}" owner trellis_owner template ${source}`)
+  const copied = admin.query(`create database "${draft}" owner trellis_owner template ${source}`)
+  onCopying()
+  await copied
   await admin.query(`revoke all on database "${draft}" from public`)
   await migrateDatabase(cluster, draft, program, { isProvisional: true })
   const client = await connectAdmin(cluster, draft, true, '-c synchronous_commit=off')
   try {
     if (!former?.isNear) await compact(client)
-    await noteLoaded(client, former?.fingerprint)
+    // each in a connection of its own; both are ended before an error of one is thrown
+    const results = await Promise.allSettled([noteLoaded(client, former?.fingerprint), check(draft)])
+    for (const result of results) if (result.status === 'rejected') throw result.reason
   } finally {
     await client.end()
   }
