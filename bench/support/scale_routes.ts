@@ -3,7 +3,8 @@ import type { Client } from 'pg'
 
 export type Call = {
   readonly name: string
-  readonly kind: 'client read' | 'read' | 'page' | 'write' | 'heavy'
+  /** figures: statistics, previews and simulations, which read rows or a sample of them; heavy: what changes many users. */
+  readonly kind: 'client read' | 'read' | 'page' | 'write' | 'figures' | 'heavy'
   readonly method: string
   readonly path: string
   readonly body?: unknown
@@ -90,6 +91,9 @@ const queries: Readonly<Record<string, string>> = {
 /** Not measured one by one: streams have a case of their own, and these count against limits or are no lists of this project. */
 const left = /export|jwks|\/health|provisioning-status|audit-events\/verify|client\/realtime/
 
+/** What counts rows or sums them up. */
+const figures = /\/(stats|summary|anomalies|count)$|projectId}\/sessions$|events\/names$/
+
 /** Refused to a server key. */
 const own = /\/client\/(auth\/sessions|users\/search)$/
 
@@ -125,7 +129,7 @@ export const documented = (document: Document, known: Known): { calls: Call[]; u
     else
       calls.push({
         name: `GET ${path.replace('/admin/projects/{projectId}', 'A').replace(/^\/client/, 'C')}`,
-        kind: isClient ? 'client read' : 'read',
+        kind: figures.test(path) ? 'figures' : isClient ? 'client read' : 'read',
         method: 'GET',
         path: text + (queries[path] ?? '').replace('{userId}', known.userId),
         as: own.test(path) ? 'session' : isClient ? 'user' : 'developer',
@@ -200,27 +204,27 @@ export const special = ({ size, projectId, others, values }: Known): Call[] => {
     call('read', 'rows of a collection by a filter', 'POST', '/collections/notes/find', {
       filter: { column: 'rank', op: 'gte', value: 0 },
     }),
-    call('heavy', 'subscriptions of a status', 'GET', '/subscriptions?status=active'),
-    call('heavy', 'whom a campaign would reach', 'POST', `/push/campaigns/${values['campaignId']}/preview`, {}),
+    call('figures', 'subscriptions of a status', 'GET', '/subscriptions?status=active'),
+    call('figures', 'whom a campaign would reach', 'POST', `/push/campaigns/${values['campaignId']}/preview`, {}),
     call('client read', 'rows of a collection by a filter', 'POST', '/client/collections/notes/find', {
       filter: { column: 'user_id', op: 'eq', value: others[0] },
     }),
     call('client read', 'notices that are not read', 'GET', '/client/push/inbox?unread=true'),
-    call('heavy', 'preview of a property', 'POST', '/segments/preview', {
+    call('figures', 'preview of a property', 'POST', '/segments/preview', {
       rules: { source: 'property', column: 'plan', op: 'eq', value: 'pro' },
     }),
-    call('heavy', 'preview of a count of events', 'POST', '/segments/preview', {
+    call('figures', 'preview of a count of events', 'POST', '/segments/preview', {
       rules: { source: 'event', event_name: 'lesson_completed', measure: 'count', op: 'gte', value: 6 },
     }),
-    call('heavy', 'dry run by a count of events', 'POST', '/achievements/dry-run', { criteria: eventCount(5) }),
-    call('heavy', 'dry run by XP', 'POST', '/achievements/dry-run', {
+    call('figures', 'dry run by a count of events', 'POST', '/achievements/dry-run', { criteria: eventCount(5) }),
+    call('figures', 'dry run by XP', 'POST', '/achievements/dry-run', {
       criteria: { type: 'xp_threshold', target_value: 64 },
     }),
-    call('heavy', 'what a rule of XP would give', 'POST', '/xp/rules/lesson/simulate', {
+    call('figures', 'what a rule of XP would give', 'POST', '/xp/rules/lesson/simulate', {
       since: new Date(Date.now() - 86_400_000).toISOString(),
     }),
-    call('heavy', 'other rules of a streak', 'POST', '/streaks/daily/simulate', { definition: { min_count: 2 } }),
-    call('heavy', 'what a challenge would give', 'POST', `/challenges/${values['challengeId']}/simulate`, {}),
+    call('figures', 'other rules of a streak', 'POST', '/streaks/daily/simulate', { definition: { min_count: 2 } }),
+    call('figures', 'what a challenge would give', 'POST', `/challenges/${values['challengeId']}/simulate`, {}),
     call('heavy', 'cohort of 100', 'POST', '/users/cohort', { count: 100 }),
     call('heavy', 'bulk update of 1000', 'POST', '/users/bulk-update', {
       updates: others.map((user_id, n) => ({ user_id, properties: { seen: n } })),
