@@ -105,7 +105,7 @@ describe('since', () => {
     const socket = await openSocketOf(harness, user)
     const { seq } = await socket.subscribe('room:a')
     await own.sql(
-      `truncate app.realtime_servers, app.realtime_connections, app.realtime_channels, app.realtime_publications, app.realtime_events, app.realtime_presences restart identity`,
+      `truncate app.realtime_servers, app.realtime_connections, app.realtime_readers, app.realtime_channels, app.realtime_publications, app.realtime_events, app.realtime_presences restart identity`,
     )
     expect(await socket.closed).toBe(1012)
     const again = await openSocketOf(harness, user)
