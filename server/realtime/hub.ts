@@ -45,8 +45,10 @@ export type HubOptions = {
 }
 
 const timing = {
-  /** The least time between two reads: events that come faster are read together. */
+  /** The least time between two reads: events that come faster are read together, and reach each socket in one write. */
   paceMs: 10,
+  /** The same when handing out the last ones took longer than paceMs: fewer and larger writes. */
+  busyPaceMs: 20,
   /** Polling finds events without a wake-up: those written directly in SQL, or whose wake-up was lost. */
   pollMs: 1000,
   beatMs: 10_000,
@@ -70,6 +72,7 @@ export const createHub = (options: HubOptions): Hub => {
   let reading: Promise<void> | undefined
   let isWoken = false
   let lastRead = 0
+  let pace: number = timing.paceMs
   let ready: Promise<void> | undefined
   let timers: NodeJS.Timeout[] = []
   let settling: Promise<void> | undefined
@@ -117,7 +120,7 @@ export const createHub = (options: HubOptions): Hub => {
       })
   }
   const read = async (): Promise<void> => {
-    const pause = lastRead + timing.paceMs - performance.now()
+    const pause = lastRead + pace - performance.now()
     if (pause > 0) await new Promise((resolve) => setTimeout(resolve, pause))
     isWoken = false
     const tail = await ask<Tail>('realtime_tail', { server_id: serverId, after: position })
@@ -148,10 +151,14 @@ export const createHub = (options: HubOptions): Hub => {
       // those with a filter are told to fetch again; nobody else waits for that
       if (!isMatched) break
     }
+    const began = performance.now()
     for (const of of events) {
       if (of.channel.startsWith('~') || of.event.startsWith('~')) obey(of)
       else for (const subscription of subscribersOf(of)) deliver(subscription, of)
     }
+    // the writes come at the end of this turn
+    if (events.length > 0) await new Promise((resolve) => setImmediate(resolve))
+    pace = performance.now() - began > timing.paceMs ? timing.busyPaceMs : timing.paceMs
   }
   const isUnmatched = (of: ChannelEvent, { filter }: Subscription) => filter !== null && !of.matches.has(filter)
 

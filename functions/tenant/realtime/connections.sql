@@ -96,6 +96,7 @@ declare
   is_new boolean;
   c app.realtime_channels;
   missed json;
+  is_lost boolean;
 begin
   allowed := internal.realtime_authorize(realtime_subscribe.channel, realtime_subscribe.params);
   is_new := internal.realtime_listen(allowed.name, allowed.scope -> 'filter' is not null);
@@ -111,19 +112,24 @@ begin
     on conflict on constraint realtime_readers_pkey do nothing;
   end if;
   select k.* into c from app.realtime_channels k where k.channel = allowed.name;
+  is_lost := realtime_subscribe.since is not null and realtime_subscribe.since not between c.floor_seq and c.seq;
   if realtime_subscribe.since between c.floor_seq and c.seq - 1 then
-    select json_agg(json_build_array(e.channel, e.seq, e.event, e.payload, e.meta, internal.iso(e.at)) order by e.seq) into missed
+    -- more than two megabytes at once, and a client that reads them slowly would be cut off again and again
+    select sum(octet_length(e.payload) + coalesce(octet_length(e.meta), 0)) > 2097152,
+           json_agg(json_build_array(e.channel, e.seq, e.event, e.payload, e.meta, internal.iso(e.at)) order by e.seq)
+      into is_lost, missed
       from app.realtime_events e
      where e.channel = allowed.name and e.seq > realtime_subscribe.since and e.seq <= c.seq;
+    is_lost := coalesce(is_lost, false);
   end if;
   return json_build_object(
-    'name', allowed.name, 'scope', allowed.scope, 'seq', c.seq, 'is_new', is_new, 'missed', coalesce(missed, '[]'),
-    'is_lost', realtime_subscribe.since is not null and realtime_subscribe.since not between c.floor_seq and c.seq,
+    'name', allowed.name, 'scope', allowed.scope, 'seq', c.seq, 'is_new', is_new, 'missed', case when is_lost then '[]' else coalesce(missed, '[]') end,
+    'is_lost', is_lost,
     'present', case when (allowed.scope ->> 'presence')::boolean then internal.presence_state(allowed.name) end);
 end $$;
 comment on function internal.realtime_subscribe is
   'Authorizes a subscription and begins it: {name, scope, seq, is_new, missed, is_lost, present}. missed are the events after since; is_lost: they are not all there any
-   more. Who listens to a conversation by a connection is noted. Refuses as internal.realtime_authorize, and 429 RATE_LIMITED for whoever opens more than 1000 rooms in ten minutes that nobody else listens to.';
+   more, or have more than 2 MB. Who listens to a conversation by a connection is noted. Refuses as internal.realtime_authorize, and 429 RATE_LIMITED for whoever opens more than 1000 rooms in ten minutes that nobody else listens to.';
 
 create or replace function api.realtime_subscribe(channel text, params jsonb default '{}', since bigint default null, connection_id uuid default null) returns api.reply
 language sql volatile
