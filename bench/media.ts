@@ -93,7 +93,7 @@ const peakOf = async (pid: number, work: () => Promise<unknown>) => {
 
 /** Over S3 a download URL leads to one of the storage. */
 const placeOf = async (url: string) => {
-  const { status, headers } = await fetch(url, { method: 'HEAD', redirect: 'manual' })
+  const { status, headers } = await fetch(url, { headers: { range: 'bytes=0-0' }, redirect: 'manual' })
   return status === 302 ? (headers.get('location') ?? '') : url
 }
 
