@@ -75,15 +75,7 @@ export const fileBody = (file: FileHandle, start: number, end: number): Readable
   })
   const pipe = (response: ServerResponse): ServerResponse => {
     const pieces = takePieces()
-    // a response behind another on its connection is not told when the connection ends
-    const { socket } = response.req
-    const gone = () => body.destroy()
-    socket.once('close', gone)
-    body.once('close', () => {
-      socket.off('close', gone)
-      countDown(pieces)
-    })
-    if (socket.destroyed) gone()
+    body.once('close', () => countDown(pieces))
     send(response, file, start, end, pieces).then(
       () => {
         pieces.release()

@@ -21,6 +21,9 @@ const discardMs = 30_000
 const passedOnSeconds = 300
 
 const forbidden = () => refusal(403, 'FORBIDDEN', 'The URL was altered, has expired, or is for another method or file.')
+/** What another variant took the place of, between its making and its sending: there is an image. */
+const replaced = () =>
+  refusal(503, 'IMAGES_BUSY', 'Too many variants of this image are asked for at once.', null, { 'Retry-After': '5' })
 const nothingThere = () => refusal(404, 'NOT_FOUND', 'There is no such file.')
 const invalid = (field: string, reason: string) =>
   refusal(400, 'INVALID_INPUT', `${field}: ${reason}`, { field, reason })
@@ -90,14 +93,17 @@ const download = async (
     'content-disposition': dispositionOf(link),
     'content-security-policy': policyOf(link.mimeType),
   }
-  const elsewhere = storage.downloadUrl(link, new Date(services.now().getTime() + passedOnSeconds * 1000), {
+  const until = new Date(services.now().getTime() + passedOnSeconds * 1000)
+  const shown = {
     contentType: link.mimeType,
     disposition: headers['content-disposition'],
     cacheControl: headers['cache-control'],
-  })
+  }
+  const elsewhere = storage.downloadUrl(link, until, shown, request.method === 'HEAD')
   if (elsewhere) return reply.redirect(await elsewhere, 302)
   const found = await storage.stat(link)
-  if (!found) throw nothingThere()
+  const missing = asked.variant === null ? nothingThere : replaced
+  if (!found) throw missing()
   const etag = `"${link.object}"`
   reply.headers({
     ...headers,
@@ -122,7 +128,7 @@ const download = async (
   const file = await filesOf(services)
     .open(link)
     .catch((error: NodeJS.ErrnoException) => {
-      throw error.code === 'ENOENT' ? nothingThere() : error
+      throw error.code === 'ENOENT' ? missing() : error
     })
   return sendStream(reply, fileBody(file, start, end))
 }
