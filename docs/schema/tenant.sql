@@ -863,8 +863,15 @@ create table app.email_messages (
   sent_at timestamp with time zone,
   created_at timestamp with time zone not null default internal.now(),
   updated_at timestamp with time zone not null default internal.now(),
+  delivery_id uuid,
+  -- Whether the content has a picture that reports opening, and links that report clicks.
+  track boolean not null default false,
+  opened_at timestamp with time zone,
+  clicked_at timestamp with time zone,
   constraint email_messages_pkey PRIMARY KEY (id),
+  constraint email_messages_once_per_delivery UNIQUE (delivery_id),
   constraint email_messages_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint email_messages_delivery_id_fkey FOREIGN KEY (delivery_id) REFERENCES app.push_deliveries(id) ON DELETE SET NULL,
   constraint email_messages_category_form CHECK ((category ~ '^[a-z][a-z0-9_-]{0,63}$'::text)),
   constraint email_messages_from_at_most_400 CHECK ((char_length(from_address) <= 400)),
   constraint email_messages_headers_is_object CHECK ((jsonb_typeof(headers) = 'object'::text)),
@@ -2252,6 +2259,7 @@ create table app.push_campaigns (
   id uuid not null default internal.new_id(),
   workflow_id text,
   name text not null,
+  -- What is sent: of push the message; of mail {template_key, category, variables?, from?, reply_to?, track}. Each variant has one in its message.
   message jsonb not null,
   audience jsonb not null,
   exclude_segment_id uuid,
@@ -2273,13 +2281,16 @@ create table app.push_campaigns (
   scheduled_at timestamp with time zone,
   started_at timestamp with time zone,
   finished_at timestamp with time zone,
+  channel text not null default 'push'::text,
   constraint push_campaigns_pkey PRIMARY KEY (id),
   -- 409 ALREADY_SCHEDULED workflow_id: A campaign with this workflow id exists.
-  constraint push_campaigns_workflow_id_unique UNIQUE (workflow_id),
+  constraint push_campaigns_workflow_id_unique UNIQUE (channel, workflow_id),
+  constraint push_campaigns_channel_known CHECK ((channel = ANY (ARRAY['push'::text, 'email'::text]))),
   constraint push_campaigns_mode_known CHECK ((mode = ANY (ARRAY['absolute'::text, 'user_local'::text]))),
   constraint push_campaigns_status_known CHECK ((status = ANY (ARRAY['draft'::text, 'scheduled'::text, 'sending'::text, 'paused'::text, 'sent'::text, 'cancelled'::text, 'failed'::text])))
 );
-CREATE INDEX push_campaigns_newest ON app.push_campaigns USING btree (created_at DESC, id DESC);
+CREATE INDEX push_campaigns_by_status ON app.push_campaigns USING btree (channel, status, created_at DESC, id DESC);
+CREATE INDEX push_campaigns_of_channel ON app.push_campaigns USING btree (channel, created_at DESC, id DESC);
 CREATE INDEX push_campaigns_with_goal ON app.push_campaigns USING btree (goal_event) WHERE (goal_event IS NOT NULL);
 alter table app.push_campaigns enable row level security;
 create policy "administrators read campaigns" on app.push_campaigns for select to app_admin
@@ -2306,6 +2317,7 @@ create table app.push_counts (
   skipped bigint not null default 0,
   opened bigint not null default 0,
   converted bigint not null default 0,
+  clicked bigint not null default 0,
   constraint push_counts_pkey PRIMARY KEY (slot)
 );
 CREATE INDEX push_counts_of_source ON app.push_counts USING btree (source_id, hour, variant);
@@ -2337,11 +2349,14 @@ create table app.push_deliveries (
   opened_at timestamp with time zone,
   converted_at timestamp with time zone,
   created_at timestamp with time zone not null default internal.now(),
+  channel text not null default 'push'::text,
+  clicked_at timestamp with time zone,
   constraint push_deliveries_pkey PRIMARY KEY (id),
   constraint push_deliveries_once_per_campaign UNIQUE (campaign_id, app_user_id),
   constraint push_deliveries_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
   constraint push_deliveries_automation_id_fkey FOREIGN KEY (automation_id) REFERENCES app.push_automations(id) ON DELETE CASCADE,
   constraint push_deliveries_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES app.push_campaigns(id) ON DELETE CASCADE,
+  constraint push_deliveries_channel_known CHECK ((channel = ANY (ARRAY['push'::text, 'email'::text]))),
   constraint push_deliveries_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'sending'::text, 'sent'::text, 'opened'::text, 'converted'::text, 'skipped'::text, 'failed'::text])))
 );
 CREATE INDEX push_deliveries_by_status ON app.push_deliveries USING btree (campaign_id, status, app_user_id) WHERE (campaign_id IS NOT NULL);

@@ -83,6 +83,9 @@ export const eventStream = () => z.string().meta({ [mark]: ['text/event-stream']
 /** Declares a reply that is a page for people. */
 export const htmlPage = () => z.string().meta({ [mark]: ['text/html'] })
 
+/** Declares a reply that is a picture. */
+export const picture = (type: `image/${string}`) => z.string().meta({ [mark]: [type] })
+
 const mark = 'x-trellis-stream'
 
 /** The types that a streamed reply may have; null when the reply is JSON. */

@@ -144,7 +144,7 @@ begin
              case when not coalesce(p.enabled, true) or p.categories -> $6 = 'false' then 'opted_out'
                   when internal.push_is_quiet(coalesce($7, p.quiet_hours), l.at) or internal.push_is_quiet(p.quiet_hours, l.at) then 'quiet'
                   when $8 is not null and (select count(*) from app.push_deliveries o
-                                            where o.app_user_id = i.id and o.sent_at > $5 - make_interval(hours => ($8 ->> 'hours')::int)) >= ($8 ->> 'max')::int
+                                            where o.app_user_id = i.id and o.channel = 'push' and o.sent_at > $5 - make_interval(hours => ($8 ->> 'hours')::int)) >= ($8 ->> 'max')::int
                   then 'capped'
                   when d.ios + d.android = 0 then 'no_token' end as reason
         from audience i

@@ -105,7 +105,7 @@ comment on function internal.push_automation_after_write is 'Remembers the categ
 create or replace function internal.segment_used__push(segment_id uuid) returns text[]
 language sql stable security definer set search_path = '' as $$
   select array(
-    select 'push campaign ' || c.id
+    select c.channel || ' campaign ' || c.id
       from app.push_campaigns c
      where not c.is_deleted and c.status in ('draft', 'scheduled', 'sending', 'paused')
        and (c.exclude_segment_id = segment_used__push.segment_id or c.audience ->> 'segment_id' = segment_used__push.segment_id::text)
