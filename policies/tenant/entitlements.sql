@@ -20,7 +20,7 @@ grant execute on function internal.grant_json, internal.entitlements_with_grants
   internal.subscription_rank
   to app_admin;
 grant execute on function internal.subscription_resume, api.subscription_resume, internal.restore_begin, api.restore_begin, internal.subscriptions_restore,
-  api.subscriptions_restore, internal.purge__subscription_events
+  api.subscriptions_restore, internal.subscription_texts, internal.subscription_names, internal.purge__subscription_events
   to app_worker;
 
 insert into internal.user_data

@@ -34,7 +34,12 @@ const restore = async (context: HandlerContext) => {
     })
   return context.call(
     'subscriptions_restore',
-    { app_user_id, names: begun.names, purchases: JSON.stringify(found.purchases), is_known: found.isKnown },
+    {
+      app_user_id,
+      names: JSON.stringify(begun.names),
+      purchases: JSON.stringify(found.purchases),
+      is_known: found.isKnown,
+    },
     worker,
   )
 }

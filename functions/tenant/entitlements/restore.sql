@@ -154,9 +154,9 @@ comment on function internal.subscriptions_restore is
   'Brings the user''s subscriptions to the provider''s answer: {restored_count, entitlements}. A purchase that another user has here moves; one that the
    answer lacks ends, unless the provider does not know the user at all. For the server. Refuses 404 USER_NOT_FOUND. Locks the users, then the subscriptions.';
 
-create or replace function api.subscriptions_restore(app_user_id uuid, names text[], purchases jsonb, is_known boolean) returns api.reply
+create or replace function api.subscriptions_restore(app_user_id uuid, names jsonb, purchases jsonb, is_known boolean) returns api.reply
 language sql volatile as $$
-  select internal.reply(200, internal.subscriptions_restore(subscriptions_restore.app_user_id, subscriptions_restore.names, subscriptions_restore.purchases,
-                                                            subscriptions_restore.is_known))
+  select internal.reply(200, internal.subscriptions_restore(subscriptions_restore.app_user_id, internal.subscription_texts(subscriptions_restore.names),
+                                                            subscriptions_restore.purchases, subscriptions_restore.is_known))
 $$;
 comment on function api.subscriptions_restore is 'internal.subscriptions_restore for the server.';
