@@ -1501,6 +1501,28 @@ create policy "workers clear old keys" on app.idempotency_keys for delete to app
 create policy "workers find old keys" on app.idempotency_keys for select to app_worker
   using (true);
 
+-- Webhooks of providers as they were received, each event once, stored before the response. outcome is null until the worker has processed the event.
+create table app.inbound_events (
+  id uuid not null default internal.new_id(),
+  provider text not null,
+  event_key text not null,
+  body text not null,
+  outcome text,
+  received_at timestamp with time zone not null default internal.now(),
+  processed_at timestamp with time zone,
+  constraint inbound_events_pkey PRIMARY KEY (id),
+  constraint inbound_events_once UNIQUE (provider, event_key),
+  constraint inbound_events_body_at_most_1_mb CHECK ((octet_length(body) <= 1048576)),
+  constraint inbound_events_event_key_at_most_300 CHECK ((char_length(event_key) <= 300)),
+  constraint inbound_events_outcome_at_most_64 CHECK ((char_length(outcome) <= 64)),
+  constraint inbound_events_provider_known CHECK ((provider = ANY (ARRAY['revenuecat'::text, 'superwall'::text])))
+);
+CREATE INDEX inbound_events_newest ON app.inbound_events USING btree (provider, received_at DESC, id DESC);
+CREATE INDEX inbound_events_received ON app.inbound_events USING btree (received_at);
+alter table app.inbound_events enable row level security;
+create policy "administrators read received webhooks" on app.inbound_events for select to app_admin
+  using (true);
+
 -- Connected providers. config_sealed is the whole config, encrypted by the server under the key that key_id names; it is never returned.
 create table app.integrations (
   id uuid not null default internal.new_id(),
@@ -3131,13 +3153,18 @@ create table app.subscription_events (
   payload jsonb not null,
   outcome text not null,
   received_at timestamp with time zone not null default internal.now(),
+  names text[] not null default '{}'::text[],
   constraint subscription_events_pkey PRIMARY KEY (id),
   constraint subscription_events_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
   constraint subscription_events_id_1_to_255 CHECK (((char_length(id) >= 1) AND (char_length(id) <= 255))),
   constraint subscription_events_outcome_known CHECK ((outcome = ANY (ARRAY['applied'::text, 'older'::text, 'waiting'::text, 'unknown_user'::text, 'without_effect'::text])))
 );
+CREATE INDEX subscription_events_nobodys ON app.subscription_events USING btree (received_at) WHERE (app_user_id IS NULL);
+CREATE INDEX subscription_events_of_name ON app.subscription_events USING gin (names);
 CREATE INDEX subscription_events_of_source ON app.subscription_events USING btree (source_ref, event_at, received_at, id);
+CREATE INDEX subscription_events_of_transaction ON app.subscription_events USING btree ("left"((payload ->> 'transaction_id'::text), 255)) WHERE (source_ref IS NOT NULL);
 CREATE INDEX subscription_events_of_user ON app.subscription_events USING btree (app_user_id, event_at);
+CREATE INDEX subscription_events_transfers ON app.subscription_events USING gin (((payload -> 'transferred_from'::text))) WHERE (type = 'TRANSFER'::text);
 alter table app.subscription_events enable row level security;
 create policy "administrators read every event of the provider" on app.subscription_events for select to app_admin
   using (true);

@@ -61,7 +61,7 @@ begin
     select json_agg(json_build_object('id', e.id, 'type', e.type, 'event_at', internal.iso(e.event_at), 'received_at', internal.iso(e.received_at),
                                       'outcome', e.outcome, 'product_id', e.payload ->> 'product_id', 'period_type', lower(e.payload ->> 'period_type'),
                                       'expiration_date', internal.iso(internal.ms_time(e.payload -> 'expiration_at_ms')))
-                    order by e.event_at, e.received_at, e.id)
+                    order by e.event_at, internal.subscription_rank(e.type), e.id)
       from app.subscription_events e
      where e.source_ref = s.source_ref), '[]'))));
 end $$;

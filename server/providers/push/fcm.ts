@@ -93,11 +93,15 @@ type Access = { readonly token: string; readonly expiresAt: number } | Answer
 const isAnswer = (access: Access): access is Answer => 'outcome' in access
 
 /** Exchanges a signed assertion for an access token (RFC 7523). The address is the tenant's own, so the request passes the SSRF filter. */
-const authorize = async (account: Account, { outbound, now }: Options): Promise<Access> => {
+const authorize = async (
+  account: Account,
+  { outbound, now }: Pick<Options, 'outbound' | 'now'>,
+  of = scope,
+): Promise<Access> => {
   const at = Math.floor(now().getTime() / 1000)
   let assertion: string
   try {
-    assertion = await new SignJWT({ scope })
+    assertion = await new SignJWT({ scope: of })
       .setProtectedHeader({ alg: 'RS256', typ: 'JWT' })
       .setIssuer(account.client_email)
       .setAudience(account.token_uri)
@@ -125,6 +129,18 @@ const authorize = async (account: Account, { outbound, now }: Options): Promise<
     }
   } catch {}
   return { outcome: 'refused', status, code: 'NO_ACCESS_TOKEN' }
+}
+
+/** Asks for a token of a service account, and answers why there is none; null when there is one. */
+export const serviceAccountProblem = async (
+  config: FcmConfig,
+  of: string,
+  options: Pick<Options, 'outbound' | 'now'>,
+): Promise<string | null> => {
+  const account = accountOf(config)
+  const access = account && (await authorize(account, options, of))
+  if (!access) return 'INVALID_CREDENTIALS'
+  return isAnswer(access) ? (access.code ?? access.outcome) : null
 }
 
 /** FCM's HTTP v1 API. It has no idempotency key: a request whose outcome is unknown has failed, and is never sent again. */
