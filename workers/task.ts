@@ -112,8 +112,26 @@ const readTasks = async (): Promise<Tasks> => {
   const tasks = modules.flatMap((module) => Object.values(module)).filter(isTask)
   return {
     jobs: tasks.filter((task) => task.kind === 'job'),
-    outbox: new Map(tasks.filter((task) => task.kind === 'outbox').map((task) => [task.name, task])),
+    outbox: withFormerNames(tasks.filter((task) => task.kind === 'outbox')),
   }
+}
+
+/** Former names of tasks: rows that the functions of the former version queue, while a deployment replaces it, run as well. */
+const formerNames = new Map([
+  ['flags__tell', 'flags__notify'],
+  ['leaderboards__tell', 'leaderboards__notify'],
+  ['leaderboards__turn', 'leaderboards__rollover'],
+  ['webhooks__tell', 'webhooks__notify'],
+])
+
+const withFormerNames = (tasks: readonly OutboxTask[]): Map<string, OutboxTask> => {
+  const byName = new Map(tasks.map((task) => [task.name, task]))
+  for (const [former, name] of formerNames) {
+    const task = byName.get(name)
+    if (!task) throw new Error(`The task ${name}, formerly ${former}, does not exist`)
+    byName.set(former, task)
+  }
+  return byName
 }
 
 const isTask = (value: unknown): value is Job | OutboxTask =>

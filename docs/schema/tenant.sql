@@ -3343,10 +3343,10 @@ create table app.user_streaks (
   updated_at timestamp with time zone not null default internal.now(),
   -- When the clock next has something to tell of this streak, if nothing happens to it before: it is at risk, used a freeze, is broken. Null: nothing.
   next_check_at timestamp with time zone,
-  -- The newest period for which svc.streak.at_risk was told, or needs no telling.
-  risk_told date,
-  -- The newest period of whose passing uncovered was told (svc.streak.frozen, broken), or needs no telling.
-  lapse_told date,
+  -- The newest period for which svc.streak.at_risk was emitted, or need not be.
+  risk_notified_through date,
+  -- The newest period whose lapse was emitted (svc.streak.frozen, svc.streak.broken), or need not be.
+  lapse_notified_through date,
   constraint user_streaks_pkey PRIMARY KEY (app_user_id, streak_definition_id),
   constraint user_streaks_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON UPDATE CASCADE ON DELETE CASCADE,
   constraint user_streaks_streak_definition_id_fkey FOREIGN KEY (streak_definition_id) REFERENCES app.streak_definitions(id) ON DELETE CASCADE

@@ -176,7 +176,7 @@ begin
   ), reached as (
     select m.*, m.team is not null and exists (select from app.challenge_teams r where (r.challenge_id, r.group_id) = (m.id, m.team)) as is_reached
       from measured m
-  ), judged as (
+  ), evaluated as (
     select r.*, c.completes, r.is_new or c.completes or r.progress <> r.amount or r.group_id is distinct from r.team as moves
       from reached r
      cross join lateral (
@@ -191,7 +191,7 @@ begin
          array_agg(j.team) filter (where j.team is not null and j.amount > 0 and not j.is_reached) as moved_teams,
          array_agg(j.app_user_id) filter (where j.team is not null and j.amount > 0 and not j.is_reached) as movers
     into found_ones
-    from judged j;
+    from evaluated j;
   if found_ones.movers is not null then
     perform internal.challenge_teams_enqueue(found_ones.looked_at, found_ones.moved_teams, found_ones.movers);
   end if;

@@ -8,7 +8,7 @@ const batch = 500
 const longestMs = 15_000
 
 /** Applies time-based changes of a board, step by step: creates its next run, freezes and rewards the run that has ended, deletes old runs. */
-export const leaderboardsTurn = outboxTask('leaderboards__turn', async ({ services, step }, { key }) => {
+export const leaderboardsRollover = outboxTask('leaderboards__rollover', async ({ services, step }, { key }) => {
   const until = performance.now() + longestMs
   for (;;) {
     const turn = dataOf<Turn>(await step('leaderboard_rollover', { leaderboard_id: key, batch }))
