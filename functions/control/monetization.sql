@@ -37,7 +37,7 @@ create or replace function internal.monetization_apply_confirm(operation app.ope
                                                                current_hash text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  operation_id constant uuid := (monetization_apply_confirm.operation).id;
+  open_id constant uuid := (monetization_apply_confirm.operation).id;
   is_waiting constant boolean := (monetization_apply_confirm.operation).status = 'waiting';
 begin
   if monetization_apply_confirm.confirm is null
@@ -45,30 +45,30 @@ begin
         and not (monetization_apply_confirm.apply).is_confirmed
         and jsonb_array_length((monetization_apply_confirm.apply).steps) = (monetization_apply_confirm.apply).additive then
     perform internal.fail(409, 'ALREADY_RUNNING', 'An apply of this project runs, or waits for its confirmation. Poll, confirm or cancel its operation.',
-                          json_build_object('operation_id', operation_id));
+                          json_build_object('operation_id', open_id));
   elsif monetization_apply_confirm.confirm <> (monetization_apply_confirm.operation).plan_hash
         or monetization_apply_confirm.plan_hash <> (monetization_apply_confirm.operation).plan_hash then
     perform internal.fail(409, 'CONFIRM_MISMATCH', 'confirm is not the plan_hash of the apply that waits.',
-                          json_build_object('operation_id', operation_id, 'plan_hash', (monetization_apply_confirm.operation).plan_hash));
+                          json_build_object('operation_id', open_id, 'plan_hash', (monetization_apply_confirm.operation).plan_hash));
   elsif is_waiting and (monetization_apply_confirm.apply).waiting_hash <> monetization_apply_confirm.current_hash then
     perform internal.fail(409, 'PLAN_CHANGED', 'The definitions or the provider have changed since the apply began to wait. Cancel its operation and plan again.',
-                          json_build_object('operation_id', operation_id));
+                          json_build_object('operation_id', open_id));
   elsif (monetization_apply_confirm.apply).is_confirmed and (monetization_apply_confirm.apply).confirm_sent_at is null then
-    perform internal.fail(409, 'ALREADY_RUNNING', 'An apply of this project runs.', json_build_object('operation_id', operation_id));
+    perform internal.fail(409, 'ALREADY_RUNNING', 'An apply of this project runs.', json_build_object('operation_id', open_id));
   end if;
   if not (monetization_apply_confirm.apply).is_confirmed then
-    update app.monetization_applies a set is_confirmed = true, confirm_sent_at = internal.now() where a.operation_id = operation_id;
+    update app.monetization_applies a set is_confirmed = true, confirm_sent_at = internal.now() where a.operation_id = open_id;
     update app.operations o
        set status = case when is_waiting then 'queued' else o.status end, confirm_required = false, updated_at = internal.now()
-     where o.id = operation_id;
+     where o.id = open_id;
     if is_waiting then
-      perform internal.add_job('monetization__apply', json_build_object('operation_id', operation_id), 'operation ' || operation_id);
+      perform internal.add_job('monetization__apply', json_build_object('operation_id', open_id), 'operation ' || open_id);
     end if;
-    perform internal.audit('monetization.confirm', 'monetization', operation_id::text,
+    perform internal.audit('monetization.confirm', 'monetization', open_id::text,
                            json_build_object('plan_hash', json_build_array(null, monetization_apply_confirm.plan_hash)), 202,
                            (monetization_apply_confirm.operation).project_id);
   end if;
-  return internal.reply(202, internal.monetization_apply_json(operation_id, 'confirm_sent'));
+  return internal.reply(202, internal.monetization_apply_json(open_id, 'confirm_sent'));
 end $$;
 comment on function internal.monetization_apply_confirm is
   'A call while an apply is open: confirms it, or refuses 409 ALREADY_RUNNING, CONFIRM_MISMATCH, PLAN_CHANGED. The caller holds the lock of the operation. Repeating a
