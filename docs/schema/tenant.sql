@@ -1031,6 +1031,7 @@ create table app.entitlement_grants (
   constraint entitlement_grants_reason_at_most_500 CHECK ((char_length(reason) <= 500)),
   constraint entitlement_grants_source_known CHECK ((source = ANY (ARRAY['subscription_provider'::text, 'promotional'::text, 'reward'::text, 'referral'::text, 'purchase'::text])))
 );
+CREATE INDEX entitlement_grants_of_product ON app.entitlement_grants USING btree (product_id) WHERE (product_id IS NOT NULL);
 CREATE INDEX entitlement_grants_of_source ON app.entitlement_grants USING btree (source_ref) WHERE (source = 'subscription_provider'::text);
 alter table app.entitlement_grants enable row level security;
 create policy "administrators read every grant" on app.entitlement_grants for select to app_admin
@@ -2123,6 +2124,71 @@ create table app.moderation_trust_levels (
 CREATE INDEX moderation_trust_levels_newest ON app.moderation_trust_levels USING btree (created_at DESC, app_user_id DESC);
 alter table app.moderation_trust_levels enable row level security;
 create policy "administrators read trust levels" on app.moderation_trust_levels for select to app_admin
+  using (true);
+
+-- How the subscription provider held each managed object when it was last applied or adopted. A live object with another hash has drifted.
+-- is_pushed: the product is in its store, so that an apply never creates it there again.
+create table app.monetization_applied (
+  object_type text not null,
+  identifier text not null,
+  document jsonb not null,
+  more jsonb not null,
+  hash text not null,
+  is_pushed boolean not null default false,
+  applied_at timestamp with time zone not null default internal.now(),
+  constraint monetization_applied_pkey PRIMARY KEY (object_type, identifier),
+  constraint monetization_applied_identifier_1_to_300 CHECK (((char_length(identifier) >= 1) AND (char_length(identifier) <= 300))),
+  constraint monetization_applied_object_type_known CHECK ((object_type = ANY (ARRAY['product'::text, 'entitlement'::text, 'offering'::text, 'paywall'::text])))
+);
+alter table app.monetization_applied enable row level security;
+create policy "administrators adopt" on app.monetization_applied for insert to app_admin
+  with check (true);
+create policy "administrators adopt again" on app.monetization_applied for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators read what was applied" on app.monetization_applied for select to app_admin
+  using (true);
+create policy "workers forget what is gone" on app.monetization_applied for delete to app_worker
+  using (true);
+create policy "workers read what was applied" on app.monetization_applied for select to app_worker
+  using (true);
+create policy "workers record it again" on app.monetization_applied for update to app_worker
+  using (true)
+  with check (true);
+create policy "workers record what they applied" on app.monetization_applied for insert to app_worker
+  with check (true);
+
+-- What a project sells, as declared: one row for each object, in the shape of the API. Products are identified by store and store identifier, the rest by key.
+create table app.monetization_definitions (
+  id uuid not null default internal.new_id(),
+  object_type text not null,
+  identifier text not null,
+  definition jsonb not null,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint monetization_definitions_pkey PRIMARY KEY (id),
+  constraint monetization_definitions_once UNIQUE (object_type, identifier),
+  constraint monetization_definitions_identifier_1_to_300 CHECK (((char_length(identifier) >= 1) AND (char_length(identifier) <= 300))),
+  constraint monetization_definitions_object_type_known CHECK ((object_type = ANY (ARRAY['product'::text, 'entitlement'::text, 'offering'::text, 'paywall'::text])))
+);
+alter table app.monetization_definitions enable row level security;
+create policy "administrators change declarations" on app.monetization_definitions for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators declare" on app.monetization_definitions for insert to app_admin
+  with check (true);
+create policy "administrators read definitions" on app.monetization_definitions for select to app_admin
+  using (true);
+create policy "administrators withdraw declarations" on app.monetization_definitions for delete to app_admin
+  using (true);
+create policy "workers adopt" on app.monetization_definitions for insert to app_worker
+  with check (true);
+create policy "workers adopt changes" on app.monetization_definitions for update to app_worker
+  using (true)
+  with check (true);
+create policy "workers adopt removals" on app.monetization_definitions for delete to app_worker
+  using (true);
+create policy "workers read definitions" on app.monetization_definitions for select to app_worker
   using (true);
 
 -- Nature-themed words that display names are made of, numbered from 0 within each kind.
