@@ -101,6 +101,15 @@ export const environment = z.object({
     .optional()
     .describe('Where APNs is, instead of the production or sandbox server that an integration names.'),
   FCM_URL: z.url().default('https://fcm.googleapis.com').describe('Where the HTTP v1 API of FCM is.'),
+  REVENUECAT_URL: z.url().default('https://api.revenuecat.com').describe('Where the API of RevenueCat is.'),
+  SUPERWALL_URL: z.url().default('https://api.superwall.com').describe('Where the API of Superwall is.'),
+  ANTHROPIC_URL: z.url().default('https://api.anthropic.com').describe('Where the API of Anthropic is.'),
+  OPENAI_URL: z.url().default('https://api.openai.com').describe('Where the API of OpenAI is.'),
+  GOOGLE_AI_URL: z
+    .url()
+    .default('https://generativelanguage.googleapis.com')
+    .describe('Where the Gemini API of Google is.'),
+  MISTRAL_URL: z.url().default('https://api.mistral.ai').describe('Where the API of Mistral is.'),
   WEBHOOK_ALLOWED_CIDRS: z
     .string()
     .optional()

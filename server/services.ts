@@ -17,6 +17,7 @@ import type { IdentityProviders } from '#server/providers/identity.ts'
 import type { Mail } from '#server/providers/mail.ts'
 import type { Outbound } from '#server/providers/outbound.ts'
 import type { ProjectFiles } from '#server/providers/project_files.ts'
+import type { Upstream } from '#server/providers/upstream.ts'
 import type { Realtime } from '#server/realtime/realtime.ts'
 import type { Secrets } from '#server/secrets.ts'
 import type { Stopping } from '#server/stopping.ts'
@@ -36,6 +37,7 @@ export type Services = {
   readonly tokens: Tokens
   readonly rateLimiter: RateLimiter
   readonly outbound: Outbound
+  readonly upstream: Upstream
   readonly mail: Mail
   readonly domains: DomainChecks
   readonly billing: BillingProvider

@@ -30,6 +30,7 @@ import { createIdentityProviders } from '#server/providers/identity.ts'
 import { createMail } from '#server/providers/mail.ts'
 import { createOutbound } from '#server/providers/outbound.ts'
 import type { ProjectFiles } from '#server/providers/project_files.ts'
+import { createUpstream } from '#server/providers/upstream.ts'
 import { announcePublished, createRealtime, type Realtime } from '#server/realtime/realtime.ts'
 import type { Services } from '#server/services.ts'
 import { createStopping } from '#server/stopping.ts'
@@ -207,6 +208,8 @@ export const assemble = async (
     ...(config.WEBHOOK_CA_FILE ? { caFile: config.WEBHOOK_CA_FILE } : {}),
   })
 
+  const upstream = createUpstream({ urls: config, log })
+
   const mail = createMail({
     smtpUrl: config.SMTP_URL,
     from: config.MAIL_FROM,
@@ -259,6 +262,7 @@ export const assemble = async (
     tokens,
     rateLimiter: createRateLimiter(config.GENERAL_RATE_LIMITS),
     outbound,
+    upstream,
     mail,
     domains: createDomainChecks({
       servers: config.DNS_SERVERS,
@@ -290,6 +294,7 @@ export const assemble = async (
     await waker.close()
     await notifier.close()
     await outbound.close()
+    await upstream.close()
     mail.close()
     await media.close()
     await database.close()
