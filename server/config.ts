@@ -110,6 +110,9 @@ export const environment = z.object({
     .default('https://generativelanguage.googleapis.com')
     .describe('Where the Gemini API of Google is.'),
   MISTRAL_URL: z.url().default('https://api.mistral.ai').describe('Where the API of Mistral is.'),
+  AI_PRICES_FILE: optional.describe(
+    'A JSON file with prices of AI models over the built-in ones, in USD per million tokens: `{"openai": {"gpt-x": {"input_usd": 1, "output_usd": 4}}}`.',
+  ),
   WEBHOOK_ALLOWED_CIDRS: z
     .string()
     .optional()

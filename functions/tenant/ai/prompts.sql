@@ -49,7 +49,7 @@ comment on function internal.ai_prompt_found is 'A prompt. Refuses 404 NOT_FOUND
 
 create or replace function internal.ai_placeholder_form() returns text
 language sql immutable parallel safe
-return '\{\{\s*([A-Za-z_][A-Za-z0-9_.-]{0,199})\s*(?:\|([^{}]{0,500}))?\}\}';
+return '\{\{\s*([A-Za-z_][A-Za-z0-9_.-]{0,199})\s*(?:\|([^{}]{0,250}))?\}\}';
 comment on function internal.ai_placeholder_form is 'The regular expression of {{path|fallback}} in a system prompt.';
 
 create or replace function internal.ai_prompt_write(name text, config jsonb, allows_echo boolean) returns app.ai_prompts
