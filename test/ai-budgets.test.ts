@@ -1,6 +1,6 @@
+import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, test } from 'vitest'
 import { begin, eventsIn, finished, hello, json, openStream, startAi, usual } from '#test/support/ai.ts'
-import { createEconomy } from '#test/support/currencies.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
 
 /** What calls may cost: budgets that are reserved and booked, rate limits, prices in currency. */
@@ -62,30 +62,30 @@ describe('a budget', () => {
 
   test('counts what was used, by day, by month and in all', async () => {
     provider.answer()
-    harness.setTime('2026-11-22T23:30:00Z')
+    harness.setTime('2026-10-30T23:30:00Z')
     const name = await prompt()
     await budget(name, 1)
-    await invoke(name)
+    const server = project.onBehalfOf(user.id)
+    expect((await invoke(name, hello, server)).status).toBe(200)
     expect(await spend(name)).toEqual({
       name,
       period: 'monthly',
-      period_start: '2026-11-01T00:00:00.000Z',
+      period_start: '2026-10-01T00:00:00.000Z',
       spend_usd: expect.closeTo(callUsd, 12),
       budget_usd: 1,
       exceeded: false,
     })
-    harness.setTime('2026-11-23T00:30:00Z')
-    const later = await project.user()
-    await invoke(name, hello, later)
+    harness.setTime('2026-10-31T00:30:00Z')
+    expect((await invoke(name, hello, server)).status).toBe(200)
     expect(await spend(name, 'daily')).toMatchObject({
-      period_start: '2026-11-23T00:00:00.000Z',
+      period_start: '2026-10-31T00:00:00.000Z',
       spend_usd: expect.closeTo(callUsd, 12),
     })
     expect((await spend(name, 'monthly')).spend_usd).toBeCloseTo(2 * callUsd, 12)
-    harness.setTime('2026-12-01T00:00:00Z')
+    harness.setTime('2026-11-01T00:00:00Z')
     expect((await spend(name, 'monthly')).spend_usd).toBe(0)
     expect(await spend(name, 'total')).toMatchObject({
-      period_start: '2026-11-22T23:30:00.000Z',
+      period_start: '2026-10-30T23:30:00.000Z',
       spend_usd: expect.closeTo(2 * callUsd, 12),
     })
   })
@@ -144,7 +144,8 @@ describe('a budget', () => {
   test('gets a reservation back that its server has not finished', async () => {
     const name = await prompt({ max_tokens: 1000 })
     await budget(name, 0.0007)
-    provider.answer(() => undefined)
+    const waiting: ServerResponse[] = []
+    provider.answer((_asked, response) => waiting.push(response))
     const controller = new AbortController()
     void fetch(`${harness.url}/v1/client/ai/prompts/${name}/invoke`, {
       method: 'POST',
@@ -166,9 +167,14 @@ describe('a budget', () => {
     await expect
       .poll(async () => (await admin.get(`/ai/invocations?prompt=${name}&status=cancelled`)).data.length)
       .toBe(1)
-    provider.answer()
-    await project.sql(`select 1`)
-    void admitted
+    expect(
+      await project.sql(
+        'select calls::int from app.ai_prompt_days d join app.ai_prompts p on p.id = d.prompt_id where p.name = $1',
+        [name],
+      ),
+    ).toEqual([{ calls: 1 }])
+    await usual(provider.asked[1]!, waiting[1]!)
+    expect((await admitted).status).toBe(200)
   })
 })
 
@@ -217,8 +223,13 @@ describe('a rate limit', () => {
 })
 
 describe('a price in currency', async () => {
-  const { currency, give } = await createEconomy(harness, project)
-  const code = await currency()
+  const code = 'COINS'
+  await admin.post('/currencies', { code, name: 'Coins' })
+  const give = async (app_user_id: string, amount: number) => {
+    const adjustments = [{ currency_code: code, amount }]
+    const answer = await admin.post('/currencies/transactions', { app_user_id, adjustments, reason: 'test' })
+    expect(answer.status, answer.text).toBe(201)
+  }
   const balance = (id: string) =>
     project
       .sql('select balance::int from app.currency_balances where app_user_id = $1 and currency_code = $2', [id, code])
@@ -230,7 +241,7 @@ describe('a price in currency', async () => {
     provider.answer()
     expectRefusal(await invoke(name, hello, payer), 409, 'INSUFFICIENT_FUNDS')
     expect(provider.asked).toHaveLength(0)
-    await give(payer.id, code, 100)
+    await give(payer.id, 100)
     expect((await invoke(name, hello, payer)).status).toBe(200)
     expect(await balance(payer.id)).toBe(70)
     provider.answer((_asked, response) => json(response, 400, {}))
@@ -257,7 +268,7 @@ describe('a price in currency', async () => {
   test('of a stream that breaks is given back, of one that its reader leaves is not', async () => {
     const name = await prompt({ cost: { currency_code: code, amount: 30 } })
     const payer = await project.user()
-    await give(payer.id, code, 100)
+    await give(payer.id, 100)
     provider.answer((_asked, response) => {
       begin(response)
       response.end('data: {"choices":[{"delta":{"content":"one"}}]}\n\n')
@@ -282,7 +293,7 @@ describe('a price in currency', async () => {
   test('of a call whose server crashed is given back once, by a worker', async () => {
     const name = await prompt({ cost: { currency_code: code, amount: 30 } })
     const payer = await project.user()
-    await give(payer.id, code, 30)
+    await give(payer.id, 30)
     await project.as(
       'app_worker',
       { 'app.caller': 'user', 'app.user_id': payer.id, 'app.clock': harness.now().toISOString() },

@@ -275,10 +275,9 @@ describe('what a request may contain', async () => {
     const answer = await invoke(name, body)
     expect(answer.status, said).toBe(400)
     expectInvalid(answer, field)
-    expectRefusal(
-      await admin.post(`/ai/prompts/${name}/invoke`, body),
-      ...(field === 'messages.0.role' ? ([400, 'INVALID_INPUT'] as const) : ([400, 'INVALID_INPUT', field] as const)),
-    )
+    const asAdmin = await admin.post(`/ai/prompts/${name}/invoke`, body)
+    // an administrator's system message needs another one beside it
+    expectRefusal(asAdmin, 400, 'INVALID_INPUT', field === 'messages.0.role' ? 'messages' : field)
   })
 
   test('an administrator may send system messages, beside others', async () => {

@@ -43,7 +43,7 @@ const readCut = (name: Name, text: string, cuts: readonly number[]) => {
   )
   return {
     text: pieces.map((piece) => piece?.text ?? '').join(''),
-    usage: pieces.reduce((sum, piece) => ({ ...sum, ...piece?.usage }), {}),
+    usage: Object.assign({}, ...pieces.map((piece) => piece?.usage)),
     reason: pieces.findLast((piece) => piece?.finishReason)?.finishReason,
     isBroken: pieces.some((piece) => piece?.isError),
   }

@@ -74,6 +74,7 @@ export const exchangeWith = (
   dialect: dialects[provider],
   apiKey: openKey(context, provider, sealed),
   signal,
+  timeoutMs: context.services.config.AI_TIMEOUT_MS,
 })
 
 export type Recorded = {

@@ -175,7 +175,7 @@ create or replace function internal.ai_budget_reply(p app.ai_prompts) returns ap
 language sql stable as $$
   select internal.reply(200, json_build_object(
     'budget_usd', internal.ai_number((ai_budget_reply.p).budget_usd), 'budget_period', (ai_budget_reply.p).budget_period,
-    'period_spend_usd', internal.ai_number(s.spend), 'remaining_usd', internal.ai_number(greatest((ai_budget_reply.p).budget_usd - s.spend, 0)),
+    'period_spend_usd', internal.ai_number(s.spend), 'remaining_usd', internal.ai_number(case when (ai_budget_reply.p).budget_usd is not null then greatest((ai_budget_reply.p).budget_usd - s.spend, 0) end),
     'exceeded', coalesce(s.spend >= (ai_budget_reply.p).budget_usd, false)))
     from internal.ai_period_spend((ai_budget_reply.p).id, (ai_budget_reply.p).budget_period) as s (spend)
 $$;

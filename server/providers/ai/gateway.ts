@@ -2,6 +2,7 @@ import { anthropic } from '#server/providers/ai/anthropic.ts'
 import {
   at,
   type ChatRequest,
+  countOf,
   type Dialect,
   type Piece,
   textOf,
@@ -17,8 +18,6 @@ export const dialects = { anthropic, openai, google, mistral } as const
 export type AiProvider = keyof typeof dialects
 export const aiProviders = Object.keys(dialects) as readonly AiProvider[]
 
-/** Limit of a call, and of the pauses of a stream. */
-const timeoutMs = 60_000
 /** A response with 200,000 tokens, and what JSON makes of it. */
 const maxBytes = 16 * 1024 * 1024
 /** Faster than any of the providers writes: what a call that broke off may have cost is estimated with it. */
@@ -63,9 +62,14 @@ export type Exchange = {
   readonly dialect: Dialect
   readonly apiKey: string
   readonly signal: AbortSignal
+  /** Limit of a call, and of the pauses of a stream. */
+  readonly timeoutMs: number
 }
 
-const requestOf = ({ projectId, dialect, apiKey, signal }: Exchange, { path, params, query, json }: Wire) => ({
+const requestOf = (
+  { projectId, dialect, apiKey, signal, timeoutMs }: Exchange,
+  { path, params, query, json }: Wire,
+) => ({
   provider: dialect.provider,
   projectId,
   method: 'POST' as const,
@@ -96,7 +100,7 @@ export const openStream = async (
 ): Promise<AsyncIterable<readonly Piece[]>> => {
   const answer = await exchange.upstream.stream({
     ...requestOf(exchange, exchange.dialect.request(chat)),
-    idleMs: timeoutMs,
+    idleMs: exchange.timeoutMs,
   })
   if (answer.failure !== null) throw problemOf(answer)
   if (answer.status >= 300) throw refusalOf(answer.status, await readRefusal(answer), hasImages)
@@ -121,13 +125,18 @@ async function* pieces({ readEvent, endsSilently }: Dialect, { body }: StreamedR
   const read = createEventReader()
   let isOver = false
   try {
-    for await (const chunk of body) {
+    for await (const chunk of body.iterator({ destroyOnReturn: false })) {
       const found = read(chunk as Uint8Array)
         .map(readEvent)
         .filter((piece) => piece !== null)
       if (found.some(({ isError }) => isError)) throw failed()
       isOver ||= found.some((piece) => piece.isLast || (endsSilently && piece.finishReason !== undefined))
       if (found.length > 0) yield found
+      // what may come after the last event is of no interest, and the connection is kept for the next call
+      if (found.some(({ isLast }) => isLast)) {
+        body.resume()
+        return
+      }
     }
   } catch (error) {
     throw error instanceof ProviderError ? error : problemOf(failureOf(error))
@@ -138,7 +147,7 @@ async function* pieces({ readEvent, endsSilently }: Dialect, { body }: StreamedR
 
 /** The provider's own request and response, bytes unchanged. Throws ProviderError. */
 export const relay = async (exchange: Exchange, wire: Wire): Promise<StreamedResponse> => {
-  const answer = await exchange.upstream.stream({ ...requestOf(exchange, wire), idleMs: timeoutMs })
+  const answer = await exchange.upstream.stream({ ...requestOf(exchange, wire), idleMs: exchange.timeoutMs })
   if (answer.failure !== null) throw problemOf(answer)
   return answer
 }
@@ -167,13 +176,12 @@ export const embed = async (
   const embeddings: number[][] = []
   for (const [place, row] of rows.entries()) {
     const vector = at(row, 'embedding')
-    const index = at(row, 'index') ?? place
-    if (!Array.isArray(vector) || vector.some((value) => typeof value !== 'number') || typeof index !== 'number')
-      throw failed()
+    const index = countOf(at(row, 'index') ?? place)
+    if (index === undefined || index >= wanted || embeddings[index]) throw failed()
+    if (!Array.isArray(vector) || vector.some((value) => typeof value !== 'number')) throw failed()
     embeddings[index] = vector
   }
-  if (Object.keys(embeddings).length !== wanted) throw failed()
-  const count = (name: string) => Number(at(body, 'usage', name) ?? 0)
+  const count = (name: string) => countOf(at(body, 'usage', name)) ?? 0
   return { embeddings, usage: { prompt_tokens: count('prompt_tokens'), total_tokens: count('total_tokens') } }
 }
 
