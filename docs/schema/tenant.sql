@@ -62,6 +62,154 @@ create policy "administrators read achievements" on app.achievements for select 
 create policy "users read achievements" on app.achievements for select to app_user
   using (true);
 
+-- Calls of providers. A running invocation holds reserved_usd of the budget of its prompt until it is finished or expires_at has passed. Kept for 90 days.
+create table app.ai_invocations (
+  id uuid not null default internal.new_id(),
+  kind text not null,
+  prompt_id uuid,
+  prompt text,
+  version integer,
+  provider text not null,
+  model text not null,
+  app_user_id uuid,
+  status text not null default 'running'::text,
+  error_code text,
+  input_usd numeric not null,
+  output_usd numeric not null,
+  reserved_usd numeric not null default 0,
+  input_tokens bigint,
+  output_tokens bigint,
+  is_estimated boolean not null default false,
+  cost_usd numeric,
+  finish_reason text,
+  charge_id uuid,
+  moderates_output boolean not null default false,
+  payload jsonb,
+  created_at timestamp with time zone not null default internal.now(),
+  expires_at timestamp with time zone not null,
+  finished_at timestamp with time zone,
+  constraint ai_invocations_pkey PRIMARY KEY (id),
+  constraint ai_invocations_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint ai_invocations_kind_known CHECK ((kind = ANY (ARRAY['invoke'::text, 'evaluate'::text, 'messages'::text, 'embeddings'::text]))),
+  constraint ai_invocations_status_known CHECK ((status = ANY (ARRAY['running'::text, 'succeeded'::text, 'rejected'::text, 'failed'::text, 'cancelled'::text])))
+);
+CREATE INDEX ai_invocations_by_status ON app.ai_invocations USING btree (status, created_at DESC, id DESC);
+CREATE INDEX ai_invocations_newest ON app.ai_invocations USING btree (created_at DESC, id DESC);
+CREATE INDEX ai_invocations_of_prompt ON app.ai_invocations USING btree (prompt, created_at DESC, id DESC);
+CREATE INDEX ai_invocations_of_user ON app.ai_invocations USING btree (app_user_id, created_at DESC, id DESC);
+CREATE INDEX ai_invocations_running ON app.ai_invocations USING btree (prompt_id) WHERE (status = 'running'::text);
+alter table app.ai_invocations enable row level security;
+create policy "administrators read invocations" on app.ai_invocations for select to app_admin
+  using (true);
+create policy "users read their own invocations" on app.ai_invocations for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+-- List prices of models in USD per million tokens, as the providers published them on as_of. Filled by sql/seeds/tenant/ai_prices.sql.
+create table app.ai_prices (
+  provider text not null,
+  model text not null,
+  input_usd numeric not null,
+  output_usd numeric not null,
+  is_multimodal boolean not null,
+  as_of date not null,
+  constraint ai_prices_pkey PRIMARY KEY (provider, model),
+  constraint ai_prices_input_usd_not_negative CHECK ((input_usd >= (0)::numeric)),
+  constraint ai_prices_output_usd_not_negative CHECK ((output_usd >= (0)::numeric))
+);
+alter table app.ai_prices enable row level security;
+
+-- What a prompt has cost on a day (UTC), and how many calls that were.
+create table app.ai_prompt_days (
+  prompt_id uuid not null,
+  day date not null,
+  spend_usd numeric not null default 0,
+  calls bigint not null default 0,
+  constraint ai_prompt_days_pkey PRIMARY KEY (prompt_id, day),
+  constraint ai_prompt_days_prompt_id_fkey FOREIGN KEY (prompt_id) REFERENCES app.ai_prompts(id) ON DELETE CASCADE
+);
+alter table app.ai_prompt_days enable row level security;
+create policy "administrators read spend" on app.ai_prompt_days for select to app_admin
+  using (true);
+
+-- The configuration of each version of a prompt: the newest 1000.
+create table app.ai_prompt_versions (
+  prompt_id uuid not null,
+  version integer not null,
+  config jsonb not null,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint ai_prompt_versions_pkey PRIMARY KEY (prompt_id, version),
+  constraint ai_prompt_versions_prompt_id_fkey FOREIGN KEY (prompt_id) REFERENCES app.ai_prompts(id) ON DELETE CASCADE
+);
+alter table app.ai_prompt_versions enable row level security;
+create policy "administrators read versions" on app.ai_prompt_versions for select to app_admin
+  using (true);
+
+-- Prompts of the project with their budgets. At most 500.
+create table app.ai_prompts (
+  id uuid not null default internal.new_id(),
+  name text not null,
+  version integer not null default 1,
+  provider text not null,
+  model text not null,
+  system_prompt text,
+  max_tokens integer not null default 4096,
+  rate_limit jsonb,
+  client_invokable boolean not null default false,
+  description text,
+  log_payloads boolean not null default false,
+  cost jsonb,
+  budget_usd numeric,
+  budget_period text not null default 'monthly'::text,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint ai_prompts_pkey PRIMARY KEY (id),
+  constraint ai_prompts_name_unique UNIQUE (name),
+  -- 400 INVALID_INPUT budget_period: must be daily, monthly or total.
+  constraint ai_prompts_budget_period_known CHECK ((budget_period = ANY (ARRAY['daily'::text, 'monthly'::text, 'total'::text]))),
+  -- 400 INVALID_INPUT budget_usd: must be a number from 0.
+  constraint ai_prompts_budget_usd_not_negative CHECK ((budget_usd >= (0)::numeric)),
+  -- 400 INVALID_INPUT max_tokens: must be a whole number of 1 to 200000.
+  constraint ai_prompts_max_tokens_1_to_200000 CHECK (((max_tokens >= 1) AND (max_tokens <= 200000))),
+  -- 400 INVALID_INPUT name: must match ^[a-z][a-z0-9_-]{0,127}$.
+  constraint ai_prompts_name_form CHECK ((name ~ '^[a-z][a-z0-9_-]{0,127}$'::text))
+);
+CREATE INDEX ai_prompts_of_provider ON app.ai_prompts USING btree (provider);
+alter table app.ai_prompts enable row level security;
+create policy "administrators delete prompts" on app.ai_prompts for delete to app_admin
+  using (true);
+create policy "administrators read prompts" on app.ai_prompts for select to app_admin
+  using (true);
+create policy "administrators set budgets" on app.ai_prompts for update to app_admin
+  using (true)
+  with check (true);
+
+-- Registered AI providers. api_key_sealed is the API key, encrypted by the server under the key that key_id names; it is never returned.
+create table app.ai_providers (
+  id uuid not null default internal.new_id(),
+  name text not null,
+  api_key_sealed text not null,
+  key_id text not null,
+  api_key_preview text not null,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint ai_providers_pkey PRIMARY KEY (id),
+  constraint ai_providers_name_unique UNIQUE (name),
+  -- 400 INVALID_INPUT name: must be anthropic, openai, google or mistral.
+  constraint ai_providers_name_known CHECK ((name = ANY (ARRAY['anthropic'::text, 'openai'::text, 'google'::text, 'mistral'::text])))
+);
+alter table app.ai_providers enable row level security;
+create policy "administrators read providers" on app.ai_providers for select to app_admin
+  using (true);
+create policy "administrators register providers" on app.ai_providers for insert to app_admin
+  with check (true);
+create policy "administrators revoke providers" on app.ai_providers for delete to app_admin
+  using (true);
+create policy "administrators rotate keys" on app.ai_providers for update to app_admin
+  using (true)
+  with check (true);
+create policy "the server reads sealed keys" on app.ai_providers for select to app_worker
+  using (true);
+
 -- Times that apps were in use, for analytics: not sign-in sessions. A row without an end whose last_seen_at is 30 minutes old has ended then.
 create table app.app_sessions (
   id uuid not null default internal.new_id(),
@@ -2040,7 +2188,7 @@ create table app.moderation_items (
   constraint moderation_items_note_at_most_2000 CHECK ((char_length(note) <= 2000)),
   constraint moderation_items_source_known CHECK ((source = ANY (ARRAY['report'::text, 'rule'::text]))),
   constraint moderation_items_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'approved'::text, 'rejected'::text, 'escalated'::text]))),
-  constraint moderation_items_subject_type_known CHECK ((subject_type = ANY (ARRAY['user'::text, 'message'::text, 'review'::text, 'media'::text, 'feed_entry'::text, 'group'::text, 'collection_row'::text, 'content'::text])))
+  constraint moderation_items_subject_type_known CHECK ((subject_type = ANY (ARRAY['user'::text, 'message'::text, 'review'::text, 'media'::text, 'feed_entry'::text, 'group'::text, 'collection_row'::text, 'content'::text, 'ai_invocation'::text])))
 );
 CREATE INDEX moderation_items_hidden ON app.moderation_items USING btree (subject_type, subject_id) WHERE is_hidden;
 CREATE INDEX moderation_items_of_rule ON app.moderation_items USING btree (rule_id);
