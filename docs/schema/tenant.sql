@@ -1962,6 +1962,8 @@ create table app.media_assets (
   deleted_at timestamp with time zone,
   created_at timestamp with time zone not null default internal.now(),
   updated_at timestamp with time zone not null default internal.now(),
+  -- Since when moderation hides the asset from its owner and from catalogs.
+  blocked_at timestamp with time zone,
   constraint media_assets_pkey PRIMARY KEY (id),
   -- 409 FOLDER_NOT_EMPTY: Assets are in this folder. Move them, or delete them.
   constraint media_assets_folder_id_fkey FOREIGN KEY (folder_id) REFERENCES app.media_folders(id) ON DELETE RESTRICT,
@@ -1993,7 +1995,7 @@ create policy "administrators read assets" on app.media_assets for select to app
 create policy "server keys read committed assets" on app.media_assets for select to app_server
   using ((status = 'committed'::text));
 create policy "users read their own committed assets" on app.media_assets for select to app_user
-  using (((uploaded_by = ( SELECT internal.user_id() AS user_id)) AND (status = 'committed'::text)));
+  using (((uploaded_by = ( SELECT internal.user_id() AS user_id)) AND (status = 'committed'::text) AND (blocked_at IS NULL)));
 
 -- Ordered selections of assets that apps read without a session.
 create table app.media_catalogs (
