@@ -138,3 +138,28 @@ test('any order and any repetition of a history give the state of its ordered te
   )
   expect(moved).toBeGreaterThan(0)
 })
+
+test('events that are processed at once give it too', async () => {
+  const now = '2026-11-11T00:00:00Z'
+  /** As the worker, which runs a task again after a deadlock or a conflict. */
+  const worker = async (event: Event): Promise<string> => {
+    try {
+      return await ingest(event, now)
+    } catch (error) {
+      if (!['40001', '40P01'].includes((error as { code?: string }).code ?? '')) throw error
+      return worker(event)
+    }
+  }
+  await fc.assert(
+    fc.asyncProperty(history, async (steps) => {
+      const [orderly, racing] = [await someone(), await someone()]
+      const told = eventsOf(steps, orderly, Date.parse('2026-11-10T00:00:00Z'))
+      for (const event of told) await ingest(event, now)
+      const retold = eventsOf(steps, racing, Date.parse('2026-11-10T00:00:00Z'))
+      await Promise.all([...retold, ...retold].map(worker))
+      const prefix = (events: readonly Event[]) => events[0]!.id.slice(0, 36)
+      expect(await stateOf(racing, prefix(retold))).toEqual(await stateOf(orderly, prefix(told)))
+    }),
+    { numRuns: sized(25, 500) },
+  )
+})
