@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type Area, invalidBodyCode, invalidCode, invalidJsonCode, type Route } from '#server/http/route.ts'
 import { ErrorEnvelope } from '#server/http/schemas.ts'
 import { scopeOf, tokenRefusals } from '#server/http/scopes.ts'
-import { streamedTypes } from '#server/http/stream.ts'
+import { mayStreamEvents, streamedTypes } from '#server/http/stream.ts'
 
 /** A part of the path that accepts any text, such as an id or a key, is never malformed. */
 const mayRefuse = (schema: z.ZodType) => !schema.safeParse('~ no id ~').success
@@ -20,7 +20,9 @@ export const declaredCodes = (area: Area, route: Route): ReadonlyMap<number, Rea
       const moved: readonly string[] =
         area.unavailable === 502 && status === '503' ? [...names].filter((name) => name === 'TENANT_UNAVAILABLE') : []
       if (moved.length > 0) add(502, ...moved)
-      const kept = names.filter((name) => !moved.includes(name))
+      const renamed = area.notMigrated && names.includes('TENANT_MIGRATION_PENDING') ? area.notMigrated : null
+      if (renamed) add(409, renamed)
+      const kept = names.filter((name) => !moved.includes(name) && !(renamed && name === 'TENANT_MIGRATION_PENDING'))
       if (kept.length > 0) add(Number(status), ...kept)
     }
   }
@@ -96,7 +98,9 @@ const responses = (area: Area, route: Route) => {
     }
     found[status] = {
       description: Number(status) < 300 ? 'Success' : 'As described',
-      content: streamedTypes(schema) ? text(streamedTypes(schema) ?? []) : json(schemaOf(schema, 'output')),
+      content: streamedTypes(schema)
+        ? text(streamedTypes(schema) ?? [])
+        : { ...json(schemaOf(schema, 'output')), ...(mayStreamEvents(schema) ? text(['text/event-stream']) : {}) },
     }
   }
   for (const [status, codes] of declared) {

@@ -7,8 +7,10 @@ import {
   codeOf,
   type Device,
   dataOf,
+  fitted,
   type Provider,
   timeoutMs,
+  tooLarge,
 } from '#server/providers/push/message.ts'
 
 export type FcmConfig = { readonly service_account_json: unknown }
@@ -66,7 +68,7 @@ const errorOf = (body: string): ErrorBody['error'] => {
   }
 }
 
-export const fcmMessage = (delivery: Claimed, token: string) => {
+export const fcmMessage = (delivery: Claimed) => {
   const { message, badge } = delivery
   const { title, body, image_url: image, sound, collapse_key, ttl_seconds = 86_400, priority } = message
   const data = Object.entries(dataOf(delivery)).map(([name, value]) => [
@@ -74,7 +76,6 @@ export const fcmMessage = (delivery: Claimed, token: string) => {
     typeof value === 'string' ? value : JSON.stringify(value),
   ])
   return {
-    token,
     notification: { title, body, ...(image ? { image } : {}) },
     data: Object.fromEntries(data) as Record<string, string>,
     android: {
@@ -201,7 +202,11 @@ export const createFcm = (config: FcmConfig, options: Options): Provider => {
   }
 
   return {
-    send: (delivery: Claimed, device: Device) => call({ message: fcmMessage(delivery, device.token) }),
+    async send(delivery: Claimed, device: Device) {
+      // measured without the token, which is an address and no part of the message
+      const message = fitted(delivery, (shown) => fcmMessage(shown))
+      return message === null ? tooLarge : call({ message: { ...message, token: device.token } })
+    },
     async check() {
       const answer = await call({ validate_only: true, message: { token: 'test', notification: { title: 'test' } } })
       const isAccepted = answer.outcome === 'sent' || answer.status === 400 || answer.status === 404
