@@ -3376,11 +3376,11 @@ create table app.subscription_events (
   constraint subscription_events_outcome_known CHECK ((outcome = ANY (ARRAY['applied'::text, 'older'::text, 'waiting'::text, 'unknown_user'::text, 'without_effect'::text])))
 );
 CREATE INDEX subscription_events_nobodys ON app.subscription_events USING btree (received_at) WHERE (app_user_id IS NULL);
-CREATE INDEX subscription_events_of_name ON app.subscription_events USING gin (names);
+CREATE INDEX subscription_events_of_name ON app.subscription_events USING gin (names) WITH (fastupdate=off);
 CREATE INDEX subscription_events_of_source ON app.subscription_events USING btree (source_ref, event_at, received_at, id);
 CREATE INDEX subscription_events_of_transaction ON app.subscription_events USING btree ("left"((payload ->> 'transaction_id'::text), 255)) WHERE (source_ref IS NOT NULL);
 CREATE INDEX subscription_events_of_user ON app.subscription_events USING btree (app_user_id, event_at);
-CREATE INDEX subscription_events_transfers ON app.subscription_events USING gin (((payload -> 'transferred_from'::text))) WHERE (type = 'TRANSFER'::text);
+CREATE INDEX subscription_events_transfers ON app.subscription_events USING gin (((payload -> 'transferred_from'::text))) WITH (fastupdate=off) WHERE (type = 'TRANSFER'::text);
 alter table app.subscription_events enable row level security;
 create policy "administrators read every event of the provider" on app.subscription_events for select to app_admin
   using (true);
