@@ -110,6 +110,15 @@ export const environment = z.object({
     .default('https://generativelanguage.googleapis.com')
     .describe('Where the Gemini API of Google is.'),
   MISTRAL_URL: z.url().default('https://api.mistral.ai').describe('Where the API of Mistral is.'),
+  AI_TIMEOUT_MS: z.coerce
+    .number()
+    .int()
+    .min(100)
+    .default(60_000)
+    .describe('Longest call of an AI provider, and longest pause of a stream.'),
+  AI_PRICES_FILE: optional.describe(
+    'A JSON file with prices of AI models over the built-in ones, in USD per million tokens: `{"openai": {"gpt-x": {"input_usd": 1, "output_usd": 4}}}`.',
+  ),
   WEBHOOK_ALLOWED_CIDRS: z
     .string()
     .optional()

@@ -11,6 +11,7 @@ import type { RateLimiter } from '#server/http/rate_limiter.ts'
 import type { Area, Route } from '#server/http/route.ts'
 import type { Tokens } from '#server/http/tokens.ts'
 import type { Media } from '#server/media/media.ts'
+import type { Prices } from '#server/providers/ai/prices.ts'
 import type { BillingProvider } from '#server/providers/billing.ts'
 import type { DomainChecks } from '#server/providers/domains.ts'
 import type { IdentityProviders } from '#server/providers/identity.ts'
@@ -38,6 +39,7 @@ export type Services = {
   readonly rateLimiter: RateLimiter
   readonly outbound: Outbound
   readonly upstream: Upstream
+  readonly aiPrices: Prices
   readonly mail: Mail
   readonly domains: DomainChecks
   readonly billing: BillingProvider

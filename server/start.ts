@@ -24,6 +24,7 @@ import { createMedia, type Media } from '#server/media/media.ts'
 import { serveMedia } from '#server/media/serve.ts'
 import type { Foundation } from '#server/postgres.ts'
 import { parseAllowedCidrs } from '#server/providers/addresses.ts'
+import { readPrices } from '#server/providers/ai/prices.ts'
 import { type BillingProvider, createNoBilling } from '#server/providers/billing.ts'
 import { createDomainChecks } from '#server/providers/domains.ts'
 import { createIdentityProviders } from '#server/providers/identity.ts'
@@ -263,6 +264,7 @@ export const assemble = async (
     rateLimiter: createRateLimiter(config.GENERAL_RATE_LIMITS),
     outbound,
     upstream,
+    aiPrices: readPrices(config.AI_PRICES_FILE),
     mail,
     domains: createDomainChecks({
       servers: config.DNS_SERVERS,

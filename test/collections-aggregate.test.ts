@@ -373,7 +373,8 @@ describe('find-nearest', async () => {
         [{ column: 'embedding', vector: [1, 0], metric: 'hamming' }, 'INVALID_BODY'],
         [{ column: 'embedding', vector: [1, 0], limit: 0 }, 'INVALID_BODY'],
         [{ column: 'embedding', vector: [1, 0], select: ['nope'] }, 'INVALID_COLUMN'],
-        [{ column: 'embedding', text: 'a cat' }, 'VALIDATION_ERROR'],
+        [{ column: 'embedding', text: 'a cat' }, 'EMBEDDINGS_NOT_CONFIGURED'],
+        [{ column: 'embedding', text: 'a cat', vector: [1, 0] }, 'INVALID_BODY'],
       ]
       for (const [body, code] of wrong)
         expect(await client.post(body), JSON.stringify(body)).toMatchObject({ status: 400, error: { code } })

@@ -93,6 +93,31 @@ export const outboxTask = (name: string, run: OutboxTask['run'], share: Share = 
   run,
 })
 
+/** The answer of a step after which more remains. */
+export const more = Symbol('more')
+
+/** The length of a turn. */
+const turnMs = 15_000
+
+/**
+ * Repeats a step until it answers when the row is due next, or null when the row is done. A turn that lasts too long ends: the row is due again
+ * at once, behind rows that have waited longer.
+ */
+export const runTurn = async (
+  { services }: Pick<TenantContext, 'services'>,
+  step: () => Promise<Date | null | typeof more>,
+): Promise<Date | null> => {
+  const until = performance.now() + turnMs
+  for (;;) {
+    const next = await step()
+    if (next !== more) return next
+    if (performance.now() > until) return services.now()
+  }
+}
+
+/** A time as SQL answers it. */
+export const timeOf = (text: string | null): Date | null => (text === null ? null : new Date(text))
+
 export type Tasks = { readonly jobs: readonly Job[]; readonly outbox: ReadonlyMap<string, OutboxTask> }
 
 let loaded: Promise<Tasks> | undefined

@@ -62,6 +62,154 @@ create policy "administrators read achievements" on app.achievements for select 
 create policy "users read achievements" on app.achievements for select to app_user
   using (true);
 
+-- Calls of providers. A running invocation holds reserved_usd of the budget of its prompt until it is finished or expires_at has passed. Kept for 90 days.
+create table app.ai_invocations (
+  id uuid not null default internal.new_id(),
+  kind text not null,
+  prompt_id uuid,
+  prompt text,
+  version integer,
+  provider text not null,
+  model text not null,
+  app_user_id uuid,
+  status text not null default 'running'::text,
+  error_code text,
+  input_usd numeric not null,
+  output_usd numeric not null,
+  reserved_usd numeric not null default 0,
+  input_tokens bigint,
+  output_tokens bigint,
+  is_estimated boolean not null default false,
+  cost_usd numeric,
+  finish_reason text,
+  charge_id uuid,
+  moderates_output boolean not null default false,
+  payload jsonb,
+  created_at timestamp with time zone not null default internal.now(),
+  expires_at timestamp with time zone not null,
+  finished_at timestamp with time zone,
+  constraint ai_invocations_pkey PRIMARY KEY (id),
+  constraint ai_invocations_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint ai_invocations_kind_known CHECK ((kind = ANY (ARRAY['invoke'::text, 'evaluate'::text, 'messages'::text, 'embeddings'::text]))),
+  constraint ai_invocations_status_known CHECK ((status = ANY (ARRAY['running'::text, 'succeeded'::text, 'rejected'::text, 'failed'::text, 'cancelled'::text])))
+);
+CREATE INDEX ai_invocations_by_status ON app.ai_invocations USING btree (status, created_at DESC, id DESC);
+CREATE INDEX ai_invocations_newest ON app.ai_invocations USING btree (created_at DESC, id DESC);
+CREATE INDEX ai_invocations_of_prompt ON app.ai_invocations USING btree (prompt, created_at DESC, id DESC);
+CREATE INDEX ai_invocations_of_user ON app.ai_invocations USING btree (app_user_id, created_at DESC, id DESC);
+CREATE INDEX ai_invocations_running ON app.ai_invocations USING btree (prompt_id) WHERE (status = 'running'::text);
+alter table app.ai_invocations enable row level security;
+create policy "administrators read invocations" on app.ai_invocations for select to app_admin
+  using (true);
+create policy "users read their own invocations" on app.ai_invocations for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+-- List prices of models in USD per million tokens, as the providers published them on as_of. Filled by sql/seeds/tenant/ai_prices.sql.
+create table app.ai_prices (
+  provider text not null,
+  model text not null,
+  input_usd numeric not null,
+  output_usd numeric not null,
+  is_multimodal boolean not null,
+  as_of date not null,
+  constraint ai_prices_pkey PRIMARY KEY (provider, model),
+  constraint ai_prices_input_usd_not_negative CHECK ((input_usd >= (0)::numeric)),
+  constraint ai_prices_output_usd_not_negative CHECK ((output_usd >= (0)::numeric))
+);
+alter table app.ai_prices enable row level security;
+
+-- What a prompt has cost on a day (UTC), and how many calls that were.
+create table app.ai_prompt_days (
+  prompt_id uuid not null,
+  day date not null,
+  spend_usd numeric not null default 0,
+  calls bigint not null default 0,
+  constraint ai_prompt_days_pkey PRIMARY KEY (prompt_id, day),
+  constraint ai_prompt_days_prompt_id_fkey FOREIGN KEY (prompt_id) REFERENCES app.ai_prompts(id) ON DELETE CASCADE
+);
+alter table app.ai_prompt_days enable row level security;
+create policy "administrators read spend" on app.ai_prompt_days for select to app_admin
+  using (true);
+
+-- The configuration of each version of a prompt: the newest 1000.
+create table app.ai_prompt_versions (
+  prompt_id uuid not null,
+  version integer not null,
+  config jsonb not null,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint ai_prompt_versions_pkey PRIMARY KEY (prompt_id, version),
+  constraint ai_prompt_versions_prompt_id_fkey FOREIGN KEY (prompt_id) REFERENCES app.ai_prompts(id) ON DELETE CASCADE
+);
+alter table app.ai_prompt_versions enable row level security;
+create policy "administrators read versions" on app.ai_prompt_versions for select to app_admin
+  using (true);
+
+-- Prompts of the project with their budgets. At most 500.
+create table app.ai_prompts (
+  id uuid not null default internal.new_id(),
+  name text not null,
+  version integer not null default 1,
+  provider text not null,
+  model text not null,
+  system_prompt text,
+  max_tokens integer not null default 4096,
+  rate_limit jsonb,
+  client_invokable boolean not null default false,
+  description text,
+  log_payloads boolean not null default false,
+  cost jsonb,
+  budget_usd numeric,
+  budget_period text not null default 'monthly'::text,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint ai_prompts_pkey PRIMARY KEY (id),
+  constraint ai_prompts_name_unique UNIQUE (name),
+  -- 400 INVALID_INPUT budget_period: must be daily, monthly or total.
+  constraint ai_prompts_budget_period_known CHECK ((budget_period = ANY (ARRAY['daily'::text, 'monthly'::text, 'total'::text]))),
+  -- 400 INVALID_INPUT budget_usd: must be a number from 0.
+  constraint ai_prompts_budget_usd_not_negative CHECK ((budget_usd >= (0)::numeric)),
+  -- 400 INVALID_INPUT max_tokens: must be a whole number of 1 to 200000.
+  constraint ai_prompts_max_tokens_1_to_200000 CHECK (((max_tokens >= 1) AND (max_tokens <= 200000))),
+  -- 400 INVALID_INPUT name: must match ^[a-z][a-z0-9_-]{0,127}$.
+  constraint ai_prompts_name_form CHECK ((name ~ '^[a-z][a-z0-9_-]{0,127}$'::text))
+);
+CREATE INDEX ai_prompts_of_provider ON app.ai_prompts USING btree (provider);
+alter table app.ai_prompts enable row level security;
+create policy "administrators delete prompts" on app.ai_prompts for delete to app_admin
+  using (true);
+create policy "administrators read prompts" on app.ai_prompts for select to app_admin
+  using (true);
+create policy "administrators set budgets" on app.ai_prompts for update to app_admin
+  using (true)
+  with check (true);
+
+-- Registered AI providers. api_key_sealed is the API key, encrypted by the server under the key that key_id names; it is never returned.
+create table app.ai_providers (
+  id uuid not null default internal.new_id(),
+  name text not null,
+  api_key_sealed text not null,
+  key_id text not null,
+  api_key_preview text not null,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint ai_providers_pkey PRIMARY KEY (id),
+  constraint ai_providers_name_unique UNIQUE (name),
+  -- 400 INVALID_INPUT name: must be anthropic, openai, google or mistral.
+  constraint ai_providers_name_known CHECK ((name = ANY (ARRAY['anthropic'::text, 'openai'::text, 'google'::text, 'mistral'::text])))
+);
+alter table app.ai_providers enable row level security;
+create policy "administrators read providers" on app.ai_providers for select to app_admin
+  using (true);
+create policy "administrators register providers" on app.ai_providers for insert to app_admin
+  with check (true);
+create policy "administrators revoke providers" on app.ai_providers for delete to app_admin
+  using (true);
+create policy "administrators rotate keys" on app.ai_providers for update to app_admin
+  using (true)
+  with check (true);
+create policy "the server reads sealed keys" on app.ai_providers for select to app_worker
+  using (true);
+
 -- Times that apps were in use, for analytics: not sign-in sessions. A row without an end whose last_seen_at is 30 minutes old has ended then.
 create table app.app_sessions (
   id uuid not null default internal.new_id(),
@@ -863,8 +1011,15 @@ create table app.email_messages (
   sent_at timestamp with time zone,
   created_at timestamp with time zone not null default internal.now(),
   updated_at timestamp with time zone not null default internal.now(),
+  delivery_id uuid,
+  -- Whether the content has a picture that reports opening, and links that report clicks.
+  track boolean not null default false,
+  opened_at timestamp with time zone,
+  clicked_at timestamp with time zone,
   constraint email_messages_pkey PRIMARY KEY (id),
+  constraint email_messages_once_per_delivery UNIQUE (delivery_id),
   constraint email_messages_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint email_messages_delivery_id_fkey FOREIGN KEY (delivery_id) REFERENCES app.push_deliveries(id) ON DELETE SET NULL,
   constraint email_messages_category_form CHECK ((category ~ '^[a-z][a-z0-9_-]{0,63}$'::text)),
   constraint email_messages_from_at_most_400 CHECK ((char_length(from_address) <= 400)),
   constraint email_messages_headers_is_object CHECK ((jsonb_typeof(headers) = 'object'::text)),
@@ -917,6 +1072,7 @@ create table app.email_suppressions (
   constraint email_suppressions_reason_known CHECK ((reason = ANY (ARRAY['bounce'::text, 'complaint'::text, 'unsubscribe'::text, 'manual'::text])))
 );
 CREATE INDEX email_suppressions_newest ON app.email_suppressions USING btree (created_at DESC, id DESC);
+CREATE INDEX email_suppressions_of_reason ON app.email_suppressions USING btree (reason, created_at DESC, id DESC);
 alter table app.email_suppressions enable row level security;
 create policy "administrators delete suppressions" on app.email_suppressions for delete to app_admin
   using (true);
@@ -1150,6 +1306,7 @@ create table app.feed_entries (
   constraint feed_entries_target_id_1_to_255 CHECK (((char_length(target_id) >= 1) AND (char_length(target_id) <= 255)))
 );
 CREATE INDEX feed_entries_newest ON app.feed_entries USING btree (created_at DESC, id DESC);
+CREATE INDEX feed_entries_of_action ON app.feed_entries USING btree (action, created_at DESC, id DESC);
 CREATE INDEX feed_entries_of_actor ON app.feed_entries USING btree (actor_id, is_home, created_at DESC, id DESC) INCLUDE (action, group_id);
 CREATE INDEX feed_entries_of_group ON app.feed_entries USING btree (group_id, created_at DESC, id DESC) WHERE (group_id IS NOT NULL);
 alter table app.feed_entries enable row level security;
@@ -1491,6 +1648,28 @@ alter table app.idempotency_keys enable row level security;
 create policy "workers clear old keys" on app.idempotency_keys for delete to app_worker
   using (true);
 create policy "workers find old keys" on app.idempotency_keys for select to app_worker
+  using (true);
+
+-- Webhooks of providers as they were received, each event once, stored before the response. outcome is null until the worker has processed the event.
+create table app.inbound_events (
+  id uuid not null default internal.new_id(),
+  provider text not null,
+  event_key text not null,
+  body text not null,
+  outcome text,
+  received_at timestamp with time zone not null default internal.now(),
+  processed_at timestamp with time zone,
+  constraint inbound_events_pkey PRIMARY KEY (id),
+  constraint inbound_events_once UNIQUE (provider, event_key),
+  constraint inbound_events_body_at_most_1_mb CHECK ((octet_length(body) <= 1048576)),
+  constraint inbound_events_event_key_at_most_300 CHECK ((char_length(event_key) <= 300)),
+  constraint inbound_events_outcome_at_most_64 CHECK ((char_length(outcome) <= 64)),
+  constraint inbound_events_provider_known CHECK ((provider = ANY (ARRAY['revenuecat'::text, 'superwall'::text])))
+);
+CREATE INDEX inbound_events_newest ON app.inbound_events USING btree (provider, received_at DESC, id DESC);
+CREATE INDEX inbound_events_received ON app.inbound_events USING btree (received_at);
+alter table app.inbound_events enable row level security;
+create policy "administrators read received webhooks" on app.inbound_events for select to app_admin
   using (true);
 
 -- Connected providers. config_sealed is the whole config, encrypted by the server under the key that key_id names; it is never returned.
@@ -1896,6 +2075,7 @@ create table app.media_jobs (
 CREATE INDEX media_jobs_finished ON app.media_jobs USING btree (finished_at) WHERE (finished_at IS NOT NULL);
 CREATE INDEX media_jobs_newest ON app.media_jobs USING btree (created_at DESC, id DESC);
 CREATE INDEX media_jobs_of_asset ON app.media_jobs USING btree (asset_id, created_at DESC, id DESC);
+CREATE INDEX media_jobs_of_status ON app.media_jobs USING btree (status, created_at DESC, id DESC);
 CREATE UNIQUE INDEX media_jobs_one_thumbnail ON app.media_jobs USING btree (asset_id, version) WHERE is_thumbnail;
 CREATE INDEX media_jobs_results ON app.media_jobs USING btree (result_asset_id) WHERE (result_asset_id IS NOT NULL);
 alter table app.media_jobs enable row level security;
@@ -2008,7 +2188,7 @@ create table app.moderation_items (
   constraint moderation_items_note_at_most_2000 CHECK ((char_length(note) <= 2000)),
   constraint moderation_items_source_known CHECK ((source = ANY (ARRAY['report'::text, 'rule'::text]))),
   constraint moderation_items_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'approved'::text, 'rejected'::text, 'escalated'::text]))),
-  constraint moderation_items_subject_type_known CHECK ((subject_type = ANY (ARRAY['user'::text, 'message'::text, 'review'::text, 'media'::text, 'feed_entry'::text, 'group'::text, 'collection_row'::text, 'content'::text])))
+  constraint moderation_items_subject_type_known CHECK ((subject_type = ANY (ARRAY['user'::text, 'message'::text, 'review'::text, 'media'::text, 'feed_entry'::text, 'group'::text, 'collection_row'::text, 'content'::text, 'ai_invocation'::text])))
 );
 CREATE INDEX moderation_items_hidden ON app.moderation_items USING btree (subject_type, subject_id) WHERE is_hidden;
 CREATE INDEX moderation_items_of_rule ON app.moderation_items USING btree (rule_id);
@@ -2305,6 +2485,7 @@ create table app.push_campaigns (
   id uuid not null default internal.new_id(),
   workflow_id text,
   name text not null,
+  -- What is sent: of push the message; of mail {template_key, category, variables?, from?, reply_to?, track}. Each variant has one in its message.
   message jsonb not null,
   audience jsonb not null,
   exclude_segment_id uuid,
@@ -2326,13 +2507,16 @@ create table app.push_campaigns (
   scheduled_at timestamp with time zone,
   started_at timestamp with time zone,
   finished_at timestamp with time zone,
+  channel text not null default 'push'::text,
   constraint push_campaigns_pkey PRIMARY KEY (id),
   -- 409 ALREADY_SCHEDULED workflow_id: A campaign with this workflow id exists.
-  constraint push_campaigns_workflow_id_unique UNIQUE (workflow_id),
+  constraint push_campaigns_workflow_id_unique UNIQUE (channel, workflow_id),
+  constraint push_campaigns_channel_known CHECK ((channel = ANY (ARRAY['push'::text, 'email'::text]))),
   constraint push_campaigns_mode_known CHECK ((mode = ANY (ARRAY['absolute'::text, 'user_local'::text]))),
   constraint push_campaigns_status_known CHECK ((status = ANY (ARRAY['draft'::text, 'scheduled'::text, 'sending'::text, 'paused'::text, 'sent'::text, 'cancelled'::text, 'failed'::text])))
 );
-CREATE INDEX push_campaigns_newest ON app.push_campaigns USING btree (created_at DESC, id DESC);
+CREATE INDEX push_campaigns_by_status ON app.push_campaigns USING btree (channel, status, created_at DESC, id DESC);
+CREATE INDEX push_campaigns_of_channel ON app.push_campaigns USING btree (channel, created_at DESC, id DESC);
 CREATE INDEX push_campaigns_with_goal ON app.push_campaigns USING btree (goal_event) WHERE (goal_event IS NOT NULL);
 alter table app.push_campaigns enable row level security;
 create policy "administrators read campaigns" on app.push_campaigns for select to app_admin
@@ -2359,6 +2543,7 @@ create table app.push_counts (
   skipped bigint not null default 0,
   opened bigint not null default 0,
   converted bigint not null default 0,
+  clicked bigint not null default 0,
   constraint push_counts_pkey PRIMARY KEY (slot)
 );
 CREATE INDEX push_counts_of_source ON app.push_counts USING btree (source_id, hour, variant);
@@ -2390,11 +2575,14 @@ create table app.push_deliveries (
   opened_at timestamp with time zone,
   converted_at timestamp with time zone,
   created_at timestamp with time zone not null default internal.now(),
+  channel text not null default 'push'::text,
+  clicked_at timestamp with time zone,
   constraint push_deliveries_pkey PRIMARY KEY (id),
   constraint push_deliveries_once_per_campaign UNIQUE (campaign_id, app_user_id),
   constraint push_deliveries_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
   constraint push_deliveries_automation_id_fkey FOREIGN KEY (automation_id) REFERENCES app.push_automations(id) ON DELETE CASCADE,
   constraint push_deliveries_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES app.push_campaigns(id) ON DELETE CASCADE,
+  constraint push_deliveries_channel_known CHECK ((channel = ANY (ARRAY['push'::text, 'email'::text]))),
   constraint push_deliveries_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'sending'::text, 'sent'::text, 'opened'::text, 'converted'::text, 'skipped'::text, 'failed'::text])))
 );
 CREATE INDEX push_deliveries_by_status ON app.push_deliveries USING btree (campaign_id, status, app_user_id) WHERE (campaign_id IS NOT NULL);
@@ -2627,6 +2815,19 @@ create table app.realtime_publications (
   constraint realtime_publications_pkey PRIMARY KEY (id)
 );
 alter table app.realtime_publications enable row level security;
+
+-- Who listens to which conversation, by which connection: these users see a new message and are not pushed it.
+create table app.realtime_readers (
+  channel text not null,
+  connection_id uuid not null,
+  app_user_id uuid not null,
+  constraint realtime_readers_pkey PRIMARY KEY (channel, connection_id),
+  constraint realtime_readers_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint realtime_readers_connection_id_fkey FOREIGN KEY (connection_id) REFERENCES app.realtime_connections(id) ON DELETE CASCADE
+);
+CREATE INDEX realtime_readers_of_connection ON app.realtime_readers USING btree (connection_id);
+CREATE INDEX realtime_readers_of_user ON app.realtime_readers USING btree (app_user_id);
+alter table app.realtime_readers enable row level security;
 
 -- Rules for rooms, in their order: the first whose pattern fits the name of a room holds for it.
 create table app.realtime_rooms (
@@ -2893,9 +3094,7 @@ create table app.segment_members (
   segment_id uuid not null,
   app_user_id uuid not null,
   entered_at timestamp with time zone not null default internal.now(),
-  constraint segment_members_pkey PRIMARY KEY (segment_id, app_user_id),
-  constraint segment_members_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON UPDATE CASCADE ON DELETE CASCADE,
-  constraint segment_members_segment_id_fkey FOREIGN KEY (segment_id) REFERENCES app.segments(id) ON DELETE CASCADE
+  constraint segment_members_pkey PRIMARY KEY (segment_id, app_user_id)
 );
 CREATE INDEX segment_members_newest ON app.segment_members USING btree (segment_id, entered_at DESC, app_user_id DESC);
 CREATE INDEX segment_members_of_user ON app.segment_members USING btree (app_user_id);
@@ -3158,13 +3357,18 @@ create table app.subscription_events (
   payload jsonb not null,
   outcome text not null,
   received_at timestamp with time zone not null default internal.now(),
+  names text[] not null default '{}'::text[],
   constraint subscription_events_pkey PRIMARY KEY (id),
   constraint subscription_events_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
   constraint subscription_events_id_1_to_255 CHECK (((char_length(id) >= 1) AND (char_length(id) <= 255))),
   constraint subscription_events_outcome_known CHECK ((outcome = ANY (ARRAY['applied'::text, 'older'::text, 'waiting'::text, 'unknown_user'::text, 'without_effect'::text])))
 );
+CREATE INDEX subscription_events_nobodys ON app.subscription_events USING btree (received_at) WHERE (app_user_id IS NULL);
+CREATE INDEX subscription_events_of_name ON app.subscription_events USING gin (names);
 CREATE INDEX subscription_events_of_source ON app.subscription_events USING btree (source_ref, event_at, received_at, id);
+CREATE INDEX subscription_events_of_transaction ON app.subscription_events USING btree ("left"((payload ->> 'transaction_id'::text), 255)) WHERE (source_ref IS NOT NULL);
 CREATE INDEX subscription_events_of_user ON app.subscription_events USING btree (app_user_id, event_at);
+CREATE INDEX subscription_events_transfers ON app.subscription_events USING gin (((payload -> 'transferred_from'::text))) WHERE (type = 'TRANSFER'::text);
 alter table app.subscription_events enable row level security;
 create policy "administrators read every event of the provider" on app.subscription_events for select to app_admin
   using (true);
@@ -3287,8 +3491,7 @@ create table app.user_event_counters (
   event_name text not null,
   day date not null,
   count bigint not null,
-  constraint user_event_counters_pkey PRIMARY KEY (app_user_id, event_name, day),
-  constraint user_event_counters_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE
+  constraint user_event_counters_pkey PRIMARY KEY (app_user_id, event_name, day)
 );
 alter table app.user_event_counters enable row level security;
 create policy "administrators read every counter" on app.user_event_counters for select to app_admin

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type Area, invalidBodyCode, invalidCode, invalidJsonCode, type Route } from '#server/http/route.ts'
 import { ErrorEnvelope } from '#server/http/schemas.ts'
 import { scopeOf, tokenRefusals } from '#server/http/scopes.ts'
-import { streamedTypes } from '#server/http/stream.ts'
+import { mayStreamEvents, streamedTypes } from '#server/http/stream.ts'
 
 /** A part of the path that accepts any text, such as an id or a key, is never malformed. */
 const mayRefuse = (schema: z.ZodType) => !schema.safeParse('~ no id ~').success
@@ -98,7 +98,9 @@ const responses = (area: Area, route: Route) => {
     }
     found[status] = {
       description: Number(status) < 300 ? 'Success' : 'As described',
-      content: streamedTypes(schema) ? text(streamedTypes(schema) ?? []) : json(schemaOf(schema, 'output')),
+      content: streamedTypes(schema)
+        ? text(streamedTypes(schema) ?? [])
+        : { ...json(schemaOf(schema, 'output')), ...(mayStreamEvents(schema) ? text(['text/event-stream']) : {}) },
     }
   }
   for (const [status, codes] of declared) {

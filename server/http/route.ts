@@ -106,6 +106,8 @@ export type Declaration = {
   readonly args?: (context: Input & { request: FastifyRequest; services: Services; resolved: Resolved }) => Arguments
   readonly handle?: (context: HandlerContext) => Promise<Answer>
   readonly replies: Readonly<Record<number, z.ZodType>>
+  /** Responses with a content-type of the handler's own are those of another server, passed on with its status. */
+  readonly relays?: boolean
   readonly refusals?: Readonly<Record<number, readonly string[]>>
   /** Code of a 500. */
   readonly failure?: string

@@ -80,10 +80,20 @@ export const streamed = (...formats: readonly StreamFormat[]) =>
 /** Declares a reply that is a stream of server-sent events. */
 export const eventStream = () => z.string().meta({ [mark]: ['text/event-stream'] })
 
+/** Declares a reply that is JSON, or a stream of server-sent events if the request asks for one. */
+export const orEventStream = <T extends z.ZodType>(schema: T): T => schema.meta({ [alternative]: true })
+
+/** Whether a reply may also be a stream of server-sent events. */
+export const mayStreamEvents = (schema: z.ZodType): boolean => z.globalRegistry.get(schema)?.[alternative] === true
+
 /** Declares a reply that is a page for people. */
 export const htmlPage = () => z.string().meta({ [mark]: ['text/html'] })
 
+/** Declares a reply that is a picture. */
+export const picture = (type: `image/${string}`) => z.string().meta({ [mark]: [type] })
+
 const mark = 'x-trellis-stream'
+const alternative = 'x-trellis-or-events'
 
 /** The types that a streamed reply may have; null when the reply is JSON. */
 export const streamedTypes = (schema: z.ZodType): readonly string[] | null =>

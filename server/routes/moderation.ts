@@ -23,7 +23,8 @@ const Rule = {
 }
 const Item = z.strictObject({
   id: Uuid,
-  subject_type: SubjectType,
+  // texts to and from AI are evaluated, and cannot be reported
+  subject_type: z.enum([...subjectTypes, 'ai_invocation']),
   subject_id: Uuid,
   subject_user_id: Uuid.nullable(),
   snapshot: JsonObject,

@@ -1,8 +1,12 @@
 import { declaredCodes } from '#server/http/openapi.ts'
 import type { Area, Route } from '#server/http/route.ts'
-import { streamedTypes } from '#server/http/stream.ts'
+import { mayStreamEvents, streamedTypes } from '#server/http/stream.ts'
 
 const nameOf = (route: Route) => `${route.method} ${route.path}`
+
+/** Whether an answer is another server's, passed on as it is. */
+export const isRelayed = (route: Route, headers: Record<string, unknown>): boolean =>
+  route.relays === true && headers['content-type'] !== undefined
 
 /** What an answer breaks of its route's declaration, or null. */
 export const problemOf = (
@@ -12,7 +16,9 @@ export const problemOf = (
   body: string,
   headers: Record<string, unknown> = {},
 ): string | null => {
+  if (isRelayed(route, headers)) return null
   const schema = route.replies[status]
+  if (schema && mayStreamEvents(schema) && String(headers['content-type']).startsWith('text/event-stream')) return null
   const types = schema && streamedTypes(schema)
   if (types) {
     const type = String(headers['content-type']).split(';')[0] ?? ''

@@ -4,7 +4,7 @@ import type { Role } from '#server/database/cluster.ts'
 import { controlName } from '#server/database/prepare.ts'
 import type { Harness as Hooks, Running } from '#server/start.ts'
 import { type Client, createClient, freshEmail } from '#test/support/client.ts'
-import { problemOf } from '#test/support/declared.ts'
+import { isRelayed, problemOf } from '#test/support/declared.ts'
 import { startTestServer, type TestServer } from '#test/support/server.ts'
 import { drainTenant } from '#workers/drain.ts'
 import { loadTasks } from '#workers/task.ts'
@@ -196,7 +196,10 @@ const observeInto = (violations: string[]): NonNullable<Hooks['observe']> => {
   return (route, area, status, body, headers) => {
     const problem = problemOf(route, area, status, body, headers)
     if (problem) violations.push(problem)
-    const code = route.replies[status] ? '-' : (JSON.parse(body) as { error: { code: string } }).error.code
+    const code =
+      route.replies[status] || isRelayed(route, headers)
+        ? '-'
+        : (JSON.parse(body) as { error: { code: string } }).error.code
     const line = JSON.stringify({ route: `${route.method} ${route.path}`, status, code })
     if (seen.has(line)) return
     seen.add(line)

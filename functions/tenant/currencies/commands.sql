@@ -154,14 +154,37 @@ comment on function api.currencies_adjust is
   'Changes up to ten balances of a user at once, amounts signed: 201 {transactions, balances}, in the order of codes, 200 when it is replayed. Refuses
    404 NOT_FOUND, 400 VALIDATION_ERROR, 409 INSUFFICIENT_FUNDS, BALANCE_LIMIT_EXCEEDED, IDEMPOTENCY_CONFLICT. Supplement E1.';
 
+create or replace function internal.currency_undo(undone app.currency_transactions, idempotency_key text default null) returns app.currency_transactions
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  c app.currencies;
+  written app.currency_transactions;
+  lot record;
+begin
+  select k.* into c from app.currencies k where k.code = (currency_undo.undone).currency_code;
+  written := internal.currency_apply((currency_undo.undone).app_user_id, c, -(currency_undo.undone).amount, 'reversal', 'refund', (currency_undo.undone).id::text,
+                                     jsonb_build_object('reversed_reason', (currency_undo.undone).reason), idempotency_key => currency_undo.idempotency_key,
+                                     first_of => (currency_undo.undone).id);
+  -- a credit that expires is restored with the lifetime that it had left
+  for lot in
+    select (l.value ->> 'expires_at')::timestamptz + (internal.now() - (currency_undo.undone).created_at) as expires_at, (l.value ->> 'amount')::bigint as amount
+      from jsonb_array_elements(coalesce((currency_undo.undone).spent_lots, '[]')) l
+  loop
+    insert into app.currency_lots (app_user_id, currency_code, transaction_id, expires_at, remaining)
+    values ((currency_undo.undone).app_user_id, (currency_undo.undone).currency_code, written.id, lot.expires_at, lot.amount);
+  end loop;
+  return written;
+end $$;
+comment on function internal.currency_undo is
+  'Reverses a row of the ledger by another row. Refuses 409 INSUFFICIENT_FUNDS, BALANCE_LIMIT_EXCEEDED. The user must be locked, and the row not reversed yet.
+   Granted to nobody.';
+
 create or replace function internal.currency_reverse(transaction_id uuid, idempotency_key text, body_hash text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   route constant text := 'POST currencies/transactions/' || currency_reverse.transaction_id || '/reverse';
   undone app.currency_transactions;
-  c app.currencies;
   written app.currency_transactions;
-  lot record;
   answer api.reply;
 begin
   if internal.caller() <> 'developer' then
@@ -182,18 +205,7 @@ begin
     perform internal.fail(409, 'CONFLICT', 'Rows of regeneration, expiry, a merge or a reversal cannot be reversed: adjust the balance instead.',
                           json_build_object('source_type', undone.source_type));
   end if;
-  select k.* into c from app.currencies k where k.code = undone.currency_code;
-  written := internal.currency_apply(undone.app_user_id, c, -undone.amount, 'reversal', 'refund', undone.id::text,
-                                     jsonb_build_object('reversed_reason', undone.reason), idempotency_key => currency_reverse.idempotency_key,
-                                     first_of => undone.id);
-  -- a credit that expires is restored with the lifetime that it had left
-  for lot in
-    select (l.value ->> 'expires_at')::timestamptz + (internal.now() - undone.created_at) as expires_at, (l.value ->> 'amount')::bigint as amount
-      from jsonb_array_elements(coalesce(undone.spent_lots, '[]')) l
-  loop
-    insert into app.currency_lots (app_user_id, currency_code, transaction_id, expires_at, remaining)
-    values (undone.app_user_id, undone.currency_code, written.id, lot.expires_at, lot.amount);
-  end loop;
+  written := internal.currency_undo(undone, currency_reverse.idempotency_key);
   perform internal.audit('currencies.reverse', 'users', undone.app_user_id::text, json_build_object(
     'transaction_id', json_build_array(null, undone.id), 'currency_code', json_build_array(null, undone.currency_code),
     'amount', json_build_array(null, written.amount)), 201);

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { vectorOf } from '#server/ai/embeddings.ts'
 import { refusal } from '#server/errors.ts'
 import { idempotencyKey } from '#server/http/idempotency.ts'
 import { parseJson } from '#server/http/json.ts'
@@ -72,7 +73,7 @@ export const AggregateOptions = z.object({
 export const NearestOptions = z.object({
   column: Name,
   vector: z.array(z.unknown()).optional(),
-  text: z.string().optional(),
+  text: z.string().min(1, 'must have 1 to 8000 characters').max(8000, 'must have 1 to 8000 characters').optional(),
   metric: z.enum(['cosine', 'l2', 'inner_product'], 'must be cosine, l2 or inner_product').optional(),
   limit: clamped(100, 10),
   filter: Filter.optional(),
@@ -153,19 +154,20 @@ export const aggregateRequest = (context: HandlerContext): Request => {
   })
 }
 
-export const nearestRequest = (context: HandlerContext): Request => {
+/** A search by a vector, or by a text, whose vector the embedding provider makes. */
+export const nearestRequest = async (context: HandlerContext): Promise<Request> => {
   const options = context.body as z.infer<typeof NearestOptions>
   const exact = exactBody(context)
-  if (options.text !== undefined) {
-    const reason = 'is not possible yet: send a vector'
-    throw refusal(400, 'VALIDATION_ERROR', `text: ${reason}`, { field: 'text', reason })
-  }
-  if (options.vector === undefined) throw invalid('vector', 'is required')
+  if (options.text === undefined && options.vector === undefined) throw invalid('vector', 'is required')
+  if (options.text !== undefined && options.vector !== undefined)
+    throw invalid('text', 'cannot be sent together with vector')
+  const vector = options.text === undefined ? exact['vector'] : await vectorOf(context, options.column, options.text)
   return sent({
     group: groupOf(context),
     filter: exact['filter'],
     column: options.column,
-    vector: exact['vector'],
+    // a column that is none of vectors is refused with any vector
+    vector: vector ?? [0],
     metric: options.metric ?? 'cosine',
     limit: options.limit,
     max_distance: options.max_distance,

@@ -94,7 +94,7 @@ export const answers = {
     return find(context, request, cursor)
   },
   aggregate: (context: HandlerContext) => ask(context, 'aggregate', aggregateRequest(context)),
-  nearest: (context: HandlerContext) => ask(context, 'nearest', nearestRequest(context)),
+  nearest: async (context: HandlerContext) => ask(context, 'nearest', await nearestRequest(context)),
   get: (context: HandlerContext) => ask(context, 'get', rowRequest(context)),
   insert: (context: HandlerContext) => ask(context, 'insert', insertRequest(context)),
   batch: (context: HandlerContext) => ask(context, 'batch', batchRequest(context)),

@@ -1,0 +1,93 @@
+import type { Arguments, Reply } from '#server/database/database.ts'
+import { type ApiError, refusal } from '#server/errors.ts'
+import type { HandlerContext } from '#server/http/route.ts'
+import {
+  type AiProvider,
+  dialects,
+  type Exchange,
+  type ProviderError,
+  type ProviderProblem,
+} from '#server/providers/ai/gateway.ts'
+
+export type Surroundings = Pick<HandlerContext, 'services' | 'resolved' | 'request'>
+
+export const projectOf = ({ resolved }: Pick<Surroundings, 'resolved'>): string => resolved.project?.projectId ?? ''
+
+export const keyPurpose = (projectId: string, provider: string): string => `ai provider ${projectId} ${provider}`
+
+export const openKey = (context: Surroundings, provider: AiProvider, sealed: string): string =>
+  context.services.secrets.decrypt(keyPurpose(projectOf(context), provider), sealed)
+
+/** Whether the project may use the provider of development. */
+export const allowsEcho = ({ resolved }: Pick<Surroundings, 'resolved'>): boolean =>
+  resolved.project?.environment === 'development'
+
+/**
+ * Records what was used, under the claims of the caller and also when the caller has hung up: a call by `context.call` is given up with its
+ * client.
+ */
+export const record = async ({ services, resolved }: Surroundings, name: string, args: Arguments): Promise<Reply> => {
+  const projectId = projectOf({ resolved })
+  services.waker.written(projectId)
+  const reply = await services.database.call(resolved.place, 'app_worker', resolved.claims, name, args, {
+    failure: 'UPDATE_FAILED',
+  })
+  if (reply.dueAt) services.waker.wake(projectId, reply.dueAt)
+  if (reply.changed.length > 0) await services.notifier.publish(reply.changed)
+  return reply
+}
+
+/** A signal that fires when the client hangs up. `release` ends the watch. */
+export const watchClient = ({ request }: Pick<Surroundings, 'request'>) => {
+  const controller = new AbortController()
+  const { socket } = request.raw
+  const abort = () => controller.abort()
+  if (socket.destroyed) abort()
+  else socket.once('close', abort)
+  return { signal: controller.signal, abort, release: () => void socket.off('close', abort) }
+}
+
+export const messageOf: Readonly<Record<ProviderProblem['code'], string>> = {
+  PROVIDER_FAILED: 'The AI provider did not answer this call.',
+  PROVIDER_TIMEOUT: 'The AI provider did not answer in time.',
+  ai_model_not_multimodal: 'This model takes no images.',
+  ABORTED: 'The client went away.',
+}
+
+export const providerRefusal = ({ problem: { code, status } }: ProviderError): ApiError =>
+  refusal(
+    code === 'ai_model_not_multimodal' ? 422 : 502,
+    code === 'ABORTED' ? 'PROVIDER_FAILED' : code,
+    messageOf[code],
+    status === null ? null : { provider_status: status },
+  )
+
+/** An exchange with a provider under the project's key. */
+export const exchangeWith = (
+  context: Surroundings,
+  provider: AiProvider,
+  sealed: string,
+  signal: AbortSignal,
+): Exchange => ({
+  upstream: context.services.upstream,
+  projectId: projectOf(context),
+  dialect: dialects[provider],
+  apiKey: openKey(context, provider, sealed),
+  signal,
+  timeoutMs: context.services.config.AI_TIMEOUT_MS,
+})
+
+export type Recorded = {
+  readonly kind: 'messages' | 'embeddings'
+  readonly provider: AiProvider
+  readonly model: string
+  readonly status: 'succeeded' | 'failed' | 'cancelled'
+  readonly error_code: string | null
+  readonly input_tokens: number
+  readonly output_tokens: number
+  readonly is_estimated: boolean
+}
+
+/** Records a call that belongs to no prompt. */
+export const keep = (context: Surroundings, row: Recorded) =>
+  record(context, 'ai_record', { ...row, prices: context.services.aiPrices })

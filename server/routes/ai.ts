@@ -1,0 +1,302 @@
+import { z } from 'zod'
+import { allowsEcho, keyPurpose, projectOf } from '#server/ai/calls.ts'
+import { administrator, endUser } from '#server/http/callers.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { between, Cursor, cursorPage, Deleted, data, Limit, Page, page, Uuid } from '#server/http/schemas.ts'
+import { orEventStream } from '#server/http/stream.ts'
+import { evaluate } from '#server/routes/ai/evaluate.ts'
+import { invoke } from '#server/routes/ai/invoke.ts'
+import { embeddings, forward } from '#server/routes/ai/native.ts'
+import {
+  AdminInvocation,
+  Budget,
+  ClientInvocation,
+  EmbeddingsRequest,
+  Evaluated,
+  Evaluation,
+  InvocationRow,
+  Invoked,
+  NativeMessage,
+  NewBudget,
+  NewPrompt,
+  Period,
+  Prompt,
+  PromptName,
+  Provider,
+  ProviderName,
+  Spend,
+  Version,
+  WrittenPrompt,
+} from '#server/routes/ai/shapes.ts'
+
+const base = '/admin/projects/:projectId/ai' as const
+const prompt = `${base}/prompts/:name` as const
+const notFound = { 404: ['NOT_FOUND'] }
+const upstream = { 502: ['PROVIDER_FAILED', 'PROVIDER_TIMEOUT'] }
+const hello = { messages: [{ role: 'user', content: 'Hello' }] }
+
+/** The ends of a key, for people who have several; of a short one only its last characters. */
+const previewOf = (key: string): string =>
+  key.length >= 20 ? `${key.slice(0, 6)}…${key.slice(-4)}` : `…${key.length >= 8 ? key.slice(-2) : ''}`
+
+const putProvider = (context: HandlerContext) => {
+  const { name, api_key } = context.body as { name: string; api_key: string }
+  return context.call('ai_provider_put', {
+    name,
+    api_key_sealed: context.services.secrets.encrypt(keyPurpose(projectOf(context), name), api_key),
+    key_id: 'v1',
+    api_key_preview: previewOf(api_key),
+  })
+}
+
+const Variables = z.array(z.string())
+const PromptForApps = z.strictObject({
+  name: z.string(),
+  description: z.string().nullable(),
+  variables: Variables,
+  cost: z.strictObject({ currency_code: z.string(), amount: z.int() }).nullable(),
+})
+
+export const ai = area({
+  stem: 'ai',
+  title: 'AI',
+  source: 'contract',
+  routes: [
+    route(`POST ${base}/providers`, {
+      caller: administrator,
+      summary: 'Register a provider, or replace its key',
+      body: z.object({
+        name: ProviderName,
+        api_key: z
+          .string('must be a string')
+          .regex(/^[\x21-\x7e]{1,500}$/, 'must be 1 to 500 characters of ASCII without spaces'),
+      }),
+      example: { name: 'openai', api_key: 'sk-example' },
+      handle: putProvider,
+      replies: { 200: data(Provider), 201: data(Provider) },
+      failure: 'CREATE_FAILED',
+    }),
+    route(`GET ${base}/providers`, {
+      caller: administrator,
+      summary: 'The registered providers, without their keys',
+      call: 'ai_provider_list',
+      replies: { 200: data(z.array(Provider)) },
+      failure: 'LIST_FAILED',
+    }),
+    route(`DELETE ${base}/providers/:name`, {
+      caller: administrator,
+      summary: 'Revoke a provider that no prompt uses',
+      call: 'ai_provider_delete',
+      replies: { 200: Deleted },
+      refusals: { ...notFound, 409: ['PROVIDER_HAS_PROMPTS'] },
+      failure: 'DELETE_FAILED',
+    }),
+    route(`POST ${base}/prompts`, {
+      caller: administrator,
+      summary: 'Register a prompt, or its next version; at most 500',
+      description:
+        'The version replaces the whole configuration: fields that are not sent have their defaults. The budget stays.',
+      body: NewPrompt,
+      patch: true,
+      example: {
+        name: 'greeter',
+        provider: 'openai',
+        model: 'gpt-4o-mini',
+        system_prompt: 'Greet {{user.display_name}}.',
+      },
+      args: (context) => ({ allows_echo: allowsEcho(context) }),
+      call: 'ai_prompt_put',
+      replies: { 200: WrittenPrompt },
+      refusals: { 409: ['PROVIDER_NOT_REGISTERED', 'LIMIT_REACHED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route(`GET ${base}/prompts`, {
+      caller: administrator,
+      summary: 'Prompts with their full configuration, by name',
+      query: Page,
+      call: 'ai_prompts',
+      replies: { 200: page(Prompt) },
+      failure: 'LIST_FAILED',
+    }),
+    route(`GET ${prompt}`, {
+      caller: administrator,
+      summary: 'A prompt with its full configuration',
+      call: 'ai_prompt_get',
+      replies: { 200: data(Prompt) },
+      refusals: notFound,
+      failure: 'FETCH_FAILED',
+    }),
+    route(`DELETE ${prompt}`, {
+      caller: administrator,
+      summary: 'Delete a prompt with its versions, budget and spend',
+      call: 'ai_prompt_delete',
+      replies: { 200: data(z.strictObject({ name: PromptName })) },
+      refusals: notFound,
+      failure: 'DELETE_FAILED',
+    }),
+    route(`POST ${prompt}/invoke`, {
+      caller: administrator,
+      summary: 'Invoke a prompt, also one that apps may not invoke',
+      description:
+        'With `stream: true` the response is a stream of server-sent events: `delta` {text}, then `done` {usage} or `error` {code, message}.',
+      body: AdminInvocation,
+      example: hello,
+      handle: invoke(false),
+      replies: { 200: orEventStream(Invoked) },
+      refusals: {
+        ...notFound,
+        409: ['PROVIDER_NOT_REGISTERED'],
+        422: ['ai_model_not_multimodal'],
+        429: ['RATE_LIMITED', 'ai_budget_exceeded'],
+        ...upstream,
+      },
+      failure: 'CREATE_FAILED',
+    }),
+    route(`GET ${prompt}/budget`, {
+      caller: administrator,
+      summary: 'The budget of a prompt and what is left of it',
+      call: 'ai_budget_get',
+      replies: { 200: Budget },
+      refusals: notFound,
+      failure: 'FETCH_FAILED',
+    }),
+    route(`PUT ${prompt}/budget`, {
+      caller: administrator,
+      summary: 'Set or clear the budget of a prompt',
+      body: NewBudget,
+      patch: true,
+      example: { budget_usd: 25, budget_period: 'monthly' },
+      call: 'ai_budget_put',
+      replies: { 200: Budget },
+      refusals: notFound,
+      failure: 'UPDATE_FAILED',
+    }),
+    route(`GET ${prompt}/spend`, {
+      caller: administrator,
+      summary: 'What a prompt has cost today, this month or in all (UTC)',
+      query: { period: Period.optional() },
+      call: 'ai_spend',
+      replies: { 200: Spend },
+      refusals: notFound,
+      failure: 'FETCH_FAILED',
+    }),
+    route(`POST ${base}/messages`, {
+      caller: administrator,
+      summary: "Forward a body in the provider's own format",
+      description:
+        "The response is the provider's own, with its status, and a stream where the body asks for one; this API's envelope where the provider did not answer. " +
+        "Google's model is named by `body.model`.",
+      body: NativeMessage,
+      example: { provider: 'openai', body: { model: 'gpt-4o-mini', ...hello } },
+      handle: forward,
+      relays: true,
+      replies: { 200: z.unknown() },
+      refusals: { 409: ['PROVIDER_NOT_REGISTERED'], ...upstream },
+      failure: 'CREATE_FAILED',
+    }),
+    route(`POST ${base}/embeddings`, {
+      caller: administrator,
+      summary: 'Embeddings of texts, by OpenAI',
+      body: EmbeddingsRequest,
+      example: { provider: 'openai', model: 'text-embedding-3-small', input: 'Hello' },
+      handle: embeddings,
+      replies: {
+        200: data(
+          z.strictObject({
+            embeddings: z.array(z.array(z.number())),
+            usage: z.strictObject({ prompt_tokens: z.int(), total_tokens: z.int() }),
+          }),
+        ),
+      },
+      refusals: { 409: ['PROVIDER_NOT_REGISTERED'], ...upstream },
+      failure: 'CREATE_FAILED',
+    }),
+    route(`GET ${base}/invocations`, {
+      caller: administrator,
+      source: 'supplement',
+      summary: 'Calls of providers, newest first; kept for 90 days',
+      query: {
+        prompt: z.string().max(128).optional(),
+        user_id: Uuid.optional(),
+        status: InvocationRow.shape.status.optional(),
+        cursor: Cursor,
+        limit: Limit(),
+      },
+      call: 'ai_invocations',
+      replies: { 200: cursorPage(InvocationRow) },
+      failure: 'LIST_FAILED',
+    }),
+    route(`GET ${prompt}/versions`, {
+      caller: administrator,
+      source: 'supplement',
+      summary: 'Versions of a prompt, newest first; the newest 1000 are kept',
+      query: Page,
+      call: 'ai_prompt_versions',
+      replies: { 200: page(Version) },
+      refusals: notFound,
+      failure: 'LIST_FAILED',
+    }),
+    route(`POST ${prompt}/rollback`, {
+      caller: administrator,
+      source: 'supplement',
+      summary: 'Make a former version of a prompt its next one',
+      body: z.object({ version: between(1, 2_000_000_000) }),
+      example: { version: 1 },
+      args: (context) => ({ allows_echo: allowsEcho(context) }),
+      call: 'ai_prompt_rollback',
+      replies: { 200: WrittenPrompt },
+      refusals: { ...notFound, 409: ['PROVIDER_NOT_REGISTERED'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route(`POST ${prompt}/evaluate`, {
+      caller: administrator,
+      source: 'supplement',
+      summary: 'Run cases against a prompt: how many pass, and what they cost',
+      body: Evaluation,
+      example: { cases: [{ ...hello, expect: { contains: 'Hello' } }] },
+      handle: evaluate,
+      replies: { 200: Evaluated },
+      refusals: notFound,
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /client/ai/prompts', {
+      caller: endUser,
+      source: 'supplement',
+      summary: 'The prompts that apps may invoke',
+      call: 'ai_client_prompts',
+      replies: { 200: data(z.array(PromptForApps)) },
+      failure: 'LIST_FAILED',
+    }),
+    route('POST /client/ai/prompts/:name/invoke', {
+      caller: endUser,
+      source: 'supplement',
+      summary: 'Invoke a prompt',
+      description:
+        'With `stream: true` the response is a stream of server-sent events: `delta` {text}, then `done` {usage} or `error` {code, message}.',
+      body: ClientInvocation,
+      example: hello,
+      handle: invoke(true),
+      replies: { 200: orEventStream(Invoked) },
+      refusals: {
+        400: ['CONTENT_REJECTED'],
+        403: ['USER_MUTED'],
+        ...notFound,
+        409: ['PROVIDER_NOT_REGISTERED', 'INSUFFICIENT_FUNDS'],
+        422: ['ai_model_not_multimodal'],
+        429: ['RATE_LIMITED', 'ai_budget_exceeded'],
+        ...upstream,
+      },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /client/ai/usage', {
+      caller: endUser,
+      source: 'supplement',
+      summary: "The caller's own calls and tokens today (UTC)",
+      call: 'ai_usage',
+      replies: {
+        200: data(z.strictObject({ date: z.string(), calls: z.int(), input_tokens: z.int(), output_tokens: z.int() })),
+      },
+      failure: 'FETCH_FAILED',
+    }),
+  ],
+})

@@ -1,0 +1,152 @@
+import { Readable } from 'node:stream'
+import type { z } from 'zod'
+import { exchangeWith, keep, providerRefusal, type Recorded, type Surroundings, watchClient } from '#server/ai/calls.ts'
+import { embedded } from '#server/ai/embeddings.ts'
+import { dataOf } from '#server/database/database.ts'
+import { refusal } from '#server/errors.ts'
+import type { Answer, HandlerContext } from '#server/http/route.ts'
+import { type Dialect, type Piece, parsed, textOf, type Usage } from '#server/providers/ai/chat.ts'
+import { type AiProvider, dialects, isStreamed, ProviderError, relay, spentOf } from '#server/providers/ai/gateway.ts'
+import { createEventReader } from '#server/providers/ai/server_events.ts'
+import type { StreamedResponse } from '#server/providers/upstream.ts'
+import type { EmbeddingsRequest, NativeMessage } from '#server/routes/ai/shapes.ts'
+
+/** The end of a response is read for its usage, up to this length. */
+const mostRead = 4 * 1024 * 1024
+
+const sealedKey = async ({ call }: HandlerContext, name: AiProvider): Promise<string> => {
+  const reply = await call('ai_provider_sealed', { name }, { role: 'app_worker', readOnly: false })
+  return dataOf<{ api_key_sealed: string }>(reply).api_key_sealed
+}
+
+/** Reads in passing what a response says of its usage. */
+const createTap = ({ read, readEvent }: Dialect, isEvents: boolean) => {
+  const seen = { usage: {} as Usage, outputBytes: 0 }
+  const note = (piece: Piece | null) => {
+    seen.usage = { ...seen.usage, ...piece?.usage }
+    seen.outputBytes += Buffer.byteLength(piece?.text ?? '')
+  }
+  const readEvents = createEventReader()
+  const chunks: Uint8Array[] = []
+  let length = 0
+  let isReadable = true
+  return {
+    seen,
+    take(chunk: Uint8Array) {
+      if (!isReadable) return
+      try {
+        if (isEvents) readEvents(chunk).map(readEvent).forEach(note)
+        else {
+          length += chunk.length
+          isReadable = length <= mostRead
+          chunks.push(chunk)
+        }
+      } catch {
+        // what cannot be read is passed on all the same
+        isReadable = false
+      }
+    },
+    end() {
+      if (!isEvents && isReadable) note(read(parsed(Buffer.concat(chunks).toString())))
+    },
+  }
+}
+
+type Relayed = {
+  readonly provider: AiProvider
+  readonly model: string
+  readonly inputBytes: number
+  readonly maxTokens: number
+}
+
+async function* bytesOf(
+  context: Surroundings,
+  client: ReturnType<typeof watchClient>,
+  { status, headers, body }: StreamedResponse,
+  { provider, model, inputBytes, maxTokens }: Relayed,
+) {
+  const tap = createTap(dialects[provider], String(headers['content-type']).startsWith('text/event-stream'))
+  let outcome: Recorded['status'] = 'cancelled'
+  try {
+    for await (const chunk of body) {
+      tap.take(chunk as Uint8Array)
+      yield chunk as Uint8Array
+    }
+    tap.end()
+    outcome = status < 300 ? 'succeeded' : 'failed'
+  } catch (error) {
+    outcome = client.signal.aborted ? 'cancelled' : 'failed'
+    if (outcome === 'failed') throw error
+  } finally {
+    client.release()
+    // a refused request costs nothing
+    const spent =
+      status < 300
+        ? spentOf({ ...tap.seen, inputBytes, maxTokens, isComplete: outcome === 'succeeded' })
+        : { input: 0, output: 0, isEstimated: false }
+    await keep(context, {
+      kind: 'messages',
+      provider,
+      model,
+      status: outcome,
+      error_code: outcome === 'failed' ? 'PROVIDER_FAILED' : null,
+      input_tokens: spent.input,
+      output_tokens: spent.output,
+      is_estimated: spent.isEstimated,
+    })
+  }
+}
+
+/** Forwards a request in the provider's own format, and the response with its status and its bytes as they come. */
+export const forward = async (context: HandlerContext): Promise<Answer> => {
+  const { provider, body } = context.body as z.output<typeof NativeMessage>
+  // numbers as they were sent
+  const { body: sent } = context.sent as { body: Record<string, unknown> }
+  const wire = dialects[provider].native(sent)
+  if (!wire) {
+    const reason = "is required: Google's model is in the path of its requests"
+    throw refusal(400, 'INVALID_INPUT', `body.model: ${reason}`, { field: 'body.model', reason })
+  }
+  const client = watchClient(context)
+  let isHandedOver = false
+  try {
+    const exchange = exchangeWith(context, provider, await sealedKey(context, provider), client.signal)
+    const row = { provider, model: textOf(body['model']) || 'unknown' }
+    const answer = await relay(exchange, wire).catch(async (error: unknown) => {
+      if (!(error instanceof ProviderError)) throw error
+      const { code } = error.problem
+      await keep(context, {
+        ...row,
+        kind: 'messages',
+        status: code === 'ABORTED' ? 'cancelled' : 'failed',
+        error_code: code,
+        input_tokens: 0,
+        output_tokens: 0,
+        is_estimated: true,
+      })
+      throw providerRefusal(error)
+    })
+    const relayed = { ...row, inputBytes: Buffer.byteLength(JSON.stringify(sent)), maxTokens: 0 }
+    const stream = Readable.from(bytesOf(context, client, answer, relayed), { objectMode: false })
+    stream.once('close', client.abort)
+    isHandedOver = true
+    const { 'content-type': type, 'retry-after': wait } = answer.headers
+    return {
+      status: answer.status,
+      body: stream,
+      headers: {
+        'content-type': type ?? 'application/octet-stream',
+        ...(wait ? { 'retry-after': wait } : {}),
+        ...(isStreamed(sent) ? { 'x-accel-buffering': 'no' } : {}),
+      },
+    }
+  } finally {
+    if (!isHandedOver) client.release()
+  }
+}
+
+export const embeddings = async (context: HandlerContext): Promise<Answer> => {
+  const { provider, model, input } = context.body as z.output<typeof EmbeddingsRequest>
+  const data = await embedded(context, await sealedKey(context, provider), { model, input })
+  return { status: 200, body: JSON.stringify({ data }) }
+}

@@ -1,0 +1,294 @@
+import { z } from 'zod'
+import { jsonSize } from '#server/http/json.ts'
+import { between, data, JsonObject, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
+import type { ChatRequest, Format, Message, Part } from '#server/providers/ai/chat.ts'
+import { aiProviders } from '#server/providers/ai/gateway.ts'
+
+const list = (values: readonly string[]) => `must be one of ${values.join(', ')}`
+const usd = z.number('must be a number').min(0, 'must be a number from 0').max(1e12, 'must be at most 1000000000000')
+
+export const ProviderName = z.enum(aiProviders, list(aiProviders))
+const promptProviders = [...aiProviders, 'echo'] as const
+const Model = Text(200, 1)
+
+export const Provider = z.strictObject({ name: ProviderName, configured: z.boolean(), api_key_preview: z.string() })
+
+export const PromptName = z.string().regex(/^[a-z][a-z0-9_-]{0,127}$/, 'must match ^[a-z][a-z0-9_-]{0,127}$')
+
+const rateKeys = ['user', 'ip', 'project'] as const
+const RateLimit = z.object({
+  window: between(1, 86_400),
+  max: between(1, 1_000_000),
+  key: z.enum(rateKeys, list(rateKeys)).default('user'),
+})
+const Cost = z.object({
+  currency_code: z.string('must be a string').min(1, 'is required').max(128, 'must have at most 128 characters'),
+  amount: between(1, 2_000_000_000),
+})
+
+export const NewPrompt = z.object({
+  name: PromptName,
+  provider: z.enum(promptProviders, list(promptProviders)),
+  model: Model,
+  system_prompt: Text(100_000).nullable().default(null),
+  max_tokens: between(1, 200_000).default(4096),
+  rate_limit: RateLimit.nullable().default(null),
+  client_invokable: z.boolean('must be true or false').default(false),
+  description: Text(2000).nullable().default(null),
+  log_payloads: z.boolean('must be true or false').default(false),
+  cost: Cost.nullable().default(null),
+})
+
+const config = {
+  provider: z.string(),
+  model: z.string(),
+  system_prompt: z.string().nullable(),
+  max_tokens: z.int(),
+  rate_limit: z.strictObject({ window: z.int(), max: z.int(), key: z.enum(rateKeys) }).nullable(),
+  client_invokable: z.boolean(),
+  description: z.string().nullable(),
+  log_payloads: z.boolean(),
+  cost: z.strictObject({ currency_code: z.string(), amount: z.int() }).nullable(),
+}
+export const Prompt = z.strictObject({
+  name: z.string(),
+  version: z.int(),
+  ...config,
+  created_at: Time,
+  updated_at: Time,
+})
+export const Version = z.strictObject({ version: z.int(), ...config, created_at: Time })
+export const WrittenPrompt = data(
+  z.strictObject({
+    name: z.string(),
+    version: z.int(),
+    provider: z.string(),
+    model: z.string(),
+    client_invokable: z.boolean(),
+  }),
+)
+
+const periods = ['daily', 'monthly', 'total'] as const
+export const Period = z.enum(periods, list(periods))
+export const NewBudget = z.object({ budget_usd: usd.nullable(), budget_period: Period.optional() })
+export const Budget = data(
+  z.strictObject({
+    budget_usd: z.number().nullable(),
+    budget_period: Period,
+    period_spend_usd: z.number(),
+    remaining_usd: z.number().nullable(),
+    exceeded: z.boolean(),
+  }),
+)
+export const Spend = data(
+  z.strictObject({
+    name: z.string(),
+    period: Period,
+    period_start: Time,
+    spend_usd: z.number(),
+    budget_usd: z.number().nullable(),
+    exceeded: z.boolean(),
+  }),
+)
+
+const imageUrl = /^(https:\/\/\S{1,4000}|data:image\/[\w.+-]+;base64,[A-Za-z0-9+/=]+)$/
+const MessagePart = z.discriminatedUnion(
+  'type',
+  [
+    z.object({ type: z.literal('text'), text: Text(500_000) }),
+    z.object({
+      type: z.literal('image_url'),
+      image_url: z.object({
+        url: z.string().regex(imageUrl, 'must be an https URL, or a data URL of an image in base64'),
+        detail: z.enum(['auto', 'low', 'high']).optional(),
+      }),
+    }),
+  ],
+  'must be a part of type text or image_url',
+)
+const Content = z.union(
+  [Text(500_000, 1), z.array(MessagePart).min(1).max(50)],
+  'must be a text of 1 to 500000 characters, or 1 to 50 parts of type text or image_url',
+)
+const messagesOf = (roles: readonly ['user', 'assistant'] | readonly ['user', 'assistant', 'system']) =>
+  z
+    .array(z.object({ role: z.enum(roles, list(roles)), content: Content }), 'must be a list of messages')
+    .max(200, 'must have at most 200 messages')
+    .refine(
+      (messages) => messages.length === 0 || messages.some(({ role }) => role !== 'system'),
+      'must have a message of a user',
+    )
+
+const formats = ['text', 'json', 'json_object', 'json_schema'] as const
+const ResponseFormat = z.union(
+  [
+    z.enum(['text', 'json']),
+    z.object({ type: z.enum(['text', 'json', 'json_object']) }),
+    z.object({
+      type: z.literal('json_schema'),
+      json_schema: z.object({
+        name: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/),
+        schema: JsonObject,
+        strict: z.boolean().optional(),
+      }),
+    }),
+  ],
+  `must be text or json, or an object whose type is ${formats.join(', ')}`,
+)
+
+const Context = SmallJson(65_536)
+
+const invocation = {
+  context: Context.default({}),
+  max_tokens: between(1, 200_000).optional(),
+  stream: z.boolean('must be true or false').default(false),
+  response_format: ResponseFormat.optional(),
+}
+export const ClientInvocation = z.object({ ...invocation, messages: messagesOf(['user', 'assistant']).default([]) })
+export const AdminInvocation = z.object({
+  ...invocation,
+  messages: messagesOf(['user', 'assistant', 'system']).default([]),
+})
+export type Invocation = z.output<typeof AdminInvocation>
+
+const UsageShape = z.strictObject({ input_tokens: z.int(), output_tokens: z.int(), cost_usd: z.number() })
+const answer = {
+  id: Uuid,
+  prompt: z.string(),
+  version: z.int(),
+  usage: UsageShape,
+  finish_reason: z.string().nullable(),
+}
+export const Invoked = data(
+  z.union([z.strictObject({ ...answer, output: z.string() }), z.strictObject({ ...answer, object: z.unknown() })]),
+)
+
+export const InvocationRow = z.strictObject({
+  id: Uuid,
+  kind: z.enum(['invoke', 'evaluate', 'messages', 'embeddings']),
+  prompt: z.string().nullable(),
+  version: z.int().nullable(),
+  provider: z.string(),
+  model: z.string(),
+  user_id: Uuid.nullable(),
+  status: z.enum(['running', 'succeeded', 'rejected', 'failed', 'cancelled']),
+  error_code: z.string().nullable(),
+  input_tokens: z.int().nullable(),
+  output_tokens: z.int().nullable(),
+  is_estimated: z.boolean(),
+  cost_usd: z.number().nullable(),
+  finish_reason: z.string().nullable(),
+  payload: z.unknown(),
+  created_at: Time,
+  finished_at: Time.nullable(),
+})
+
+const Expectation = z
+  .strictObject({
+    contains: Text(10_000, 1).optional(),
+    regex: Text(1000, 1).optional(),
+    json_schema: SmallJson(20_000).optional(),
+  })
+  .refine((expect) => Object.keys(expect).length > 0, 'must have contains, regex or json_schema')
+
+export const Evaluation = z.object({
+  runs: between(1, 5).default(1),
+  cases: z
+    .array(
+      z.object({
+        context: Context.default({}),
+        messages: messagesOf(['user', 'assistant', 'system']).default([]),
+        expect: Expectation,
+      }),
+      'must be a list of cases',
+    )
+    .min(1, 'must have 1 to 20 cases')
+    .max(20, 'must have 1 to 20 cases'),
+})
+export const Evaluated = data(
+  z.strictObject({
+    prompt: z.string(),
+    version: z.int().nullable(),
+    pass_rate: z.number(),
+    cost_usd: z.number(),
+    cases: z.array(
+      z.strictObject({
+        pass_rate: z.number(),
+        cost_usd: z.number(),
+        runs: z.array(
+          z.strictObject({
+            passed: z.boolean(),
+            output: z.string().nullable(),
+            error: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
+            cost_usd: z.number(),
+          }),
+        ),
+      }),
+    ),
+  }),
+)
+
+export const NativeMessage = z.object({ provider: ProviderName, body: JsonObject })
+export const EmbeddingsRequest = z.object({
+  provider: z.literal('openai', 'must be openai: embeddings are supported on this provider only'),
+  model: Model,
+  input: z.union(
+    [Text(500_000, 1), z.array(Text(500_000, 1)).min(1).max(2048)],
+    'must be a text, or 1 to 2048 texts, of 1 to 500000 characters each',
+  ),
+})
+
+const isImage = (part: Part) => part.type === 'image_url'
+
+/** What a request says, as internal.ai_begin counts it: images by their number, all else by its bytes. */
+export const measure = ({
+  messages,
+  context,
+  response_format,
+}: Pick<Invocation, 'messages' | 'context' | 'response_format'>) => {
+  const parts = messages.flatMap(({ content }): readonly Part[] =>
+    typeof content === 'string' ? [{ type: 'text', text: content }] : content,
+  )
+  const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))
+  const said = [...texts, ...stringsOf(context)]
+  // a message and a format have words of their own around them
+  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0) + messages.length * 16
+  const format = typeof response_format === 'object' ? jsonSize(response_format).bytes + 256 : response_format ? 256 : 0
+  return { texts: said.join('\n'), bytes: bytes + format, images: parts.filter(isImage).length }
+}
+
+/** The texts within a value. */
+const stringsOf = (value: unknown): string[] => {
+  if (typeof value === 'string') return [value]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(stringsOf) : []
+}
+
+export const formatOf = (format: Invocation['response_format']): Format => {
+  const type = typeof format === 'object' ? format.type : (format ?? 'text')
+  if (type === 'text') return { type: 'text' }
+  if (typeof format === 'object' && format.type === 'json_schema') return format
+  return { type: 'json_object' }
+}
+
+/** What was sent, as it is kept when the prompt logs payloads: without images. */
+export const loggedMessages = (messages: readonly Message[]) =>
+  messages.map(({ role, content }) => ({
+    role,
+    content:
+      typeof content === 'string'
+        ? content
+        : content.map((part) => (part.type === 'text' ? part.text : '[image]')).join('\n'),
+  }))
+
+/** A request to a model: without messages the system prompt is the message. */
+export const chatOf = (
+  begun: { readonly model: string; readonly system: string | null; readonly max_tokens: number },
+  { messages, stream, response_format }: Pick<Invocation, 'messages' | 'stream' | 'response_format'>,
+): ChatRequest => ({
+  model: begun.model,
+  system: messages.length > 0 ? begun.system : null,
+  messages: messages.length > 0 ? (messages as readonly Message[]) : [{ role: 'user', content: begun.system ?? '' }],
+  maxTokens: begun.max_tokens,
+  format: formatOf(response_format),
+  isStream: stream,
+})

@@ -1,0 +1,431 @@
+import { describe, expect, test } from 'vitest'
+import { answers, eventsIn, finished, hello, json, models, names, said, startAi, usual } from '#test/support/ai.ts'
+import { expectInvalid, expectRefusal } from '#test/support/refusals.ts'
+
+/** Invocations of prompts as a whole, in each provider's format. */
+const { provider, harness, project, admin, prompt } = await startAi()
+const user = await project.user()
+const invoke = (name: string, body: object = hello, as: any = user) =>
+  as.post(`/client/ai/prompts/${name}/invoke`, body)
+
+describe('each provider in its documented format', () => {
+  test.for(names)('%s', async (name) => {
+    provider.answer()
+    const prompted = await prompt({
+      provider: name,
+      model: models[name],
+      system_prompt: 'You greet {{user.display_name}} from {{place|nowhere}}.',
+      max_tokens: 100,
+    })
+    const image = 'data:image/png;base64,iVBORw0KGgo='
+    const answer = await invoke(prompted, {
+      context: { place: 'Paris {{user.display_name}}', user: { display_name: 'an impostor' } },
+      messages: [
+        { role: 'user', content: 'Hi' },
+        { role: 'assistant', content: 'Hello' },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'What is it?' },
+            { type: 'image_url', image_url: { url: image } },
+          ],
+        },
+      ],
+      max_tokens: 50,
+    })
+    expect(answer.status, answer.text).toBe(200)
+    expect(answer.data).toEqual({
+      id: expect.any(String),
+      prompt: prompted,
+      version: 1,
+      output: said,
+      usage: { input_tokens: 12, output_tokens: 34, cost_usd: expect.any(Number) },
+      finish_reason: 'stop',
+    })
+    const { display_name } = (await user.get('/client/users/me')).data
+    // what is filled in is not read for placeholders
+    const system = `You greet ${display_name} from Paris {{user.display_name}}.`
+    const [asked] = provider.asked
+    const expected = {
+      anthropic: {
+        url: '/v1/messages',
+        headers: { 'x-api-key': 'key-of-anthropic-0123456789abcdef', 'anthropic-version': '2023-06-01' },
+        body: {
+          model: 'claude-haiku-4-5',
+          max_tokens: 50,
+          system,
+          messages: [
+            { role: 'user', content: 'Hi' },
+            { role: 'assistant', content: 'Hello' },
+            {
+              role: 'user',
+              content: [
+                { type: 'text', text: 'What is it?' },
+                { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' } },
+              ],
+            },
+          ],
+        },
+      },
+      openai: {
+        url: '/v1/chat/completions',
+        headers: { authorization: 'Bearer key-of-openai-0123456789abcdef' },
+        body: {
+          model: 'gpt-4o-mini',
+          max_completion_tokens: 50,
+          messages: [
+            { role: 'system', content: system },
+            { role: 'user', content: 'Hi' },
+            { role: 'assistant', content: 'Hello' },
+            {
+              role: 'user',
+              content: [
+                { type: 'text', text: 'What is it?' },
+                { type: 'image_url', image_url: { url: image } },
+              ],
+            },
+          ],
+        },
+      },
+      mistral: {
+        url: '/v1/chat/completions',
+        headers: { authorization: 'Bearer key-of-mistral-0123456789abcdef' },
+        body: {
+          model: 'mistral-small-latest',
+          max_tokens: 50,
+          messages: [
+            { role: 'system', content: system },
+            { role: 'user', content: 'Hi' },
+            { role: 'assistant', content: 'Hello' },
+            {
+              role: 'user',
+              content: [
+                { type: 'text', text: 'What is it?' },
+                { type: 'image_url', image_url: image },
+              ],
+            },
+          ],
+        },
+      },
+      google: {
+        url: '/v1beta/models/gemini-2.5-flash:generateContent',
+        headers: { 'x-goog-api-key': 'key-of-google-0123456789abcdef' },
+        body: {
+          systemInstruction: { parts: [{ text: system }] },
+          contents: [
+            { role: 'user', parts: [{ text: 'Hi' }] },
+            { role: 'model', parts: [{ text: 'Hello' }] },
+            {
+              role: 'user',
+              parts: [{ text: 'What is it?' }, { inlineData: { mimeType: 'image/png', data: 'iVBORw0KGgo=' } }],
+            },
+          ],
+          generationConfig: { maxOutputTokens: 50 },
+        },
+      },
+    }[name]
+    expect(asked!.url).toBe(expected.url)
+    expect(asked!.headers).toMatchObject(expected.headers)
+    expect(asked!.body).toEqual(expected.body)
+  })
+
+  test('the model of a request stays within the path', async () => {
+    provider.answer()
+    const name = await prompt({ provider: 'google', model: 'models/../../secrets?x=1#y' })
+    await invoke(name)
+    expect(provider.asked[0]?.url).toBe('/v1beta/models/..%2F..%2Fsecrets%3Fx%3D1%23y:generateContent')
+  })
+})
+
+test('cost is that of the model by its longest known name, and of the dearest one where the model is unknown', async () => {
+  provider.answer()
+  // 12 tokens in and 34 out
+  for (const [model, cost] of [
+    ['gpt-4o-mini', (12 * 0.15 + 34 * 0.6) / 1e6],
+    ['gpt-4o-mini-2024-07-18', (12 * 0.15 + 34 * 0.6) / 1e6],
+    ['gpt-4o-2024-11-20', (12 * 2.5 + 34 * 10) / 1e6],
+    ['gpt-99', (12 * 150 + 34 * 600) / 1e6],
+  ] as const) {
+    const { data } = await invoke(await prompt({ model }))
+    expect(data.usage.cost_usd, model).toBeCloseTo(cost, 10)
+  }
+})
+
+describe('response_format', () => {
+  test.for(names)('json of %s is an object', async (name) => {
+    provider.answer((_asked, response) =>
+      json(response, 200, answers('```json\n{"a": [1, "x"]}\n```')[name as 'openai']),
+    )
+    const prompted = await prompt({ provider: name, model: models[name], system_prompt: 'Think.' })
+    const { data, status } = await invoke(prompted, { ...hello, response_format: 'json' })
+    expect(status).toBe(200)
+    expect(data).toMatchObject({ object: { a: [1, 'x'] } })
+    expect(data).not.toHaveProperty('output')
+    const { body } = provider.asked[0]!
+    if (name === 'google') expect(body.generationConfig.responseMimeType).toBe('application/json')
+    else if (name === 'anthropic') expect(body.system).toContain('JSON')
+    else expect(body.response_format).toEqual({ type: 'json_object' })
+  })
+
+  test('a schema is passed on, or told to a model that has no such mode', async () => {
+    const schema = { type: 'object', properties: { a: { type: 'integer' } } }
+    const asking = { ...hello, response_format: { type: 'json_schema', json_schema: { name: 'thing', schema } } }
+    for (const name of names) {
+      provider.answer((_asked, response) => json(response, 200, answers('{"a": 1}')[name]))
+      const { data } = await invoke(await prompt({ provider: name, model: models[name] }), asking)
+      expect(data.object).toEqual({ a: 1 })
+      const text = provider.asked[0]!.text
+      if (name === 'openai' || name === 'mistral')
+        expect(provider.asked[0]!.body.response_format).toEqual(asking.response_format)
+      else expect(text).toContain('JSON Schema')
+    }
+  })
+
+  test('a reply that is no JSON is a failure that was paid for', async () => {
+    provider.answer()
+    const name = await prompt()
+    expectRefusal(await invoke(name, { ...hello, response_format: { type: 'json_object' } }), 502, 'PROVIDER_FAILED')
+    expect(await finished(project, name)).toMatchObject({
+      status: 'failed',
+      error_code: 'PROVIDER_FAILED',
+      output_tokens: expect.any(Number),
+    })
+    expect((await admin.get(`/ai/prompts/${name}/spend`)).data.spend_usd).toBeGreaterThan(0)
+  })
+})
+
+describe('who may invoke what', () => {
+  test('apps only what is client_invokable, administrators everything', async () => {
+    provider.answer()
+    const name = await prompt({ client_invokable: false })
+    expectRefusal(await invoke(name), 404, 'NOT_FOUND')
+    expect((await admin.post(`/ai/prompts/${name}/invoke`, hello)).status).toBe(200)
+    expectRefusal(await admin.post('/ai/prompts/none/invoke', hello), 404, 'NOT_FOUND')
+    const listed = (await user.get('/client/ai/prompts')).data.map((one: { name: string }) => one.name)
+    expect(listed).not.toContain(name)
+    await admin.delete(`/ai/prompts/${name}`)
+    expectRefusal(await invoke(name), 404, 'NOT_FOUND')
+  })
+
+  test('another project has neither prompt nor provider', async () => {
+    const other = await harness.project()
+    const stranger = await other.user()
+    const name = await prompt()
+    expectRefusal(await invoke(name, hello, stranger), 404, 'NOT_FOUND')
+    expectRefusal(
+      await other.admin.post(`/ai/prompts`, { name: 'p', provider: 'openai', model: 'm' }),
+      409,
+      'PROVIDER_NOT_REGISTERED',
+    )
+    expectRefusal(await project.admin.with(other.developer.headers).get('/ai/prompts'), 403, 'PROJECT_FORBIDDEN')
+  })
+
+  test('a prompt whose provider is gone', async () => {
+    const name = await prompt({ provider: 'mistral', model: 'm' })
+    await project.sql(`delete from app.ai_providers where name = 'mistral'`)
+    expectRefusal(await invoke(name), 409, 'PROVIDER_NOT_REGISTERED', { provider: 'mistral' })
+    expectRefusal(await admin.post(`/ai/prompts/${name}/invoke`, hello), 409, 'PROVIDER_NOT_REGISTERED')
+    await admin.post('/ai/providers', { name: 'mistral', api_key: 'key-of-mistral-0123456789abcdef' })
+  })
+
+  test('apps list the names, descriptions and variables of their prompts', async () => {
+    const name = await prompt({
+      description: 'Greets',
+      system_prompt: '{{tone}} {{user.properties.team}} {{tone}} {{a.b|c}} {{ x }} {{1}} {{}}',
+    })
+    const listed = (await user.get('/client/ai/prompts')).data.find((one: { name: string }) => one.name === name)
+    expect(listed).toEqual({ name, description: 'Greets', variables: ['tone', 'a.b', 'x'], cost: null })
+  })
+
+  test('a user sees the own calls of today', async () => {
+    provider.answer()
+    const other = await project.user()
+    expect((await other.get('/client/ai/usage')).data).toMatchObject({ calls: 0, input_tokens: 0, output_tokens: 0 })
+    await invoke(await prompt(), hello, other)
+    expect((await other.get('/client/ai/usage')).data).toEqual({
+      date: new Date().toISOString().slice(0, 10),
+      calls: 1,
+      input_tokens: 12,
+      output_tokens: 34,
+    })
+  })
+})
+
+describe('what a request may contain', async () => {
+  const name = await prompt()
+  test.for<[object, string]>([
+    [{ messages: [{ role: 'system', content: 'x' }] }, 'messages.0.role'],
+    [{ messages: [{ role: 'user', content: '' }] }, 'messages.0.content'],
+    [{ messages: [{ role: 'user', content: [] }] }, 'messages.0.content'],
+    [
+      { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'file:///etc/passwd' } }] }] },
+      'messages.0.content.0.image_url.url',
+    ],
+    [{ messages: Array(201).fill({ role: 'user', content: 'x' }) }, 'messages'],
+    [{ messages: 'x' }, 'messages'],
+    [{ ...hello, max_tokens: 0 }, 'max_tokens'],
+    [{ ...hello, max_tokens: 200_001 }, 'max_tokens'],
+    [{ ...hello, stream: 'yes' }, 'stream'],
+    [{ ...hello, context: [] }, 'context'],
+    [{ ...hello, context: { x: 'y'.repeat(66_000) } }, 'context'],
+    [{ ...hello, response_format: 'xml' }, 'response_format'],
+    [{}, 'messages'],
+  ])('case %# is refused', async ([body, field]) => {
+    const said = JSON.stringify(body).length > 300 ? '' : JSON.stringify(body)
+    const answer = await invoke(name, body)
+    expect(answer.status, said).toBe(400)
+    expectInvalid(answer, field)
+    const asAdmin = await admin.post(`/ai/prompts/${name}/invoke`, body)
+    // an administrator's system message needs another one beside it
+    expectRefusal(asAdmin, 400, 'INVALID_INPUT', field === 'messages.0.role' ? 'messages' : field)
+  })
+
+  test('an administrator may send system messages, beside others', async () => {
+    provider.answer()
+    const messages = [{ role: 'system', content: 'Be brief.' }, ...hello.messages]
+    expect((await admin.post(`/ai/prompts/${name}/invoke`, { messages })).status).toBe(200)
+    expect(provider.asked[0]!.body.messages).toEqual([{ role: 'system', content: 'Be brief.' }, ...hello.messages])
+  })
+
+  test('without messages the system prompt is the message', async () => {
+    provider.answer()
+    const other = await prompt({ system_prompt: 'A haiku about {{topic}}.' })
+    expect((await invoke(other, { context: { topic: 'rain' } })).status).toBe(200)
+    expect(provider.asked[0]!.body.messages).toEqual([{ role: 'user', content: 'A haiku about rain.' }])
+  })
+
+  test('a context that makes a huge prompt', async () => {
+    const other = await prompt({ system_prompt: '{{x}}'.repeat(100) })
+    expectInvalid(await invoke(other, { context: { x: 'y'.repeat(20_000) } }), 'context')
+  })
+})
+
+test('max_tokens is capped by the prompt', async () => {
+  const name = await prompt({ max_tokens: 10 })
+  for (const [sent, passed] of [
+    [undefined, 10],
+    [5, 5],
+    [11, 10],
+  ]) {
+    provider.answer()
+    await invoke(name, { ...hello, max_tokens: sent })
+    expect(provider.asked[0]!.body.max_completion_tokens).toBe(passed)
+  }
+})
+
+describe('failures of the provider', () => {
+  test.for([401, 404, 429, 500, 529])('status %i is 502 PROVIDER_FAILED', async (status) => {
+    provider.answer((_asked, response) => json(response, status, { error: { message: 'secret words' } }))
+    for (const stream of [false, true]) {
+      // five failures in a row would open the circuit of the project
+      const other = await harness.project({ environment: 'development' })
+      await other.admin.post('/ai/providers', { name: 'openai', api_key: 'key-0123456789' })
+      await other.admin.post('/ai/prompts', { name: 'p', provider: 'openai', model: 'm' })
+      const answer = await other.admin.post('/ai/prompts/p/invoke', { ...hello, stream })
+      expectRefusal(answer, 502, 'PROVIDER_FAILED', { provider_status: status })
+      expect(answer.text).not.toContain('secret')
+      expect(await finished(other, 'p')).toMatchObject({ status: 'failed', input_tokens: 0, cost_usd: 0 })
+    }
+  })
+
+  test('a body that is none of the provider', async () => {
+    const name = await prompt()
+    for (const body of [{}, { choices: [] }, { choices: 'x' }]) {
+      provider.answer((_asked, response) => json(response, 200, body))
+      expectRefusal(await invoke(name), 502, 'PROVIDER_FAILED')
+    }
+    provider.answer()
+    expect((await invoke(name)).status).toBe(200)
+  })
+
+  test('images for a model that takes none', async () => {
+    const messages = [
+      { role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://example.org/a.png' } }] },
+    ]
+    provider.answer()
+    const text = await prompt({ model: 'o3-mini' })
+    expectRefusal(await invoke(text, { messages }), 422, 'ai_model_not_multimodal')
+    expectRefusal(await admin.post(`/ai/prompts/${text}/invoke`, { messages }), 422, 'ai_model_not_multimodal')
+    expect(provider.asked).toHaveLength(0)
+    // of an unknown model the provider says so
+    const unknown = await prompt({ model: 'gpt-99' })
+    provider.answer((_asked, response) =>
+      json(response, 400, {
+        error: { message: 'Invalid content type. image_url is only supported by certain models.' },
+      }),
+    )
+    expectRefusal(await invoke(unknown, { messages }), 422, 'ai_model_not_multimodal')
+    provider.answer(usual)
+    expect((await invoke(unknown, { messages })).status).toBe(200)
+  })
+})
+
+test('the provider of development answers with the last message, in development only', async () => {
+  const name = await prompt({ provider: 'echo', model: 'echo' })
+  provider.answer()
+  const { data } = await invoke(name, {
+    messages: [...hello.messages, { role: 'user', content: 'one two three' }],
+    max_tokens: 2,
+  })
+  expect(data).toMatchObject({
+    output: 'one two ',
+    usage: { input_tokens: 4, output_tokens: 2, cost_usd: 0 },
+    finish_reason: 'length',
+  })
+  const streamed = eventsIn((await invoke(name, { ...hello, stream: true })).text)
+  expect(streamed.map(({ event }) => event)).toEqual(['delta', 'done'])
+  expect(provider.asked).toHaveLength(0)
+  const production = await harness.project({ environment: 'production' })
+  expectRefusal(
+    await production.admin.post('/ai/prompts', { name: 'p', provider: 'echo', model: 'echo' }),
+    409,
+    'PROVIDER_NOT_REGISTERED',
+  )
+})
+
+test('log_payloads keeps what was said, without images; otherwise nothing is kept', async () => {
+  provider.answer()
+  const [silent, logged] = [await prompt(), await prompt({ log_payloads: true })]
+  const messages = [
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'Look' },
+        { type: 'image_url', image_url: { url: 'https://example.org/a.png' } },
+      ],
+    },
+  ]
+  await invoke(silent, { messages })
+  await invoke(logged, { messages, context: { a: 1 } })
+  expect((await finished(project, silent)).payload).toBeNull()
+  const row = await finished(project, logged)
+  expect(row).toMatchObject({
+    kind: 'invoke',
+    user_id: user.id,
+    status: 'succeeded',
+    payload: { context: { a: 1 }, messages: [{ role: 'user', content: 'Look\n[image]' }], output: said },
+  })
+})
+
+test('svc.ai.invoked is an event of the user', async () => {
+  provider.answer()
+  const name = await prompt()
+  const { data } = await invoke(name)
+  const [event] = await project.sql(
+    `select app_user_id, properties from app.engagement_events where event_name = 'svc.ai.invoked' and properties ->> 'prompt' = $1`,
+    [name],
+  )
+  expect(event).toEqual({
+    app_user_id: user.id,
+    properties: {
+      invocation_id: data.id,
+      prompt: name,
+      version: 1,
+      provider: 'openai',
+      model: 'gpt-4o-mini',
+      input_tokens: 12,
+      output_tokens: 34,
+      cost_usd: data.usage.cost_usd,
+    },
+  })
+})

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import { begin, eventsIn, finished, hello, startAi } from '#test/support/ai.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
+
+/** Providers that do not answer in time. */
+const { provider, project, admin, prompt } = await startAi({ AI_TIMEOUT_MS: '300' })
+const user = await project.user()
+await admin.post('/collections', {
+  name: 'notes',
+  read_policy: 'public',
+  columns: [{ name: 'near', type: 'vector', dimensions: 3 }],
+})
+const silent = () => provider.answer(() => undefined)
+
+test('a call', async () => {
+  // of several providers: failures in a row would open the circuit of one
+  for (const [name, client, path] of [
+    ['openai', admin, '/ai/prompts'],
+    ['mistral', user, '/client/ai/prompts'],
+  ] as const) {
+    const prompted = await prompt({ provider: name })
+    silent()
+    expectRefusal(await client.post(`${path}/${prompted}/invoke`, hello), 502, 'PROVIDER_TIMEOUT')
+    const row = await finished(project, prompted)
+    // what it has cost nobody knows: a time of writing is estimated
+    expect(row).toMatchObject({ status: 'failed', error_code: 'PROVIDER_TIMEOUT', is_estimated: true })
+    expect(row.output_tokens).toBeGreaterThanOrEqual(30)
+    await provider.asked[0]!.closed
+  }
+})
+
+test('a stream that does not begin, and one that pauses', async () => {
+  const name = await prompt({ provider: 'anthropic', model: 'claude-haiku-4-5' })
+  silent()
+  expectRefusal(
+    await user.post(`/client/ai/prompts/${name}/invoke`, { ...hello, stream: true }),
+    502,
+    'PROVIDER_TIMEOUT',
+  )
+  provider.answer((_asked, response) => {
+    begin(response)
+    response.write('data: {"type":"content_block_delta","delta":{"type":"text_delta","text":"one"}}\n\n')
+  })
+  const events = eventsIn((await user.post(`/client/ai/prompts/${name}/invoke`, { ...hello, stream: true })).text)
+  expect(events).toEqual([
+    { event: 'delta', data: { text: 'one' } },
+    { event: 'error', data: { code: 'PROVIDER_TIMEOUT', message: expect.any(String) } },
+  ])
+})
+
+test('native bodies and embeddings', async () => {
+  silent()
+  expectRefusal(await admin.post('/ai/messages', { provider: 'google', body: { model: 'm' } }), 502, 'PROVIDER_TIMEOUT')
+  expectRefusal(
+    await admin.post('/ai/embeddings', { provider: 'openai', model: 'm', input: 'a' }),
+    502,
+    'PROVIDER_TIMEOUT',
+  )
+  const search = { column: 'near', text: 'a' }
+  expectRefusal(await admin.post('/collections/notes/find-nearest', search), 502, 'PROVIDER_TIMEOUT')
+  expectRefusal(await user.post('/client/collections/notes/find-nearest', search), 502, 'PROVIDER_TIMEOUT')
+})
