@@ -20,7 +20,7 @@ beforeEach(() => provider.reset())
 afterEach(async () => {
   expect(provider.violations).toEqual([])
   await project.sql('delete from app.monetization_definitions')
-  await project.sql('delete from app.monetization_applied')
+  await project.sql('delete from app.monetization_applied_objects')
 })
 
 const get = (path: string, on: Project = project) => on.admin.get(`/monetization/${path}`)

@@ -2278,7 +2278,7 @@ create policy "administrators read trust levels" on app.moderation_trust_levels 
 
 -- How the subscription provider held each managed object when it was last applied or adopted. A live object with another hash has drifted.
 -- is_pushed: the product is in its store, so that an apply never creates it there again.
-create table app.monetization_applied (
+create table app.monetization_applied_objects (
   object_type text not null,
   identifier text not null,
   document jsonb not null,
@@ -2286,27 +2286,17 @@ create table app.monetization_applied (
   hash text not null,
   is_pushed boolean not null default false,
   applied_at timestamp with time zone not null default internal.now(),
-  constraint monetization_applied_pkey PRIMARY KEY (object_type, identifier),
-  constraint monetization_applied_identifier_1_to_300 CHECK (((char_length(identifier) >= 1) AND (char_length(identifier) <= 300))),
-  constraint monetization_applied_object_type_known CHECK ((object_type = ANY (ARRAY['product'::text, 'entitlement'::text, 'offering'::text, 'paywall'::text])))
+  constraint monetization_applied_objects_pkey PRIMARY KEY (object_type, identifier),
+  constraint monetization_applied_objects_identifier_1_to_300 CHECK (((char_length(identifier) >= 1) AND (char_length(identifier) <= 300))),
+  constraint monetization_applied_objects_object_type_known CHECK ((object_type = ANY (ARRAY['product'::text, 'entitlement'::text, 'offering'::text, 'paywall'::text])))
 );
-alter table app.monetization_applied enable row level security;
-create policy "administrators adopt" on app.monetization_applied for insert to app_admin
-  with check (true);
-create policy "administrators adopt again" on app.monetization_applied for update to app_admin
-  using (true)
-  with check (true);
-create policy "administrators read what was applied" on app.monetization_applied for select to app_admin
+alter table app.monetization_applied_objects enable row level security;
+create policy "administrators read what was applied" on app.monetization_applied_objects for select to app_admin
   using (true);
-create policy "workers forget what is gone" on app.monetization_applied for delete to app_worker
+create policy "workers forget what is gone" on app.monetization_applied_objects for delete to app_worker
   using (true);
-create policy "workers read what was applied" on app.monetization_applied for select to app_worker
+create policy "workers read what was applied" on app.monetization_applied_objects for select to app_worker
   using (true);
-create policy "workers record it again" on app.monetization_applied for update to app_worker
-  using (true)
-  with check (true);
-create policy "workers record what they applied" on app.monetization_applied for insert to app_worker
-  with check (true);
 
 -- What a project sells, as declared: one row for each object, in the shape of the API. Products are identified by store and store identifier, the rest by key.
 create table app.monetization_definitions (
