@@ -13,10 +13,13 @@ import { figure, medianOf, table } from './support/numbers.ts'
 import { type Aim, aimLine, circumstances, publish, say, versionOf } from './support/results.ts'
 
 const isShort = process.argv.includes('--short')
-const counts = isShort ? [1, 2000] : [1, 100, 2000, 5000]
+const counts = isShort ? [2000] : [1, 100, 2000, 5000]
 const rounds = isShort ? 1 : 3
 /** One row after the other has reached everybody: what is measured is the path, not a queue. */
 const rowsPerRound = (sockets: number) => (sockets >= 2000 ? 20 : 50)
+/** With so many sockets also rows that are written at once, as a busy channel has them: the next ones come when all have got these. */
+const busySockets = 2000
+const rowsAtOnce = 10
 const perConnection = 5
 const peers = join(root, 'bench/peers')
 
@@ -142,14 +145,20 @@ const startParse = async ({ cluster }: Installation): Promise<Side | null> => {
   }
 }
 
-const round = async (side: Side, listeners: Child, sockets: number, postmaster: number): Promise<Round> => {
+const round = async (
+  side: Side,
+  listeners: Child,
+  sockets: number,
+  postmaster: number,
+  atOnce: number,
+): Promise<Round> => {
   const rows = rowsPerRound(sockets)
   await listeners.ask({ kind: 'begin' } satisfies ListenCommand)
   const before = { server: processCpu(side.pid), postgres: postgresCpu(postmaster) }
   const began = now()
   let counted: Counted | undefined
-  for (let n = 1; n <= rows; n += 1) {
-    await side.write(JSON.stringify(rowOf()))
+  for (let n = atOnce; n <= rows; n += atOnce) {
+    await Promise.all(Array.from({ length: atOnce }, () => side.write(JSON.stringify(rowOf()))))
     counted = await listeners.ask<Counted>({ kind: 'count', wanted: n * sockets } satisfies ListenCommand)
   }
   const server = (processCpu(side.pid) - before.server) / 1e6
@@ -166,7 +175,13 @@ const round = async (side: Side, listeners: Child, sockets: number, postmaster: 
   }
 }
 
-type Measured = { readonly sockets: number; readonly side: string; readonly rounds: Round[]; readonly bytes: number }
+type Measured = {
+  readonly sockets: number
+  readonly atOnce: number
+  readonly side: string
+  readonly rounds: Round[]
+  readonly bytes: number
+}
 
 const measure = async (installation: Installation, sides: readonly Side[]): Promise<Measured[]> => {
   const measured: Measured[] = []
@@ -180,14 +195,18 @@ const measure = async (installation: Installation, sides: readonly Side[]): Prom
         // the first rows warm what compiles itself
         for (let n = 0; n < 3; n += 1) await side.write(JSON.stringify(rowOf()))
         await new Promise((resolve) => setTimeout(resolve, 1000))
-        return { side, child, bytes: (memoryOf(side.pid) - before) / sockets, done: [] as Round[] }
+        const bytes = (memoryOf(side.pid) - before) / sockets
+        return { side, child, bytes, done: [] as Round[], busy: [] as Round[] }
       }),
     )
     for (let n = 0; n < rounds; n += 1)
-      for (const { side, child, done } of listeners)
-        done.push(await round(side, child, sockets, installation.postmaster))
-    for (const { side, child, bytes, done } of listeners) {
-      measured.push({ sockets, side: side.name, rounds: done, bytes })
+      for (const { side, child, done, busy } of listeners) {
+        done.push(await round(side, child, sockets, installation.postmaster, 1))
+        if (sockets === busySockets) busy.push(await round(side, child, sockets, installation.postmaster, rowsAtOnce))
+      }
+    for (const { side, child, bytes, done, busy } of listeners) {
+      measured.push({ sockets, atOnce: 1, side: side.name, rounds: done, bytes })
+      if (busy.length > 0) measured.push({ sockets, atOnce: rowsAtOnce, side: side.name, rounds: busy, bytes })
       await child.ask({ kind: 'close' } satisfies ListenCommand)
       await child.end()
     }
@@ -195,18 +214,21 @@ const measure = async (installation: Installation, sides: readonly Side[]): Prom
   return measured
 }
 
-const of = (measured: readonly Measured[], name: string, sockets: number) =>
-  measured.find((one) => one.side === name && one.sockets === sockets)
+const of = (measured: readonly Measured[], name: string, sockets: number, atOnce = 1) =>
+  measured.find((one) => one.side === name && one.sockets === sockets && one.atOnce === atOnce)
+const perCpuSecond = (one: Measured) => medianOf(one.rounds, (round) => round.perCpuSecond)
+const ratioOf = (measured: readonly Measured[], atOnce: number): number | undefined => {
+  const ours = of(measured, 'Trellis', busySockets, atOnce)
+  const theirs = of(measured, 'Parse Server LiveQuery', busySockets, atOnce)
+  return ours && theirs && perCpuSecond(ours) / perCpuSecond(theirs)
+}
 
 const aimsOf = (measured: readonly Measured[]): Aim[] => {
   const most = counts.at(-1) ?? 0
   const ours = of(measured, 'Trellis', 2000)
-  const theirs = of(measured, 'Parse Server LiveQuery', 2000)
   const p99 = ours && medianOf(ours.rounds, (one) => one.p99)
-  const ratio =
-    ours &&
-    theirs &&
-    medianOf(ours.rounds, (one) => one.perCpuSecond) / medianOf(theirs.rounds, (one) => one.perCpuSecond)
+  const ratio = ratioOf(measured, 1)
+  const busy = ratioOf(measured, rowsAtOnce)
   const bytes = of(measured, 'Trellis', most)?.bytes
   return [
     {
@@ -218,6 +240,10 @@ const aimsOf = (measured: readonly Measured[]): Aim[] => {
       isMet: ratio === undefined ? null : ratio >= 5,
     },
     {
+      text: `deliveries a CPU second ${figure(busy ?? Number.NaN)} times LiveQuery's at 2,000 sockets with ${rowsAtOnce} rows at once; wanted 5`,
+      isMet: busy === undefined ? null : busy >= 5,
+    },
+    {
       text: `${figure((bytes ?? 0) / 1024)} KB a socket at ${most}; wanted under 60`,
       isMet: isShort || bytes === undefined ? null : bytes < 60 * 1024,
     },
@@ -225,8 +251,8 @@ const aimsOf = (measured: readonly Measured[]): Aim[] => {
 }
 
 const report = async (installation: Installation, measured: readonly Measured[]): Promise<string> => {
-  const rows = measured.map(({ sockets, side, rounds: done, bytes }) => [
-    `${side}, ${sockets}`,
+  const rows = measured.map(({ sockets, atOnce, side, rounds: done, bytes }) => [
+    `${side}, ${sockets}${atOnce > 1 ? `, ${atOnce} rows at once` : ''}`,
     figure(medianOf(done, (one) => one.p50)),
     figure(medianOf(done, (one) => one.p99)),
     figure(medianOf(done, (one) => one.perSecond)),
@@ -237,7 +263,8 @@ const report = async (installation: Installation, measured: readonly Measured[])
   return `## Realtime: a row that many hear of
 
 One user inserts a row over HTTP; everybody who listens to the collection, or with LiveQuery to the class, gets it over a WebSocket. The next row is written when all have got the one
-before. One server process on each side, the sockets in another process.
+before, so each delivery is a write to a socket, of which one costs some 10 us of CPU in the kernel alone; rows that are written at once reach a socket in one write. One server process
+on each side, the sockets in another process.
 
 ${table(['side, sockets', 'p50 ms', 'p99 ms', 'deliveries/s', 'per CPU s of the server', 'with Postgres', 'KB a socket'], rows)}
 

@@ -282,13 +282,14 @@ const aimsOf = (stagesMeasured: readonly Stage[], measured: readonly Reload[], s
     const text = `${what} in ${tenants} tenants${load ? ', ten under load' : ''}: ${figure(seconds)} s and ${failures} answers 5xx (aim: under ${figure(limit)} s, none)`
     return [{ text, isMet: seconds < limit && failures === 0 }]
   })
-  const [disk] = stagesMeasured.slice(-1)
+  const [disk] = stagesMeasured
+  const [reloaded] = stagesMeasured.slice(-1)
   return [
     { text: `first start to listening, median: ${figure(median(start))} s (aim: under 4)`, isMet: median(start) < 4 },
     ...ready,
     ...reloading,
     {
-      text: `an empty tenant has ${megabytes(disk?.disk.databaseSize ?? 0)} MB (aim: under 12)`,
+      text: `an empty tenant has ${megabytes(disk?.disk.databaseSize ?? 0)} MB, and ${megabytes(reloaded?.disk.databaseSize ?? 0)} MB as the mean after these reloads (aim: under 12)`,
       isMet: (disk?.disk.databaseSize ?? 0) < 12 * 2 ** 20,
     },
   ]
@@ -315,10 +316,11 @@ const measureAll = async (world: World) => {
     await fillTo(world, all)
     measured.push(await measureStage(world))
   }
-  const isMissed = aimsOf(measured, reloads, start).some(({ isMet }) => isMet === false)
-  const profile = isMissed ? [await profileOf(world)] : []
-  // last: the server that runs is of the version before
+  // after all that the server does: it is of the version before
   reloads.push(await reloadTo(world, 'a migration', null, 'migrate'))
+  const isMissed = aimsOf(measured, reloads, start).some(({ isMet }) => isMet === false)
+  // last: it leaves two tenants as somebody who changes them by hand would
+  const profile = isMissed ? [await profileOf(world)] : []
   return { start, measured, sizes, reloads, use, busy, profile }
 }
 

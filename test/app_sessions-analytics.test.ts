@@ -32,6 +32,8 @@ const oracle = (sessions: readonly Session[], period: keyof typeof hours) => {
     median_duration_seconds: durations.length
       ? ((durations[Math.floor(middle)] ?? 0) + (durations[Math.ceil(middle)] ?? 0)) / 2
       : null,
+    is_estimate: false,
+    margin: 0,
   }
 }
 
@@ -120,6 +122,8 @@ describe('the analytics of sessions', () => {
       total_sessions: 0,
       avg_duration_seconds: null,
       median_duration_seconds: null,
+      is_estimate: false,
+      margin: 0,
     }
     expect((await own.admin.get('/sessions?period=30d')).data).toEqual(nothing)
     const user = await own.user()

@@ -90,19 +90,24 @@ const rows = async (): Promise<number> => {
 test('every change that a developer makes is in the audit trail', { timeout: 180_000 }, async () => {
   const silent: string[] = []
   const changed: string[] = []
+  let before = [await state(), await rows()]
   for (const route of routes) {
     const name = nameOf(route)
-    await scenes[name]?.set()
+    const scene = scenes[name]
+    await scene?.set()
     const path = await pathOf(route)
-    const [stateBefore, rowsBefore] = [await state(), await rows()]
+    // both write something of their own; otherwise what the call before has left is what this one finds
+    if (scene || route.path.includes(':operationId')) before = [await state(), await rows()]
     const answer = await project.developer.request(route.method, path, route.body ? (route.example ?? {}) : undefined)
     expect(answer.status, `${name}: ${answer.text}`).toBeLessThan(500)
     if (answer.data?.id) made.set(route.path, answer.data.id)
-    if ((await state()) !== stateBefore) {
+    const after = [await state(), await rows()]
+    if (after[0] !== before[0]) {
       changed.push(name)
-      if ((await rows()) === rowsBefore) silent.push(`${name} changed something and wrote no row`)
+      if (after[1] === before[1]) silent.push(`${name} changed something and wrote no row`)
     }
-    await scenes[name]?.clear()
+    await scene?.clear()
+    before = scene ? [await state(), await rows()] : after
   }
   expect(silent).toEqual([])
   // so that it is known to have looked: these had something to change

@@ -227,13 +227,35 @@ describe('events', () => {
     expect(await sub.tell('RENEWAL', 30, { id })).toBe('duplicate')
   })
 
-  test('that are older than what was applied are kept and not applied; replay folds them in', async () => {
+  test('that arrive late are folded in the order of their own times', async () => {
     const user = await someone()
     const sub = purchase(user)
     await sub.tell('INITIAL_PURCHASE', 0)
     await sub.tell('UNCANCELLATION', 5)
-    expect(await sub.tell('SUBSCRIPTION_EXTENDED', 3, { expiration_at_ms: start + 45 * day })).toBe('older')
-    expect(await sub.see()).toMatchObject({ expiration_date: at(30) })
+    expect(await sub.tell('SUBSCRIPTION_EXTENDED', 3, { expiration_at_ms: start + 45 * day })).toBe('applied')
+    expect(await sub.see()).toMatchObject({ expiration_date: at(45) })
+    expect((await entitled(user))[0].expiration_date).toBe(at(45))
+    // what came after it in time still counts
+    expect(await sub.tell('CANCELLATION', 4, { cancel_reason: 'UNSUBSCRIBE' })).toBe('applied')
+    expect(await sub.see()).toMatchObject({ status: 'active', expiration_date: at(45) })
+    const path = `/subscriptions/${await sub.find()}`
+    expect((await admin.post(`${path}/replay`)).data.changed).toBe(false)
+    expect((await sub.see()).events.map(({ type }: any) => type)).toEqual([
+      ...['INITIAL_PURCHASE', 'SUBSCRIPTION_EXTENDED', 'CANCELLATION', 'UNCANCELLATION'],
+    ])
+  })
+
+  test('that an earlier version kept aside as older are folded in by a replay', async () => {
+    const user = await someone()
+    const sub = purchase(user)
+    await sub.tell('INITIAL_PURCHASE', 0)
+    await sub.tell('SUBSCRIPTION_EXTENDED', 3, { expiration_at_ms: start + 45 * day })
+    await project.sql(
+      `update app.subscription_events set outcome = 'older' where source_ref = $1 and type <> 'INITIAL_PURCHASE'`,
+      [sub.ref],
+    )
+    await project.sql('update app.subscriptions set expiration_date = $2 where source_ref = $1', [sub.ref, at(30)])
+    await project.sql('update app.entitlement_grants set expiration_date = $2 where source_ref = $1', [sub.ref, at(30)])
     const path = `/subscriptions/${await sub.find()}`
     const dry = await admin.post(`${path}/replay`)
     expect(dry.status).toBe(200)
@@ -247,8 +269,7 @@ describe('events', () => {
     const wet = await admin.post(`${path}/replay?dry_run=false`)
     expect(wet.data).toMatchObject({ after: { expiration_date: at(45) }, changed: true })
     expect((await entitled(user))[0].expiration_date).toBe(at(45))
-    expect((await sub.see()).events.map(({ outcome }: any) => outcome)).toEqual(['applied', 'applied', 'applied'])
-    expect((await admin.post(`${path}/replay?dry_run=false`)).data.changed).toBe(false)
+    expect((await sub.see()).events.map(({ outcome }: any) => outcome)).toEqual(['applied', 'applied'])
     const [entry] = (await admin.get('/audit-events?action=subscriptions.replay')).data
     expect(entry).toMatchObject({ target: { id: await sub.find() } })
   })
@@ -288,7 +309,10 @@ describe('events', () => {
     const sub = purchase(name)
     expect(await sub.tell('INITIAL_PURCHASE', 0)).toBe('unknown_user')
     const user = await someone()
-    await project.sql('update app.users set external_id = $2 where id = $1', [user.id, name])
+    expect((await admin.patch(`/users/${user.id}`, { external_id: name })).status).toBe(200)
+    await project.drain()
+    expect(await sub.see()).toMatchObject({ app_user_id: user.id, expiration_date: at(30) })
+    expect(await entitled(user)).toMatchObject([{ entitlement_id: 'premium', is_active: true }])
     expect(await sub.tell('RENEWAL', 1)).toBe('applied')
     expect(await sub.see()).toMatchObject({ app_user_id: user.id, expiration_date: at(31) })
     expect((await sub.see()).events.map(({ outcome }: any) => outcome)).toEqual(['applied', 'applied'])
@@ -305,8 +329,9 @@ describe('events', () => {
     await admin.post(`/users/${from.id}/entitlements`, { entitlement_id: 'gift' })
     const transfer = (fields: Record<string, unknown>) =>
       ingest({ id: randomUUID(), type: 'TRANSFER', event_timestamp_ms: start + day, ...fields })
-    expect(await transfer({ transferred_from: [from.id], transferred_to: ['nobody'] })).toBe('unknown_user')
-    expect(await transfer({ transferred_from: [from.id, 'nobody'], transferred_to: ['nobody', to.id] })).toBe('applied')
+    const stranger = randomUUID()
+    expect(await transfer({ transferred_from: [from.id], transferred_to: [stranger] })).toBe('unknown_user')
+    expect(await transfer({ transferred_from: [from.id, stranger], transferred_to: [stranger, to.id] })).toBe('applied')
     expect((await entitled(from)).map((e: any) => e.entitlement_id)).toEqual(['gift'])
     expect(await entitled(to)).toMatchObject([{ entitlement_id: 'premium', is_active: true }])
     expect(await sub.see()).toMatchObject({ app_user_id: to.id })

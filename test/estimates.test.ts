@@ -47,6 +47,17 @@ await project.sql(`
     insert into app.groups (name) select 'G' || n from generate_series(1, ${users} / 4) n;
     insert into app.group_members (group_id, app_user_id, role)
     select g.id, p.id, 'member' from public.people p join (select id, row_number() over (order by id)::int as n from app.groups) g on g.n = (p.n - 1) / 4 + 1;
+    alter table app.app_sessions disable trigger user;
+    insert into app.app_sessions (app_user_id, started_at, last_seen_at, ended_at, end_reason)
+    select p.id, t.at, t.at + k * interval '1 minute', t.at + k * interval '1 minute', 'client'
+      from public.people p cross join lateral generate_series(1, p.n / 50 % 3) k
+     cross join lateral (select now() - interval '20 hours' - k * interval '1 day' as at) t;
+    alter table app.app_sessions enable trigger user;
+    alter table app.users disable trigger user;
+    update app.users u set last_seen_at = now() - case when p.n / 50 % 3 = 0 then interval '99 days' else interval '40 hours' end from public.people p where p.id = u.id;
+    alter table app.users enable trigger user;
+    insert into app.push_tokens (app_user_id, token, platform) select p.id, 'token-' || p.n, 'ios' from public.people p where p.n / 50 % 4 = 1;
+    insert into app.push_campaigns (name, message, audience) values ('All', '{"title": "News", "body": "New"}', '{"all": true}');
     alter table app.engagement_events enable trigger user;
     alter table app.leaderboard_entries enable trigger user;
   end $do$`)
@@ -124,6 +135,37 @@ describe('of many users an estimate answers what all rows would', () => {
       expect(Math.abs(estimate[field] / exact[field] - 1)).toBeLessThan(0.2)
     expect(estimate.reasons.map(({ reason }: { reason: string }) => reason)).toEqual(['given', 'spent'])
     expect(estimate.top_holders).toEqual(exact.top_holders)
+  })
+
+  test('statistics of app sessions', async () => {
+    const { exact, estimate } = await both(
+      (affordable) =>
+        `(select to_json(f) from internal.app_sessions_figures(now() - interval '7 days', ${affordable}) f)`,
+    )
+    expect(exact).toMatchObject({ users: 13_301, sessions: 19_951, average: 79.999, median: 60 })
+    expectNear(exact, estimate, 'users')
+    expect(Math.abs(estimate.sessions / exact.sessions - 1)).toBeLessThan(0.2)
+    expect(Math.abs(estimate.average / 80 - 1)).toBeLessThan(0.2)
+    expect(estimate.median).toBe(60)
+  })
+
+  test('whom a campaign would reach', async () => {
+    const reached = async (affordable: number) => {
+      const [row] = await project.sql<{ answer: any }>(
+        'select internal.push_preview((select c from app.push_campaigns c), null, $1) as answer',
+        [affordable],
+      )
+      return row?.answer
+    }
+    const [exact, estimate] = [await reached(10_000_000), await reached(0)]
+    expect(exact).toMatchObject({ is_estimate: false, margin: 0 })
+    expect(exact).toMatchObject({ audience_count: users, devices: 5000, by_platform: { ios: 5000, android: 0 } })
+    expect(exact.skipped.no_token).toBe(users - 5000)
+    expect(estimate).toMatchObject({ is_estimate: true, rendered: exact.rendered })
+    expect(Math.abs(estimate.audience_count - users)).toBeLessThanOrEqual(2.5 * estimate.margin)
+    expect(Math.abs(estimate.devices - 5000)).toBeLessThan(1000)
+    expect(estimate.devices).not.toBe(5000)
+    expect(Math.abs(estimate.skipped.no_token + estimate.devices - estimate.audience_count)).toBeLessThan(5)
   })
 
   test('statistics, simulation and lists of a streak', async () => {

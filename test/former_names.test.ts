@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
+import { loadTasks } from '#workers/task.ts'
 
 /** What servers and workers of the former version call while both versions run: each name does what its successor does, for the same role. */
 const harness = await startHarness()
 const project = await harness.project()
+const nobody = '00000000-0000-4000-8000-000000000000'
 
 const administrator = {
   'app.caller': 'developer',
@@ -44,7 +46,6 @@ test('administration by the former names', async () => {
 })
 
 test('work by the former names', async () => {
-  const nobody = '00000000-0000-4000-8000-000000000000'
   expect((await bodyOf('app_worker', 'api.leaderboard_turn($1, 10)', [nobody])).body.data).toEqual({ state: 'done' })
   expect((await bodyOf('app_worker', `api.leaderboard_tell($1, $1, '[]')`, [nobody])).body.data).toBe(0)
   expect((await bodyOf('app_worker', 'api.tenant_forget()')).body.data).toBe(true)
@@ -53,4 +54,20 @@ test('work by the former names', async () => {
   )
   await bodyOf('app_worker', 'api.outbox_settle($1, 7)', [row.id])
   expect(await project.sql('select from app.outbox where id = $1', [row.id])).toEqual([])
+})
+
+test('rows that the former version queued run, under the names of their tasks then', async () => {
+  const { outbox } = await loadTasks()
+  for (const [former, name] of [
+    ['flags__tell', 'flags__notify'],
+    ['leaderboards__tell', 'leaderboards__notify'],
+    ['leaderboards__turn', 'leaderboards__rollover'],
+    ['webhooks__tell', 'webhooks__notify'],
+  ] as const) {
+    expect(outbox.get(name)?.name, name).toBe(name)
+    expect(outbox.get(former), former).toBe(outbox.get(name))
+  }
+  await project.sql(`select internal.enqueue('leaderboards__turn', $1)`, [nobody])
+  await project.drain()
+  expect(await project.sql(`select task, last_error from app.outbox where task like 'leaderboards__t%'`)).toEqual([])
 })

@@ -342,6 +342,31 @@ describe('when a user goes', () => {
     expect(await project.sql('select from app.groups where id = $1', [group.id])).toEqual([])
   })
 
+  test('who inherits is told, once, after the change', async () => {
+    const maker = await project.user()
+    const [heir, other] = [await project.user(), await project.user()]
+    const group = await make(maker)
+    await add(group.id, heir, 'viewer')
+    await gone(maker)
+    await project.drain()
+    const told = () =>
+      project.sql(
+        `select properties from app.engagement_events where app_user_id = $1 and event_name = 'svc.group.role_changed'`,
+        [heir.id],
+      )
+    const inherited = {
+      properties: { group_id: group.id, role: 'owner', previous_role: 'viewer', inherited: true },
+    }
+    expect(await told()).toEqual([inherited])
+    await project.drain()
+    // who is gone before the worker comes is told nothing, and stops nobody
+    await add(group.id, other, 'member')
+    await gone(heir)
+    await gone(other)
+    await project.drain()
+    expect(await project.sql(`select from app.outbox where task = 'groups__tell'`)).toEqual([])
+  })
+
   test('a member who goes makes room', async () => {
     const group = await make(await project.user(), { max_members: 2 })
     const member = await project.user()

@@ -91,7 +91,7 @@ describe('closing', () => {
       closed_at: '2026-10-04T00:05:01.000Z',
     })
     // and nothing more, by whatever it is asked
-    await project.sql(`select internal.enqueue('leaderboards__turn', $1)`, [id])
+    await project.sql(`select internal.enqueue('leaderboards__rollover', $1)`, [id])
     await project.drain()
     expect([await xpOf(c), (await eventsOf(c.id, 'run_closed')).length]).toEqual([110, 1])
     // what is frozen stays, though somebody is banned afterwards

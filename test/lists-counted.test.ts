@@ -129,6 +129,61 @@ describe('a counter', () => {
   })
 })
 
+describe('a list with filters', () => {
+  test('counts the rows of a filter too, whatever happens to them, and reads the counter alone', async () => {
+    const own = await harness.project()
+    await own.sql(`
+      create table internal.jars (id uuid primary key default gen_random_uuid(), kind text, shelf uuid, is_hidden boolean not null default false);
+      create function internal.is_jar_shown(j internal.jars) returns boolean language sql immutable as $$ select not (j).is_hidden $$;
+      create function internal.jar_json(j internal.jars) returns json language sql stable as $$ select to_json((j).id) $$;
+      insert into internal.jars (kind) values ('jam');
+      select internal.list_declare('jars_page', null::internal.jars, 'jar_json', '{id}', filters => '{shelf,kind}', condition => 'is_jar_shown',
+                                   is_counted => true, condition_reads => '{is_hidden}', counted_filters => '{kind}');
+      select internal.list_declare('jars_of_page', null::internal.jars, 'jar_json', '{id}', required => '{kind}', is_counted => true);
+      delete from app.row_counters;
+      select internal.counters_begin(array(select substr(p.proname, 12) from pg_proc p where p.proname like 'count\\_now\\_\\_%'))`)
+    const total = async (list: string) =>
+      (await own.sql<{ n: number }>(`select (((internal.${list}).body) ->> 'total')::int as n`))[0]?.n
+    const totals = async () =>
+      Promise.all(
+        [
+          'jars_page(null, null, 0, 9)',
+          `jars_page(null, 'jam', 0, 9)`,
+          `jars_page(null, 'tea', 0, 9)`,
+          `jars_page('${box(1)}', null, 0, 9)`,
+          `jars_page('${box(1)}', 'jam', 0, 9)`,
+          `jars_of_page('jam', 0, 9)`,
+        ].map(total),
+      )
+    expect(await totals()).toEqual([1, 1, 0, 0, 0, 1])
+    await own.sql(
+      `insert into internal.jars (kind, shelf) values ('jam', '${box(1)}'), ('tea', '${box(1)}'), (null, '${box(1)}'), ('''jam', null)`,
+    )
+    expect(await totals()).toEqual([5, 2, 1, 3, 1, 2])
+    await own.sql(`update internal.jars set kind = 'tea' where shelf is null and kind = 'jam'`)
+    expect(await totals()).toEqual([5, 1, 2, 3, 1, 1])
+    await own.sql(`update internal.jars set is_hidden = true where kind = 'tea'`)
+    expect(await totals()).toEqual([3, 1, 0, 2, 1, 1])
+    await own.sql(`delete from internal.jars where kind is null`)
+    expect(await totals()).toEqual([2, 1, 0, 1, 1, 1])
+    const add = (name: string) => own.sql(`update app.row_counts set n = n + 100 where name = $1 and n > 0`, [name])
+    await add('jars_page_by_kind')
+    expect(await totals()).toEqual([2, 101, 0, 1, 1, 1])
+    await add('jars_of_page')
+    expect((await totals())[5]).toBe(101)
+  })
+
+  test.each([
+    [`filters => '{kind}', counted_filters => '{kind}'`],
+    [`filters => '{kind}', is_counted => true, counted_filters => '{box}'`],
+    [`required => '{box}', filters => '{kind}', is_counted => true, counted_filters => '{kind}'`],
+  ])('cannot be declared with %s', async (rest) => {
+    await expect(
+      project.sql(`select internal.list_declare('things_page', null::internal.things, 'to_json', '{id}', ${rest})`),
+    ).rejects.toThrow(/counted filters are filters|has not all of the columns/)
+  })
+})
+
 describe('the lists of a project', () => {
   test('have all their counters from the beginning', async () => {
     const own = await harness.project()
@@ -157,6 +212,44 @@ describe('the lists of a project', () => {
     )
     expect(await total()).toBe(1024)
     expect((await own.admin.get('/users?search=%40example')).body.total).toBe(0)
+  })
+
+  test('show totals by a filter that are counted', async () => {
+    const own = await harness.project()
+    const user = await own.user()
+    await own.sql(`
+      insert into app.feed_entries (action) select case when n <= 3 then 'a.b' else 'c.d' end from generate_series(1, 5) n;
+      insert into app.email_suppressions (address, reason) select n || '@mail.example', case when n <= 2 then 'bounce' else 'manual' end from generate_series(1, 5) n;
+      insert into app.moderation_items (subject_type, subject_id, subject_user_id, source, reasons, status)
+      select 'user', gen_random_uuid(), '${user.id}', 'report', '{"spam": 1}', case when n <= 4 then 'approved' else 'rejected' end from generate_series(1, 5) n;
+      insert into app.subscriptions (app_user_id, source_ref, product_id, store, environment, period_type, purchase_date, last_event_at)
+      select '${user.id}', n::text, 'monthly', 'app_store', 'production', 'normal', now(), now() from generate_series(1, 5) n;
+      with a as (insert into app.media_assets (key, filename, mime_type, status, source, size_bytes, object_version)
+                 select n || '.png', n || '.png', case when n <= 2 then 'image/png' else 'image/gif' end, 'committed', 'upload', 9, 'v' from generate_series(1, 5) n returning id)
+      insert into app.media_jobs (asset_id, version, operations, status) select a.id, 'v', '[{}]', 'failed' from a`)
+    const paths: readonly (readonly [string, number, string])[] = [
+      ['/feeds?action=a.b', 3, 'feed_entries_page_by_action'],
+      ['/email/suppressions', 5, 'email_suppressions_page'],
+      ['/email/suppressions?reason=bounce', 2, 'email_suppressions_page_by_reason'],
+      ['/moderation/queue?status=approved', 4, 'moderation_items_page'],
+      ['/subscriptions', 5, 'subscriptions_page'],
+      ['/media?mime_type=image/png', 2, 'media_assets_page_by_mime_type'],
+      // a thumbnail of each is queued
+      ['/media/jobs', 10, 'media_jobs_page'],
+      ['/media/jobs?status=failed', 5, 'media_jobs_page_by_status'],
+    ]
+    for (const [path, total, counter] of paths) {
+      expect([path, (await own.admin.get(`${path}${path.includes('?') ? '&' : '?'}limit=1`)).body.total]).toEqual([
+        path,
+        total,
+      ])
+      await own.sql(`update app.row_counts set n = n + 1000 where name = $1`, [counter])
+      expect([path, (await own.admin.get(path)).body.total]).toEqual([path, total + 1000])
+    }
+    // a filter that is not counted reads rows
+    expect((await own.admin.get('/subscriptions?product_id=monthly')).body.total).toBe(5)
+    expect((await own.admin.get('/subscriptions?product_id=yearly')).body.total).toBe(0)
+    expect((await own.admin.get('/subscriptions?status=active')).body.total).toBe(5)
   })
 
   test('count what their caller may see, when a policy hides rows', async () => {

@@ -360,3 +360,63 @@ test('a file with a mistake changes nothing, and is named with its line', async 
   await expect(load()).rejects.toThrow(/functions\/tenant\/zz_loader\.sql:3: syntax error/)
   expect(await snapshot()).toEqual(before)
 })
+
+test('a policy file that comments on a policy is refused with its line: the comment is where the loader notes whose the policy is', async () => {
+  await rm(join(base, 'functions/tenant/zz_loader.sql'), { force: true })
+  await load()
+  const before = await snapshot()
+  const path = 'policies/tenant/outbox.sql'
+  const whole = await readFile(join(base, path), 'utf8')
+  const lines = whole.split('\n').length
+  const policies = (comment: string) => `${whole}
+create policy "loader's" on app.outbox for select to app_dashboard using (true);
+create policy other on app.outbox for select to app_dashboard using (true);
+${comment}
+`
+  const others = await policyOf('policies/tenant/settings.sql')
+  for (const [comment, line] of [
+    [`comment on policy "loader's" on app.outbox is 'Why.';`, 3],
+    [`comment on policy other on app.outbox is null;\ncomment on policy\n"loader's" on app.outbox is 'Why.';`, 4],
+    [`\ndo $$ begin execute 'comment on policy other on app.outbox is ''Why.'''; end $$;`, 4],
+    [`comment on policy ${others} is 'Why.';`, 3],
+  ] as const) {
+    await writeFile(join(base, path), policies(comment))
+    await expect(load(), comment).rejects.toThrow(`${path}:${lines + line}: comment on policy`)
+    expect(await snapshot()).toEqual(before)
+  }
+  // applied again without it, and again
+  await writeFile(join(base, path), policies(''))
+  await load()
+  await writeFile(join(base, path), policies('-- changed'))
+  expect(await load()).toEqual([path])
+  await writeFile(join(base, path), whole)
+  await load()
+  expect(await snapshot()).toEqual(before)
+})
+
+/** One policy that this file made, as a comment names it. */
+const policyOf = async (path: string): Promise<string | undefined> => {
+  const rows = await query(
+    `select format('%I on %s', polname, polrelid::regclass) as name from pg_policy where obj_description(oid, 'pg_policy') = 'Made by ${path}' limit 1`,
+  )
+  return rows[0]?.name
+}
+
+test('an empty database refuses such a file too', async () => {
+  const path = 'policies/tenant/outbox.sql'
+  const whole = await readFile(join(base, path), 'utf8')
+  const name = `${database}_fresh`
+  const admin = await connectAdmin(cluster, maintenanceDatabase(cluster), false)
+  try {
+    await admin.query(`create database "${name}" owner trellis_owner template template0`)
+    const policy = await policyOf(path)
+    await edit(path, (text) => `${text}\ncomment on policy ${policy} is 'Why.';\n`)
+    await expect(migrateDatabase(cluster, name, await readProgram('tenant', base))).rejects.toThrow(
+      `${path}:${whole.split('\n').length + 1}: comment on policy`,
+    )
+  } finally {
+    await writeFile(join(base, path), whole)
+    await admin.query(`drop database "${name}" with (force)`)
+    await admin.end()
+  }
+})

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { outOfMemory } from '#server/media/image_work.ts'
 import { createImages, ImageError } from '#server/media/images.ts'
 import { type Client, startHarness, type User } from '#test/support/harness.ts'
 import { register, setTier, storedOf, upload } from '#test/support/media.ts'
@@ -329,7 +330,7 @@ describe('the processes', () => {
 
   test('that die fail one work, and nothing else', async () => {
     const { images, change } = await poolOf(
-      `if (what === 'die') process.kill(process.pid, 'SIGSEGV'); else if (what === 'memory') process.exit(70); else process.send(ok)`,
+      `if (what === 'die') process.kill(process.pid, 'SIGSEGV'); else if (what === 'memory') process.kill(process.pid, '${outOfMemory}'); else process.send(ok)`,
     )
     const codes: string[] = []
     for (const type of ['die', 'ok', 'memory', 'ok', 'die'])

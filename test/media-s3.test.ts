@@ -155,6 +155,8 @@ describe('over S3', () => {
       expect.stringMatching(/^inline; filename=".+_photo__\.png"$/),
     ])
     expect((await get(asset.storage_url, { range: 'bytes=0-9' })).status).toBe(206)
+    const head = await fetch(asset.storage_url, { method: 'HEAD' })
+    expect([head.status, head.headers.get('content-length')]).toEqual([200, String(bytes.length)])
     // our URL and the storage's: altered in one character
     const location = String(redirect.headers.get('location'))
     for (const url of [asset.storage_url, location]) {

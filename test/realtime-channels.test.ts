@@ -78,6 +78,48 @@ test('user: what an event moves', async () => {
   expect(unmoved.frames.filter((frame) => frame['event'] === 'streak.started')).toHaveLength(1)
 })
 
+test('user: a challenge that is left, and joined again', async () => {
+  const challenge = await post(admin, '/challenges', {
+    name: 'Thrice',
+    goal_type: 'event_count',
+    event_name: 'ran',
+    goal_value: 3,
+    start_at: new Date(Date.now() - 3600_000).toISOString(),
+    end_at: new Date(Date.now() + 3600_000).toISOString(),
+  })
+  const user = await project.user()
+  const socket = await connect(user, 'user')
+  const told = async (name: string) => {
+    const { id, ...rest } = await event(socket, name)
+    expect(id).toBe(challenge.id)
+    return rest
+  }
+  await post(user, `/client/challenges/${challenge.id}/join`)
+  expect(await told('challenge.joined')).toEqual({ progress: 0, goal_value: 3, status: 'in_progress' })
+  await post(user, `/client/challenges/${challenge.id}/leave`)
+  expect(await told('challenge.left')).toEqual({ progress: 0, goal_value: 3, status: 'left' })
+  await post(user, `/client/challenges/${challenge.id}/join`)
+  expect(await told('challenge.joined')).toEqual({ progress: 0, goal_value: 3, status: 'in_progress' })
+  expect(socket.frames.filter((frame) => frame['event'] === 'challenge.progress')).toEqual([])
+})
+
+test('user: what comes into the inbox, as the list shows it', async () => {
+  const [user, other] = [await project.user(), await project.user()]
+  const [socket, unmoved] = [await connect(user, 'user'), await connect(other, 'user')]
+  const message = { title: 'Hello', body: 'There is news.', deep_link: 'app://news', data: { n: 1 } }
+  await post(admin, '/push/send', { user_ids: [user.id], message })
+  await project.drain()
+  const item = await event(socket, 'push.inbox')
+  expect(item).toMatchObject({ ...message, read_at: null })
+  const { body } = await user.get('/client/push/inbox')
+  expect(body.data).toEqual([item])
+  await post(admin, '/push/send', { user_ids: [other.id], message, inbox: false })
+  await post(admin, '/push/send', { user_ids: [other.id], message: { ...message, title: 'Again' } })
+  await project.drain()
+  expect(await event(unmoved, 'push.inbox')).toMatchObject({ title: 'Again' })
+  expect(socket.frames.filter((frame) => frame['event'] === 'push.inbox')).toHaveLength(1)
+})
+
 test('user: currencies and entitlements', async () => {
   await post(admin, '/currencies', { code: 'COINS', name: 'Coins' })
   const user = await project.user()

@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { get, type IncomingMessage } from 'node:http'
+import type { Socket as NetSocket } from 'node:net'
 import { EventSource } from 'eventsource'
 import pg from 'pg'
 import { afterEach, describe, expect, inject, onTestFinished, test } from 'vitest'
+import { limits } from '#server/realtime/protocol.ts'
 import { startHarness, type User } from '#test/support/harness.ts'
 import { openSocket, openSocketOf, type Socket } from '#test/support/realtime.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
@@ -99,13 +103,40 @@ describe('since', () => {
     expect((await own.sql('select count(*)::int as n from app.realtime_publications'))[0].n).toBe(0)
   })
 
+  test('of more than two megabytes is a resync, of less a replay', async () => {
+    const user = await project.user()
+    const channel = `room:${randomUUID()}`
+    const first = await connect(user)
+    const { seq } = await first.subscribe(channel)
+    await first.close()
+    const fill = (count: number) =>
+      project.sql(`select internal.publish($1, 'e', to_json(repeat('x', 30000))) from generate_series(1, $2)`, [
+        channel,
+        count,
+      ])
+    await fill(65)
+    const second = await connect(user)
+    await second.subscribe(channel, { since: seq })
+    await second.next(({ seq: last }) => last === seq + 65)
+    expect([payloads(second).length, second.frames.filter(({ type }) => type === 'resync')]).toEqual([65, []])
+    await second.close()
+    await fill(10)
+    const third = await connect(user)
+    const ack = await third.subscribe(channel, { since: seq })
+    expect(await third.next({ type: 'resync' })).toEqual({ type: 'resync', channel })
+    expect(payloads(third)).toEqual([])
+    // and goes on from what the ack says
+    await publish(channel, 'later')
+    expect((await untilPayload(third, 'later'))['seq']).toBeGreaterThan(ack['seq'])
+  })
+
   test('is a resync when Postgres has lost its unlogged tables, and open connections begin anew', async () => {
     const own = await harness.project()
     const user = await own.user()
     const socket = await openSocketOf(harness, user)
     const { seq } = await socket.subscribe('room:a')
     await own.sql(
-      `truncate app.realtime_servers, app.realtime_connections, app.realtime_channels, app.realtime_publications, app.realtime_events, app.realtime_presences restart identity`,
+      `truncate app.realtime_servers, app.realtime_connections, app.realtime_readers, app.realtime_channels, app.realtime_publications, app.realtime_events, app.realtime_presences restart identity`,
     )
     expect(await socket.closed).toBe(1012)
     const again = await openSocketOf(harness, user)
@@ -344,13 +375,48 @@ describe('two servers', () => {
   })
 })
 
-test('a client that does not read is cut off, and nobody else notices', async () => {
+/** What clients that do not read hold of this process: the unsent bytes of each connection that it accepts from now on, and the most that one had. */
+const watchUnsent = () => {
+  const accepted: NetSocket[] = []
+  let most = 0
+  const accept = (message: unknown) => void accepted.push((message as { socket: NetSocket }).socket)
+  subscribe('net.server.socket', accept)
+  const look = () => {
+    for (const { writableLength } of accepted) most = Math.max(most, writableLength)
+  }
+  const timer = setInterval(look, 1)
+  onTestFinished(() => {
+    clearInterval(timer)
+    unsubscribe('net.server.socket', accept)
+  })
+  return {
+    /** What all hold now. */
+    held: () => accepted.reduce((sum, { writableLength, destroyed }) => sum + (destroyed ? 0 : writableLength), 0),
+    most() {
+      look()
+      return most
+    },
+  }
+}
+
+test('clients that do not read are cut off: they hold some 4 MB each until then and nothing afterwards, and nobody else notices', async () => {
+  const unsent = watchUnsent()
   const [slow, quick] = [await project.user(), await project.user()]
   const channel = `room:${randomUUID()}`
-  const [s, q] = [await connect(slow), await connect(quick)]
-  await s.subscribe(channel)
-  await q.subscribe(channel)
-  s.raw.pause()
+  const sockets = await Promise.all([1, 2, 3].map(() => connect(slow)))
+  const q = await connect(quick)
+  for (const socket of [...sockets, q]) await socket.subscribe(channel)
+  for (const { raw } of sockets) raw.pause()
+  const stream = await new Promise<IncomingMessage>((resolve, reject) => {
+    get(`${harness.url}/v1/client/realtime/stream?channels=${channel}`, { headers: slow.headers }, resolve).on(
+      'error',
+      reject,
+    )
+  })
+  expect(stream.statusCode).toBe(200)
+  stream.on('error', () => undefined)
+  const ended = new Promise((resolve) => stream.once('close', resolve))
+  stream.pause()
   // more than the buffers of two sockets and four megabytes hold
   const long = 'x'.repeat(30_000)
   for (let n = 0; n < 600; n += 1) {
@@ -362,6 +428,16 @@ test('a client that does not read is cut off, and nobody else notices', async ()
   await expect
     .poll(() => project.sql('select 1 from app.realtime_connections where app_user_id = $1', [slow.id]))
     .toEqual([])
-  s.raw.resume()
-  expect(await s.closed).toBe(1006)
+  // the limit, and one write beyond it
+  expect(unsent.most()).toBeGreaterThan(1_000_000)
+  expect(unsent.most()).toBeLessThan(limits.unreadBytes + 2 * limits.writeBytes)
+  await expect.poll(unsent.held).toBe(0)
+  // a full connection takes no close frame: its client sees it break off
+  for (const { raw, closed } of sockets) {
+    raw.resume()
+    expect(await closed).toBe(1006)
+  }
+  stream.resume()
+  await ended
+  expect(stream.complete).toBe(false)
 })

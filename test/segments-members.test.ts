@@ -5,6 +5,26 @@ import { startSegments, tier } from '#test/support/segments.ts'
 const { harness, project, segmentOf, userWith, send, isIn, stored, eventsOf } = await startSegments()
 
 describe('members', () => {
+  test('go with their user and with their segment, and counters of events with the user, whoever deletes them', async () => {
+    const own = await harness.project()
+    const [a, b] = [await userWith({ tier: 'pro' }, own), await userWith({ tier: 'pro' }, own)]
+    const segment = await segmentOf({ rules: tier('pro') }, own)
+    await own.drain()
+    const rows = async () =>
+      own.sql(
+        `select (select count(*)::int from app.segment_members) as members, (select count(distinct app_user_id)::int from app.user_event_counters) as counted,
+                internal.segment_size($1)::int as size`,
+        [segment.id],
+      )
+    expect(await rows()).toEqual([{ members: 2, counted: 2, size: 2 }])
+    await own.sql('delete from app.users where id = $1', [a])
+    expect(await rows()).toEqual([{ members: 1, counted: 1, size: 1 }])
+    expect((await own.admin.delete(segment.path)).status).toBe(200)
+    expect(await rows()).toEqual([{ members: 0, counted: 1, size: 0 }])
+    await own.admin.delete(`/users/${b}`)
+    expect(await rows()).toEqual([{ members: 0, counted: 0, size: 0 }])
+  })
+
   test('are materialised every five minutes, told once, counted by day', async () => {
     harness.setTime('2026-12-10T23:50:00Z')
     const own = await harness.project()

@@ -33,7 +33,7 @@ const postgresRuns = async (dataDir: string): Promise<boolean> => {
 test('the first start makes everything, the next keeps the data; Ctrl-C ends all of it with 0', {
   timeout: 180_000,
 }, async () => {
-  const first = await startServer()
+  const first = await startServer({ DATA_DIR: await temporaryFolder() })
   expect(first.output()).toContain(`"api":"${first.url}/v1"`)
   expect(first.output()).not.toContain('Server listening')
   const story = await createTestProject(first.url)
@@ -109,7 +109,7 @@ test('a port in use, a wrong key and bad variables give a sentence, and nothing 
 }, async () => {
   const port = String(await freePort())
   const first = await startServer({ PORT: port })
-  const second = await startServer({ PORT: port })
+  const second = await startServer({ PORT: port, DATA_DIR: await temporaryFolder() })
   expect(await second.ended).toBe(1)
   expect(second.output()).toMatch(/choose another port: PORT=4001 npm start/)
   // said before anything was written

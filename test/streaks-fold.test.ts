@@ -166,8 +166,8 @@ test('a thousand days fold in one go, and day by day, to the same', async () => 
           'first_qualified_at',
           'last_qualified_at',
           'app_user_id',
-          'risk_told',
-          'lapse_told',
+          'risk_notified_through',
+          'lapse_notified_through',
         ],
       ])
     const atOnce = (await read()).rows[0].row

@@ -166,7 +166,7 @@ describe('the owner is notified', () => {
     await project.drain()
     expect(mailsToOwner()).toEqual([])
     expect(receiver.requests).toHaveLength(1)
-    expect(await outbox('webhooks__tell')).toMatchObject([{ last_error: expect.stringContaining('451') }])
+    expect(await outbox('webhooks__notify')).toMatchObject([{ last_error: expect.stringContaining('451') }])
     mail.refuse(null)
     harness.advance(15 * minute)
     await project.drain()

@@ -26,6 +26,9 @@ export type OperationOptions = {
   readonly afterwards?: (context: OperationContext) => Promise<unknown>
 }
 
+/** Returned by the work: the operation goes on later, when another job takes it; the work has recorded where it stands. */
+export const waits = Symbol('waits')
+
 /** Thrown by the work: the operation has failed for this reason and is not retried. */
 export class OperationFailed extends Error {}
 
@@ -65,14 +68,16 @@ export const runOperation = async (
     },
     progress: (done, total) => control('operation_progress', { done, total }),
   }
+  const end = await endOf(work, context)
+  if (end.result === waits) return
   // has no effect on an operation that was ended from outside during the work
-  await control('operation_end', await endOf(work, context))
+  await control('operation_end', end)
   // no job continues an operation that has ended, so this runs even when the server stops
   await options.afterwards?.({ ...context, call: ask })
 }
 
 /** The outcome of the work: its result, or the reason of its failure. */
-const endOf = async (work: Work, context: OperationContext): Promise<Arguments> => {
+const endOf = async (work: Work, context: OperationContext): Promise<{ result?: unknown; failed_reason?: string }> => {
   try {
     return { result: await work(context) }
   } catch (error) {

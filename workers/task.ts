@@ -93,6 +93,31 @@ export const outboxTask = (name: string, run: OutboxTask['run'], share: Share = 
   run,
 })
 
+/** The answer of a step after which more remains. */
+export const more = Symbol('more')
+
+/** The length of a turn. */
+const turnMs = 15_000
+
+/**
+ * Repeats a step until it answers when the row is due next, or null when the row is done. A turn that lasts too long ends: the row is due again
+ * at once, behind rows that have waited longer.
+ */
+export const runTurn = async (
+  { services }: Pick<TenantContext, 'services'>,
+  step: () => Promise<Date | null | typeof more>,
+): Promise<Date | null> => {
+  const until = performance.now() + turnMs
+  for (;;) {
+    const next = await step()
+    if (next !== more) return next
+    if (performance.now() > until) return services.now()
+  }
+}
+
+/** A time as SQL answers it. */
+export const timeOf = (text: string | null): Date | null => (text === null ? null : new Date(text))
+
 export type Tasks = { readonly jobs: readonly Job[]; readonly outbox: ReadonlyMap<string, OutboxTask> }
 
 let loaded: Promise<Tasks> | undefined
@@ -112,8 +137,26 @@ const readTasks = async (): Promise<Tasks> => {
   const tasks = modules.flatMap((module) => Object.values(module)).filter(isTask)
   return {
     jobs: tasks.filter((task) => task.kind === 'job'),
-    outbox: new Map(tasks.filter((task) => task.kind === 'outbox').map((task) => [task.name, task])),
+    outbox: withFormerNames(tasks.filter((task) => task.kind === 'outbox')),
   }
+}
+
+/** Former names of tasks: rows that the functions of the former version queue, while a deployment replaces it, run as well. */
+const formerNames = new Map([
+  ['flags__tell', 'flags__notify'],
+  ['leaderboards__tell', 'leaderboards__notify'],
+  ['leaderboards__turn', 'leaderboards__rollover'],
+  ['webhooks__tell', 'webhooks__notify'],
+])
+
+const withFormerNames = (tasks: readonly OutboxTask[]): Map<string, OutboxTask> => {
+  const byName = new Map(tasks.map((task) => [task.name, task]))
+  for (const [former, name] of formerNames) {
+    const task = byName.get(name)
+    if (!task) throw new Error(`The task ${name}, formerly ${former}, does not exist`)
+    byName.set(former, task)
+  }
+  return byName
 }
 
 const isTask = (value: unknown): value is Job | OutboxTask =>

@@ -102,7 +102,10 @@ export const profileReload = async (
       return await query(text, values)
     } finally {
       // files begin with a comment of many lines: a statement is known by its first words
-      const name = text.trim().replaceAll(/\s+/g, ' ').slice(0, 60)
+      const isDifference = text.startsWith('do $locks$')
+      const name = isDifference
+        ? `the difference: locks, and ${text.split(';\n').length} lines`
+        : text.trim().replaceAll(/\s+/g, ' ').slice(0, 60)
       const sum = sums.get(name) ?? { milliseconds: 0, times: 0 }
       sums.set(name, { milliseconds: sum.milliseconds + performance.now() - began, times: sum.times + 1 })
     }

@@ -1,5 +1,6 @@
 // A project of any size: definitions of every kind, and the rows that so many users have left behind, written by SQL alone.
 import type { Client } from 'pg'
+import { areaDefinitions, areaRows } from './scale_areas.ts'
 
 export const eventsPerUser = 10
 /** Days that the events of a project are spread over. */
@@ -21,7 +22,9 @@ const definitions = `
   insert into app.referral_codes (code) values ('SPRING-24');
   insert into app.roles (key, name, permissions) values ('editor', 'Editor', '{articles.edit}');
   insert into app.groups (name) select 'Group ' || n from generate_series(1, 1000) n;
-  insert into app.event_definitions (event_name) values ('lesson_completed')`
+  insert into app.event_definitions (event_name) values ('lesson_completed');
+  -- or the worker would give the achievement meanwhile to those of whom there are events already
+  delete from app.outbox`
 
 /** Statements that write the rows of $1 users, in order, each with what it writes. They run without triggers: whatever these would keep is written too. */
 const rows: readonly (readonly [name: string, sql: string])[] = [
@@ -35,7 +38,8 @@ const rows: readonly (readonly [name: string, sql: string])[] = [
                                'note', repeat('x', 60)),
             case n % 3 when 0 then 'Europe/Berlin' when 1 then 'America/New_York' end,
             now() - interval '400 days' + n * interval '20 seconds', now() - interval '400 days' + n * interval '20 seconds',
-            now() - (n::bigint * 7919 % $1::bigint) * interval '1 second'
+            -- a session sets it: see app sessions
+            now() - interval '55 minutes' - n * interval '3 seconds'
        from generate_series(1, $1::int) n
        join app.name_words a on a.kind = 'adjective' and a.position = n % (select count(*) from app.name_words where kind = 'adjective')
        join app.name_words w on w.kind = 'noun' and w.position = n / 7 % (select count(*) from app.name_words where kind = 'noun')`,
@@ -253,6 +257,12 @@ const filledBare = [
   'app.friendships',
   'app.messages',
   'app.feed_entries',
+  'app.app_sessions',
+  'app.media_assets',
+  'app.push_deliveries',
+  'app.push_inbox_items',
+  'app.email_messages',
+  'app.webhook_deliveries',
 ]
 
 const indexesOf = `
@@ -268,7 +278,7 @@ export const fillProject = async (admin: Client, users: number, tell: (line: str
     tell(`${users}: ${name}, ${Math.round(performance.now() - began)} ms`)
   }
   await admin.query('create schema if not exists bench')
-  await admin.query(definitions)
+  await admin.query(`${areaDefinitions};${definitions}`)
   for (const ago of [days, days / 2])
     await admin.query('select internal.make_event_partition((now() - make_interval(days => $1))::date)', [ago])
   await admin.query(
@@ -277,7 +287,8 @@ export const fillProject = async (admin: Client, users: number, tell: (line: str
   const bare: { name: string; made: string }[] = []
   for (const table of filledBare) bare.push(...(await admin.query(indexesOf, [table])).rows)
   for (const { name } of bare) await admin.query(`drop index ${name}`)
-  for (const [name, sql] of rows) await timed(name, () => admin.query(sql, sql.includes('$1') ? [users] : []))
+  for (const [name, sql] of [...rows, ...areaRows])
+    await timed(name, () => admin.query(sql, sql.includes('$1') ? [users] : []))
   for (const { name, made } of bare) await timed(name, () => admin.query(made.replace(' ON ONLY ', ' ON ')))
   await admin.query(`set session_replication_role = 'origin'`)
   await timed('counters', async () => {

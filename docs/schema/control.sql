@@ -453,6 +453,36 @@ create policy "sign-up redeems codes" on app.invites for update to control_auth
   using (true)
   with check (true);
 
+-- The steps of an apply operation and how far they are: position counts the steps that are done, begun is the step whose call may have been made. The first
+-- `additive` steps run at once, the others after a confirmation. run counts the workers that have taken it: only the newest may record a step.
+-- waiting_hash is the plan of what remained when the operation began to wait.
+create table app.monetization_applies (
+  operation_id uuid not null,
+  steps jsonb not null,
+  additive integer not null,
+  reconcile text not null,
+  is_checked boolean not null default false,
+  is_confirmed boolean not null,
+  confirm_sent_at timestamp with time zone,
+  "position" integer not null default 0,
+  begun integer,
+  run integer not null default 0,
+  waiting_hash text,
+  waiting_since timestamp with time zone,
+  expired_at timestamp with time zone,
+  is_expiry_known boolean not null default false,
+  constraint monetization_applies_pkey PRIMARY KEY (operation_id),
+  constraint monetization_applies_operation_id_fkey FOREIGN KEY (operation_id) REFERENCES app.operations(id) ON DELETE CASCADE,
+  constraint monetization_applies_position_in_steps CHECK ((("position" >= 0) AND ("position" <= jsonb_array_length(steps)))),
+  constraint monetization_applies_reconcile_known CHECK ((reconcile = ANY (ARRAY['service'::text, 'adopt'::text])))
+);
+alter table app.monetization_applies enable row level security;
+create policy "workers read applies" on app.monetization_applies for select to control_worker
+  using (true);
+create policy "workers record the steps of applies" on app.monetization_applies for update to control_worker
+  using (true)
+  with check (true);
+
 -- Asynchronous work that a developer may poll. Kept 90 days.
 create table app.operations (
   id uuid not null default internal.new_id(),
@@ -473,6 +503,8 @@ create table app.operations (
   constraint operations_status_known CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'waiting'::text, 'succeeded'::text, 'failed'::text, 'cancelled'::text])))
 );
 CREATE INDEX operations_of_project ON app.operations USING btree (project_id, created_at DESC, id DESC);
+-- 409 ALREADY_RUNNING: An apply of this project runs, or waits for its confirmation. Poll, confirm or cancel its operation.
+CREATE UNIQUE INDEX operations_one_monetization_apply ON app.operations USING btree (project_id) WHERE ((type = 'monetization.apply'::text) AND (status = ANY (ARRAY['queued'::text, 'running'::text, 'waiting'::text])));
 alter table app.operations enable row level security;
 create policy "developers read operations of their own projects" on app.operations for select to control_developer
   using ((project_id IN ( SELECT p.id

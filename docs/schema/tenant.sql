@@ -1011,8 +1011,15 @@ create table app.email_messages (
   sent_at timestamp with time zone,
   created_at timestamp with time zone not null default internal.now(),
   updated_at timestamp with time zone not null default internal.now(),
+  delivery_id uuid,
+  -- Whether the content has a picture that reports opening, and links that report clicks.
+  track boolean not null default false,
+  opened_at timestamp with time zone,
+  clicked_at timestamp with time zone,
   constraint email_messages_pkey PRIMARY KEY (id),
+  constraint email_messages_once_per_delivery UNIQUE (delivery_id),
   constraint email_messages_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint email_messages_delivery_id_fkey FOREIGN KEY (delivery_id) REFERENCES app.push_deliveries(id) ON DELETE SET NULL,
   constraint email_messages_category_form CHECK ((category ~ '^[a-z][a-z0-9_-]{0,63}$'::text)),
   constraint email_messages_from_at_most_400 CHECK ((char_length(from_address) <= 400)),
   constraint email_messages_headers_is_object CHECK ((jsonb_typeof(headers) = 'object'::text)),
@@ -1065,6 +1072,7 @@ create table app.email_suppressions (
   constraint email_suppressions_reason_known CHECK ((reason = ANY (ARRAY['bounce'::text, 'complaint'::text, 'unsubscribe'::text, 'manual'::text])))
 );
 CREATE INDEX email_suppressions_newest ON app.email_suppressions USING btree (created_at DESC, id DESC);
+CREATE INDEX email_suppressions_of_reason ON app.email_suppressions USING btree (reason, created_at DESC, id DESC);
 alter table app.email_suppressions enable row level security;
 create policy "administrators delete suppressions" on app.email_suppressions for delete to app_admin
   using (true);
@@ -1171,6 +1179,7 @@ create table app.entitlement_grants (
   constraint entitlement_grants_reason_at_most_500 CHECK ((char_length(reason) <= 500)),
   constraint entitlement_grants_source_known CHECK ((source = ANY (ARRAY['subscription_provider'::text, 'promotional'::text, 'reward'::text, 'referral'::text, 'purchase'::text])))
 );
+CREATE INDEX entitlement_grants_of_product ON app.entitlement_grants USING btree (product_id) WHERE (product_id IS NOT NULL);
 CREATE INDEX entitlement_grants_of_source ON app.entitlement_grants USING btree (source_ref) WHERE (source = 'subscription_provider'::text);
 alter table app.entitlement_grants enable row level security;
 create policy "administrators read every grant" on app.entitlement_grants for select to app_admin
@@ -1297,6 +1306,7 @@ create table app.feed_entries (
   constraint feed_entries_target_id_1_to_255 CHECK (((char_length(target_id) >= 1) AND (char_length(target_id) <= 255)))
 );
 CREATE INDEX feed_entries_newest ON app.feed_entries USING btree (created_at DESC, id DESC);
+CREATE INDEX feed_entries_of_action ON app.feed_entries USING btree (action, created_at DESC, id DESC);
 CREATE INDEX feed_entries_of_actor ON app.feed_entries USING btree (actor_id, is_home, created_at DESC, id DESC) INCLUDE (action, group_id);
 CREATE INDEX feed_entries_of_group ON app.feed_entries USING btree (group_id, created_at DESC, id DESC) WHERE (group_id IS NOT NULL);
 alter table app.feed_entries enable row level security;
@@ -1638,6 +1648,28 @@ alter table app.idempotency_keys enable row level security;
 create policy "workers clear old keys" on app.idempotency_keys for delete to app_worker
   using (true);
 create policy "workers find old keys" on app.idempotency_keys for select to app_worker
+  using (true);
+
+-- Webhooks of providers as they were received, each event once, stored before the response. outcome is null until the worker has processed the event.
+create table app.inbound_events (
+  id uuid not null default internal.new_id(),
+  provider text not null,
+  event_key text not null,
+  body text not null,
+  outcome text,
+  received_at timestamp with time zone not null default internal.now(),
+  processed_at timestamp with time zone,
+  constraint inbound_events_pkey PRIMARY KEY (id),
+  constraint inbound_events_once UNIQUE (provider, event_key),
+  constraint inbound_events_body_at_most_1_mb CHECK ((octet_length(body) <= 1048576)),
+  constraint inbound_events_event_key_at_most_300 CHECK ((char_length(event_key) <= 300)),
+  constraint inbound_events_outcome_at_most_64 CHECK ((char_length(outcome) <= 64)),
+  constraint inbound_events_provider_known CHECK ((provider = ANY (ARRAY['revenuecat'::text, 'superwall'::text])))
+);
+CREATE INDEX inbound_events_newest ON app.inbound_events USING btree (provider, received_at DESC, id DESC);
+CREATE INDEX inbound_events_received ON app.inbound_events USING btree (received_at);
+alter table app.inbound_events enable row level security;
+create policy "administrators read received webhooks" on app.inbound_events for select to app_admin
   using (true);
 
 -- Connected providers. config_sealed is the whole config, encrypted by the server under the key that key_id names; it is never returned.
@@ -2043,6 +2075,7 @@ create table app.media_jobs (
 CREATE INDEX media_jobs_finished ON app.media_jobs USING btree (finished_at) WHERE (finished_at IS NOT NULL);
 CREATE INDEX media_jobs_newest ON app.media_jobs USING btree (created_at DESC, id DESC);
 CREATE INDEX media_jobs_of_asset ON app.media_jobs USING btree (asset_id, created_at DESC, id DESC);
+CREATE INDEX media_jobs_of_status ON app.media_jobs USING btree (status, created_at DESC, id DESC);
 CREATE UNIQUE INDEX media_jobs_one_thumbnail ON app.media_jobs USING btree (asset_id, version) WHERE is_thumbnail;
 CREATE INDEX media_jobs_results ON app.media_jobs USING btree (result_asset_id) WHERE (result_asset_id IS NOT NULL);
 alter table app.media_jobs enable row level security;
@@ -2241,6 +2274,71 @@ alter table app.moderation_trust_levels enable row level security;
 create policy "administrators read trust levels" on app.moderation_trust_levels for select to app_admin
   using (true);
 
+-- How the subscription provider held each managed object when it was last applied or adopted. A live object with another hash has drifted.
+-- is_pushed: the product is in its store, so that an apply never creates it there again.
+create table app.monetization_applied (
+  object_type text not null,
+  identifier text not null,
+  document jsonb not null,
+  more jsonb not null,
+  hash text not null,
+  is_pushed boolean not null default false,
+  applied_at timestamp with time zone not null default internal.now(),
+  constraint monetization_applied_pkey PRIMARY KEY (object_type, identifier),
+  constraint monetization_applied_identifier_1_to_300 CHECK (((char_length(identifier) >= 1) AND (char_length(identifier) <= 300))),
+  constraint monetization_applied_object_type_known CHECK ((object_type = ANY (ARRAY['product'::text, 'entitlement'::text, 'offering'::text, 'paywall'::text])))
+);
+alter table app.monetization_applied enable row level security;
+create policy "administrators adopt" on app.monetization_applied for insert to app_admin
+  with check (true);
+create policy "administrators adopt again" on app.monetization_applied for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators read what was applied" on app.monetization_applied for select to app_admin
+  using (true);
+create policy "workers forget what is gone" on app.monetization_applied for delete to app_worker
+  using (true);
+create policy "workers read what was applied" on app.monetization_applied for select to app_worker
+  using (true);
+create policy "workers record it again" on app.monetization_applied for update to app_worker
+  using (true)
+  with check (true);
+create policy "workers record what they applied" on app.monetization_applied for insert to app_worker
+  with check (true);
+
+-- What a project sells, as declared: one row for each object, in the shape of the API. Products are identified by store and store identifier, the rest by key.
+create table app.monetization_definitions (
+  id uuid not null default internal.new_id(),
+  object_type text not null,
+  identifier text not null,
+  definition jsonb not null,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint monetization_definitions_pkey PRIMARY KEY (id),
+  constraint monetization_definitions_once UNIQUE (object_type, identifier),
+  constraint monetization_definitions_identifier_1_to_300 CHECK (((char_length(identifier) >= 1) AND (char_length(identifier) <= 300))),
+  constraint monetization_definitions_object_type_known CHECK ((object_type = ANY (ARRAY['product'::text, 'entitlement'::text, 'offering'::text, 'paywall'::text])))
+);
+alter table app.monetization_definitions enable row level security;
+create policy "administrators change declarations" on app.monetization_definitions for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators declare" on app.monetization_definitions for insert to app_admin
+  with check (true);
+create policy "administrators read definitions" on app.monetization_definitions for select to app_admin
+  using (true);
+create policy "administrators withdraw declarations" on app.monetization_definitions for delete to app_admin
+  using (true);
+create policy "workers adopt" on app.monetization_definitions for insert to app_worker
+  with check (true);
+create policy "workers adopt changes" on app.monetization_definitions for update to app_worker
+  using (true)
+  with check (true);
+create policy "workers adopt removals" on app.monetization_definitions for delete to app_worker
+  using (true);
+create policy "workers read definitions" on app.monetization_definitions for select to app_worker
+  using (true);
+
 -- Nature-themed words that display names are made of, numbered from 0 within each kind.
 create table app.name_words (
   kind text not null,
@@ -2397,6 +2495,7 @@ create table app.push_campaigns (
   id uuid not null default internal.new_id(),
   workflow_id text,
   name text not null,
+  -- What is sent: of push the message; of mail {template_key, category, variables?, from?, reply_to?, track}. Each variant has one in its message.
   message jsonb not null,
   audience jsonb not null,
   exclude_segment_id uuid,
@@ -2418,13 +2517,16 @@ create table app.push_campaigns (
   scheduled_at timestamp with time zone,
   started_at timestamp with time zone,
   finished_at timestamp with time zone,
+  channel text not null default 'push'::text,
   constraint push_campaigns_pkey PRIMARY KEY (id),
   -- 409 ALREADY_SCHEDULED workflow_id: A campaign with this workflow id exists.
-  constraint push_campaigns_workflow_id_unique UNIQUE (workflow_id),
+  constraint push_campaigns_workflow_id_unique UNIQUE (channel, workflow_id),
+  constraint push_campaigns_channel_known CHECK ((channel = ANY (ARRAY['push'::text, 'email'::text]))),
   constraint push_campaigns_mode_known CHECK ((mode = ANY (ARRAY['absolute'::text, 'user_local'::text]))),
   constraint push_campaigns_status_known CHECK ((status = ANY (ARRAY['draft'::text, 'scheduled'::text, 'sending'::text, 'paused'::text, 'sent'::text, 'cancelled'::text, 'failed'::text])))
 );
-CREATE INDEX push_campaigns_newest ON app.push_campaigns USING btree (created_at DESC, id DESC);
+CREATE INDEX push_campaigns_by_status ON app.push_campaigns USING btree (channel, status, created_at DESC, id DESC);
+CREATE INDEX push_campaigns_of_channel ON app.push_campaigns USING btree (channel, created_at DESC, id DESC);
 CREATE INDEX push_campaigns_with_goal ON app.push_campaigns USING btree (goal_event) WHERE (goal_event IS NOT NULL);
 alter table app.push_campaigns enable row level security;
 create policy "administrators read campaigns" on app.push_campaigns for select to app_admin
@@ -2451,6 +2553,7 @@ create table app.push_counts (
   skipped bigint not null default 0,
   opened bigint not null default 0,
   converted bigint not null default 0,
+  clicked bigint not null default 0,
   constraint push_counts_pkey PRIMARY KEY (slot)
 );
 CREATE INDEX push_counts_of_source ON app.push_counts USING btree (source_id, hour, variant);
@@ -2482,11 +2585,14 @@ create table app.push_deliveries (
   opened_at timestamp with time zone,
   converted_at timestamp with time zone,
   created_at timestamp with time zone not null default internal.now(),
+  channel text not null default 'push'::text,
+  clicked_at timestamp with time zone,
   constraint push_deliveries_pkey PRIMARY KEY (id),
   constraint push_deliveries_once_per_campaign UNIQUE (campaign_id, app_user_id),
   constraint push_deliveries_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
   constraint push_deliveries_automation_id_fkey FOREIGN KEY (automation_id) REFERENCES app.push_automations(id) ON DELETE CASCADE,
   constraint push_deliveries_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES app.push_campaigns(id) ON DELETE CASCADE,
+  constraint push_deliveries_channel_known CHECK ((channel = ANY (ARRAY['push'::text, 'email'::text]))),
   constraint push_deliveries_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'sending'::text, 'sent'::text, 'opened'::text, 'converted'::text, 'skipped'::text, 'failed'::text])))
 );
 CREATE INDEX push_deliveries_by_status ON app.push_deliveries USING btree (campaign_id, status, app_user_id) WHERE (campaign_id IS NOT NULL);
@@ -2719,6 +2825,19 @@ create table app.realtime_publications (
   constraint realtime_publications_pkey PRIMARY KEY (id)
 );
 alter table app.realtime_publications enable row level security;
+
+-- Who listens to which conversation, by which connection: these users see a new message and are not pushed it.
+create table app.realtime_readers (
+  channel text not null,
+  connection_id uuid not null,
+  app_user_id uuid not null,
+  constraint realtime_readers_pkey PRIMARY KEY (channel, connection_id),
+  constraint realtime_readers_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint realtime_readers_connection_id_fkey FOREIGN KEY (connection_id) REFERENCES app.realtime_connections(id) ON DELETE CASCADE
+);
+CREATE INDEX realtime_readers_of_connection ON app.realtime_readers USING btree (connection_id);
+CREATE INDEX realtime_readers_of_user ON app.realtime_readers USING btree (app_user_id);
+alter table app.realtime_readers enable row level security;
 
 -- Rules for rooms, in their order: the first whose pattern fits the name of a room holds for it.
 create table app.realtime_rooms (
@@ -2985,9 +3104,7 @@ create table app.segment_members (
   segment_id uuid not null,
   app_user_id uuid not null,
   entered_at timestamp with time zone not null default internal.now(),
-  constraint segment_members_pkey PRIMARY KEY (segment_id, app_user_id),
-  constraint segment_members_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON UPDATE CASCADE ON DELETE CASCADE,
-  constraint segment_members_segment_id_fkey FOREIGN KEY (segment_id) REFERENCES app.segments(id) ON DELETE CASCADE
+  constraint segment_members_pkey PRIMARY KEY (segment_id, app_user_id)
 );
 CREATE INDEX segment_members_newest ON app.segment_members USING btree (segment_id, entered_at DESC, app_user_id DESC);
 CREATE INDEX segment_members_of_user ON app.segment_members USING btree (app_user_id);
@@ -3250,13 +3367,18 @@ create table app.subscription_events (
   payload jsonb not null,
   outcome text not null,
   received_at timestamp with time zone not null default internal.now(),
+  names text[] not null default '{}'::text[],
   constraint subscription_events_pkey PRIMARY KEY (id),
   constraint subscription_events_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
   constraint subscription_events_id_1_to_255 CHECK (((char_length(id) >= 1) AND (char_length(id) <= 255))),
   constraint subscription_events_outcome_known CHECK ((outcome = ANY (ARRAY['applied'::text, 'older'::text, 'waiting'::text, 'unknown_user'::text, 'without_effect'::text])))
 );
+CREATE INDEX subscription_events_nobodys ON app.subscription_events USING btree (received_at) WHERE (app_user_id IS NULL);
+CREATE INDEX subscription_events_of_name ON app.subscription_events USING gin (names);
 CREATE INDEX subscription_events_of_source ON app.subscription_events USING btree (source_ref, event_at, received_at, id);
+CREATE INDEX subscription_events_of_transaction ON app.subscription_events USING btree ("left"((payload ->> 'transaction_id'::text), 255)) WHERE (source_ref IS NOT NULL);
 CREATE INDEX subscription_events_of_user ON app.subscription_events USING btree (app_user_id, event_at);
+CREATE INDEX subscription_events_transfers ON app.subscription_events USING gin (((payload -> 'transferred_from'::text))) WHERE (type = 'TRANSFER'::text);
 alter table app.subscription_events enable row level security;
 create policy "administrators read every event of the provider" on app.subscription_events for select to app_admin
   using (true);
@@ -3379,8 +3501,7 @@ create table app.user_event_counters (
   event_name text not null,
   day date not null,
   count bigint not null,
-  constraint user_event_counters_pkey PRIMARY KEY (app_user_id, event_name, day),
-  constraint user_event_counters_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE
+  constraint user_event_counters_pkey PRIMARY KEY (app_user_id, event_name, day)
 );
 alter table app.user_event_counters enable row level security;
 create policy "administrators read every counter" on app.user_event_counters for select to app_admin
@@ -3491,10 +3612,10 @@ create table app.user_streaks (
   updated_at timestamp with time zone not null default internal.now(),
   -- When the clock next has something to tell of this streak, if nothing happens to it before: it is at risk, used a freeze, is broken. Null: nothing.
   next_check_at timestamp with time zone,
-  -- The newest period for which svc.streak.at_risk was told, or needs no telling.
-  risk_told date,
-  -- The newest period of whose passing uncovered was told (svc.streak.frozen, broken), or needs no telling.
-  lapse_told date,
+  -- The newest period for which svc.streak.at_risk was emitted, or need not be.
+  risk_notified_through date,
+  -- The newest period whose lapse was emitted (svc.streak.frozen, svc.streak.broken), or need not be.
+  lapse_notified_through date,
   constraint user_streaks_pkey PRIMARY KEY (app_user_id, streak_definition_id),
   constraint user_streaks_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON UPDATE CASCADE ON DELETE CASCADE,
   constraint user_streaks_streak_definition_id_fkey FOREIGN KEY (streak_definition_id) REFERENCES app.streak_definitions(id) ON DELETE CASCADE

@@ -26,7 +26,7 @@ create or replace function internal.webhook_owner_json(project_id uuid) returns 
 language plpgsql stable security definer set search_path = '' as $$
 begin
   if internal.caller() <> 'worker' then
-    raise exception 'only workers ask whom to tell';
+    raise exception 'only workers ask whom to notify';
   end if;
   return (
     select json_build_object('email', d.email, 'project_name', p.name)

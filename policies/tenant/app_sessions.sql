@@ -9,7 +9,7 @@ grant execute on function internal.app_session_end, internal.app_session_seconds
 grant execute on function internal.app_session_begin, internal.app_session_heartbeat, internal.app_session_finish, api.app_session_start,
   api.app_session_heartbeat, api.app_session_finish
   to app_user;
-grant execute on function internal.app_session_line_json, internal.app_sessions_page, api.app_sessions_stats, api.app_sessions_list to app_admin;
+grant execute on function internal.app_sessions_figures, internal.app_session_line_json, internal.app_sessions_page, api.app_sessions_stats, api.app_sessions_list to app_admin;
 grant execute on function internal.app_sessions_time_out, api.app_sessions_timeout to app_worker;
 
 insert into internal.user_data

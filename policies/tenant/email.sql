@@ -27,18 +27,20 @@ grant execute on function internal.email_mark, internal.email_escape, internal.e
   internal.email_template_check, internal.email_template_json, internal.email_template_pick, internal.email_sample_url, internal.email_missing_check,
   internal.email_event, internal.email_message_json, internal.email_messages_page, internal.email_queue, internal.email_recipients_lock,
   internal.email_rate_check, internal.email_audit, internal.email_message_cancel,
-  api.email_template_preview, api.email_send, api.email_send_batch, api.email_messages, api.email_message_get, api.email_message_cancel
+  internal.email_campaign_content, internal.email_template_before_delete, internal.email_delivery_json, internal.email_deliveries_page,
+  api.email_campaign_deliveries, api.email_template_preview, api.email_send, api.email_send_batch, api.email_messages, api.email_message_get, api.email_message_cancel
   to app_admin;
-grant execute on function internal.email_message_from, api.email_message_from, internal.email_attempt_begin, internal.email_attempt_end, api.email_attempt_begin, api.email_attempt_end, internal.purge__email
+grant execute on function internal.email_message_from, api.email_message_from, internal.email_attempt_begin, internal.email_attempt_end, api.email_attempt_begin, api.email_attempt_end, internal.email_track,
+  api.email_track, internal.purge__email
   to app_worker;
 
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, declared_in)
 values
   ('app.email_messages', 'app_user_id', 'email_messages',
-   array['id', 'app_user_id', 'to_address', 'from_address', 'subject', 'template_key', 'locale', 'category', 'status', 'send_at', 'sent_at', 'created_at',
-         'updated_at'],
-   array['reply_to', 'headers', 'template_version', 'attempts', 'attempting_at', 'next_attempt_at', 'last_error', 'events'],
+   array['id', 'app_user_id', 'to_address', 'from_address', 'subject', 'template_key', 'locale', 'category', 'status', 'send_at', 'sent_at', 'opened_at',
+         'clicked_at', 'created_at', 'updated_at'],
+   array['reply_to', 'headers', 'template_version', 'attempts', 'attempting_at', 'next_attempt_at', 'last_error', 'events', 'delivery_id', 'track'],
    null, 'move', 'cascade', current_setting('trellis.file')),
   ('app.email_preferences', 'app_user_id', 'email_preferences', array['app_user_id', 'unsubscribed_all', 'categories', 'updated_at'], '{}',
    null, 'what either refused', 'cascade', current_setting('trellis.file'));

@@ -15,9 +15,13 @@ grant execute on function internal.grant_end, internal.entitlement_json, interna
 grant execute on function api.entitlements_list, api.entitlement_get to app_user;
 grant execute on function internal.grant_json, internal.entitlements_with_grants, internal.user_section__entitlements, internal.entitled_user,
   internal.entitlement_grant, internal.entitlement_withdraw, api.user_entitlements, api.user_entitlement_grant, api.user_entitlement_delete,
-  internal.ms_time, internal.subscription_end, internal.subscription_status, internal.subscription_json, internal.subscription_with_grants,
-  internal.subscription_find, internal.subscription_replay, api.subscriptions_list, api.subscription_get, api.subscriptions_summary, api.subscription_replay
+  internal.ms_time, internal.subscription_end, internal.subscription_status, internal.subscription_json, internal.subscriptions_page, internal.subscription_with_grants,
+  internal.subscription_find, internal.subscription_replay, api.subscriptions_list, api.subscription_get, api.subscriptions_summary, api.subscription_replay,
+  internal.subscription_rank
   to app_admin;
+grant execute on function internal.subscription_resume, api.subscription_resume, internal.restore_begin, api.restore_begin, internal.subscriptions_restore,
+  api.subscriptions_restore, internal.subscription_texts, internal.subscription_names, internal.purge__subscription_events
+  to app_worker;
 
 insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, declared_in)
@@ -32,5 +36,5 @@ values
          'created_at', 'updated_at'],
    'entitlements', 'move', 'cascade', current_setting('trellis.file')),
   ('app.subscription_events', 'app_user_id', 'subscription_events',
-   array['id', 'source_ref', 'app_user_id', 'type', 'event_at', 'payload', 'outcome', 'received_at'],
+   array['id', 'source_ref', 'app_user_id', 'type', 'event_at', 'payload', 'outcome', 'received_at', 'names'],
    'entitlements', 'move', 'cascade', current_setting('trellis.file'));

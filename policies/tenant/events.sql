@@ -52,7 +52,7 @@ values
   ('app.event_ids', 'app_user_id', 'event_ids', null, '{}', 'events', 'move', 'cascade',
    'ids of events that the events section holds', current_setting('trellis.file')),
   ('app.user_event_counters', 'app_user_id', 'event_counters',
-   array['app_user_id', 'event_name', 'day', 'count'], '{}', 'events', 'add', 'cascade', null, current_setting('trellis.file'));
+   array['app_user_id', 'event_name', 'day', 'count'], '{}', 'events', 'add', 'delete', null, current_setting('trellis.file'));
 -- the order that engagement_events_of_user serves
 update internal.user_data d set export_order = array['occurred_at', 'id'] where d.table_name = 'app.engagement_events';
 grant execute on function internal.purge__events to app_worker;

@@ -19,3 +19,8 @@ values
   ('app.feed_entries', 'actor_id', 'feed_entries',
    array['id', 'actor_id', 'action', 'target_id', 'group_id', 'metadata', 'created_at'], array['is_home'],
    null, 'move', 'cascade', current_setting('trellis.file'));
+
+grant execute on function internal.moderation_subject__feed_entry to app_user;
+
+insert into internal.moderated_texts (kind, subject_type, table_name, text_columns, id_column, user_column, at_column, texts_function, declared_in)
+values ('feed_entry', 'feed_entry', null, null, null, null, null, 'moderated_texts__feed_entry', current_setting('trellis.file'));

@@ -28,6 +28,7 @@ grant execute on function internal.group_member_add, internal.groups_all_page, i
   api.group_member_add, api.groups_list, api.group_show, api.group_update_any, api.group_delete_any, api.group_members_any, api.group_member_update_any,
   api.group_member_remove
   to app_admin;
+grant execute on function internal.group_inherited, api.group_inherited to app_worker;
 
 insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)

@@ -51,3 +51,5 @@ grant execute on function internal.moderation_subject__message to app_user;
 
 insert into internal.moderated_texts (kind, subject_type, table_name, text_columns, id_column, user_column, at_column, declared_in)
 values ('message', 'message', 'app.messages', '{body}', 'id', 'sender_id', 'created_at', current_setting('trellis.file'));
+
+grant execute on function internal.message_push, api.message_push to app_worker;

@@ -31,7 +31,7 @@ grant execute on function internal.push_template_after_write, internal.push_temp
   internal.push_campaign_create, internal.push_campaign_update, internal.push_campaign_schedule, internal.push_campaign_move,
   internal.push_campaign_duplicate, internal.push_campaign_delete, internal.push_campaign_preview, internal.push_campaign_test, internal.push_deliver,
   internal.push_campaign_found, internal.push_campaign_is_listed, internal.push_campaigns_page, internal.push_delivery_json,
-  internal.push_deliveries_page, internal.push_user_deliveries_page, internal.push_stats_json, internal.push_rate,
+  internal.push_deliveries_page, internal.push_user_deliveries_page, internal.push_stats_json, internal.push_rates_json, internal.push_lease,
   api.push_campaign_create, api.push_campaign_update, api.push_campaign_schedule, api.push_campaign_move, api.push_campaign_duplicate,
   api.push_campaign_delete, api.push_campaign_preview, api.push_campaign_test, api.push_send, api.push_campaigns, api.push_campaign_get,
   api.push_campaign_deliveries, api.push_deliveries, api.push_campaign_stats, api.push_automation_stats
@@ -49,8 +49,8 @@ insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, declared_in)
 values
   ('app.push_deliveries', 'app_user_id', 'push_deliveries',
-   array['id', 'campaign_id', 'automation_id', 'app_user_id', 'variant', 'message', 'is_test', 'status', 'reason', 'code', 'due_at', 'sent_at',
-         'received_at', 'opened_at', 'converted_at', 'created_at'],
+   array['id', 'channel', 'campaign_id', 'automation_id', 'app_user_id', 'variant', 'message', 'is_test', 'status', 'reason', 'code', 'due_at', 'sent_at',
+         'received_at', 'opened_at', 'clicked_at', 'converted_at', 'created_at'],
    array['queue_id', 'context', 'inbox', 'tries', 'attempt_id', 'attempts'],
    'push', 'one for each campaign', 'cascade', current_setting('trellis.file')),
   ('app.push_preferences', 'app_user_id', 'push_preferences', array['app_user_id', 'enabled', 'categories', 'quiet_hours', 'updated_at'], '{}',

@@ -5,6 +5,7 @@ alter table app.realtime_channels enable row level security;
 alter table app.realtime_publications enable row level security;
 alter table app.realtime_events enable row level security;
 alter table app.realtime_presences enable row level security;
+alter table app.realtime_readers enable row level security;
 alter table app.realtime_tickets enable row level security;
 alter table app.realtime_boards enable row level security;
 alter table app.realtime_places enable row level security;
@@ -18,8 +19,8 @@ grant select on sequence app.realtime_heard to app_anon, app_user, app_server, a
 grant execute on function internal.is_heard to app_anon, app_user, app_server, app_admin, app_auth, app_worker;
 
 grant execute on function internal.realtime_open, internal.realtime_authorize, internal.realtime_subscribe, internal.realtime_check, internal.realtime_publish,
-  internal.presence_set, internal.ticket_add,
-  api.realtime_open, api.realtime_subscribe, api.realtime_check, api.realtime_publish, api.presence_set, api.realtime_ticket_add
+  internal.presence_set, internal.ticket_add, internal.realtime_leave,
+  api.realtime_open, api.realtime_subscribe, api.realtime_leave, api.realtime_check, api.realtime_publish, api.presence_set, api.realtime_ticket_add
   to app_user;
 grant execute on function internal.ticket_take, api.realtime_ticket_take to app_auth;
 grant execute on function internal.realtime_broadcast, internal.realtime_rooms_json, internal.realtime_rooms_put, internal.realtime_stats,
@@ -37,6 +38,8 @@ values
    null, 'end', 'cascade', 'which connections are open at this moment', current_setting('trellis.file')),
   ('app.realtime_presences', 'app_user_id', 'realtime_presences', null, array['channel', 'connection_id', 'app_user_id', 'state', 'joined_at'],
    null, 'end', 'cascade', 'what an open connection says of itself at this moment', current_setting('trellis.file')),
+  ('app.realtime_readers', 'app_user_id', 'realtime_readers', null, array['channel', 'connection_id', 'app_user_id'],
+   null, 'end', 'cascade', 'what an open connection listens to at this moment', current_setting('trellis.file')),
   ('app.realtime_places', 'app_user_id', 'realtime_places', null, array['leaderboard_id', 'app_user_id', 'run_key', 'score', 'rank'],
    null, 'end', 'cascade', 'what a subscriber was told last of an entry, which is exported itself', current_setting('trellis.file')),
   ('app.realtime_tickets', 'app_user_id', 'realtime_tickets', null, array['hash', 'app_user_id', 'credential', 'expires_at'],

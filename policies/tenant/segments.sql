@@ -29,7 +29,7 @@ insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
 values
   ('app.segment_members', 'app_user_id', 'segments', array['segment_id', 'app_user_id', 'entered_at'],
-   null, 'move', 'cascade', null, current_setting('trellis.file'));
+   null, 'move', 'delete', null, current_setting('trellis.file'));
 
 insert into internal.definitions (kind, table_name, singular, plural, key_column, fixed_columns, max_count, create_order, declared_in)
 values ('segment', 'app.segments', 'segment', 'segments', 'key', '{key,kind}', 200, 35, current_setting('trellis.file'));

@@ -60,7 +60,7 @@ values
   ('app.user_streaks', 'app_user_id', 'streaks',
    array['app_user_id', 'streak_definition_id', 'freezes_initial', 'current_count', 'longest_count', 'started_on', 'last_period',
          'covered_through', 'freezes', 'lapsed_count', 'lapsed_through', 'first_qualified_at', 'last_qualified_at', 'created_at', 'updated_at',
-         'next_check_at', 'risk_told', 'lapse_told'],
+         'next_check_at', 'risk_notified_through', 'lapse_notified_through'],
    'streaks', 'keep longer', 'cascade', null, current_setting('trellis.file')),
   ('app.streak_periods', 'app_user_id', 'streak_periods',
    array['app_user_id', 'streak_definition_id', 'starts_on', 'source', 'count', 'open_1', 'open_2', 'open_3', 'taken', 'needed',

@@ -16,8 +16,14 @@ const readSources = async (): Promise<ReadonlyMap<string, string>> => {
     for (const [, kind, name] of text.matchAll(/^ *create (?:or replace )?(function|trigger) ([\w.]+)/gm))
       found.set(`${kind} ${name}`, path)
     // counters are made by a declaration, of a list or of their own
-    for (const [, name] of text.matchAll(/internal\.(?:count|list)_declare\('(\w+)'/g))
-      for (const made of ['tg_count__', 'count_now__']) found.set(`function internal.${made}${name}`, path)
+    for (const [, name = '', rest = ''] of text.matchAll(/internal\.(?:count|list)_declare\('(\w+)'([^;]*)/g)) {
+      const filters = /counted_filters => '\{([\w,]+)\}'/.exec(rest)?.[1]?.split(',') ?? []
+      for (const counter of [name, ...filters.map((filter) => `${name}_by_${filter}`)])
+        for (const made of ['tg_count__', 'count_now__']) found.set(`function internal.${made}${counter}`, path)
+    }
+    // so are the sources of realtime
+    for (const [, name] of text.matchAll(/internal\.source_declare\(null::app\.(\w+)/g))
+      for (const made of ['publish', 'publish_change']) found.set(`function internal.tg_${name}__${made}`, path)
   }
   return found
 }

@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import { type Claims, runOneSync, type Statement, type TakeRow } from '#server/database/call.ts'
@@ -9,6 +8,7 @@ import { type Asker, createPools, type PoolLimits, type Pools, type Target } fro
 import { shareOf } from '#server/database/shares.ts'
 import { type ApiError, refusal } from '#server/errors.ts'
 import { exactJson } from '#server/json/lossless_json.ts'
+import { createLru } from '#server/lru.ts'
 import type { Secrets } from '#server/secrets.ts'
 
 /** A database as a call names it. */
@@ -164,7 +164,7 @@ export const createDatabase = (options: DatabaseOptions): Database => {
   const running = new Set<RunningCall>()
   const named = options.limits.named !== false
   // the password of a login is derived: a tenth of a request's time, were it done each time
-  const targets = new LRUCache<string, Target>({ max: 20_000 })
+  const targets = createLru<Target>(20_000)
   const target = (place: Place, role: Role): Target => {
     const key = `${place.cluster.id} ${place.database} ${role}`
     const known = targets.get(key)

@@ -166,7 +166,7 @@ const alterPolicy = (before: Item | undefined, after: Item): string => {
 
 const addedTo = ({ added }: Sides) => [...of('policy', added), ...of('trigger', added)].map((item) => item.identity)
 
-/** All at once and in the order in which requests reach them, parents first: see lockTables of load.ts. */
+/** All at once and in the order in which requests reach them, parents first: see lockTables of load_policies.ts. */
 const lockTables = (names: readonly string[]): string => `do $locks$
 declare names text;
 begin

@@ -7,8 +7,8 @@ import { createTenantDatabase, migrateDatabase } from '#server/database/migrate.
 import { type Programs, templateName } from '#server/database/prepare.ts'
 import { repairPrivileges, restoredAmong } from '#server/database/privileges.ts'
 import { logged, timed } from '#server/database/progress.ts'
-import { createLoader } from '#server/database/replay.ts'
-import { buildTemplate, dropFormer, readTemplates, type Templates } from '#server/database/templates.ts'
+import { createLoader, type TargetOf } from '#server/database/replay.ts'
+import { buildTemplate, dropFormer, readTemplate } from '#server/database/templates.ts'
 import type { Secrets } from '#server/secrets.ts'
 
 /** What workers do to databases: make them, and bring them to the newest program. */
@@ -111,26 +111,38 @@ export const createFleet = (options: FleetOptions): Fleet => {
     })
   }
 
-  const templates = new Map<string, Promise<Templates | null>>()
-  /** What tenants of a cluster are brought to, read once; null where the template there is not of this program. */
-  const templatesOf = (cluster: Cluster): Promise<Templates | null> => {
-    const read = async () => {
-      // a reload has no migrations, so it cannot make a template where there is none
-      if (programs.tenant.migrations.length > 0) await ensureTemplate(cluster)
-      return readTemplates(cluster, templateName(prefix), programs.tenant)
-    }
-    const known =
-      templates.get(cluster.id) ??
-      read().catch((error: Error) => {
+  /** Of each cluster: the fingerprint of the template before the one that is there; null where that one is not of this program. */
+  const formers = new Map<string, Promise<string | null>>()
+  const targetOn =
+    (cluster: Cluster): TargetOf =>
+    async (fingerprint, before) => {
+      const former = formers.get(cluster.id)
+      if (former && (await former) !== fingerprint) return null
+      const read = async () => {
+        // a reload has no migrations, so it cannot make a template where there is none
+        if (programs.tenant.migrations.length > 0) await ensureTemplate(cluster)
+        return readTemplate(cluster, templateName(prefix), programs.tenant, fingerprint, before)
+      }
+      const reading = read().catch(async (error: Error) => {
+        // an error of the tenant says nothing about the template
+        await before
         log.warn(
           { cluster: cluster.id, error: error.message },
           'the template cannot be read: tenants are loaded file by file',
         )
         return null
       })
-    templates.set(cluster.id, known)
-    return known
-  }
+      const forgotten = () => {
+        formers.delete(cluster.id)
+        return null
+      }
+      if (!former)
+        formers.set(
+          cluster.id,
+          reading.then((found) => found?.former ?? null, forgotten),
+        )
+      return (await reading)?.target ?? null
+    }
 
   const asAdmin = async <T>(cluster: Cluster, work: (admin: pg.Client) => Promise<T>): Promise<T> => {
     const admin = await connectAdmin(cluster, maintenanceDatabase(cluster), false)
@@ -286,7 +298,7 @@ export const createFleet = (options: FleetOptions): Fleet => {
       const name = row.database_name
       try {
         await timed(logged(log), name, 'updated', () =>
-          migrateDatabase(cluster, name, programs.tenant, { log, loader, templates: () => templatesOf(cluster) }),
+          migrateDatabase(cluster, name, programs.tenant, { log, loader, target: targetOn(cluster) }),
         )
       } catch (error) {
         await asWorker('fleet_migrated', { project_id: projectId, error: (error as Error).message.slice(0, 2000) })

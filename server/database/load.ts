@@ -3,7 +3,7 @@ import { applyPlain, remember, run } from '#server/database/apply.ts'
 import type { Program, SqlFile } from '#server/database/files.ts'
 import { loadFresh } from '#server/database/load_fresh.ts'
 import { applyFirst, dropUndeclared, functionsLoaded, objectsOf } from '#server/database/load_functions.ts'
-import { applyPolicies, withdraw } from '#server/database/load_policies.ts'
+import { applyPolicies, CommentedPolicy, withdraw } from '#server/database/load_policies.ts'
 import { setAside } from '#server/database/set_aside.ts'
 import { inTransaction } from '#server/database/transactions.ts'
 
@@ -16,7 +16,10 @@ export const loadProgram = async (client: Client, program: Program): Promise<str
   const known = await appliedFiles(client)
   if (![...known.keys()].some((path) => !path.startsWith('sql/') || path.startsWith('sql/seeds/'))) {
     // what fails here is tried file by file, which names the line of a mistake and finds an order
-    const loaded = await loadFresh(client, program).catch(() => null)
+    const loaded = await loadFresh(client, program).catch((error) => {
+      if (error instanceof CommentedPolicy) throw error
+      return null
+    })
     if (loaded) return loaded
   }
   const isChanged = (file: SqlFile) => known.get(file.path) !== file.hash

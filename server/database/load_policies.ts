@@ -36,20 +36,47 @@ export const applyPolicies = async (client: Client, file: SqlFile, leaving: read
     [file.path],
   )
   if (moved.length > 0) await keepGrants(client, file, moved)
+  await markPolicies(client, file)
   for (const { restore } of aside) await client.query(restore)
-  await client.query(`
-    do $mark$
-    declare made record;
-    begin
-      for made in
-        select p.polname, p.polrelid::regclass as relation from pg_catalog.pg_policy p
-         where p.xmin = pg_current_xact_id()::xid
-           and obj_description(p.oid, 'pg_policy') is null
-      loop
-        execute format('comment on policy %I on %s is %L', made.polname, made.relation,
-                       'Made by ' || current_setting('trellis.file'));
-      end loop;
-    end $mark$`)
+}
+
+/**
+ * Notes on each policy that the file made which file that is, in the policy's comment. So a file must not comment on policies: one without the mark would
+ * not be dropped when its file is applied again.
+ */
+const markPolicies = async (client: Client, file: SqlFile): Promise<void> => {
+  const { rows } = await client.query<{ name: string; relation: string; mark: string; comment: string | null }>(
+    `select p.polname as name, p.polrelid::regclass::text as relation, d.description as comment,
+            format('comment on policy %I on %s is %L', p.polname, p.polrelid::regclass, 'Made by ' || $1) as mark
+       from pg_catalog.pg_policy p
+       left join pg_catalog.pg_description d on d.classoid = 'pg_catalog.pg_policy'::regclass and d.objoid = p.oid and d.objsubid = 0
+      where p.xmin = pg_current_xact_id()::xid and d.description is null
+         -- those of files that were applied before in this transaction have their mark
+         or d.xmin = pg_current_xact_id()::xid and not exists (select from ops.files f where d.description = 'Made by ' || f.path)`,
+    [file.path],
+  )
+  for (const { mark, comment, ...policy } of rows) {
+    if (comment !== null) throw new CommentedPolicy(file, policy)
+    await client.query(mark)
+  }
+}
+
+type Policy = { readonly name: string; readonly relation: string }
+
+/** Where the file comments on a policy of this name; undefined where it does not, or does so in words that only Postgres understands. */
+export const commentOn = ({ text }: SqlFile, { name }: Policy): number | undefined => {
+  const found = [...text.matchAll(/\bcomment\s+on\s+policy\s+("(?:[^"]|"")*"|\S+)/gi)]
+  const bare = (written: string) => written.replaceAll('"', '')
+  const place = found.find(([, written = '']) => bare(written) === bare(name))
+  return place && text.slice(0, place.index).split('\n').length
+}
+
+export class CommentedPolicy extends Error {
+  constructor(file: SqlFile, policy: Policy) {
+    super(
+      `${file.path}:${commentOn(file, policy) ?? '?'}: comment on policy "${policy.name}" on ${policy.relation}: the loader notes there which file made the policy. Write it as a comment of SQL (--) instead.`,
+    )
+  }
 }
 
 /**

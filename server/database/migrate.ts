@@ -23,7 +23,7 @@ type MigrateOptions = {
   readonly log?: Pick<Logger, 'warn'>
   /** Of many databases, so that what a version changes is worked out once. Without it files are loaded one by one. */
   readonly loader?: Loader
-  readonly templates?: Origin['templates']
+  readonly target?: Origin['target']
   /**
    * Commits do not wait for the disk. For a database whose state counts only once a later transaction on the same server has committed, which
    * forces all that was written before it: a draft that is renamed, and control, in which the start then notes itself.
@@ -39,7 +39,7 @@ export const migrateDatabase = async (
   cluster: Cluster,
   database: string,
   program: Program,
-  { afterBase = async () => undefined, log, loader, templates, isProvisional = false }: MigrateOptions = {},
+  { afterBase = async () => undefined, log, loader, target, isProvisional = false }: MigrateOptions = {},
 ): Promise<string[]> => {
   const client = await connectAdmin(cluster, database, true, isProvisional ? '-c synchronous_commit=off' : '')
   try {
@@ -56,7 +56,7 @@ export const migrateDatabase = async (
         ? await loader.load(client, program, {
             ...from,
             path: `${cluster.dsn} ${pending.join(' ')}`,
-            templates,
+            target,
           })
         : await loadProgram(client, program)
     return [...pending, ...applied]

@@ -7,7 +7,7 @@ import { withClusterLock } from '#server/database/locks.ts'
 import { createControl, migrateDatabase } from '#server/database/migrate.ts'
 import { repairPrivileges, restoredAmong } from '#server/database/privileges.ts'
 import { logged, type Progress, timed } from '#server/database/progress.ts'
-import { buildDraft, draftOf, publishDraft } from '#server/database/templates.ts'
+import { buildDraft, publishDraft } from '#server/database/templates.ts'
 import { StartError } from '#server/errors.ts'
 import type { Secrets } from '#server/secrets.ts'
 
@@ -70,10 +70,12 @@ export const prepareInstallation = (
         await checked(cluster, control, 'control', check)
         if (!isBuilt) onControl(await withControl(cluster, control, ensureCluster))
       }
-      const prepareTemplate = async () => {
-        await timed(progress, template, 'built', () => buildDraft(cluster, admin, template, programs.tenant))
-        await checked(cluster, draftOf(template), 'tenant', check)
-      }
+      const prepareTemplate = () =>
+        timed(progress, template, 'built', () =>
+          buildDraft(cluster, admin, template, programs.tenant, {
+            check: (draft) => checked(cluster, draft, 'tenant', check),
+          }),
+        )
       // the two need nothing of each other, and a server has more than one core; each is ended before an error of the other is thrown
       const results = await Promise.allSettled([prepareControl(), isBuilt ? null : prepareTemplate()])
       for (const result of results) if (result.status === 'rejected') throw result.reason

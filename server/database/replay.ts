@@ -5,16 +5,8 @@ import type { DatabaseError } from '#server/database/failures.ts'
 import type { Program, SqlFile } from '#server/database/files.ts'
 import { loadProgram } from '#server/database/load.ts'
 import { functionsLoaded } from '#server/database/load_functions.ts'
-import {
-  type Dependency,
-  dependenciesOf,
-  fingerprintHere,
-  itemKey,
-  type State,
-  stateOf,
-} from '#server/database/state.ts'
-import { readTarget, type Target } from '#server/database/target.ts'
-import type { Templates } from '#server/database/templates.ts'
+import { fingerprintHere, itemKey, type State } from '#server/database/state.ts'
+import { type Managed, managedOf, readTarget, type Target } from '#server/database/target.ts'
 import { inTransaction } from '#server/database/transactions.ts'
 import { isUndisturbed, type Known, noteHere, noteLoaded, witnessHere } from '#server/database/witness.ts'
 
@@ -37,8 +29,14 @@ type Plan = {
 export type Origin = Known & {
   /** What else decides how the database is brought to the program: its server, and the migrations that ran since. */
   readonly path: string
-  readonly templates?: (() => Promise<Templates | null>) | undefined
+  readonly target?: TargetOf | undefined
 }
+
+/**
+ * What databases with this fingerprint are brought to, where they are as the template before was; null for all others. It is read while `before`, what
+ * the loader manages in such a database, is read too.
+ */
+export type TargetOf = (fingerprint: string, before: Promise<Managed>) => Promise<Target | null>
 
 /** Loads programs into many databases, and works each change out once. */
 export type Loader = {
@@ -100,21 +98,25 @@ export const createLoader = (): Loader => {
 const workOut = async (
   client: Client,
   program: Program,
-  { fingerprint, since, templates }: Origin,
+  { fingerprint, since, target: targetOf }: Origin,
 ): Promise<Worked> => {
-  const known = await templates?.()
-  if (known?.former === fingerprint) {
-    const [state, dependencies] = [await stateOf(client), await dependenciesOf(client)]
-    const plan = planOf(program, { state, dependencies }, known.target)
+  const reading = managedOf(client)
+  // the two are in databases of their own, and a server has more than one core; each is ended before an error of the other is thrown
+  const [read, found] = await Promise.allSettled([reading, targetOf?.(fingerprint, reading)])
+  if (read.status === 'rejected') throw read.reason
+  if (found.status === 'rejected') throw found.reason
+  const before = read.value
+  if (found.value) {
+    const plan = planOf(program, before, found.value)
     if (plan && (await replay(client, plan, since))) return { plan, applied: plan.applied }
   }
-  return learn(client, program)
+  const applied = await loadProgram(client, program)
+  await noteLoaded(client)
+  return { plan: planOf(program, before, await readTarget(client, before)), applied }
 }
 
-type Before = { readonly state: State; readonly dependencies: readonly Dependency[] }
-
 /** Null where the difference cannot be said in statements. */
-const planOf = (program: Program, before: Before, target: Target): Plan | null => {
+const planOf = (program: Program, before: Managed, target: Target): Plan | null => {
   const statements = statementsOf({
     before: before.state,
     after: target.state,
@@ -152,14 +154,6 @@ const changedDefinitions = (before: State, after: State): number =>
     ([key, { kind, definition }]) =>
       (kind === 'function' || kind === 'policy') && before.has(key) && before.get(key)?.definition !== definition,
   ).length
-
-/** Loads file by file, and notes the difference. */
-const learn = async (client: Client, program: Program): Promise<Worked> => {
-  const before = { state: await stateOf(client), dependencies: await dependenciesOf(client) }
-  const applied = await loadProgram(client, program)
-  await noteLoaded(client)
-  return { plan: planOf(program, before, await readTarget(client)), applied }
-}
 
 class Different extends Error {}
 

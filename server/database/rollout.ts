@@ -20,7 +20,7 @@ import {
   wrongPrivileges,
 } from '#server/database/privileges.ts'
 import { type Progress, timed } from '#server/database/progress.ts'
-import { buildDraft, draftOf, publishDraft } from '#server/database/templates.ts'
+import { buildDraft, publishDraft } from '#server/database/templates.ts'
 import { StartError } from '#server/errors.ts'
 import type { Secrets } from '#server/secrets.ts'
 
@@ -112,41 +112,58 @@ export const reloadInstallation = (
 ) =>
   withClusterLock(cluster, async (admin) => {
     const restored = restoredAmong(await repairPrivileges(cluster, admin, prefix, log))
-    const clusterId = await withControl(cluster, prefix, (control) => checkReloadable(control, programs))
+    const own = await withControl(cluster, prefix, (control) => checkReloadable(control, programs))
+    const isCurrent = own.contentHash === programs.tenant.contentHash
     const control = controlName(prefix)
-    const applied = await timed(progress, control, 'updated', () =>
-      migrateDatabase(cluster, control, withoutMigrations(programs.control)),
-    )
-    await checked(cluster, control, 'control', check)
-    await withControl(cluster, prefix, (connected) => noteRestored(connected, clusterId, restored))
-    const template = await withControl(cluster, prefix, async (connected) => {
-      const { rows } = await connected.query<{ content_hash: string }>(
-        'select content_hash from app.templates where cluster_id = $1',
-        [clusterId],
+    const template = templateName(prefix)
+    const reloadControl = async () => {
+      const applied = await timed(progress, control, 'updated', () =>
+        migrateDatabase(cluster, control, withoutMigrations(programs.control)),
       )
-      if (rows[0]?.content_hash === programs.tenant.contentHash) return false
-      const name = templateName(prefix)
-      await timed(progress, name, 'built', () => buildDraft(cluster, admin, name, programs.tenant))
-      await checked(cluster, draftOf(name), 'tenant', check)
-      await publishDraft(admin, name)
-      await connected.query('update app.templates set content_hash = $2, built_at = now() where cluster_id = $1', [
-        clusterId,
-        programs.tenant.contentHash,
-      ])
-      return true
-    })
-    return { clusterId, control: applied.length > 0, template }
+      await checked(cluster, control, 'control', check)
+      await withControl(cluster, prefix, (connected) => noteRestored(connected, own.id, restored))
+      return applied.length > 0
+    }
+    const copying = Promise.withResolvers<void>()
+    const buildTemplate = () =>
+      timed(progress, template, 'built', () =>
+        buildDraft(cluster, admin, template, programs.tenant, {
+          check: (draft) => checked(cluster, draft, 'tenant', check),
+          onCopying: copying.resolve,
+        }),
+      )
+    const building = isCurrent ? Promise.resolve() : buildTemplate()
+    // the check of control reads the modules of all routes, for which there is time while Postgres copies
+    const reloading = Promise.race([copying.promise, building]).then(reloadControl)
+    // each is ended before an error of the other is thrown
+    const [reloaded, built] = await Promise.allSettled([reloading, building])
+    if (reloaded.status === 'rejected') throw reloaded.reason
+    if (built.status === 'rejected') throw built.reason
+    if (!isCurrent) {
+      await publishDraft(admin, template)
+      await withControl(cluster, prefix, (connected) =>
+        connected.query('update app.templates set content_hash = $2, built_at = now() where cluster_id = $1', [
+          own.id,
+          programs.tenant.contentHash,
+        ]),
+      )
+    }
+    return { clusterId: own.id, control: reloaded.value, template: !isCurrent }
   })
 
-const checkReloadable = async (control: pg.Client, { control: ours, tenant }: Programs): Promise<string> => {
+const checkReloadable = async (
+  control: pg.Client,
+  { control: ours, tenant }: Programs,
+): Promise<{ readonly id: string; readonly contentHash: string }> => {
   const { rows: applied } = await control.query<{ version: string }>('select version from ops.schema_migrations')
   const known = new Set(applied.map((row) => row.version))
   if (ours.migrations.some((version) => !known.has(version))) throw needsMigrating('Control')
-  const { rows } = await control.query<{ id: string; schema_version: string }>(
-    `select c.id, t.schema_version from app.clusters c join app.templates t on t.cluster_id = c.id where c.name = 'own'`,
+  const { rows } = await control.query<{ id: string; schemaVersion: string; contentHash: string }>(
+    `select c.id, t.schema_version as "schemaVersion", t.content_hash as "contentHash"
+       from app.clusters c join app.templates t on t.cluster_id = c.id where c.name = 'own'`,
   )
-  if (!rows[0] || rows[0].schema_version < tenant.schemaVersion) throw needsMigrating('The template')
-  return rows[0].id
+  if (!rows[0] || rows[0].schemaVersion < tenant.schemaVersion) throw needsMigrating('The template')
+  return rows[0]
 }
 
 /** A server for databases as it answers now; `error` where it does not. */

@@ -79,13 +79,15 @@ export const fingerprintHere = async (client: Client): Promise<string | null> =>
 /** What the loader manages in this database, as one value: see sql/cluster/fingerprint.sql. */
 export const fingerprintOf = (client: Client): Promise<string | null> => reading(client, () => fingerprintHere(client))
 
-export const stateOf = (client: Client): Promise<State> =>
-  reading(client, async () => {
-    const { registries: present } = await presentTables(client)
-    const rows = present.map((name) => declaredRows(name, `'row', '${name} ' || to_jsonb(r)::text, '', null`))
-    const { rows: items } = await client.query<Item>([await clusterQuery('state.sql'), ...rows].join('\nunion all\n'))
-    return new Map(items.map((item) => [itemKey(item.kind, item.identity), item]))
-  })
+/** Within a transaction with an empty search_path. */
+export const stateHere = async (client: Client): Promise<State> => {
+  const { registries: present } = await presentTables(client)
+  const rows = present.map((name) => declaredRows(name, `'row', '${name} ' || to_jsonb(r)::text, '', null`))
+  const { rows: items } = await client.query<Item>([await clusterQuery('state.sql'), ...rows].join('\nunion all\n'))
+  return new Map(items.map((item) => [itemKey(item.kind, item.identity), item]))
+}
+
+export const stateOf = (client: Client): Promise<State> => reading(client, () => stateHere(client))
 
 /** A function, and what cannot stand without it: a policy, a trigger, or a function whose body Postgres has parsed. */
 export type Dependency = {
@@ -94,9 +96,9 @@ export type Dependency = {
   readonly on: string
 }
 
-export const dependenciesOf = (client: Client): Promise<Dependency[]> =>
-  reading(client, async () => {
-    const { rows } = await client.query<Dependency>(`
+/** Within a transaction with an empty search_path. */
+export const dependenciesHere = async (client: Client): Promise<Dependency[]> => {
+  const { rows } = await client.query<Dependency>(`
       select case d.classid when 'pg_proc'::regclass then 'function' when 'pg_policy'::regclass then 'policy'
                             when 'pg_trigger'::regclass then 'trigger' else 'other' end as kind,
              case when p.oid is not null then p.oid::regprocedure::text
@@ -110,5 +112,5 @@ export const dependenciesOf = (client: Client): Promise<Dependency[]> =>
         left join pg_catalog.pg_policy l on d.classid = 'pg_policy'::regclass and l.oid = d.objid
         left join pg_catalog.pg_trigger t on d.classid = 'pg_trigger'::regclass and t.oid = d.objid
        where d.refclassid = 'pg_proc'::regclass and d.deptype = 'n' and (t.oid is null or t.tgparentid = 0)`)
-    return rows
-  })
+  return rows
+}

@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache'
 import type { Claims, Statement } from '#server/database/call.ts'
 import type { Role } from '#server/database/cluster.ts'
 import {
@@ -14,6 +13,7 @@ import { type DatabaseError, failureOf } from '#server/database/failures.ts'
 import { createRowReader, type RowReader } from '#server/database/row_encoder.ts'
 import { bindValues, type Compiled, type CompiledJson, readCompiled } from '#server/database/values.ts'
 import { refusal } from '#server/errors.ts'
+import { createLru, type Lru } from '#server/lru.ts'
 
 /** What is asked of a collection. Two questions of one shape are one statement with other values. */
 export type Question = {
@@ -54,12 +54,12 @@ const preparedPerConnection = 100
 const longest = 32_768
 const attempts = 8
 
-type Names = LRUCache<string, string>
-type Compilations = LRUCache<string, Compiled>
+type Names = Lru<string>
+type Compilations = Lru<Compiled>
 
 /** Keeps compiled statements, runs them, and finds out what a failure means by asking the compiler again. */
 export const createStatements = (database: Database): Statements => {
-  const places = new LRUCache<string, Compilations>({ max: keptPlaces })
+  const places = createLru<Compilations>(keptPlaces)
   const compiling = new Map<string, Promise<Compiled>>()
   const prepared = new WeakMap<object, Names>()
   let numbered = 0
@@ -68,7 +68,7 @@ export const createStatements = (database: Database): Statements => {
     const key = `${place.cluster.id}/${place.database}`
     const known = places.get(key)
     if (known) return known
-    const made: Compilations = new LRUCache({ max: keptPerPlace })
+    const made: Compilations = createLru(keptPerPlace)
     places.set(key, made)
     return made
   }
@@ -121,7 +121,7 @@ export const createStatements = (database: Database): Statements => {
     if (!name) return { name, text, values }
     let names = prepared.get(client)
     if (!names) {
-      names = new LRUCache({ max: preparedPerConnection })
+      names = createLru(preparedPerConnection)
       prepared.set(client, names)
     }
     if (names.get(name)) return { name, text, values }

@@ -1,35 +1,48 @@
 import type { Client } from 'pg'
-import { type Dependency, dependenciesOf, fingerprintOf, reading, type State, stateOf } from '#server/database/state.ts'
-import { witnessHere } from '#server/database/witness.ts'
+import { changedFunctions } from '#server/database/delta.ts'
+import { type Dependency, dependenciesHere, reading, type State, stateHere } from '#server/database/state.ts'
+import { fingerprintAndWitnessHere, witnessHere } from '#server/database/witness.ts'
+
+/** What the loader manages in a database, and what depends on its functions. */
+export type Managed = { readonly state: State; readonly dependencies: readonly Dependency[] }
 
 /** What a database that holds a program is like, so that others can be brought to it. */
-export type Target = {
-  readonly state: State
-  readonly dependencies: readonly Dependency[]
+export type Target = Managed & {
   readonly fingerprint: string | null
   readonly counts: string
-  /** The SQL that makes each function, and the one that comments on it; null where Postgres cannot say it (an aggregate). */
+  /** The SQL that makes a function, and the one that comments on it; null where Postgres cannot say it (an aggregate). */
   readonly texts: ReadonlyMap<string, FunctionText>
 }
 
 export type FunctionText = { readonly text: string | null; readonly comment: string }
 
-const functionTexts = (client: Client): Promise<Map<string, FunctionText>> =>
-  reading(client, async () => {
-    const { rows } = await client.query<FunctionText & { identity: string }>(
-      `select p.oid::regprocedure::text as identity,
-              case when p.prokind <> 'a' then pg_get_functiondef(p.oid) end as text,
-              format('comment on routine %s is %L', p.oid::regprocedure, obj_description(p.oid, 'pg_proc')) as comment
-         from pg_catalog.pg_proc p
-        where p.pronamespace in (select n.oid from pg_catalog.pg_namespace n where n.nspname in ('app', 'internal', 'api', 'ops'))`,
-    )
-    return new Map(rows.map((row) => [row.identity, row]))
-  })
-
-export const readTarget = async (client: Client): Promise<Target> => ({
-  state: await stateOf(client),
-  dependencies: await dependenciesOf(client),
-  fingerprint: await fingerprintOf(client),
-  counts: await reading(client, async () => (await witnessHere(client)).counts),
-  texts: await functionTexts(client),
+const managedHere = async (client: Client): Promise<Managed> => ({
+  state: await stateHere(client),
+  dependencies: await dependenciesHere(client),
 })
+
+export const managedOf = (client: Client): Promise<Managed> => reading(client, () => managedHere(client))
+
+const functionTexts = async (client: Client, identities: readonly string[]): Promise<Map<string, FunctionText>> => {
+  if (identities.length === 0) return new Map()
+  const { rows } = await client.query<FunctionText & { identity: string }>(
+    `select f.identity,
+            case when p.prokind <> 'a' then pg_get_functiondef(p.oid) end as text,
+            format('comment on routine %s is %L', f.identity, obj_description(p.oid, 'pg_proc')) as comment
+       from unnest($1::text[]) f (identity)
+       join pg_catalog.pg_proc p on p.oid = to_regprocedure(f.identity)`,
+    [identities],
+  )
+  return new Map(rows.map((row) => [row.identity, row]))
+}
+
+/** `texts` are those of the functions that differ from what is there before: to write out all of them takes as long as all the rest. */
+export const readTarget = (client: Client, before: Managed | Promise<Managed>): Promise<Target> =>
+  reading(client, async () => {
+    const { state, dependencies } = await managedHere(client)
+    const found = await fingerprintAndWitnessHere(client)
+    const { counts } = found?.witness ?? (await witnessHere(client))
+    const former = await before
+    const texts = await functionTexts(client, changedFunctions(former.state, state, former.dependencies))
+    return { state, dependencies, fingerprint: found?.fingerprint ?? null, counts, texts }
+  })

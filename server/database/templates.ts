@@ -5,26 +5,34 @@ import { changedFiles } from '#server/database/load.ts'
 import { withClusterLock, withDatabaseLock } from '#server/database/locks.ts'
 import { migrateDatabase } from '#server/database/migrate.ts'
 import { pendingMigrations } from '#server/database/migrations.ts'
-import { readTarget, type Target } from '#server/database/target.ts'
+import { type Managed, readTarget, type Target } from '#server/database/target.ts'
 import { formerNotedIn, knownOf, noteLoaded } from '#server/database/witness.ts'
 
-/** The template, which tenants are brought to, and what the template before it was, which they are copies of. */
-export type Templates = {
-  readonly target: Target
+/** What a template is to tenants. */
+export type Template = {
   /** Fingerprint of the template before: a tenant with the same one was changed by nobody. Null where there was none. */
   readonly former: string | null
+  /** What such tenants are brought to; null where another fingerprint was asked for. */
+  readonly target: Target | null
 }
 
 /**
- * Reads the template, which is closed to connections, and opened for the time of the reading; a tenant that is made meanwhile waits.
- * Null where it holds another program than this one. Takes the cluster lock.
+ * Reads the template for tenants with this fingerprint. It is closed to connections, and opened for the time of the reading; a tenant that is made
+ * meanwhile waits. Null where it holds another program than this one. Takes the cluster lock.
  */
-export const readTemplates = (cluster: Cluster, template: string, program: Program): Promise<Templates | null> =>
+export const readTemplate = (
+  cluster: Cluster,
+  template: string,
+  program: Program,
+  fingerprint: string,
+  before: Promise<Managed>,
+): Promise<Template | null> =>
   withClusterLock(cluster, (admin) =>
     whileOpen(cluster, admin, template, async (client) => {
       const isOther = (await changedFiles(client, program)).length > 0
       if (isOther || (await pendingMigrations(client, program)).length > 0) return null
-      return { target: await readTarget(client), former: await formerNotedIn(client) }
+      const former = await formerNotedIn(client)
+      return { former, target: former === fingerprint ? await readTarget(client, before) : null }
     }),
   )
 
@@ -45,18 +53,26 @@ const whileOpen = async <T>(
   }
 }
 
-/** More changed files than this are loaded faster into an empty database, in one transaction, than one by one. */
+/** More changed files than this are loaded faster into an empty database, in one transaction, than one by one. Migrations take as long in either. */
 const fewFiles = 20
+
+type DraftOptions = {
+  /** Throws when the draft would fail requests: it then stays a draft. */
+  readonly check?: (draft: string) => Promise<void>
+  /** Called as soon as Postgres copies files, for some tenths of a second in which this process is idle. */
+  readonly onCopying?: () => void
+}
 
 /**
  * Builds a new template beside the old one, so that it is never open for connections and never half made: a copy of the old one in which
- * few files change, and otherwise a new database. The cluster lock must be held until publishDraft has renamed it.
+ * few files change and the new migrations run, and otherwise a new database. The cluster lock must be held until publishDraft has renamed it.
  */
 export const buildDraft = async (
   cluster: Cluster,
   admin: pg.Client,
   template: string,
   program: Program,
+  { check = async () => undefined, onCopying = () => undefined }: DraftOptions = {},
 ): Promise<void> => {
   const draft = draftOf(template)
   await admin.query(`drop database if exists "${draft}" with (force)`)
@@ -65,24 +81,28 @@ export const buildDraft = async (
     fingerprint: (await knownOf(client))?.fingerprint ?? null,
   }))
   const source = former?.isNear ? `"${template}" strategy wal_log` : `template0 encoding 'UTF8'`
-  await admin.query(`create database "${draft}" owner trellis_owner template ${source}`)
+  const copied = admin.query(`create database "${draft}" owner trellis_owner template ${source}`)
+  onCopying()
+  await copied
   await admin.query(`revoke all on database "${draft}" from public`)
   await migrateDatabase(cluster, draft, program, { isProvisional: true })
   const client = await connectAdmin(cluster, draft, true, '-c synchronous_commit=off')
   try {
     if (!former?.isNear) await compact(client)
-    await noteLoaded(client, former?.fingerprint)
+    // each in a connection of its own; both are ended before an error of one is thrown
+    const results = await Promise.allSettled([noteLoaded(client, former?.fingerprint), check(draft)])
+    for (const result of results) if (result.status === 'rejected') throw result.reason
   } finally {
     await client.end()
   }
 }
 
-/** Whether only a few files of functions, policies and seeds differ, and nothing before them. */
+/** Whether the migrations that are missing are new ones, and of the files only a few of functions, policies and seeds differ. */
 const isNearlyLoaded = async (client: pg.Client, program: Program): Promise<boolean> => {
   const changed = await changedFiles(client, program)
-  const isOlder = (await pendingMigrations(client, program).catch(() => ['unknown'])).length > 0
+  const pending = await pendingMigrations(client, program).catch(() => null)
   const bases = new Set(program.base.map(({ path }) => path))
-  return !isOlder && changed.length <= fewFiles && !changed.some((path) => bases.has(path))
+  return pending !== null && changed.length <= fewFiles && !changed.some((path) => bases.has(path))
 }
 
 export const draftOf = (template: string) => `${template}_draft`

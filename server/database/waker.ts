@@ -1,6 +1,6 @@
-import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
 import type { Logger } from 'pino'
+import { createLru } from '#server/lru.ts'
 
 /** Wakes the workers for a tenant that has due work. */
 export type Waker = {
@@ -28,7 +28,7 @@ export const createWaker = (
   let swept = new Set<string>()
   let fresh: string[] = []
   let isSealDue = false
-  const noted = new LRUCache<string, true>({ max: 100_000, ttl: 300_000 })
+  const noted = createLru<true>(100_000, { ttlMs: 300_000 })
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> = Promise.resolve()
 

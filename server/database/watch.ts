@@ -1,7 +1,7 @@
-import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import type { Database, Place } from '#server/database/database.ts'
 import type { DatabaseError } from '#server/database/failures.ts'
+import { createLru } from '#server/lru.ts'
 
 /** The least time between two checks whether the database of a project is lost. */
 const pauseMs = 5_000
@@ -17,7 +17,7 @@ export const watchTenants = (
   look: (projectId: string) => Promise<unknown>,
   log: Pick<Logger, 'warn'>,
 ): Database => {
-  const looked = new LRUCache<string, true>({ max: 10_000, ttl: pauseMs })
+  const looked = createLru<true>(10_000, { ttlMs: pauseMs })
   const waiting = new Set<string>()
   let last: Promise<void> = Promise.resolve()
 

@@ -30,20 +30,29 @@ export const witnessHere = async (client: Client, present?: Present): Promise<Wi
   return rows[0]!
 }
 
+/**
+ * Within a transaction with an empty search_path. The fingerprint is computed only where the witness is not the one that was noted with it; null in a
+ * database that no program was loaded into.
+ */
+export const fingerprintAndWitnessHere = async (
+  client: Client,
+): Promise<{ readonly fingerprint: string; readonly witness: Witness | null } | null> => {
+  const present = await presentTables(client)
+  const noted = present.loaded ? await notedHere(client) : null
+  const witness = noted ? await witnessHere(client, present) : null
+  const fingerprint = noted && witness?.witness === noted.witness ? noted.fingerprint : await fingerprintHere(client)
+  return fingerprint === null ? null : { fingerprint, witness }
+}
+
 /** A database as it is before a program is loaded. `since` is the snapshot in which this was read. */
 export type Known = { readonly fingerprint: string; readonly since: string }
 
-/** Null in a database that no program was loaded into. The fingerprint is computed only where the witness is not the one that was noted with it. */
+/** Null in a database that no program was loaded into. */
 export const knownOf = (client: Client): Promise<Known | null> =>
   reading(client, async () => {
     const { rows } = await client.query<{ since: string }>('select pg_current_snapshot()::text as since')
-    const since = rows[0]?.since ?? ''
-    const present = await presentTables(client)
-    const noted = present.loaded ? await notedHere(client) : null
-    if (noted && (await witnessHere(client, present)).witness === noted.witness)
-      return { fingerprint: noted.fingerprint, since }
-    const fingerprint = await fingerprintHere(client)
-    return fingerprint === null ? null : { fingerprint, since }
+    const found = await fingerprintAndWitnessHere(client)
+    return found && { fingerprint: found.fingerprint, since: rows[0]?.since ?? '' }
   })
 
 type Noted = { readonly fingerprint: string; readonly witness: string; readonly former: string | null }

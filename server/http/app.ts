@@ -239,7 +239,9 @@ const isServed = (app: FastifyInstance, method: string, path: string): boolean =
 
 const remember = (app: FastifyInstance, method: string, path: string) => {
   const pattern = new RegExp(`^${path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/:[A-Za-z]+/g, '[^/]+')}$`)
-  served.set(app, [...(served.get(app) ?? []), { method, pattern }])
+  const entries = served.get(app) ?? []
+  entries.push({ method, pattern })
+  served.set(app, entries)
 }
 
 const addRoute = (app: FastifyInstance, area: Area, route: Route, services: Services, observe?: Observer) => {

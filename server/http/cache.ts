@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLru } from '#server/lru.ts'
 
 /**
  * Looked-up values, cached for a limited time: at most `max` of them, the least recently used is evicted first. lru-cache holds the values; its
@@ -15,7 +15,7 @@ export type Cache<T> = {
 }
 
 export const createCache = <T extends object | string | number>(max: number, ttlMs: number): Cache<T> => {
-  const kept = new LRUCache<string, T>({ max, ttl: ttlMs, perf: { now: () => performance.now() } })
+  const kept = createLru<T>(max, { ttlMs })
   const loading = new Map<string, Promise<T | null>>()
   // an invalidation during a load wins: the loaded value may be older than the change
   let dropped = 0

@@ -44,7 +44,10 @@ export const answerOf = (
   route?: Route,
   area?: Area,
 ): ApiError => {
-  if (error instanceof ApiError) return error
+  if (error instanceof ApiError) {
+    if (!area?.notMigrated || error.code !== 'TENANT_MIGRATION_PENDING') return error
+    return refusal(409, area.notMigrated, error.message, error.details, error.headers)
+  }
   const code = (error as FastifyError).code
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return refusal(413, 'PAYLOAD_TOO_LARGE', 'The body has more than 1 MB.')
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return unsupported(request.headers['content-type'])

@@ -20,7 +20,9 @@ export const declaredCodes = (area: Area, route: Route): ReadonlyMap<number, Rea
       const moved: readonly string[] =
         area.unavailable === 502 && status === '503' ? [...names].filter((name) => name === 'TENANT_UNAVAILABLE') : []
       if (moved.length > 0) add(502, ...moved)
-      const kept = names.filter((name) => !moved.includes(name))
+      const renamed = area.notMigrated && names.includes('TENANT_MIGRATION_PENDING') ? area.notMigrated : null
+      if (renamed) add(409, renamed)
+      const kept = names.filter((name) => !moved.includes(name) && !(renamed && name === 'TENANT_MIGRATION_PENDING'))
       if (kept.length > 0) add(Number(status), ...kept)
     }
   }

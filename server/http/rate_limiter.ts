@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js'
-import { LRUCache } from 'lru-cache'
 import { refusal } from '#server/errors.ts'
+import { createLru } from '#server/lru.ts'
 
 type Wanted = { readonly key: string; readonly perSecond: number; readonly burst: number }
 type Bucket = { tokens: number; at: number }
@@ -16,7 +16,7 @@ export type RateLimiter = {
 const most = 100_000
 
 export const createRateLimiter = (isOn: boolean): RateLimiter => {
-  const buckets = new LRUCache<string, Bucket>({ max: most })
+  const buckets = createLru<Bucket>(most)
   const fill = (key: string, perSecond: number, burst: number, now: number): Bucket => {
     const known = buckets.get(key)
     const bucket = known ?? { tokens: burst, at: now }
@@ -61,7 +61,7 @@ export const addressKey = (ip: string): string => {
   return made
 }
 
-const addressKeys = new LRUCache<string, string>({ max: 10_000 })
+const addressKeys = createLru<string>(10_000)
 
 const keyOfAddress = (ip: string): string => {
   const plain = ip.replace(/^\[([^\]]*)\](:\d+)?$/, '$1').replace(/^([\d.]+):\d+$/, '$1')

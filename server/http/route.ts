@@ -147,6 +147,8 @@ export type Area = {
   readonly unversioned?: boolean
   /** Status for a tenant that cannot be reached; 502 in the users administration. */
   readonly unavailable?: 502 | 503
+  /** Code of a 409, where the contract gives the area one in place of 503 TENANT_MIGRATION_PENDING. */
+  readonly notMigrated?: string
   /** The area's name in the scopes of tokens; by default its stem. */
   readonly scopeArea?: string
   readonly routes: readonly Route[]

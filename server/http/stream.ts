@@ -89,6 +89,9 @@ export const mayStreamEvents = (schema: z.ZodType): boolean => z.globalRegistry.
 /** Declares a reply that is a page for people. */
 export const htmlPage = () => z.string().meta({ [mark]: ['text/html'] })
 
+/** Declares a reply that is a picture. */
+export const picture = (type: `image/${string}`) => z.string().meta({ [mark]: [type] })
+
 const mark = 'x-trellis-stream'
 const alternative = 'x-trellis-or-events'
 

@@ -1,7 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes, randomUUID } from 'node:crypto'
 import { importJWK, jwtVerify, SignJWT } from 'jose'
-import { LRUCache } from 'lru-cache'
 import type { CachedProject } from '#server/http/project_cache.ts'
+import { createLru } from '#server/lru.ts'
 import { type Secrets, sha256 } from '#server/secrets.ts'
 
 export type SessionClaims = {
@@ -44,8 +44,8 @@ export type Tokens = {
 export const createTokens = (secrets: Secrets, now: () => Date): Tokens => {
   const developerKey = secrets.derive('developer access tokens')
   const developerRefreshKey = secrets.derive('developer refresh tokens')
-  const privateKeys = new LRUCache<string, KeyObject>({ max: 1000 })
-  const publicKeys = new LRUCache<string, Awaited<ReturnType<typeof importJWK>>>({ max: 1000 })
+  const privateKeys = createLru<KeyObject>(1000)
+  const publicKeys = createLru<Awaited<ReturnType<typeof importJWK>>>(1000)
 
   const seconds = () => Math.floor(now().getTime() / 1000)
   const clientKey = (project: CachedProject) => secrets.derive(`client refresh tokens ${project.projectId}`)

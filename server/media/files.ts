@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { createReadStream, createWriteStream } from 'node:fs'
-import { copyFile, link, mkdir, open, opendir, readdir, rename, rm, stat, unlink } from 'node:fs/promises'
+import { type FileHandle, link, mkdir, open, opendir, readdir, rename, rm, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { type Readable, Transform } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
+import type { Readable } from 'node:stream'
 import { refusal } from '#server/errors.ts'
+import { appendFile, storeBytes } from '#server/media/bytes.ts'
 import type { UploadLink } from '#server/media/links.ts'
 import { type MediaStorage, mostBytes, type Name, type StoredName, versionOf } from '#server/media/storage.ts'
 import { createProjectFiles } from '#server/providers/project_files.ts'
@@ -17,6 +16,8 @@ export type FileStorage = MediaStorage & {
   receivePart(upload: UploadLink, source: Readable, start: number, end: number, total: number): Promise<number>
   /** Up to where bytes have come: the size of an upload that came whole. */
   offset(upload: UploadLink): Promise<number>
+  /** An object, to be sent by this server. Whoever opens it closes it. */
+  open(name: Name): Promise<FileHandle>
 }
 
 type Version = { readonly projectId: string; readonly assetId: string; readonly version: string }
@@ -31,30 +32,7 @@ const names = /^[0-9a-z][0-9a-z._-]{0,120}$/
 const refused = (reason: string) =>
   refusal(400, 'INVALID_INPUT', `The file ${reason}.`, { field: 'body', reason }, { Connection: 'close' })
 
-/** Counts what passes, and ends a stream that is longer than it may be, before the rest of it comes. */
-const counter = (most: number) => {
-  let size = 0
-  const stream = new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      size += chunk.length
-      if (size > most) done(refused(`has more than ${most} bytes`))
-      else done(null, chunk)
-    },
-  })
-  return { stream, size: () => size }
-}
-
-/** Leaves out the first bytes, which came before. */
-const skipping = (most: number) => {
-  let left = most
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      const rest = chunk.subarray(Math.min(left, chunk.length))
-      left -= chunk.length - rest.length
-      done(null, rest)
-    },
-  })
-}
+const tooLong = (most: number) => () => refused(`has more than ${most} bytes`)
 
 /** A signed URL is a licence for one file: it must not fill the disk with temporary ones. */
 const mostAtOnce = 4
@@ -86,11 +64,17 @@ export const createFileStorage = (folder: string): FileStorage => {
     at(projectId, 'objects', assetId.slice(-2), assetId, object)
 
   /** Fills a temporary file beside `target` and gives it that name. */
-  const placed = async (target: string, fill: (temporary: string) => Promise<void>) => {
+  const placed = async (target: string, fill: (file: FileHandle) => Promise<void>) => {
     await mkdir(dirname(target), { recursive: true })
     const temporary = `${target}.${randomBytes(6).toString('hex')}.tmp`
     try {
-      await fill(temporary)
+      const file = await open(temporary, 'wx')
+      try {
+        await fill(file)
+        await file.sync()
+      } finally {
+        await file.close()
+      }
       await rename(temporary, target)
       await syncFolder(dirname(target))
     } catch (error) {
@@ -98,8 +82,6 @@ export const createFileStorage = (folder: string): FileStorage => {
       throw error
     }
   }
-  const fileFrom = (temporary: string, ...streams: readonly (Readable | Transform)[]) =>
-    pipeline([...streams, createWriteStream(temporary, { flags: 'wx', flush: true, highWaterMark: 1 << 20 })])
 
   const sizeOf = async (path: string) => {
     const found = await stat(path).catch((error) => ignoreMissing(error))
@@ -124,17 +106,19 @@ export const createFileStorage = (folder: string): FileStorage => {
 
   const assemble = async (upload: Version, parts: Parts, total: number) => {
     const target = uploadAt(upload)
-    await placed(target, async (temporary) => {
-      const chunks = async function* () {
-        let to = 0
-        for (const { name, start, end } of parts) {
-          if (end < to) continue
-          yield* createReadStream(join(dirname(target), name), { start: to - start, highWaterMark: 1 << 20 })
-          to = end + 1
+    await placed(target, async (file) => {
+      let to = 0
+      for (const { name, start, end } of parts) {
+        if (end < to) continue
+        const part = await open(join(dirname(target), name))
+        try {
+          await appendFile(file, part, to - start)
+        } finally {
+          await part.close()
         }
+        to = end + 1
       }
-      await pipeline(chunks, createWriteStream(temporary, { flags: 'wx', flush: true }))
-      if ((await sizeOf(temporary)) !== total) throw new Error('the parts of an upload do not make its whole')
+      if ((await file.stat()).size !== total) throw new Error('the parts of an upload do not make its whole')
     })
     for (const { name } of parts) await unlink(join(dirname(target), name)).catch(ignoreMissing)
   }
@@ -165,11 +149,11 @@ export const createFileStorage = (folder: string): FileStorage => {
     if (before.length >= mostParts) throw refused(`comes in more than ${mostParts} parts`)
     // bytes that came before are not stored a second time
     const from = Math.max(start, known)
-    const { stream, size } = counter(end - start + 1)
+    const most = end - start + 1
     const target = `${uploadAt(upload)}.part-${from}-${end}`
-    await placed(target, async (temporary) => {
-      await fileFrom(temporary, source, stream, skipping(from - start))
-      if (size() !== end - start + 1) throw refused(`must have the ${end - start + 1} bytes of its Content-Range`)
+    await placed(target, async (file) => {
+      const size = await storeBytes(file, source, { skip: from - start, most, tooLong: tooLong(most) })
+      if (size !== most) throw refused(`must have the ${most} bytes of its Content-Range`)
     })
     const parts = await partsOf(upload)
     const to = reached(parts)
@@ -178,14 +162,15 @@ export const createFileStorage = (folder: string): FileStorage => {
   }
 
   const receive: FileStorage['receive'] = async (upload, source) => {
-    const { stream, size } = counter(upload.sizeBytes ?? mostBytes)
-    await placed(uploadAt(upload), async (temporary) => {
-      await fileFrom(temporary, source, stream)
-      if (size() === 0) throw refused('is empty')
-      if (upload.sizeBytes !== null && size() !== upload.sizeBytes)
-        throw refused(`must have ${upload.sizeBytes} bytes, not ${size()}`)
+    const most = upload.sizeBytes ?? mostBytes
+    let size = 0
+    await placed(uploadAt(upload), async (file) => {
+      size = await storeBytes(file, source, { most, tooLong: tooLong(most) })
+      if (size === 0) throw refused('is empty')
+      if (upload.sizeBytes !== null && size !== upload.sizeBytes)
+        throw refused(`must have ${upload.sizeBytes} bytes, not ${size}`)
     })
-    return size()
+    return size
   }
 
   const storage: FileStorage = {
@@ -218,17 +203,18 @@ export const createFileStorage = (folder: string): FileStorage => {
       const found = await stat(objectAt(name)).catch((error) => ignoreMissing(error))
       return found ? { size: found.size, modifiedAt: found.mtime } : null
     },
+    open: (name) => open(objectAt(name)),
     async read(name, start = 0, end) {
       const handle = await open(objectAt(name))
       return handle.createReadStream({ start, highWaterMark: 1 << 18, ...(end === undefined ? {} : { end }) })
     },
     async write(name, file) {
-      await placed(objectAt(name), async (temporary) => {
-        await copyFile(file, temporary)
-        const handle = await open(temporary, 'r+')
-        await handle.sync()
-        await handle.close()
-      })
+      const from = await open(file)
+      try {
+        await placed(objectAt(name), (to) => appendFile(to, from, 0))
+      } finally {
+        await from.close()
+      }
     },
     async remove(projectId, assetId) {
       await rm(uploadsOf(projectId, assetId), { recursive: true, force: true })

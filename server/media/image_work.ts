@@ -23,5 +23,8 @@ export type ImageReply =
     }
   | { readonly ok: false; readonly code: string; readonly message: string }
 
-/** Exit code of a process that needed more memory than it may have. */
-export const outOfMemory = 70
+/**
+ * The signal with which a process ends itself that needs more memory than it may have. An orderly exit would wait for the library's threads, and
+ * so for the very work that is to end.
+ */
+export const outOfMemory = 'SIGUSR2'

@@ -108,9 +108,10 @@ const serve = async (): Promise<void> => {
     () => null,
   )
   setInterval(() => {
-    if (process.memoryUsage.rss() > mostMemory) process.exit(outOfMemory)
+    if (process.memoryUsage.rss() > mostMemory) process.kill(process.pid, outOfMemory)
   }, 50).unref()
-  process.on('disconnect', () => process.exit(0))
+  // its parent has crashed: nobody limits the time of its work any more, and an exit would wait for it
+  process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
   process.on('message', async (request: ImageRequest) => {
     process.send?.(sharp ? await change(sharp, request).catch(failed) : unavailable)
   })

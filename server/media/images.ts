@@ -28,6 +28,8 @@ export type Images = {
     operations: readonly Operation[],
     use: (result: ImageResult) => Promise<T>,
   ): Promise<T>
+  /** Removes files that a crash left, at most once an hour. */
+  clean(): Promise<void>
   close(): Promise<void>
 }
 
@@ -73,7 +75,14 @@ export const createImages = ({ folder, processes, timeoutMs = 30_000, program }:
   const all = new Set<ChildProcess>()
   const idle = new Map<ChildProcess, NodeJS.Timeout>()
   let isClosed = false
-  let cleaned: Promise<void> | undefined
+  let cleaned = Promise.resolve()
+  let cleanedAt = Number.NEGATIVE_INFINITY
+  const clean = (): Promise<void> => {
+    if (Date.now() - cleanedAt < leftMs) return cleaned
+    cleanedAt = Date.now()
+    cleaned = removeLeft(folder)
+    return cleaned
+  }
 
   const start = (): ChildProcess => {
     const child = fork(file, {
@@ -126,10 +135,11 @@ export const createImages = ({ folder, processes, timeoutMs = 30_000, program }:
       rest(child)
       next()
     }
-    const gone = (code: number | null) => {
+    const gone = (_code: number | null, signal: string | null) => {
       over()
       if (isLate) reject(new ImageError('IMAGE_TIMEOUT', 'The work took too long.', false))
-      else if (code === outOfMemory) reject(new ImageError('IMAGE_TOO_LARGE', 'The work needs too much memory.', true))
+      else if (signal === outOfMemory)
+        reject(new ImageError('IMAGE_TOO_LARGE', 'The work needs too much memory.', true))
       else reject(new ImageError('IMAGE_FAILED', 'The work was broken off.', false))
     }
     const failed = () => child.kill('SIGKILL')
@@ -172,8 +182,7 @@ export const createImages = ({ folder, processes, timeoutMs = 30_000, program }:
   return {
     change: (source, operations, use) =>
       inTurn(async () => {
-        cleaned ??= removeLeft(folder)
-        await cleaned
+        await clean()
         const at = await mkdtemp(join(folder, 'image-'))
         try {
           const [input, output] = [join(at, 'input'), join(at, 'output')]
@@ -191,6 +200,7 @@ export const createImages = ({ folder, processes, timeoutMs = 30_000, program }:
           await rm(at, { recursive: true, force: true })
         }
       }),
+    clean,
     async close() {
       isClosed = true
       for (const { reject } of [...turns.splice(0), ...waiting.splice(0)])

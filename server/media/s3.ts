@@ -129,15 +129,17 @@ export const createS3Storage = (text: string, now: () => Date): MediaStorage => 
       ])
       return s3.getSignedUrl(client, command, { expiresIn: secondsTo(expiresAt), signingDate: now(), signableHeaders })
     },
-    async downloadUrl(object, expiresAt, headers) {
+    async downloadUrl(object, expiresAt, headers, isHead = false) {
       const { s3, client } = await connected()
-      const command = new s3.GetObjectCommand({
+      const wanted = {
         Bucket,
         Key: objectKey(object),
         ResponseContentType: headers.contentType,
         ResponseContentDisposition: headers.disposition,
         ResponseCacheControl: headers.cacheControl,
-      })
+      }
+      // the method is signed too
+      const command = isHead ? new s3.HeadObjectCommand(wanted) : new s3.GetObjectCommand(wanted)
       return s3.getSignedUrl(client, command, { expiresIn: secondsTo(expiresAt), signingDate: now() })
     },
     async promote(upload, check): Promise<Arrival | null> {

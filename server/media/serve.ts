@@ -5,6 +5,7 @@ import { refusal } from '#server/errors.ts'
 import { envelopeOf } from '#server/http/errors.ts'
 import { discardBody } from '#server/http/protocol.ts'
 import { sendStream } from '#server/http/stream.ts'
+import { fileBody } from '#server/media/bytes.ts'
 import type { FileStorage } from '#server/media/files.ts'
 import type { ObjectLink, UploadLink, Verified } from '#server/media/links.ts'
 import { isKnown, isSameFor, partOf, rangeOf } from '#server/media/ranges.ts'
@@ -20,6 +21,9 @@ const discardMs = 30_000
 const passedOnSeconds = 300
 
 const forbidden = () => refusal(403, 'FORBIDDEN', 'The URL was altered, has expired, or is for another method or file.')
+/** What another variant took the place of, between its making and its sending: there is an image. */
+const replaced = () =>
+  refusal(503, 'IMAGES_BUSY', 'Too many variants of this image are asked for at once.', null, { 'Retry-After': '5' })
 const nothingThere = () => refusal(404, 'NOT_FOUND', 'There is no such file.')
 const invalid = (field: string, reason: string) =>
   refusal(400, 'INVALID_INPUT', `${field}: ${reason}`, { field, reason })
@@ -89,14 +93,17 @@ const download = async (
     'content-disposition': dispositionOf(link),
     'content-security-policy': policyOf(link.mimeType),
   }
-  const elsewhere = storage.downloadUrl(link, new Date(services.now().getTime() + passedOnSeconds * 1000), {
+  const until = new Date(services.now().getTime() + passedOnSeconds * 1000)
+  const shown = {
     contentType: link.mimeType,
     disposition: headers['content-disposition'],
     cacheControl: headers['cache-control'],
-  })
+  }
+  const elsewhere = storage.downloadUrl(link, until, shown, request.method === 'HEAD')
   if (elsewhere) return reply.redirect(await elsewhere, 302)
   const found = await storage.stat(link)
-  if (!found) throw nothingThere()
+  const missing = asked.variant === null ? nothingThere : replaced
+  if (!found) throw missing()
   const etag = `"${link.object}"`
   reply.headers({
     ...headers,
@@ -118,13 +125,15 @@ const download = async (
   reply.status(range ? 206 : 200).header('content-length', end - start + 1)
   if (range) reply.header('content-range', `bytes ${start}-${end}/${found.size}`)
   if (request.method === 'HEAD') return reply.send('')
-  const body = await storage.read(link, start, end).catch((error: NodeJS.ErrnoException) => {
-    throw error.code === 'ENOENT' ? nothingThere() : error
-  })
-  return sendStream(reply, body)
+  const file = await filesOf(services)
+    .open(link)
+    .catch((error: NodeJS.ErrnoException) => {
+      throw error.code === 'ENOENT' ? missing() : error
+    })
+  return sendStream(reply, fileBody(file, start, end))
 }
 
-/** Only a storage that takes uploads at this server signs URLs for them. */
+/** Only where this server stores files itself does it sign URLs for uploads, and send bytes. */
 const filesOf = ({ media }: Services): FileStorage => {
   if (!media.uploads) throw forbidden()
   return media.uploads

@@ -32,8 +32,8 @@ export type MediaStorage = {
   readonly endsUploads: boolean
   /** A URL of the storage itself to upload to; null: one of this server. */
   uploadUrl(upload: UploadLink, expiresAt: Date): Promise<string> | null
-  /** A URL of the storage itself to download from; null: this server sends the bytes. */
-  downloadUrl(object: ObjectLink, expiresAt: Date, headers: DownloadHeaders): Promise<string> | null
+  /** A URL of the storage itself to download from, by GET, or by HEAD where `isHead`; null: this server sends the bytes. */
+  downloadUrl(object: ObjectLink, expiresAt: Date, headers: DownloadHeaders, isHead?: boolean): Promise<string> | null
   /**
    * Makes the object of this version of what arrived, and answers what it is. `check` sees it first, and throws what it refuses. Null when
    * nothing has arrived. Idempotent, also after an interrupted run.

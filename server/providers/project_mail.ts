@@ -1,5 +1,6 @@
 import { dkimPurpose, dkimSelector, returnPathOf } from '#server/providers/domains.ts'
 import { type Message, parseAddress } from '#server/providers/mail.ts'
+import { withTracking } from '#server/providers/mail_tracking.ts'
 import type { Secrets } from '#server/secrets.ts'
 
 /** How a project sends mail now: api.mail_sender of the control database. */
@@ -24,6 +25,7 @@ export type ProjectMessage = {
   readonly headers: Readonly<Record<string, string>>
   readonly subject: string
   readonly category: string
+  readonly track: boolean
   readonly html: string | null
   readonly text: string | null
 }
@@ -91,6 +93,9 @@ export const projectMail = (
       ? null
       : unsubscribeUrl(services, { project: projectId, address: message.to, category: message.category })
   const filled = (text: string) => (url === null ? text : text.replace(mark, () => url))
+  // before the link to unsubscribe is filled in, which is nobody's interest
+  const html =
+    message.html !== null && message.track ? withTracking(services, projectId, message.id, message.html) : message.html
   return {
     ...own,
     ...(isWished && wished.name ? { from: wished } : {}),
@@ -99,7 +104,7 @@ export const projectMail = (
     to: message.to,
     subject: message.subject,
     text: message.text === null ? null : filled(message.text),
-    ...(message.html === null ? {} : { html: filled(message.html) }),
+    ...(html === null ? {} : { html: filled(html) }),
     headers: {
       ...message.headers,
       ...(url === null

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import { Agent, type Dispatcher } from 'undici'
 import type { Config } from '#server/config.ts'
+import { createLru } from '#server/lru.ts'
 
 /** Providers whose API this server calls, each with the variable that holds its base URL. */
 export const providers = {
@@ -177,7 +177,7 @@ type Circuit = { failures: number; failedAt: number; openUntil: number; isProbin
 
 /** One circuit for each provider and project, so that one project's outage does not refuse another's calls. In memory of this process. */
 const createCircuits = (clock: () => number) => {
-  const circuits = new LRUCache<string, Circuit>({ max: maxCircuits })
+  const circuits = createLru<Circuit>(maxCircuits)
   return {
     /** Whether a call may be made. After the pause one call at a time probes the provider. */
     admits(key: string): boolean {

@@ -27,6 +27,8 @@ export type Transport = {
   /** Closes without a close frame and frees unsent data. */
   terminate(): void
   readonly unreadBytes: number
+  /** Its client has closed it, or it has broken off: it will never carry anything again. */
+  readonly isGone: boolean
   /** Its client cannot ping: one that is gone ends the connection when something is written to it. */
   readonly isOneWay?: boolean
 }
@@ -64,6 +66,8 @@ export type Connection = {
   dropSlow(): void
   /** The transport has ended. */
   ended(): void
+  /** Ends when the transport has, before that is told. */
+  endIfGone(): void
   readonly isClosed: boolean
 }
 
@@ -104,6 +108,8 @@ export const createConnection = (hub: Hub, first: Credential, transport: Transpo
   let credential = first
   let isClosed = false
   let seenAt = hub.now().getTime()
+  /** Conversations that are left: whoever listens to one again waits for that. */
+  const leaving = new Map<string, Promise<void>>()
   /** Publications and presence of a client take effect in the order in which they were sent. */
   let order: Promise<void> = Promise.resolve()
 
@@ -135,6 +141,22 @@ export const createConnection = (hub: Hub, first: Credential, transport: Transpo
     subscription.waiting = []
     if (subscriptions.get(subscription.shown) === subscription) subscriptions.delete(subscription.shown)
     hub.leave(subscription)
+    // a connection that ends takes all of its own with it
+    if (!isClosed && subscription.name.startsWith('conversation:')) stopReading(subscription)
+  }
+  const stopReading = ({ shown, name }: Subscription) => {
+    const stopped = call('realtime_leave', { connection_id: id, channel: name })
+      .then(() => undefined)
+      .catch((error: Error) =>
+        hub.log.warn(
+          { project: hub.projectId, error: error.message },
+          'a conversation that was left still counts as read',
+        ),
+      )
+      .finally(() => {
+        if (leaving.get(shown) === stopped) leaving.delete(shown)
+      })
+    leaving.set(shown, stopped)
   }
   const finish = () => {
     if (isClosed) return
@@ -170,7 +192,13 @@ export const createConnection = (hub: Hub, first: Credential, transport: Transpo
 
   const begin = async (subscription: Subscription, since: number | null, ref: Reference): Promise<void> => {
     const { shown, params } = subscription
-    const begun = await call<Subscribed>('realtime_subscribe', { channel: shown, params, since: since ?? undefined })
+    await leaving.get(shown)
+    const begun = await call<Subscribed>('realtime_subscribe', {
+      channel: shown,
+      params,
+      since: since ?? undefined,
+      connection_id: id,
+    })
     if (isOver(subscription)) return
     subscription.name = begun.name
     subscription.seq = begun.is_lost || since === null ? begun.seq : since
@@ -339,6 +367,9 @@ export const createConnection = (hub: Hub, first: Credential, transport: Transpo
     close,
     dropSlow,
     ended: finish,
+    endIfGone() {
+      if (transport.isGone) finish()
+    },
     get isClosed() {
       return isClosed
     },

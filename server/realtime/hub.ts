@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { type Database, dataOf, type Place } from '#server/database/database.ts'
+import type { Closings } from '#server/realtime/closings.ts'
 import { type Connection, type Credential, createConnection, type Transport } from '#server/realtime/connection.ts'
 import { type ChannelEvent, closing, type EventRow, limits, readEvent } from '#server/realtime/protocol.ts'
 import { deliver, type Subscription } from '#server/realtime/subscription.ts'
@@ -27,8 +28,6 @@ export type Hub = {
   closeAll(code: number, reason: string): void
   listeners(channel: string): number
   readonly size: number
-  /** Resolves when the database has been told of every connection that is closed. */
-  flushed(): Promise<void>
 }
 
 export type HubOptions = {
@@ -38,14 +37,18 @@ export type HubOptions = {
   readonly database: Database
   readonly log: Logger
   readonly now: () => Date
+  /** Of the project on this server: a hub before this one may have left some. */
+  readonly closings: Closings
   readonly isLive: (credential: Credential) => Promise<boolean>
   readonly renew: (credential: Credential, token: string) => Promise<Credential | null>
   readonly onEmpty: () => void
 }
 
 const timing = {
-  /** The least time between two reads: events that come faster are read together. */
+  /** The least time between two reads: events that come faster are read together, and reach each socket in one write. */
   paceMs: 10,
+  /** The same when handing out the last ones took longer than paceMs: fewer and larger writes. */
+  busyPaceMs: 20,
   /** Polling finds events without a wake-up: those written directly in SQL, or whose wake-up was lost. */
   pollMs: 1000,
   beatMs: 10_000,
@@ -57,7 +60,7 @@ const timing = {
 type Tail = { position: number; events: readonly EventRow[]; is_over: boolean; is_known: boolean }
 
 export const createHub = (options: HubOptions): Hub => {
-  const { projectId, serverId, place, database, log, now } = options
+  const { projectId, serverId, place, database, log, now, closings } = options
   const connections = new Set<Connection>()
   const byUser = new Map<string, Set<Connection>>()
   const channels = new Map<string, Set<Subscription>>()
@@ -69,10 +72,9 @@ export const createHub = (options: HubOptions): Hub => {
   let reading: Promise<void> | undefined
   let isWoken = false
   let lastRead = 0
+  let pace: number = timing.paceMs
   let ready: Promise<void> | undefined
   let timers: NodeJS.Timeout[] = []
-  let closed: string[] = []
-  let flushing: Promise<void> = Promise.resolve()
   let settling: Promise<void> | undefined
 
   const worker = { caller: 'worker', projectId }
@@ -118,7 +120,7 @@ export const createHub = (options: HubOptions): Hub => {
       })
   }
   const read = async (): Promise<void> => {
-    const pause = lastRead + timing.paceMs - performance.now()
+    const pause = lastRead + pace - performance.now()
     if (pause > 0) await new Promise((resolve) => setTimeout(resolve, pause))
     isWoken = false
     const tail = await ask<Tail>('realtime_tail', { server_id: serverId, after: position })
@@ -149,10 +151,14 @@ export const createHub = (options: HubOptions): Hub => {
       // those with a filter are told to fetch again; nobody else waits for that
       if (!isMatched) break
     }
+    const began = performance.now()
     for (const of of events) {
       if (of.channel.startsWith('~') || of.event.startsWith('~')) obey(of)
       else for (const subscription of subscribersOf(of)) deliver(subscription, of)
     }
+    // the writes come at the end of this turn
+    if (events.length > 0) await new Promise((resolve) => setImmediate(resolve))
+    pace = performance.now() - began > timing.paceMs ? timing.busyPaceMs : timing.paceMs
   }
   const isUnmatched = (of: ChannelEvent, { filter }: Subscription) => filter !== null && !of.matches.has(filter)
 
@@ -269,15 +275,6 @@ export const createHub = (options: HubOptions): Hub => {
     }
   }
 
-  const flush = () => {
-    flushing = flushing.then(async () => {
-      await new Promise((resolve) => setTimeout(resolve, 20))
-      const ids = closed
-      closed = []
-      if (ids.length > 0) await ask('realtime_close', { connection_ids: ids }).catch(failed)
-    })
-  }
-
   const end = () => {
     if (connections.size > 0 || admitting > 0 || isEnded) return
     isEnded = true
@@ -292,6 +289,9 @@ export const createHub = (options: HubOptions): Hub => {
   const admit = async (credential: Credential, transport: Transport): Promise<Connection> => {
     ready ??= start()
     await ready
+    // of the user's connections only those are counted that are open: one that was closed just now makes room
+    for (const held of [...(byUser.get(credential.userId) ?? [])]) held.endIfGone()
+    await closings.settle(credential.userId)
     const connection = createConnection(hub, credential, transport)
     const { claims, role } = credential.resolved
     const opened = dataOf<{ is_new: boolean }>(
@@ -330,7 +330,7 @@ export const createHub = (options: HubOptions): Hub => {
       const held = byUser.get(connection.userId)
       held?.delete(connection)
       if (held?.size === 0) byUser.delete(connection.userId)
-      if (closed.push(connection.id) === 1) flush()
+      closings.add(connection.id, connection.userId)
       end()
     },
     join(subscription) {
@@ -359,7 +359,6 @@ export const createHub = (options: HubOptions): Hub => {
     get size() {
       return connections.size
     },
-    flushed: () => flushing,
   }
   return hub
 }

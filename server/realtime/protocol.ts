@@ -23,6 +23,8 @@ export const limits = {
   idleMs: 60_000,
   /** What a client may leave unread: more than the longest row of a collection. */
   unreadBytes: 4_194_304,
+  /** What is collected for one write: more than that is written at once. */
+  writeBytes: 262_144,
   /** Events that wait for one subscription to be authorised. */
   waiting: 10_000,
 } as const
@@ -80,6 +82,8 @@ export type ChannelEvent = {
   readonly matches: Map<string, readonly [boolean, boolean]>
   /** Frames that were made of it: the subscribers of a channel share them. */
   readonly frames: Map<string, Frame>
+  /** The one that was asked for last: most subscribers of an event are sent the same. */
+  last: { readonly shown: string; readonly event: string; readonly frame: Frame } | null
 }
 
 /** A frame to a client. `id` is the number of its event, by which a stream is resumed. */
@@ -100,13 +104,18 @@ export const readEvent = ([channel, seq, event, payload, meta, at]: EventRow): C
   at,
   matches: new Map(),
   frames: new Map(),
+  last: null,
 })
 
 /** The frame of an event for subscribers who call the channel `shown` and are told `event`. Payloads stay the text that SQL made. */
 export const eventFrame = (of: ChannelEvent, shown: string, event: string): Frame => {
+  if (of.last?.shown === shown && of.last.event === event) return of.last.frame
   const key = `${shown} ${event}`
   const known = of.frames.get(key)
-  if (known) return known
+  if (known) {
+    of.last = { shown, event, frame: known }
+    return known
+  }
   const payload = event === 'delete' && of.event !== 'delete' ? JSON.stringify({ id: of.meta?.id }) : of.payload
   const names = `"channel":${JSON.stringify(shown)}`
   const text =

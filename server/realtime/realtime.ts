@@ -5,6 +5,7 @@ import type { Notifier } from '#server/database/notifier.ts'
 import { refusal } from '#server/errors.ts'
 import type { ProjectCache } from '#server/http/project_cache.ts'
 import type { Tokens } from '#server/http/tokens.ts'
+import { type Closings, createClosings } from '#server/realtime/closings.ts'
 import type { Connection, Credential, Transport } from '#server/realtime/connection.ts'
 import { createHub, type Hub } from '#server/realtime/hub.ts'
 import { closing } from '#server/realtime/protocol.ts'
@@ -43,7 +44,7 @@ export const createRealtime = (options: RealtimeOptions): Realtime => {
   const { database, log, now } = options
   const serverId = randomUUID()
   const hubs = new Map<string, Hub>()
-  const ending = new Set<Promise<void>>()
+  const allClosings = new Map<string, Closings>()
   const published = new Set<string>()
   let announcing: NodeJS.Timeout | undefined
   let isStopped = false
@@ -54,6 +55,7 @@ export const createRealtime = (options: RealtimeOptions): Realtime => {
     const known = hubs.get(project.projectId)
     if (known) return known
     const { projectId } = project
+    const closings = closingsOf(projectId, place)
     const hub: Hub = createHub({
       projectId,
       serverId,
@@ -61,16 +63,33 @@ export const createRealtime = (options: RealtimeOptions): Realtime => {
       database,
       log,
       now,
+      closings,
       isLive,
       renew,
       onEmpty() {
         if (hubs.get(projectId) === hub) hubs.delete(projectId)
-        const flushed = hub.flushed().finally(() => ending.delete(flushed))
-        ending.add(flushed)
+        void closings.flushed().then(() => {
+          if (!hubs.has(projectId) && allClosings.get(projectId) === closings) allClosings.delete(projectId)
+        })
       },
     })
     hubs.set(projectId, hub)
     return hub
+  }
+
+  const closingsOf = (projectId: string, place: Place): Closings => {
+    const known = allClosings.get(projectId)
+    if (known) return known
+    const closings = createClosings(async (ids) => {
+      const claims = { caller: 'worker', projectId }
+      await database
+        .call(place, 'app_worker', claims, 'realtime_close', { connection_ids: ids })
+        .catch((error: Error) =>
+          log.warn({ project: projectId, error: error.message }, 'connections of realtime that are closed still count'),
+        )
+    })
+    allClosings.set(projectId, closings)
+    return closings
   }
 
   /** Whether the key, the project and the session of a connection still stand, as the database says now. */
@@ -147,7 +166,7 @@ export const createRealtime = (options: RealtimeOptions): Realtime => {
       isStopped = true
       clearTimeout(announcing)
       for (const hub of [...hubs.values()]) hub.closeAll(closing.restart, 'the server stops')
-      await Promise.all(ending)
+      await Promise.all([...allClosings.values()].map((closings) => closings.flushed()))
     },
   }
 }

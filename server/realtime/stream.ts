@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type { Connection, Credential, Transport } from '#server/realtime/connection.ts'
 import { type Frame, limits } from '#server/realtime/protocol.ts'
 import type { Realtime } from '#server/realtime/realtime.ts'
+import { atEndOfTurn } from '#server/realtime/turns.ts'
 
 /** Proxies and browsers end a connection on which nothing comes. */
 const keepAliveMs = 20_000
@@ -36,16 +37,30 @@ const stream = () => {
     // a line break in a JSON text can only be between its tokens
     return `${id}event: ${kind}\ndata: ${text.replaceAll(/[\r\n]/g, ' ')}\n\n`
   }
+  let texts: string[] = []
+  let length = 0
+  const write = () => {
+    if (!body.destroyed && texts.length > 0) body.push(texts.join(''))
+    texts = []
+    length = 0
+  }
   const transport: Transport = {
     send(frame) {
-      if (!body.destroyed) body.push(text(frame))
+      const made = text(frame)
+      length += made.length
+      if (texts.push(made) === 1) atEndOfTurn(write)
+      else if (length > limits.writeBytes) write()
     },
     close() {
+      write()
       if (!body.destroyed) body.push(null)
     },
     terminate: () => void body.destroy(new Error('the client does not read')),
     get unreadBytes() {
-      return body.readableLength
+      return body.readableLength + length
+    },
+    get isGone() {
+      return body.destroyed
     },
     isOneWay: true,
   }

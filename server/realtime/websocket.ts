@@ -3,8 +3,9 @@ import { WebSocket, WebSocketServer } from 'ws'
 import { parseJson } from '#server/http/json.ts'
 import { takeUpgrade, type Upgrade } from '#server/http/upgrade.ts'
 import type { Connection, Credential, Transport } from '#server/realtime/connection.ts'
-import { ClientFrame, closing, limits, messageOf } from '#server/realtime/protocol.ts'
+import { ClientFrame, closing, type Frame, limits, messageOf } from '#server/realtime/protocol.ts'
 import type { Realtime } from '#server/realtime/realtime.ts'
+import { atEndOfTurn, joinedOf } from '#server/realtime/turns.ts'
 
 const server = new WebSocketServer({
   noServer: true,
@@ -23,34 +24,49 @@ const closeMs = 1000
  */
 const createTransport = (connection: Duplex) => {
   let socket: WebSocket | undefined
-  const early: Buffer[] = []
+  /** What is written at the end of this turn, or as soon as there is a socket. */
+  let frames: Frame[] = []
+  let bytes = 0
   let ended: [number, string] | undefined
+  const write = () => {
+    const [first, ...others] = frames
+    if (!socket || !first) return
+    frames = []
+    bytes = 0
+    if (socket.readyState === WebSocket.OPEN) connection.write(joinedOf([first, ...others]))
+  }
   const transport: Transport = {
     send(frame) {
-      if (!socket) early.push(messageOf(frame))
-      else if (socket.readyState === WebSocket.OPEN) connection.write(messageOf(frame))
+      bytes += messageOf(frame).length
+      if (frames.push(frame) === 1 && socket) atEndOfTurn(write)
+      else if (bytes > limits.writeBytes) write()
     },
     close(code, reason) {
       if (!socket) ended = [code, reason]
       else {
+        write()
         socket.close(code, reason)
         const closed = socket
         setTimeout(() => closed.terminate(), closeMs).unref()
       }
     },
     terminate() {
+      frames = []
       if (socket) socket.terminate()
       else ended = [closing.failure, 'ended']
     },
     get unreadBytes() {
-      return socket ? connection.writableLength : 0
+      return socket ? connection.writableLength + bytes : 0
+    },
+    get isGone() {
+      return socket ? socket.readyState !== WebSocket.OPEN : connection.destroyed
     },
   }
   return {
     transport,
     attach(made: WebSocket) {
       socket = made
-      for (const message of early.splice(0)) connection.write(message)
+      write()
       if (ended) transport.close(...ended)
     },
   }

@@ -27,6 +27,8 @@ const Stats = z.strictObject({
   total_sessions: z.int(),
   avg_duration_seconds: z.number().nullable(),
   median_duration_seconds: z.number().nullable(),
+  is_estimate: z.boolean(),
+  margin: z.int(),
 })
 const Listed = AppSession.pick({
   id: true,
@@ -106,6 +108,8 @@ export const sessionAnalytics = area({
     route('GET /admin/projects/:projectId/sessions', {
       caller: administrator,
       summary: 'Users and sessions of a period; dau is always of the last 24 hours',
+      description:
+        'Of many sessions the figures are estimates from a sample of users: then `is_estimate` is true, and `period_active_users` is within `margin` in 95 of 100 samples.',
       query: {
         period: z
           .string()

@@ -81,7 +81,11 @@ export const feeds = area({
       example: { action: 'workout.finished', target_id: '5k', metadata: { minutes: 27 } },
       call: 'feed_post',
       replies: { 201: data(Entry) },
-      refusals: { 403: ['NOT_A_MEMBER', 'GROUP_ROLE_FORBIDDEN', 'USER_MUTED'], 404: ['NOT_FOUND'] },
+      refusals: {
+        400: ['CONTENT_REJECTED'],
+        403: ['NOT_A_MEMBER', 'GROUP_ROLE_FORBIDDEN', 'USER_MUTED'],
+        404: ['NOT_FOUND'],
+      },
       failure: 'CREATE_FAILED',
     }),
     route('DELETE /client/feeds/:entryId', {

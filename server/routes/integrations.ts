@@ -3,9 +3,10 @@ import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { administrator } from '#server/http/callers.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { Deleted, data, JsonObject, Time, Uuid } from '#server/http/schemas.ts'
+import { Cursor, cursorPage, Deleted, data, JsonObject, Limit, Time, Uuid } from '#server/http/schemas.ts'
 import type { SmtpConfig } from '#server/providers/mail.ts'
 import { integrationPurpose } from '#server/providers/project_mail.ts'
+import { type FcmConfig, serviceAccountProblem } from '#server/providers/push/fcm.ts'
 import { providerOf, type Sealed } from '#server/providers/push/gateway.ts'
 import type { Services } from '#server/services.ts'
 
@@ -31,6 +32,16 @@ const Integration = z.strictObject({
   webhook_url: z.string().nullable(),
   created_at: Time,
   updated_at: Time,
+})
+
+const Inbound = z.strictObject({
+  id: Uuid,
+  provider: z.string(),
+  event_key: z.string(),
+  outcome: z.string().nullable(),
+  body: z.string().describe('As it was received'),
+  received_at: Time,
+  processed_at: Time.nullable(),
 })
 
 const isMissing = (value: unknown) =>
@@ -60,7 +71,7 @@ const kinds: Readonly<Record<string, readonly [is: (value: unknown) => boolean, 
   port: [isPort, 'must be a port'],
 }
 const text = [(value: unknown) => typeof value === 'string', 'must be a string'] as const
-const optional = ['webhook_secret', 'secret_api_key_write']
+const optional = ['webhook_secret', 'secret_api_key_write', 'project_id']
 
 const checkConfig = (fields: readonly string[], config: Readonly<Record<string, unknown>>): void => {
   const missing = fields.filter((field) => isMissing(config[field]))
@@ -126,7 +137,40 @@ const problemOf = async (services: Services, projectId: string, provider: string
     const { outcome, code } = await providerOf(services, projectId, sealed).check()
     return outcome === 'sent' ? null : (code ?? outcome)
   }
+  const opened = () =>
+    JSON.parse(services.secrets.decrypt(integrationPurpose(projectId, provider), config_sealed)) as Record<
+      string,
+      string
+    >
+  if (provider === 'google_play') {
+    const config = opened() as unknown as FcmConfig
+    return serviceAccountProblem(config, 'https://www.googleapis.com/auth/androidpublisher', services)
+  }
+  if (provider === 'revenuecat' || provider === 'superwall') return keyProblem(services, projectId, provider, opened())
   throw refusal(400, 'PROVIDER_UNKNOWN', 'The credentials of this provider cannot be tested.')
+}
+
+/** Reads the smallest list that the key opens. */
+const keyProblem = async (
+  { upstream }: Services,
+  projectId: string,
+  provider: 'revenuecat' | 'superwall',
+  config: Readonly<Record<string, string>>,
+) => {
+  const { project_id: rcProject, secret_api_key, api_key } = config
+  const answer = await upstream.call({
+    provider,
+    projectId,
+    method: 'GET',
+    ...(rcProject && provider === 'revenuecat'
+      ? { path: '/v2/projects/{project}/customers', params: { project: rcProject }, query: { limit: 1 } }
+      : { path: '/v2/projects', query: { limit: 1 } }),
+    headers: { authorization: `Bearer ${provider === 'revenuecat' ? secret_api_key : api_key}` },
+    timeoutMs: 10_000,
+  })
+  if (answer.failure !== null) return answer.reason
+  if (answer.status === 401 || answer.status === 403) return 'INVALID_CREDENTIALS'
+  return answer.status === 200 ? null : `HTTP_${answer.status}`
 }
 
 const tested = (ok: boolean, latency_ms: number, error: string | null) => ({
@@ -194,7 +238,7 @@ export const integrations = area({
     route(`POST ${one}/test`, {
       caller: administrator,
       source: 'supplement',
-      summary: 'Try the credentials of apns, fcm or smtp',
+      summary: 'Try the credentials of revenuecat, superwall, apns, fcm, google_play or smtp',
       description: 'Bad credentials are `ok: false` and not a refusal. Sends no message.',
       handle: test,
       replies: {
@@ -202,6 +246,27 @@ export const integrations = area({
       },
       refusals: { 400: ['PROVIDER_UNKNOWN'], ...notConfigured },
       failure: 'FETCH_FAILED',
+    }),
+    route(`GET ${one}/events`, {
+      caller: administrator,
+      source: 'supplement',
+      summary: 'Received webhooks of a provider, newest first',
+      description: 'Kept for 90 days. `outcome` is null until the webhook has been processed.',
+      query: { cursor: Cursor, limit: Limit(), outcome: z.string().max(64).optional() },
+      call: 'inbound_events',
+      replies: { 200: cursorPage(Inbound) },
+      failure: 'LIST_FAILED',
+    }),
+    route(`POST ${one}/events/:eventId/replay`, {
+      caller: administrator,
+      source: 'supplement',
+      summary: 'Process a received webhook again',
+      description: 'What was applied is not applied twice.',
+      params: { eventId: Uuid },
+      call: 'inbound_replay',
+      replies: { 202: data(Inbound) },
+      refusals: { 404: ['NOT_FOUND'] },
+      failure: 'UPDATE_FAILED',
     }),
   ],
 })

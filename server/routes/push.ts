@@ -3,7 +3,7 @@ import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { area, route } from '#server/http/route.ts'
 import { Cursor, cursorPage, Deleted, data, Flag, Key, Limit, Text, Uuid } from '#server/http/schemas.ts'
-import { campaignRoutes } from '#server/routes/push/campaigns.ts'
+import { pushCampaignRoutes } from '#server/routes/push/campaigns.ts'
 import {
   Automation,
   automationFields,
@@ -35,7 +35,7 @@ export const push = area({
   title: 'Push',
   source: 'supplement',
   routes: [
-    ...campaignRoutes,
+    ...pushCampaignRoutes,
     ...definitions('push_template', {
       path: '/push/templates',
       id: { key: z.string() },

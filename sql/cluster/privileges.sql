@@ -29,7 +29,7 @@ with own as (
    cross join lateral aclexplode(f.acl) a
     left join pg_catalog.pg_roles r on r.oid = a.grantee
    where a.grantee <> f.datdba
-), judged as (
+), evaluated as (
   select f.datname, f.kind, f.datdba,
          array_remove(array[
            case when f.kind in ('control', 'tenant') and f.datdba::regrole::text <> 'trellis_owner'
@@ -59,6 +59,6 @@ select j.datname as database, j.kind, j.problems, j.can_repair as "canRepair",
        case when j.kind = 'shared' then
          format('grant connect on database %1$I to %2$I; revoke connect, temporary on database %1$I from public', j.datname, current_user)
        end as remedy
-  from judged j
+  from evaluated j
  where j.problems <> '{}'
  order by j.kind, j.datname

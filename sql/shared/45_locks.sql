@@ -32,8 +32,10 @@ return case advisory_lock_key.name
   when 'audit seal' then 7305441130
   -- registering a file in a free project: the sum of all files has a limit
   when 'media budget' then 7305441150
+  -- declaring and adopting what a project sells: each replaces what it has read
+  when 'monetization' then 7305441170
   -- registering prompts of AI, which have a limit
-  when 'ai prompts' then 7305441170
+  when 'ai prompts' then 7305441180
   -- bulk updates of users that change unique fields: two that want each other's addresses would wait in a circle
   when 'users bulk update' then hashtextextended('users bulk update', 0)
 end;

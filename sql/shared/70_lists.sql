@@ -32,13 +32,22 @@ begin
 end $$;
 comment on function internal.list_columns is 'Columns of a table by their names, each with its type. Raises where there is none of a name.';
 
--- the declaration of the former version: with both, a call would name neither
+create or replace function internal.list_key(name text, columns json, key text) returns text
+language sql immutable parallel safe
+return (
+  select coalesce(max(case c ->> 'kind' when 'uuid' then format(', %I.%I', list_key.name, list_key.key) else format(', internal.count_key(%I.%I)', list_key.name, list_key.key) end), '')
+    from json_array_elements(list_key.columns) c
+   where c ->> 'name' = list_key.key);
+comment on function internal.list_key is 'The key of a counter as an argument in a compiled list, of an argument of this; empty where key is null.';
+
+-- the declarations of former versions: with two, a call would name neither
 drop function if exists internal.list_declare(text, anyelement, text, text[], text[], text[], text, boolean, boolean, text, boolean);
+drop function if exists internal.list_declare(text, anyelement, text, text[], text[], text[], text, boolean, boolean, text, boolean, boolean, text[]);
 
 create or replace function internal.list_declare(name text, shape anyelement, shown text, order_by text[], required text[] default '{}',
                                                  filters text[] default '{}', condition text default null, by_cursor boolean default false,
                                                  has_since boolean default false, direction text default 'desc', is_skewed boolean default false,
-                                                 is_counted boolean default false, condition_reads text[] default '{}')
+                                                 is_counted boolean default false, condition_reads text[] default '{}', counted_filters text[] default '{}')
 returns void
 language plpgsql volatile as $$
 declare
@@ -54,12 +63,15 @@ declare
   arguments text;
   statements text;
   body text;
+  counts constant text := e'rows_total := internal.list_counted(%L, %L%s);\n    ';
 begin
   if list_declare.direction not in ('asc', 'desc') or list_declare.by_cursor and list_declare.direction = 'asc' then
     raise exception 'a list is in descending order, one by offset also in ascending order';
   end if;
   if list_declare.is_counted and (list_declare.by_cursor or cardinality(list_declare.required) > 1) then
     raise exception 'a counted list is by offset, with at most one required column';
+  elsif not list_declare.filters @> list_declare.counted_filters or cardinality(list_declare.counted_filters) > 0 and (not list_declare.is_counted or list_declare.required <> '{}') then
+    raise exception 'counted filters are filters of a counted list without required columns';
   end if;
   select string_agg(format('%%1$s.%I %s', k ->> 'name', list_declare.direction), ', ' order by (k ->> 'n')::int),
          string_agg(format('%%1$s.%I %s', k ->> 'name', case list_declare.direction when 'desc' then 'asc' else 'desc' end), ', ' order by (k ->> 'n')::int)
@@ -103,6 +115,8 @@ end$sql$, list_declare.name, array_to_string(list_declare.order_by, ','),
   else
     if list_declare.is_counted then
       perform internal.count_declare(list_declare.name, source, list_declare.required[1], list_declare.condition, list_declare.condition_reads);
+      perform internal.count_declare(list_declare.name || '_by_' || f, source, f, list_declare.condition, list_declare.condition_reads)
+         from unnest(list_declare.counted_filters) f;
     end if;
     -- the JSON is made of the rows of the page only. Far from the beginning the page is found in the index alone, from the end that is nearer,
     -- and then its rows are read
@@ -130,12 +144,15 @@ end$sql$, list_declare.name, array_to_string(list_declare.order_by, ','),
       (select string_agg(format('t.%1$I = k.%1$I', c), ' and ') from unnest(list_declare.order_by) c)
         || coalesce((select string_agg(format(' and t.%2$I = %1$I.%2$I', list_declare.name, c), '') from unnest(list_declare.required) c), ''),
       format(opposite_of, 't'));
-    body := internal.list_branches(list_declare.name, statements, list_declare.filters);
-    if list_declare.is_counted then
-      -- only the first branch has no filters
-      body := regexp_replace(body, '\{counted\}', format('rows_total := internal.list_counted(%L, %L%s);%s    ', list_declare.name, source,
-                                                         (select string_agg(format(', %I.%I', list_declare.name, c), '') from unnest(list_declare.required) c), e'\n'));
-    end if;
+    -- the n-th branch has the filters that are the bits of n: none, or one that is counted
+    select string_agg(p.part || case when not list_declare.is_counted or p.n = cardinality(b.parts) then ''
+                                     when p.n = 1 then format(counts, list_declare.name, source, internal.list_key(list_declare.name, columns, list_declare.required[1]))
+                                     else coalesce((select format(counts, list_declare.name || '_by_' || f.name, source, internal.list_key(list_declare.name, columns, f.name))
+                                                      from unnest(list_declare.filters) with ordinality f (name, n)
+                                                     where f.name = any (list_declare.counted_filters) and p.n - 1 = 1 << f.n::int - 1), '') end, '' order by p.n)
+      into body
+      from (select string_to_array(internal.list_branches(list_declare.name, statements, list_declare.filters), '{counted}') as parts) b
+     cross join lateral unnest(b.parts) with ordinality p (part, n);
     body := format($sql$
 declare
   rows_json json;
@@ -143,7 +160,7 @@ declare
 begin
 %1$s
   return internal.reply_page(rows_json, rows_total, %2$I.page_offset, %2$I.page_limit);
-end$sql$, replace(body, '{counted}', ''), list_declare.name);
+end$sql$, body, list_declare.name);
   end if;
   execute format('create or replace function internal.%I(%s) returns api.reply language plpgsql stable %s as %L', list_declare.name, arguments,
                  case when list_declare.is_skewed then 'set plan_cache_mode = ''force_custom_plan''' else '' end, body);
@@ -158,5 +175,6 @@ comment on function internal.list_declare is
    null; for a cursor they are timestamptz, uuid or bigint. required columns equal their argument; filters do, unless that is null. condition is
    internal.<condition>(row), an SQL function of one expression, whose text Postgres puts in the place of the call. has_since: rows from a time on, by the
    first column of the order. is_counted: how many rows the list has without filters is counted as rows are written, see internal.count_declare, and not
-   when a page is asked for; a condition then names the columns that it reads, condition_reads. is_skewed: some values of a filter are much more frequent than others, so each call is planned for its values. The
+   when a page is asked for; a condition then names the columns that it reads, condition_reads. counted_filters: how many rows the list has with one of these
+   filters alone is counted too. is_skewed: some values of a filter are much more frequent than others, so each call is planned for its values. The
    caller''s rights hold; policy files grant what it makes. Granted to nobody.';

@@ -104,19 +104,26 @@ revoke execute on function internal.runs_sets from public;
 create or replace function ops.functions_loaded(is_replayed boolean default false) returns void
 language plpgsql volatile as $$
 declare
-  -- by content: databases of one program have one dispatcher, with one comment
-  made_from constant text := (
-    select 'Passes events on to the areas that handle them, in the order of their places. Made by ops.functions_loaded from '
-           || md5(string_agg(p.oid::regprocedure || ' ' || p.prosrc, ',' order by p.oid::regprocedure::text)) || '.'
-      from pg_catalog.pg_proc p
-     -- by the index of names
-     where p.pronamespace = 'internal'::regnamespace
-       and (p.proname >= 'on_event' and p.proname < 'on_evenu' or p.proname >= 'event_plan__' and p.proname < 'event_plan_`'));
+  made_from text;
   dispatcher text;
   plans text;
 begin
+  if functions_loaded.is_replayed then
+    if to_regprocedure('internal.event_plans_compute()') is not null then
+      perform internal.event_plans_refresh();
+    end if;
+    return;
+  end if;
+  -- by content: databases of one program have one dispatcher, with one comment
+  select 'Passes events on to the areas that handle them, in the order of their places. Made by ops.functions_loaded from '
+         || md5(string_agg(p.oid::regprocedure || ' ' || p.prosrc, ',' order by p.oid::regprocedure::text)) || '.'
+    into made_from
+    from pg_catalog.pg_proc p
+   -- by the index of names
+   where p.pronamespace = 'internal'::regnamespace
+     and (p.proname >= 'on_event' and p.proname < 'on_evenu' or p.proname >= 'event_plan__' and p.proname < 'event_plan_`');
   if to_regclass('app.event_plans') is null
-     or not functions_loaded.is_replayed and made_from is not distinct from obj_description(to_regprocedure('internal.tg_engagement_events__10_dispatch()'), 'pg_proc') then
+     or made_from is not distinct from obj_description(to_regprocedure('internal.tg_engagement_events__10_dispatch()'), 'pg_proc') then
     return;
   end if;
   dispatcher := ops.event_dispatcher_source();

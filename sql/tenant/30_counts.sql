@@ -49,19 +49,25 @@ language sql stable as $$
 $$;
 comment on function internal.list_counted is 'How many rows the current role sees, by a counter; null where they must be counted one by one.';
 
+create or replace function internal.count_key(value text) returns uuid
+language sql immutable parallel safe
+return md5(count_key.value)::uuid;
+comment on function internal.count_key is 'The key of the counter of a text value, for counters by a column of type text.';
+
 create or replace function internal.count_declare(name text, source regclass, key text default null, condition text default null, condition_reads text[] default '{}')
 returns void
 language plpgsql volatile as $$
 declare
   nobody constant text := '''00000000-0000-0000-0000-000000000000''::uuid';
+  keyed constant text := case when count_declare.key is null then nobody
+                              when (select k.kind from internal.list_columns(count_declare.source, array[count_declare.key]) k) = 'uuid' then format('%%1$s.%I', count_declare.key)
+                              else format('internal.count_key(%%1$s.%I)', count_declare.key) end;
   rows_of constant text := format(
-    'select %s as key, count(*) as n from %%s r where %s group by 1',
-    case when count_declare.key is null then nobody else format('r.%I', count_declare.key) end,
+    'select %s as key, count(*) as n from %%s r where %s group by 1', format(keyed, 'r'),
     concat_ws(' and ', 'true', case when count_declare.key is not null then format('r.%I is not null', count_declare.key) end,
               case when count_declare.condition is not null then format('internal.%I(r)', count_declare.condition) end));
   one_of constant text := format(
-    'select %s, 1 where %s',
-    case when count_declare.key is null then nobody else format('%%1$s.%I', count_declare.key) end,
+    'select %s, 1 where %s', keyed,
     concat_ws(' and ', 'true', case when count_declare.key is not null then format('%%1$s.%I is not null', count_declare.key) end,
               case when count_declare.condition is not null then format('internal.%I(%%1$s)', count_declare.condition) end));
   watched constant text := (select string_agg(format('%I', c), ', ' order by c) from unnest(count_declare.condition_reads || array[count_declare.key]) c where c is not null);
@@ -106,8 +112,8 @@ end$body$, count_declare.name, format(rows_of, 'new_rows'), format(rows_of, 'old
   end if;
 end $$;
 comment on function internal.count_declare is
-  'For files of functions: keeps a counter of the rows of a table, by triggers, for internal.counted(name[, key]). key is a column of type uuid: then there is a
-   counter for each of its values. condition is internal.<condition>(row) for the rows that count, an immutable question about the columns
+  'For files of functions: keeps a counter of the rows of a table, by triggers, for internal.counted(name[, key]). key is a column of type uuid or text: then there is a
+   counter for each of its values, which internal.count_key makes a key of if they are text. condition is internal.<condition>(row) for the rows that count, an immutable question about the columns
    condition_reads. What is there already is counted by the seed of counters. A declaration that changes takes a new name. Granted to nobody.';
 
 create or replace function internal.counters_begin(names text[] default null) returns void

@@ -60,3 +60,19 @@ export const storedOf = async (harness: Harness, project: Project): Promise<stri
     .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
     .sort()
 }
+
+/** The status and the code of an answer to a signed URL. */
+export const refusedWith = async (answer: Response) => {
+  const text = await answer.text()
+  return [answer.status, (JSON.parse(text) as { error: { code: string } }).error.code]
+}
+
+export const presign = (client: Client, key: string, more: Record<string, unknown> = {}) =>
+  client.post('/client/media/presign', { bucket: 'media', key, method: 'GET', ...more })
+export const presignPut = (client: Client, key: string, more: Record<string, unknown> = {}) =>
+  presign(client, key, { method: 'PUT', content_type: 'text/plain', ...more })
+/** What a URL leads to. */
+export const textOf = async (url: string, headers: Record<string, string> = {}) => {
+  const answer = await fetch(url, { headers })
+  return { status: answer.status, headers: answer.headers, text: await answer.text() }
+}

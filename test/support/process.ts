@@ -1,8 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { root } from '#server/database/files.ts'
 import { runFolder, runVariable } from '#test/support/run.ts'
 
@@ -71,12 +72,45 @@ const startProgram = async (file: string, env: Record<string, string>, isReady: 
   return program
 }
 
-/** Starts the program as `npm start` does, and waits until it answers or ends. */
+/**
+ * Starts the program as `npm start` does, and waits until it answers or ends. Without a DATA_DIR or a DATABASE_URL it starts on data that a
+ * first start has made, which saves that start; a test of the first start names a folder of its own.
+ */
 export const startServer = async (env: Record<string, string> = {}): Promise<ServerProcess> => {
   const port = env['PORT'] ?? String(await freePort())
-  const dataDir = env['DATA_DIR'] ?? (await temporaryFolder())
+  const dataDir = env['DATA_DIR'] ?? (env['DATABASE_URL'] ? await temporaryFolder() : await copyOfData())
   const started = await startProgram('server/main.ts', { ...env, PORT: port, DATA_DIR: dataDir }, 'Trellis is running')
   return { ...started, url: `http://127.0.0.1:${port}`, dataDir }
+}
+
+/** A data folder after a first start and its stop. */
+const copyOfData = async (): Promise<string> => {
+  const folder = await temporaryFolder()
+  await rm(folder, { recursive: true })
+  // as root, the files belong to the user that runs Postgres
+  await promisify(execFile)('cp', ['-Rp', await madeData(), folder])
+  return folder
+}
+
+/** The original of the copies, which the first test of the run that needs one makes. */
+const madeData = async (): Promise<string> => {
+  const made = join(await runFolder(), 'first-start')
+  const making = `${made}-making`
+  const isMaker = await mkdir(`${made}-has-a-maker`).then(
+    () => true,
+    () => false,
+  )
+  if (isMaker) {
+    const { child, ended, output } = await startServer({ DATA_DIR: making })
+    child.kill('SIGTERM')
+    if ((await ended) !== 0) throw new Error(`The first start failed: ${output()}`)
+    await rename(making, made)
+  }
+  for (let waited = 0; !(await stat(made).catch(() => null)); waited += 1) {
+    if (waited > 3000) throw new Error('Another test did not finish its first start')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  return made
 }
 
 /** Starts background jobs alone, as `npm run worker` does. */

@@ -61,6 +61,8 @@ export const startApns = async (now: () => Date) => {
       text += chunk
     })
     stream.on('end', async () => {
+      // a sender that was killed in the middle of its message has sent none
+      if (stream.aborted) return
       const push = { path: String(headers[':path']), headers, body: JSON.parse(text) }
       const refused = await refusal(headers)
       if (!refused) pushes.push(push)

@@ -15,6 +15,8 @@ export type MailServer = {
   readonly received: Received[]
   /** Those to one address, oldest first. */
   to(address: string): Received[]
+  /** What happens between the end of a message and the 250 for it. */
+  before250(hook: ((message: Received) => Promise<void>) | null): void
   /** The next dialogues are refused with this status, or taken again with null. */
   refuse(status: number | null): void
   stop(): Promise<void>
@@ -24,9 +26,12 @@ export type MailServer = {
 export const startMailServer = async (): Promise<MailServer> => {
   const received: Received[] = []
   let refusal: number | null = null
+  let hook: ((message: Received) => Promise<void>) | null = null
   const server = new SMTPServer({
     authOptional: true,
     disabledCommands: ['STARTTLS'],
+    // clients keep their connections: the end of a test does not wait for them
+    closeTimeout: 50,
     logger: false,
     onMailFrom(_address, _session, done) {
       if (refusal === null) return done()
@@ -35,15 +40,15 @@ export const startMailServer = async (): Promise<MailServer> => {
     onData(stream, session, done) {
       const chunks: Buffer[] = []
       stream.on('data', (chunk: Buffer) => chunks.push(chunk))
-      stream.on('end', () => {
+      stream.on('end', async () => {
         const from = session.envelope.mailFrom ? session.envelope.mailFrom.address : ''
-        received.push(
-          parse(
-            from,
-            session.envelope.rcptTo.map(({ address }) => address),
-            Buffer.concat(chunks).toString(),
-          ),
+        const message = parse(
+          from,
+          session.envelope.rcptTo.map(({ address }) => address),
+          Buffer.concat(chunks).toString(),
         )
+        received.push(message)
+        await hook?.(message)
         done()
       })
     },
@@ -56,6 +61,9 @@ export const startMailServer = async (): Promise<MailServer> => {
     url: `smtp://127.0.0.1:${address.port}?tls=off`,
     received,
     to: (wanted) => received.filter(({ to }) => to.includes(wanted)),
+    before250(next) {
+      hook = next
+    },
     refuse(status) {
       refusal = status
     },

@@ -1,16 +1,12 @@
 import { dataOf } from '#server/database/database.ts'
-import { outboxTask } from '#workers/task.ts'
+import { more, outboxTask, runTurn } from '#workers/task.ts'
 
 const batch = 200
-/** The length of a turn: after it the row is due again at once, behind rows that have waited longer. */
-const longestMs = 15_000
 
 /** Completes a challenge for the members of a team that has reached its goal, and rewards them. */
-export const challengesTeam = outboxTask('challenges__team', async ({ services, step }, { payload }) => {
-  const until = performance.now() + longestMs
-  for (;;) {
-    const answer = await step('challenge_team_complete', { ...payload, batch })
-    if (dataOf<{ is_over: boolean }>(answer).is_over) return null
-    if (performance.now() > until) return services.now()
-  }
-})
+export const challengesTeam = outboxTask('challenges__team', (context, { payload }) =>
+  runTurn(context, async () => {
+    const reply = await context.step('challenge_team_complete', { ...payload, batch })
+    return dataOf<{ is_over: boolean }>(reply).is_over ? null : more
+  }),
+)

@@ -1,12 +1,12 @@
 import { dataOf } from '#server/database/database.ts'
-import { outboxTask } from '#workers/task.ts'
+import { outboxTask, timeOf } from '#workers/task.ts'
 
 /** Applies the due steps of flags' schedules, and is due again at the next step. */
 export const flagsAdvance = outboxTask(
   'flags__advance',
   async ({ call }) => {
     const nextAt = dataOf<string | null>(await call('flags_advance', {}))
-    return nextAt === null ? null : new Date(nextAt)
+    return timeOf(nextAt)
   },
   { atOnce: 1 },
 )

@@ -63,12 +63,13 @@ const cleanStored = async ({ step, projectId, services }: TenantContext): Promis
 
 const isTemporary = ({ path }: StoredName) => path.endsWith('.tmp')
 
-/** Daily: deletes uploads whose file never came, and removes bytes that belong to nothing. */
+/** Daily: deletes uploads whose file never came, and removes bytes that belong to nothing, files of image work among them. */
 export const mediaClean = outboxTask(
   'media__clean',
   async (context) => {
     await cleanPending(context)
     await cleanStored(context)
+    await context.services.media.images.clean()
     return null
   },
   { urgency: 'background', atOnce: 1 },

@@ -34,6 +34,8 @@ const drain = async (context: TenantContext, queue: string): Promise<Date | null
     for (;;) {
       if (errors.length > 0) throw errors[0]
       if (performance.now() > until) return services.now()
+      // read before the claim, which may see as being sent what is recorded while its answer is on the way
+      const others = [...running]
       const claimed = dataOf<Step>(await step('push_claim', { queue, most: batch, uses_log }, { timeoutMs: 30_000 }))
       if (claimed.deliveries.length > 0) {
         const work: Promise<unknown> = send(claimed.deliveries)
@@ -43,9 +45,9 @@ const drain = async (context: TenantContext, queue: string): Promise<Date | null
       }
       if (claimed.picked > 0) {
         if (running.size >= batchesAtOnce) await Promise.race(running)
-      } else if (running.size > 0) {
+      } else if (others.length > 0) {
         // what is recorded may be due again, or the last of a campaign
-        await Promise.all(running)
+        await Promise.all(others)
       } else {
         return claimed.next_at === null ? null : later(services.now(), claimed.next_at)
       }

@@ -36,7 +36,7 @@ begin
       from neighbours n
       -- the first seal of a month contains the last hash of the previous month, which is kept after that month is dropped
       left join app.audit_chains m on m.scope = audit_verify_former.scope and m.opening_position = n.at - 1
-  ), judged as (
+  ), evaluated as (
     select x.event, x.at,
            coalesce(x.hash_before, x.opening_hash) is not null
            and (x.hash_before is null or x.opening_hash is null or x.hash_before = x.opening_hash)
@@ -48,7 +48,7 @@ begin
   select count(*), count(*), max(j.at),
          (array_agg(json_build_object('id', (j.event).id, 'key', internal.audit_key(j.event)) order by j.at) filter (where j.is_whole is not true))[1]
     into seen, counted, last_position, broken
-    from judged j;
+    from evaluated j;
 end $$;
 comment on function internal.audit_verify_former is 'Verifies rows of the former chain: the hash of each follows from the previous one.';
 
@@ -79,7 +79,7 @@ begin
       left join app.audit_heads opened on opened.scope = audit_verify_seals.scope and opened.opening_position = n.at - 1
       left join app.audit_heads month on month.scope = audit_verify_seals.scope
                                      and month.month = date_trunc('month', (n.seal).sealed_at at time zone 'UTC')::date
-  ), judged as (
+  ), evaluated as (
     select x.seal, x.at, x.is_dropped,
            coalesce(x.hash_before, x.opening_hash) is not null
            and (x.hash_before is null or x.opening_hash is null or x.hash_before = x.opening_hash)
@@ -92,7 +92,7 @@ begin
          (array_agg(json_build_object('id', (j.seal).event_id, 'key', internal.audit_key_of((j.seal).occurred_at, 0, (j.seal).event_id)) order by j.at)
            filter (where j.is_whole is not true))[1]
     into seen, counted, last_position, broken
-    from judged j;
+    from evaluated j;
 end $$;
 comment on function internal.audit_verify_seals is 'Verifies seals: the hash of each follows from the previous one, within the recorded months, and its row is as it was written.';
 

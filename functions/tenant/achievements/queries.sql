@@ -51,11 +51,10 @@ comment on function api.achievements_list is 'Achievements in use, and those tha
 create or replace function api.achievement_get(id_or_key text) returns api.reply
 language plpgsql stable as $$
 declare
-  as_id constant uuid := internal.as_uuid(achievement_get.id_or_key);
   a app.achievements;
   u app.user_achievements;
 begin
-  select d.* into a from app.achievements d where d.id = as_id or as_id is null and d.key = achievement_get.id_or_key;
+  select d.* into a from app.achievements d where internal.is_id_or_key(d.id, d.key, achievement_get.id_or_key);
   select m.* into u from app.user_achievements m where (m.app_user_id, m.achievement_id) = (internal.user_id(), a.id) and m.revoked_at is null;
   if a.id is null or not a.is_active and u.unlocked_at is null then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such achievement.');

@@ -9,7 +9,7 @@ declare
   filter constant jsonb := nullif(achievement_values.criteria -> 'event_filter', 'null');
   since constant timestamptz := (achievement_values.criteria ->> 'since')::timestamptz;
   first_day constant date := (since at time zone 'UTC')::date;
-  -- the days after a since that is no midnight are counted whole, its own day from the log
+  -- when `since` is not at midnight, its own day is counted from the log and the days after it from the counters
   is_midnight constant boolean := since = first_day::timestamp at time zone 'UTC';
 begin
   if kind = 'event_count' and filter is null and achievement_values.before is null then
@@ -52,7 +52,7 @@ begin
      group by t.app_user_id;
   elsif kind = 'streak_length' then
     return query
-    -- for a time that is past, what a streak must have had then: it grows by one a day at most
+    -- for a time in the past, the least that the streak must have had then: a streak grows by at most one a day
     select s.app_user_id,
            max(case when achievement_values.before is null or s.last_qualified_at < achievement_values.before then s.longest_count
                     else greatest(0, s.longest_count - ceil(extract(epoch from internal.now() - achievement_values.before) / 86400)::int) end)::numeric
@@ -111,7 +111,7 @@ begin
     return 0;
   end if;
   perform internal.add_effects('achievements', made.effects);
-  -- the ledger takes each source once: what was paid before is not paid again
+  -- the ledger deduplicates by source, so a reward that was paid before is not paid again
   if made.moves is not null then
     perform internal.xp_apply(made.moves);
   end if;
@@ -128,7 +128,7 @@ declare
   reached uuid[];
 begin
   with wanted as materialized (
-    -- pairs that go together
+    -- unnested in parallel: pairs of user and achievement
     select a.id, a.criteria, w.app_user_id, a.criteria ->> 'event_name' as event_name, (a.criteria ->> 'target_value')::numeric as target,
            a.criteria ->> 'type' = 'event_count' and coalesce(a.criteria -> 'event_filter', 'null') = 'null' and a.criteria ->> 'since' is null as is_of_all_days
       from (select distinct w.app_user_id, w.achievement_id
@@ -137,7 +137,7 @@ begin
      where not exists (select from app.user_achievements u
                         where (u.app_user_id, u.achievement_id) = (w.app_user_id, a.id) and u.revoked_at is null)
   ), valued as (
-    -- what most count, by its index for each pair
+    -- the common case, an index lookup for each pair
     select w.app_user_id, w.id
       from wanted w
      where w.is_of_all_days
@@ -173,14 +173,14 @@ begin
      where a.is_active
        and (a.criteria ->> 'event_name' in (select i.event_name from unnest(on_events__50_achievements.events) i)
             or a.criteria ->> 'type' <> 'event_count'
-            -- counts that became one
+            -- counters of two users that were merged
             or exists (select from unnest(on_events__50_achievements.events) i where i.event_name = 'svc.user.merged'))) then
     return;
   end if;
   with happened as (
     select distinct i.app_user_id, i.event_name from unnest(on_events__50_achievements.events) i
   ), moved as (
-    -- what an event may have moved; imported history moves streaks without telling
+    -- the values that an event may have changed; imported history changes streaks without emitting an event
     select h.app_user_id, h.event_name, 'event_count' as kind from happened h
     union all
     select h.app_user_id, null, 'xp_threshold' from happened h where h.event_name in ('svc.xp.awarded', 'svc.user.merged')
@@ -245,7 +245,7 @@ begin
                                       or s.streak_definition_id = (a.criteria ->> 'streak_definition_id')::uuid))
                else true end);
   end if;
-  -- most are far away, or unlocked long ago
+  -- most achievements are far from their target, or unlocked already
   if near <> '{}' then
     near := array(select n.id from unnest(near) as n (id)
                    where not exists (select from app.user_achievements u
@@ -358,7 +358,7 @@ begin
    order by t.achievement_id
   on conflict on constraint user_achievements_pkey do update
      set unlocked_at = excluded.unlocked_at
-   -- what was revoked from the survivor does not come back this way
+   -- an achievement that was revoked from the surviving user is not restored by the merge
    where mine.revoked_at is null and mine.unlocked_at > excluded.unlocked_at;
   get diagnostics moved = row_count;
   return moved;

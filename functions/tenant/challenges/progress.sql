@@ -24,7 +24,7 @@ declare
   starts constant timestamptz := c.start_at - challenge_values.shift;
   ends constant timestamptz := c.end_at - challenge_values.shift;
   everybody constant boolean := challenge_values.app_user_ids is null;
-  -- UTC days that lie within whole
+  -- the UTC days that lie entirely within the window
   first_day constant date := internal.first_whole_day(starts);
   last_day constant date := (ends at time zone 'UTC')::date;
   days_from constant timestamptz := first_day::timestamp at time zone 'UTC';
@@ -40,7 +40,7 @@ begin
              where k.event_name = c.event_name and k.day >= first_day and k.day < last_day
                and (everybody or k.app_user_id = any (challenge_values.app_user_ids))
             union all
-            -- the edges, which counters know by whole days only
+            -- the partial days at both ends of the window: counters have whole days only
             select e.app_user_id, 1
               from app.engagement_events e
              where e.event_name = c.event_name and (everybody or e.app_user_id = any (challenge_values.app_user_ids))
@@ -48,7 +48,7 @@ begin
      group by w.id;
   elsif c.goal_type = 'event_count' then
     return query
-    -- what came more than a day after the end came too late
+    -- events received more than a day after the end do not count
     select e.app_user_id, count(*)
       from app.engagement_events e
      where e.event_name = c.event_name and e.occurred_at >= starts and e.occurred_at < ends and e.received_at < ends + interval '24 hours'
@@ -59,7 +59,7 @@ begin
     select t.app_user_id, greatest(0, sum(t.amount))::bigint
       from app.xp_transactions t
      where t.occurred_at >= starts and t.occurred_at < ends and t.created_at < ends + interval '24 hours' and t.source <> 'merge'
-       -- by the index: counted when it occurred, or when it was received; a device's clock may be five minutes ahead of ours
+       -- bounds that the index serves: by occurred_at, or by received_at, since a device's clock may be five minutes ahead
        and t.counted_at >= starts - interval '5 minutes' and t.counted_at < ends + interval '24 hours'
        and (everybody or t.app_user_id = any (challenge_values.app_user_ids))
      group by t.app_user_id;
@@ -94,10 +94,10 @@ begin
       join app.challenges c on c.id = w.challenge_id
      order by w.app_user_id, c.id
   loop
-    -- one grant, so that it is given once: the XP of both fields together
+    -- one ledger entry for the XP of both fields, so that deduplication by source holds
     perform internal.grant_reward(completer.app_user_id, coalesce(completer.reward, '{}') || case
       when completer.reward_xp > 0 and jsonb_typeof(completer.reward -> 'xp') = 'number'
-        -- no more than one reward may hold, rather than none
+        -- limited to the maximum of one reward, instead of being refused
         then jsonb_build_object('xp', least(1000000000, (completer.reward ->> 'xp')::numeric + completer.reward_xp))
       when completer.reward_xp > 0 then jsonb_build_object('xp', completer.reward_xp)
       else '{}' end, 'challenge', completer.id::text);
@@ -115,7 +115,7 @@ begin
             from app.engagement_events e
            where e.app_user_id = events_between.app_user_id and e.event_name = events_between.event_name
              and e.occurred_at >= events_between.since and e.occurred_at < events_between.until
-             -- no partition that was full before, or is still to come: a device's clock may be five minutes ahead of ours
+             -- skips partitions that end before the window or lie in the future; a device's clock may be five minutes ahead
              and e.received_at >= events_between.since - interval '5 minutes' and e.received_at <= internal.now());
 end $$;
 comment on function internal.events_between is 'How many events of a name a user has in the log, within a time. Granted to nobody.';
@@ -127,7 +127,7 @@ declare
   moved record;
 begin
   with wanted as materialized (
-    -- pairs that go together
+    -- unnested in parallel: pairs of user and definition
     select c.id, c, w.app_user_id, d.first_day, d.last_day,
            c.goal_type = 'event_count' and c.event_name is not null and d.first_day < d.last_day and internal.now() < c.end_at + interval '24 hours' as is_of_days
       from (select distinct w.app_user_id, w.challenge_id
@@ -135,7 +135,7 @@ begin
       join app.challenges c on c.id = w.challenge_id
      cross join lateral (select internal.first_whole_day(c.start_at) as first_day, (c.end_at at time zone 'UTC')::date as last_day) d
   ), edged as materialized (
-    -- the edges of windows, which counters know by whole days only: once for challenges that share them
+    -- the partial days at both ends of windows: counters have whole days only. Challenges with the same window share them
     select x.app_user_id, x.event_name, x.since, x.until, internal.events_between(x.app_user_id, x.event_name, x.since, x.until) as count
       from (select w.app_user_id, (w.c).event_name, (w.c).start_at as since, w.first_day::timestamp at time zone 'UTC' as until
               from wanted w
@@ -146,7 +146,7 @@ begin
              where w.is_of_days and w.last_day::timestamp at time zone 'UTC' < (w.c).end_at
                and w.last_day::timestamp at time zone 'UTC' < internal.now() + interval '1 hour') x
   ), valued as (
-    -- what most count, by its index for each pair
+    -- the common case, an index lookup for each pair
     select w.app_user_id, w.id,
            coalesce((select sum(k.count)
                        from app.user_event_counters k
@@ -170,18 +170,18 @@ begin
       left join valued v on (v.app_user_id, v.id) = (w.app_user_id, w.id)
       left join app.challenge_participants p on (p.app_user_id, p.challenge_id) = (w.app_user_id, w.id)
      where case when p.app_user_id is null
-                -- the first activity that counts joins a user who may join
+                -- the first qualifying activity joins a user who is eligible
                 then v.value > 0 and internal.is_in_segment((w.c).segment_id, w.app_user_id)
                 else p.status <> 'left' end
   ), reached as (
     select m.*, m.team is not null and exists (select from app.challenge_teams r where (r.challenge_id, r.group_id) = (m.id, m.team)) as is_reached
       from measured m
-  ), judged as (
+  ), evaluated as (
     select r.*, c.completes, r.is_new or c.completes or r.progress <> r.amount or r.group_id is distinct from r.team as moves
       from reached r
      cross join lateral (
        select r.is_active and coalesce(r.status, 'in_progress') = 'in_progress'
-              -- of a team that is not there yet a job sees whether it is
+              -- whether a team has reached its target is checked by a job
               and case r.team_mode when 'none' then r.amount >= r.goal_value else r.amount > 0 and r.is_reached end as completes) c
   )
   select array_agg(j.app_user_id) filter (where j.moves) as users, array_agg(j.id) filter (where j.moves) as ids,
@@ -191,7 +191,7 @@ begin
          array_agg(j.team) filter (where j.team is not null and j.amount > 0 and not j.is_reached) as moved_teams,
          array_agg(j.app_user_id) filter (where j.team is not null and j.amount > 0 and not j.is_reached) as movers
     into found_ones
-    from judged j;
+    from evaluated j;
   if found_ones.movers is not null then
     perform internal.challenge_teams_enqueue(found_ones.looked_at, found_ones.moved_teams, found_ones.movers);
   end if;
@@ -239,7 +239,7 @@ begin
     from kept k;
   perform internal.add_effects('challenges', moved.effects);
   perform internal.challenges_pay(moved.completers, moved.completed);
-  -- most counting is neither the first nor the last
+  -- most events neither join nor complete a challenge
   if moved.joiners is null and moved.completers is null then
     return moved.changes;
   end if;
@@ -278,7 +278,7 @@ declare
   users uuid[];
   touched uuid[];
 begin
-  -- counted by occurred_at, also when it comes after the end, for a day
+  -- counted by occurred_at; events that arrive late are accepted for a day after the end
   if not internal.event_hooks_may_run()
      or not exists (select from app.challenges c where c.is_active and c.end_at > internal.now() - interval '24 hours' and c.start_at <= internal.now()) then
     return;
@@ -320,7 +320,7 @@ declare
   edge_to timestamptz;
   at_edge bigint;
 begin
-  -- of XP, of streaks, or of two users who became one
+  -- XP, streaks, or a merge of two users
   if on_event__40_challenges.plan
      and exists (select from app.challenges c
                   where c.is_active and c.end_at > at - interval '24 hours' and c.start_at <= at
@@ -350,9 +350,9 @@ begin
       continue;
     end if;
     amount := coalesce(counting.amount, 0);
-    -- the edges of the window, which counters know by whole days only
+    -- the partial days at both ends of the window: counters have whole days only
     if counting.start_at < counting.days_from then
-      -- those that began together have one
+      -- challenges with the same window share one
       if (edge_from, edge_to) is distinct from (counting.start_at, counting.days_from) then
         edge_from := counting.start_at;
         edge_to := counting.days_from;
@@ -372,7 +372,7 @@ begin
                                               'goal_value', counting.goal_value, 'completed', counting.is_completed);
     end if;
   end loop;
-  -- who joins, completes, or counts for a team: in one order for all of them
+  -- participants that join, complete, or count for a team, locked in one order
   if is_rare then
     perform internal.challenges_measure(array_fill(e.app_user_id, array[cardinality(touched)]), touched);
     return;
@@ -382,7 +382,7 @@ begin
   update app.challenge_participants p
      set progress = w.amount, reached_at = at
     from unnest(moved, amounts) as w (id, amount)
-   -- both, so that what the user took part in before is not read
+   -- both conditions, so that the user's former challenges are not read
    where p.app_user_id = e.app_user_id and p.challenge_id = any (moved) and p.challenge_id = w.id;
   perform internal.add_effects('challenges', effects);
 end $$;
@@ -431,7 +431,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   moved int;
 begin
-  -- the sum of both is counted when the merge emits its event
+  -- recounted with the events of both users when the merge emits its event
   insert into app.challenge_participants as mine (app_user_id, challenge_id, joined_at, progress, reached_at, status, completed_at, group_id)
   select merge__challenges.survivor, t.challenge_id, t.joined_at, t.progress, t.reached_at, t.status, t.completed_at, t.group_id
     from app.challenge_participants t

@@ -17,7 +17,8 @@ language sql stable as $$
     'attempts', (email_message_json.m).attempts, 'send_at', internal.iso((email_message_json.m).send_at),
     'next_attempt_at', internal.iso((email_message_json.m).next_attempt_at), 'last_error', (email_message_json.m).last_error,
     'sent_at', internal.iso((email_message_json.m).sent_at), 'created_at', internal.iso((email_message_json.m).created_at),
-    'updated_at', internal.iso((email_message_json.m).updated_at))
+    'track', (email_message_json.m).track, 'opened_at', internal.iso((email_message_json.m).opened_at),
+    'clicked_at', internal.iso((email_message_json.m).clicked_at), 'updated_at', internal.iso((email_message_json.m).updated_at))
 $$;
 comment on function internal.email_message_json is 'A message as lists show it, without its content.';
 
@@ -49,7 +50,7 @@ comment on function internal.email_is_suppressed is
   'Whether an address gets no mail of a category: after a bounce, a complaint or by hand none at all; after an unsubscription, or by the user''s own
    preferences, none of that category. Transactional mail ignores the latter two.';
 
-create or replace function internal.email_queue(sent jsonb, accepted text[], field text) returns app.email_messages
+create or replace function internal.email_queue(sent jsonb, accepted text[], field text, delivery_id uuid default null) returns app.email_messages
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   them app.users;
@@ -105,10 +106,11 @@ begin
     perform internal.invalid(email_queue.field || case when picked is null then 'subject' else 'variables' end, 'must make a subject of 1 to 998 characters');
   end if;
   insert into app.email_messages (app_user_id, to_address, from_address, reply_to, headers, subject, template_key, template_version, locale, category, status,
-                                  send_at, next_attempt_at, events)
+                                  send_at, next_attempt_at, events, delivery_id, track)
   select them.id, address, email_queue.sent ->> 'from', email_queue.sent ->> 'reply_to', coalesce(email_queue.sent -> 'headers', '{}'), subject.rendered,
          email_queue.sent ->> 'template_key', picked.version, picked.locale, kind, s.status, a.at,
-         case s.status when 'queued' then coalesce(a.at, internal.now()) end, internal.email_event(s.status)
+         case s.status when 'queued' then coalesce(a.at, internal.now()) end, internal.email_event(s.status), email_queue.delivery_id,
+         coalesce((email_queue.sent ->> 'track')::boolean, false)
     from (select case when internal.email_is_suppressed(address, kind, them.id) then 'suppressed' else 'queued' end as status) s,
          (select (email_queue.sent ->> 'send_at')::timestamptz as at) a
   returning * into queued;
@@ -118,7 +120,8 @@ begin
   return queued;
 end $$;
 comment on function internal.email_queue is
-  'Stores one message and queues it, or stores it as suppressed. field is what stands before the names of fields in refusals. Refuses 400 VALIDATION_ERROR,
+  'Stores one message and queues it, or stores it as suppressed. field is what stands before the names of fields in refusals. With delivery_id it is the message
+   of a campaign''s delivery, which has one. Refuses 400 VALIDATION_ERROR,
    TEMPLATE_VARIABLE_MISSING, 404 USER_NOT_FOUND. Granted to the functions that send only.';
 
 create or replace function internal.email_rate_check() returns void
@@ -230,6 +233,14 @@ begin
 end $$;
 comment on function internal.email_message_end is 'Ends the sending of a message in a status, and deletes its content. The caller holds the message and has checked its status. Granted to nobody.';
 
+create or replace function internal.email_message_users_lock(message_id uuid) returns void
+language sql volatile security definer set search_path = '' as $$
+  select internal.lock_users(array[e.app_user_id])
+    from app.email_messages e where e.id = email_message_users_lock.message_id and e.delivery_id is not null
+$$;
+comment on function internal.email_message_users_lock is
+  'Locks the user of a campaign''s message, whose outcome is written to its delivery too: as whoever merges or deletes users locks first. Granted to nobody.';
+
 create or replace function internal.email_message_cancel(message_id uuid) returns app.email_messages
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -238,6 +249,7 @@ begin
   if internal.caller() <> 'developer' then
     raise exception 'mail is cancelled by administrators, not by %', internal.caller();
   end if;
+  perform internal.email_message_users_lock(email_message_cancel.message_id);
   select e.* into m from app.email_messages e where e.id = email_message_cancel.message_id for update;
   perform internal.check_found(m.id is not null, 'message');
   if m.status <> 'queued' then
@@ -275,8 +287,13 @@ declare
   m app.email_messages;
   body app.email_bodies;
 begin
+  perform internal.email_message_users_lock(email_attempt_begin.message_id);
   select e.* into m from app.email_messages e where e.id = email_attempt_begin.message_id for update;
   if m.id is null or m.status <> 'queued' then
+    return null;
+  end if;
+  if m.attempting_at is null and internal.email_campaign_is_over(m.delivery_id) then
+    perform internal.email_message_end(m.id, 'cancelled');
     return null;
   end if;
   if internal.email_is_suppressed(m.to_address, m.category, m.app_user_id) then
@@ -296,7 +313,7 @@ begin
   select b.* into body from app.email_bodies b where b.message_id = m.id;
   return json_build_object(
     'id', m.id, 'to', m.to_address, 'from', m.from_address, 'reply_to', m.reply_to, 'headers', m.headers, 'subject', m.subject, 'category', m.category,
-    'attempts', m.attempts, 'html', body.html, 'text', body.text,
+    'track', m.track, 'attempts', m.attempts, 'html', body.html, 'text', body.text,
     'smtp_sealed', (select i.config_sealed from app.integrations i where i.provider = 'smtp' and i.is_active));
 end $$;
 comment on function internal.email_attempt_begin is
@@ -316,6 +333,7 @@ declare
   m app.email_messages;
   due timestamptz;
 begin
+  perform internal.email_message_users_lock(email_attempt_end.message_id);
   select e.* into m from app.email_messages e where e.id = email_attempt_end.message_id for update;
   -- a later attempt, or a worker that took this one for lost, has the word
   if m.id is null or m.attempts <> email_attempt_end.attempt or m.status <> 'queued' then

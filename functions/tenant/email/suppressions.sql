@@ -39,7 +39,8 @@ end $$;
 comment on function api.email_suppression_put is
   'Suppresses an address: 201, or 200 where it is suppressed so already. Refuses 400 VALIDATION_ERROR, and 404 NOT_FOUND where it was deleted at the same time.';
 
-select internal.list_declare('email_suppressions_page', null::app.email_suppressions, 'email_suppression_json', '{created_at,id}', filters => '{address,reason}');
+select internal.list_declare('email_suppressions_page', null::app.email_suppressions, 'email_suppression_json', '{created_at,id}', filters => '{address,reason}',
+                             is_counted => true, counted_filters => '{reason}');
 
 create or replace function api.email_suppressions(address text default null, reason text default null, page_offset int default 0, page_limit int default 50)
 returns api.reply

@@ -1,5 +1,5 @@
 -- Subscriptions of stores. Events of the provider are folded in the order of their own times into one row for each original transaction, and its grants
--- follow from that row. Lock order: users, then the subscription.
+-- follow from that row. Events are ingested in ingest.sql, and the provider is asked in restore.sql. Lock order: users, then the subscription.
 
 create or replace function internal.ms_time(value jsonb) returns timestamptz
 language sql immutable parallel safe as $$
@@ -70,7 +70,7 @@ begin
       now_is.cancelled_at := null;
       now_is.paused_at := null;
       now_is.refunded_at := null;
-    elsif now_is.source_ref is null then
+    elsif now_is.source_ref is null and e.type <> 'RESTORE' then
       -- an event before the purchase has no effect
       continue;
     elsif e.type = 'CANCELLATION' and (e.payload ->> 'cancel_reason' = 'CUSTOMER_SUPPORT' or internal.is_refund(e.payload)) then
@@ -98,6 +98,8 @@ begin
       -- the provider's end is final, whatever was paid or granted as grace
       now_is.expiration_date := least(coalesce(expires_at, now_is.expiration_date), e.event_at);
       now_is.grace_until := null;
+    elsif e.type = 'RESTORE' then
+      now_is := internal.subscription_restored(now_is, e);
     end if;
     now_is.last_event_at := greatest(now_is.last_event_at, e.event_at);
   end loop;
@@ -106,6 +108,55 @@ end $$;
 comment on function internal.subscription_fold is
   'Folds events, in their order, into a subscription. s is null for a new one; returns null when no event is its purchase. Reads neither the clock nor
    tables. Supplement B5.';
+
+create or replace function internal.subscription_restored(s app.subscriptions, e app.subscription_events) returns app.subscriptions
+language plpgsql stable as $$
+declare
+  now_is app.subscriptions := subscription_restored.s;
+  p constant jsonb := (subscription_restored.e).payload;
+  at constant timestamptz := (subscription_restored.e).event_at;
+  state constant text := coalesce(p ->> 'status', '');
+begin
+  now_is.source_ref := (subscription_restored.e).source_ref;
+  now_is.product_id := coalesce(now_is.product_id, p ->> 'product_id');
+  now_is.store := coalesce(now_is.store, lower(p ->> 'store'), 'unknown');
+  now_is.environment := coalesce(p ->> 'environment', now_is.environment, 'production');
+  now_is.period_type := case when state = 'trialing' then 'trial' else coalesce(nullif(now_is.period_type, 'trial'), 'normal') end;
+  now_is.trial_started_at := case when state = 'trialing' then coalesce(now_is.trial_started_at, at) else now_is.trial_started_at end;
+  if jsonb_typeof(p -> 'entitlement_ids') = 'array' then
+    now_is.entitlement_ids := internal.subscription_entitlements(p);
+  end if;
+  now_is.purchase_date := coalesce(internal.ms_time(p -> 'purchased_at_ms'), now_is.purchase_date, at);
+  now_is.paused_at := case when state = 'paused' then coalesce(now_is.paused_at, at) end;
+  now_is.refunded_at := case when state = 'refunded' then coalesce(now_is.refunded_at, at) end;
+  if coalesce((p -> 'gives_access')::boolean, false) then
+    now_is.expiration_date := internal.ms_time(p -> 'expiration_at_ms');
+    now_is.billing_issue_at := case when state = 'in_grace_period' then coalesce(now_is.billing_issue_at, at) end;
+    now_is.grace_until := case when state = 'in_grace_period' then internal.ms_time(p -> 'access_until_ms') end;
+    now_is.cancelled_at := case when p -> 'will_renew' = 'false' then coalesce(now_is.cancelled_at, at) end;
+  else
+    now_is.expiration_date := least(coalesce(internal.ms_time(p -> 'expiration_at_ms'), now_is.expiration_date), at);
+    now_is.grace_until := null;
+  end if;
+  return now_is;
+end $$;
+comment on function internal.subscription_restored is
+  'A subscription in the state that the provider has answered to a restore, which counts whatever came before. Reads neither the clock nor tables.';
+
+create or replace function internal.subscription_rank(kind text) returns int
+language sql immutable parallel safe as $$
+  select case when subscription_rank.kind in ('INITIAL_PURCHASE', 'NON_RENEWING_PURCHASE', 'TEMPORARY_ENTITLEMENT_GRANT') then 0
+              when subscription_rank.kind = 'RENEWAL' then 1 when subscription_rank.kind = 'RESTORE' then 3 else 2 end
+$$;
+comment on function internal.subscription_rank is 'The order of events of the same time: purchases first, so that the order of arrival never counts.';
+
+create or replace function internal.subscription_history(source_ref text) returns app.subscription_events[]
+language sql stable as $$
+  select coalesce(array_agg(e order by e.event_at, internal.subscription_rank(e.type), e.id), '{}')
+    from app.subscription_events e
+   where e.source_ref = subscription_history.source_ref
+$$;
+comment on function internal.subscription_history is 'The events of a subscription in the order in which they are folded: that of their own times.';
 
 create or replace function internal.subscription_entitlements(payload jsonb) returns text[]
 language sql immutable as $$
@@ -124,23 +175,6 @@ language sql immutable as $$
   select case when jsonb_typeof(is_refund.payload -> 'price') = 'number' then (is_refund.payload ->> 'price')::numeric < 0 else false end
 $$;
 comment on function internal.is_refund is 'Whether an event of the provider is a refund: its price is negative.';
-
-create or replace function internal.subscription_user(payload jsonb) returns uuid
-language sql stable security definer set search_path = '' as $$
-  select u.id
-    from (select n.name, n.place
-            from (values (subscription_user.payload ->> 'app_user_id', 0), (subscription_user.payload ->> 'original_app_user_id', 1)) n (name, place)
-           union all
-          select a.name, a.n + 1
-            from jsonb_array_elements_text(case when jsonb_typeof(subscription_user.payload -> 'aliases') = 'array'
-                                                then subscription_user.payload -> 'aliases' else '[]' end) with ordinality as a (name, n)) named
-    join app.users u on u.id = internal.as_uuid(named.name) or u.external_id = named.name
-   order by named.place, u.id = internal.as_uuid(named.name) desc
-   limit 1
-$$;
-comment on function internal.subscription_user is
-  'The user of an event: found by our id, else by external_id, from the provider''s current name of the user, the original one, or its aliases. Granted
-   to nobody.';
 
 create or replace function internal.subscription_grants(s app.subscriptions) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -217,121 +251,6 @@ begin
 end $$;
 comment on function internal.subscription_store is 'Stores a subscription and its grants. The user must be locked. Granted to nobody.';
 
-create or replace function internal.subscription_transfer(event_id text, payload jsonb) returns text
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  giver constant uuid[] := array(
-    select distinct internal.subscription_user(jsonb_build_object('app_user_id', f.name))
-      from jsonb_array_elements_text(case when jsonb_typeof(subscription_transfer.payload -> 'transferred_from') = 'array'
-                                          then subscription_transfer.payload -> 'transferred_from' else '[]' end) as f (name));
-  taker constant uuid := internal.subscription_user(jsonb_build_object('aliases', subscription_transfer.payload -> 'transferred_to'));
-  held text[];
-  one uuid;
-begin
-  if taker is null then
-    return 'unknown_user';
-  end if;
-  perform internal.lock_users(giver || taker);
-  update app.subscription_events e set app_user_id = taker where e.id = subscription_transfer.event_id;
-  for one in select g.id from unnest(giver) as g (id) where g.id <> taker order by g.id loop
-    held := internal.active_entitlements(one);
-    delete from app.entitlement_grants g where g.app_user_id = one and g.source = 'subscription_provider';
-    update app.subscriptions s set app_user_id = taker, updated_at = internal.now() where s.app_user_id = one;
-    perform internal.entitlements_notify(one, held);
-  end loop;
-  held := internal.active_entitlements(taker);
-  perform internal.subscription_grants(s) from app.subscriptions s where s.app_user_id = taker order by s.id;
-  perform internal.entitlements_notify(taker, held);
-  return 'applied';
-end $$;
-comment on function internal.subscription_transfer is
-  'Moves the subscriptions of some users to another user, with their grants. Locks all of them. Granted to nobody.';
-
-create or replace function internal.subscription_ingest(event jsonb) returns text
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  kind constant text := coalesce(subscription_ingest.event ->> 'type', '');
-  ref constant text := coalesce(subscription_ingest.event ->> 'original_transaction_id', subscription_ingest.event ->> 'transaction_id');
-  at constant timestamptz := internal.ms_time(subscription_ingest.event -> 'event_timestamp_ms');
-  s app.subscriptions;
-  folded app.subscriptions;
-  e app.subscription_events;
-  whose uuid;
-  held text[];
-  pending app.subscription_events[];
-  outcome text;
-begin
-  if internal.caller() <> 'worker' then
-    raise exception 'events of the subscription provider are taken in by workers, not by %', internal.caller();
-  end if;
-  if coalesce(char_length(subscription_ingest.event ->> 'id'), 0) not between 1 and 255 or at is null then
-    return 'malformed';
-  end if;
-  select k.* into s from app.subscriptions k where k.source_ref = ref;
-  whose := coalesce(s.app_user_id, internal.subscription_user(subscription_ingest.event));
-  if internal.lock_users(array[whose]) is null then
-    -- the user was deleted meanwhile, with their subscriptions
-    whose := null;
-  end if;
-  -- the first event of a subscription finds no row to lock: the lock on the user serialises two of them
-  select k.* into s from app.subscriptions k where k.source_ref = ref for no key update;
-  insert into app.subscription_events as k (id, source_ref, app_user_id, type, event_at, payload, outcome)
-  values (subscription_ingest.event ->> 'id', case when kind <> 'TRANSFER' then ref end, whose, kind, at, subscription_ingest.event, 'without_effect')
-  on conflict do nothing
-  returning k.* into e;
-  if e.id is null then
-    return 'duplicate';
-  end if;
-
-  if kind = 'TRANSFER' then
-    outcome := internal.subscription_transfer(e.id, subscription_ingest.event);
-  elsif ref is null or kind not in ('INITIAL_PURCHASE', 'RENEWAL', 'NON_RENEWING_PURCHASE', 'TEMPORARY_ENTITLEMENT_GRANT', 'CANCELLATION', 'UNCANCELLATION',
-                                    'BILLING_ISSUE', 'SUBSCRIPTION_PAUSED', 'SUBSCRIPTION_EXTENDED', 'REFUND_REVERSED', 'EXPIRATION') then
-    outcome := 'without_effect';
-  elsif whose is null then
-    outcome := 'unknown_user';
-  elsif at < s.last_event_at then
-    outcome := 'older';
-  else
-    -- events that waited for their purchase, or for their user, are folded with it, in the order of their own times
-    select array_agg(k order by k.event_at, k.received_at, k.id) into pending
-      from app.subscription_events k
-     where k.source_ref = ref and (k.id = e.id or s.id is null and k.outcome in ('waiting', 'unknown_user'));
-    folded := internal.subscription_fold(s, pending);
-    outcome := case when folded.source_ref is null then 'waiting' else 'applied' end;
-  end if;
-  update app.subscription_events k set outcome = subscription_ingest_outcome.name
-    from (select outcome) as subscription_ingest_outcome (name)
-   where k.id = e.id;
-  if folded.source_ref is null then
-    return outcome;
-  end if;
-
-  folded.app_user_id := whose;
-  held := internal.active_entitlements(whose);
-  s := internal.subscription_store(folded);
-  update app.subscription_events k set outcome = 'applied', app_user_id = whose where k.id in (select p.id from unnest(pending) p);
-  perform internal.emit_many(array_agg(whose order by t.n), array_agg(t.event_name order by t.n), array_agg(jsonb_build_object(
-            'subscription_id', s.id, 'product_id', t.product_id, 'store', s.store, 'environment', s.environment,
-            'period_type', s.period_type, 'expiration_date', internal.iso(s.expiration_date)) order by t.n))
-     from (select p.n, coalesce(p.payload ->> 'product_id', s.product_id) as product_id, 'svc.subscription.' || case
-                    when p.type in ('INITIAL_PURCHASE', 'NON_RENEWING_PURCHASE', 'TEMPORARY_ENTITLEMENT_GRANT') then 'started'
-                    when p.type = 'RENEWAL' then 'renewed'
-                    when p.type = 'CANCELLATION' and (p.payload ->> 'cancel_reason' = 'CUSTOMER_SUPPORT' or internal.is_refund(p.payload)) then 'refunded'
-                    when p.type = 'CANCELLATION' then 'cancelled'
-                    when p.type = 'BILLING_ISSUE' then 'billing_issue'
-                    when p.type = 'EXPIRATION' then 'expired' end as event_name
-             from unnest(pending) with ordinality as p (id, source_ref, app_user_id, type, event_at, payload, outcome, received_at, n)) t
-    where t.event_name is not null
-   having count(*) > 0;
-  perform internal.entitlements_notify(whose, held);
-  return outcome;
-end $$;
-comment on function internal.subscription_ingest is
-  'Ingests one event of the subscription provider: applied, older (stored for replay), waiting (for its purchase), unknown_user, without_effect;
-   duplicate and malformed are not stored. For workers. Emits svc.subscription.*, and the entitlements that were gained or lost. Locks the user, then the
-   subscription. Supplement B5.';
-
 create or replace function internal.subscription_with_grants(s app.subscriptions) returns json
 language sql stable as $$
   select internal.json_merge(internal.subscription_json(subscription_with_grants.s), json_build_object('grants', (
@@ -362,8 +281,7 @@ begin
   before := internal.subscription_with_grants(s);
   after := before;
   held := internal.active_entitlements(s.app_user_id);
-  folded := internal.subscription_fold(null, array(
-    select k from app.subscription_events k where k.source_ref = s.source_ref order by k.event_at, k.received_at, k.id));
+  folded := internal.subscription_fold(null, internal.subscription_history(s.source_ref));
   -- a subscription that an administrator made, or that was imported, may have no purchase among its events: then there is nothing to fold
   if folded.source_ref is not null then
     folded.app_user_id := s.app_user_id;

@@ -112,8 +112,9 @@ comment on function internal.validate_events is 'The items of POST events agains
 create or replace function internal.events_caller_check() returns void
 language plpgsql stable as $$
 begin
-  if internal.caller() not in ('user', 'server_key', 'server_key_user', 'developer') then
-    raise exception 'events come from users, server keys and developers, not from %', internal.caller();
+  -- a worker records what providers report in webhooks
+  if internal.caller() not in ('user', 'server_key', 'server_key_user', 'developer', 'worker') then
+    raise exception 'events come from users, server keys, developers and workers, not from %', internal.caller();
   end if;
 end $$;
 comment on function internal.events_caller_check is 'Raises for a caller that posts no events.';

@@ -181,14 +181,16 @@ create or replace function internal.emit_many(app_user_ids uuid[], event_names t
                                               is_historical boolean default null)
 returns void
 language plpgsql volatile security definer set search_path = '' as $$
+declare
+  at constant timestamptz := internal.now();
+  historical constant boolean := coalesce(emit_many.is_historical, internal.is_history());
 begin
   if emit_many.app_user_ids is null then
     return;
   end if;
   -- in one statement: its hooks run once for all, and take users in their order
   insert into app.engagement_events (id, app_user_id, event_name, properties, occurred_at, received_at, source, is_historical)
-  select internal.new_id(), e.app_user_id, e.event_name, coalesce(e.properties, '{}'), coalesce(e.occurred_at, internal.now()), internal.now(),
-         'system', coalesce(emit_many.is_historical, internal.is_history())
+  select internal.new_id(), e.app_user_id, e.event_name, coalesce(e.properties, '{}'), coalesce(e.occurred_at, at), at, 'system', historical
     from unnest(emit_many.app_user_ids, emit_many.event_names, emit_many.properties, emit_many.occurred_at) with ordinality
            as e (app_user_id, event_name, properties, occurred_at, n)
    order by e.app_user_id, e.occurred_at, e.n;
@@ -259,10 +261,11 @@ create or replace function internal.tg_users__events() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   delete from app.engagement_events e where e.app_user_id = old.id;
+  delete from app.user_event_counters c where c.app_user_id = old.id;
   return null;
 end $$;
 comment on function internal.tg_users__events is
-  'Deletes a user''s events with the user. A foreign key would do the same, but would also check the user for each event.';
+  'Deletes a user''s events and their counters with the user. A foreign key would do the same, but would also check the user for each row.';
 
 create or replace trigger tg_users__events
   after delete on app.users

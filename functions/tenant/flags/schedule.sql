@@ -227,7 +227,7 @@ begin
    where f.id = flag.id
   returning f.* into flag;
   perform internal.audit('flags.guardrail', 'flags', flag.id::text, json_build_object('ramp', json_build_array(null, flag.ramp)));
-  perform internal.enqueue('flags__tell', flag.id || ' ' || flag.version, jsonb_build_object('flag_id', flag.id, 'key', flag.key, 'ramp', flag.ramp));
+  perform internal.enqueue('flags__notify', flag.id || ' ' || flag.version, jsonb_build_object('flag_id', flag.id, 'key', flag.key, 'ramp', flag.ramp));
   return internal.flag_ramp_json(flag.ramp);
 end $$;
 comment on function internal.flag_guard is

@@ -61,7 +61,7 @@ begin
   if is_wanted then
     f := internal.friend_accept(f, null);
   else
-    perform internal.friend_tell(f, 'svc.friend.requested', friend_add.user_id);
+    perform internal.friend_emit(f, 'svc.friend.requested', friend_add.user_id);
   end if;
   perform internal.audit('friends.add', 'users', friend_add.user_id::text,
                          json_build_object('friend_id', json_build_array(null, friend_add.friend_id), 'status', json_build_array(null, f.status)),

@@ -51,7 +51,7 @@ begin
   insert into app.friendships as made (user_a, user_b, status, requested_by)
   values (least(me, other), greatest(me, other), 'pending', me)
   returning made.* into f;
-  perform internal.friend_tell(f, 'svc.friend.requested', me);
+  perform internal.friend_emit(f, 'svc.friend.requested', me);
   return internal.reply(201, internal.friend_json(f, me));
 end $$;
 comment on function internal.friend_request is

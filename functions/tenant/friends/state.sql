@@ -69,14 +69,14 @@ $$;
 comment on function internal.friend_admin_json is
   'A friendship or request of a user as administrators see it: without the users'' private notes. Granted to nobody.';
 
-create or replace function internal.friend_tell(f app.friendships, event_name text, done_by uuid) returns void
+create or replace function internal.friend_emit(f app.friendships, event_name text, done_by uuid) returns void
 language sql volatile security definer set search_path = '' as $$
   select internal.emit_many(
-    array[(friend_tell.f).user_a, (friend_tell.f).user_b], array[friend_tell.event_name, friend_tell.event_name],
-    array[jsonb_build_object('user_id', (friend_tell.f).user_b, 'initiated', (friend_tell.f).user_a is not distinct from friend_tell.done_by),
-          jsonb_build_object('user_id', (friend_tell.f).user_a, 'initiated', (friend_tell.f).user_b is not distinct from friend_tell.done_by)])
+    array[(friend_emit.f).user_a, (friend_emit.f).user_b], array[friend_emit.event_name, friend_emit.event_name],
+    array[jsonb_build_object('user_id', (friend_emit.f).user_b, 'initiated', (friend_emit.f).user_a is not distinct from friend_emit.done_by),
+          jsonb_build_object('user_id', (friend_emit.f).user_a, 'initiated', (friend_emit.f).user_b is not distinct from friend_emit.done_by)])
 $$;
-comment on function internal.friend_tell is
+comment on function internal.friend_emit is
   'Emits an event for each of the two users: {user_id, initiated}, the other user, and whether the event''s user acted; for an administrator''s act both
    are false. Both users are locked. Granted to nobody.';
 
@@ -97,7 +97,7 @@ begin
      set status = 'accepted', responded_at = internal.now()
    where (k.user_a, k.user_b) = ((friend_accept.f).user_a, (friend_accept.f).user_b)
   returning k.* into accepted;
-  perform internal.friend_tell(accepted, 'svc.friend.accepted', friend_accept.done_by);
+  perform internal.friend_emit(accepted, 'svc.friend.accepted', friend_accept.done_by);
   return accepted;
 end $$;
 comment on function internal.friend_accept is 'Accepts the request between two locked users. Emits svc.friend.accepted. Granted to nobody.';
@@ -111,7 +111,7 @@ begin
    where (f.user_a, f.user_b) = (least(friend_end.one, friend_end.two), greatest(friend_end.one, friend_end.two))
   returning f.* into ended;
   if ended.status = 'accepted' then
-    perform internal.friend_tell(ended, 'svc.friend.removed', friend_end.done_by);
+    perform internal.friend_emit(ended, 'svc.friend.removed', friend_end.done_by);
   end if;
   return ended.status;
 end $$;

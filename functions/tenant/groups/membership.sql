@@ -56,25 +56,52 @@ create or replace trigger tg_group_members__count_out
 
 create or replace function internal.group_succeed(group_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
+declare
+  heir app.group_members;
 begin
   if exists (select from app.group_members m where m.group_id = group_succeed.group_id and m.role = 'owner') then
     return;
   end if;
-  update app.group_members m
-     set role = 'owner'
-   where (m.group_id, m.app_user_id) = (
-     select s.group_id, s.app_user_id
-       from app.group_members s
-      where s.group_id = group_succeed.group_id
-      order by internal.group_rank(s.role) desc, s.joined_at, s.app_user_id
-      limit 1
-        for update);
-  if not found then
+  select m.* into heir
+    from app.group_members m
+   where m.group_id = group_succeed.group_id
+   order by internal.group_rank(m.role) desc, m.joined_at, m.app_user_id
+   limit 1
+     for update;
+  if heir.group_id is null then
     delete from app.groups g where g.id = group_succeed.group_id;
+    return;
   end if;
+  update app.group_members m set role = 'owner' where (m.group_id, m.app_user_id) = (heir.group_id, heir.app_user_id);
+  -- the heir is not locked, and the group is: users are locked before groups, so a worker emits the event
+  perform internal.enqueue('groups__tell', heir.group_id || ' ' || heir.app_user_id, jsonb_build_object(
+    'group_id', heir.group_id, 'user_id', heir.app_user_id, 'previous_role', heir.role));
 end $$;
 comment on function internal.group_succeed is
-  'Gives a group without an owner to its oldest admin, else to its oldest member, viewers last; deletes a group without members. Granted to nobody.';
+  'Gives a group without an owner to its oldest admin, else to its oldest member, viewers last, who is told by the task groups__tell; deletes a group without
+   members. Granted to nobody.';
+
+create or replace function internal.group_inherited(group_id uuid, user_id uuid, previous_role text) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.caller() <> 'worker' then
+    raise exception 'heirs are told by workers, not by %', internal.caller();
+  end if;
+  if internal.lock_users(array[group_inherited.user_id]) is not null then
+    perform internal.emit(group_inherited.user_id, 'svc.group.role_changed', jsonb_build_object(
+      'group_id', group_inherited.group_id, 'role', 'owner', 'previous_role', group_inherited.previous_role, 'inherited', true));
+  end if;
+end $$;
+comment on function internal.group_inherited is
+  'Emits svc.group.role_changed with inherited for the user whom a group without an owner went to. Nothing when the user is gone. Locks the user.';
+
+create or replace function api.group_inherited(group_id uuid, user_id uuid, previous_role text) returns api.reply
+language plpgsql volatile as $$
+begin
+  perform internal.group_inherited(group_inherited.group_id, group_inherited.user_id, group_inherited.previous_role);
+  return internal.reply(200, 'true');
+end $$;
+comment on function api.group_inherited is 'For the worker: tells the new owner of a group, see internal.group_inherited.';
 
 create or replace function internal.tg_group_members__succeed() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$

@@ -318,7 +318,7 @@ begin
     values (run.leaderboard_id, 'all-' || 1 + coalesce(substring(run.run_key from '^all-(\d+)$')::int, 1), internal.now(),
             (leaderboard_close.board).ends_at);
   end if;
-  perform internal.enqueue('leaderboards__turn', run.leaderboard_id::text);
+  perform internal.enqueue('leaderboards__rollover', run.leaderboard_id::text);
   perform internal.audit('leaderboards.close_run', 'leaderboards', run.leaderboard_id::text,
                          json_build_object('run_key', json_build_array(null, run.run_key)), 200);
   return internal.reply(200, internal.leaderboard_run_json(run));
@@ -385,14 +385,14 @@ begin
     select e.app_user_id, e.place, e.biggest_step
       from app.leaderboard_entries e
      where e.run_id = of_run.id and not e.is_hidden and e.biggest_step > (usual.step + 6 * usual.step_sigma)::numeric
-  ), judged as (
+  ), evaluated as (
     select f.app_user_id,
            case when f.place::float8 < usual.place then (usual.place - f.place::float8) / usual.place_sigma end as score_sigmas,
            (f.biggest_step::float8 - usual.step) / usual.step_sigma as step_sigmas
       from far f
   ), odd as materialized (
     select j.*, row_number() over (order by greatest(j.score_sigmas, j.step_sigmas) desc, j.app_user_id) as n
-      from judged j
+      from evaluated j
      where j.score_sigmas > 6 or j.step_sigmas > 6
   )
   select (select count(*) from odd),

@@ -106,7 +106,7 @@ begin
        set ends_at = new.ends_at
      where r.leaderboard_id = new.id and r.state = 'live' and internal.leaderboard_is_open(r) and r.ends_at is distinct from new.ends_at;
   end if;
-  perform internal.enqueue('leaderboards__turn', new.id::text);
+  perform internal.enqueue('leaderboards__rollover', new.id::text);
   return null;
 end $$;
 comment on function internal.tg_leaderboards__plan is 'Queues the job that creates the due run and schedules its next check.';

@@ -240,12 +240,12 @@ begin
     end if;
     -- the job emits events of other users, for these are not locked
     if told.passed <> 'null' then
-      perform internal.enqueue('leaderboards__tell', internal.new_id()::text, jsonb_build_object(
+      perform internal.enqueue('leaderboards__notify', internal.new_id()::text, jsonb_build_object(
         'run_id', (told.e).run_id, 'by', (told.e).app_user_id, 'passed', told.passed, 'displaced', null, 'displaced_reason', null));
     end if;
   end loop;
   if notifies_others then
-    perform internal.enqueue('leaderboards__tell', internal.new_id()::text, jsonb_build_object(
+    perform internal.enqueue('leaderboards__notify', internal.new_id()::text, jsonb_build_object(
               'run_id', d.run_id, 'by', d.by, 'passed', '[]'::jsonb, 'displaced', d.id,
               'displaced_reason', case when d.is_in then 'entered_top_10' else 'left_top_10' end))
        from jsonb_to_recordset(found_ones.displaced) as d (run_id uuid, id uuid, is_in boolean, by uuid);

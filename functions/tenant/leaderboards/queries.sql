@@ -150,7 +150,6 @@ comment on function internal.leaderboard_is_visible is
 create or replace function internal.leaderboard_for_me(id_or_key text) returns app.leaderboards
 language plpgsql stable security definer set search_path = '' as $$
 declare
-  as_id constant uuid := internal.as_uuid(leaderboard_for_me.id_or_key);
   board app.leaderboards;
 begin
   if internal.caller() not in ('user', 'server_key_user') then
@@ -158,7 +157,7 @@ begin
   end if;
   select b.* into board
     from app.leaderboards b
-   where b.id = as_id or as_id is null and b.key = leaderboard_for_me.id_or_key;
+   where internal.is_id_or_key(b.id, b.key, leaderboard_for_me.id_or_key);
   if board.id is null or not internal.leaderboard_is_visible(board) then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such leaderboard.');
   end if;

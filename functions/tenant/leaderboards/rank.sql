@@ -43,7 +43,7 @@ language sql stable as $$
       -- nothing precedes the first bucket: no changes are read for a small run or for the best entries of a large one
       and bucket.from_place > '-Infinity'
    union all
-   -- where nothing was folded yet, all of them
+   -- before the first fold, all changes
    select 1::bigint
      from app.leaderboard_entries e
     where e.run_id = leaderboard_before.run_id and not e.is_hidden
@@ -95,7 +95,7 @@ begin
   bound := ('-Infinity', '-infinity', '00000000-0000-0000-0000-000000000000');
   before := 0;
   if target > 0 then
-    -- buckets may be off by as much, one way or the other
+    -- the counts of buckets may differ by that many, in either direction
     target := target - (select count(*)
                           from app.leaderboard_changes c
                          where c.run_id = leaderboard_seek.run_id
@@ -104,7 +104,7 @@ begin
   if target <= 0 then
     return;
   end if;
-  -- counts of one run fit an int, and bigints would be added up as numerics
+  -- the counts of one run fit an int; sum(bigint) would compute in numeric
   select s.* into shelf
     from (select k.from_place, k.from_at, k.from_id, k.buckets, sum(k.entries::int) over w - k.entries as before_it
             from app.leaderboard_shelves k
@@ -209,12 +209,12 @@ declare
   queued_at constant timestamptz := (
     select o.created_at from app.outbox o where o.task = 'leaderboards__fold' and o.key = leaderboard_fold_later.run_id::text and o.failed_at is null);
 begin
-  -- where no worker runs, or far behind, writers fold now and then: the changes that wait stay bounded
+  -- without a worker, or with one that is far behind, a few writers fold, so that the number of unfolded changes stays bounded
   if queued_at < internal.now() - interval '10 seconds' then
     if random() < 0.1 then
       perform internal.leaderboard_fold(leaderboard_fold_later.run_id);
     end if;
-  -- others that ask at this moment leave it to the first, and nobody waits for the row of the outbox
+  -- concurrent callers leave it to the first, so that none waits for the lock of the outbox row
   elsif queued_at is null and internal.try_advisory_lock('leaderboard_fold_later', leaderboard_fold_later.run_id::text) then
     perform internal.enqueue('leaderboards__fold', leaderboard_fold_later.run_id::text);
   end if;
@@ -225,7 +225,7 @@ comment on function internal.leaderboard_fold_later is
 create or replace function internal.leaderboard_fold_by_chance(run_id uuid, moves bigint) returns void
 language plpgsql volatile as $$
 begin
-  -- a counter would be a row that all writers share
+  -- by chance, because a counter would be a row that all writers lock
   if random() < leaderboard_fold_by_chance.moves * internal.leaderboard_fold_chance() then
     perform internal.leaderboard_fold_later(leaderboard_fold_by_chance.run_id);
   end if;
@@ -265,7 +265,7 @@ begin
      where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) > (here.from_place, here.from_at, here.from_id)
      order by k.from_place, k.from_at, k.from_id
      limit 1;
-    -- entries and the moves that are not folded are read in one statement, so in one snapshot: their difference is what is folded
+    -- entries and unfolded changes are read in one statement, hence in one snapshot; their difference is what has been folded
     with numbered as (
       select e.place, e.reached_at, e.app_user_id, row_number() over (order by e.place, e.reached_at, e.app_user_id) as n
         from app.leaderboard_entries e
@@ -383,14 +383,14 @@ begin
     insert into app.leaderboard_changes (run_id, place, at, whose, n)
     select i.run_id, i.place, i.reached_at, i.app_user_id, 1 from is_now i where not i.is_hidden;
   else
-    -- with a whole run its counts go too
+    -- the deletion of a run deletes its counts
     insert into app.leaderboard_changes (run_id, place, at, whose, n)
     select w.run_id, w.place, w.reached_at, w.app_user_id, -1
       from was w
      where not w.is_hidden and exists (select from app.leaderboard_runs r where r.id = w.run_id);
   end if;
   get diagnostics noted = row_count;
-  -- as in internal.leaderboard_fold_by_chance
+  -- see internal.leaderboard_fold_by_chance
   if random() < noted * internal.leaderboard_fold_chance() then
     if tg_op = 'DELETE' then
       runs := array(select distinct w.run_id from was w join app.leaderboard_runs r on r.id = w.run_id);
@@ -409,7 +409,7 @@ comment on function internal.tg_leaderboard_entries__tally is
 create or replace function internal.tg_leaderboard_entries__moved() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  -- who moves many inserts their changes at once
+  -- statements that move many entries insert their changes in one statement
   if current_setting('app.leaderboard_changes', true) = 'inserted' then
     return null;
   end if;
@@ -418,7 +418,7 @@ begin
     from (values (old.run_id, old.place, old.reached_at, old.app_user_id, -1, old.is_hidden),
                  (new.run_id, new.place, new.reached_at, new.app_user_id, 1, new.is_hidden)) as m (run_id, place, reached_at, app_user_id, n, is_hidden)
    where not m.is_hidden
-     -- here, and not in the trigger's condition, which is parsed again for each statement
+     -- checked here instead of in the trigger's WHEN condition, which is parsed again for each statement
      and (old.place, old.reached_at, old.is_hidden, old.run_id, old.app_user_id)
          is distinct from (new.place, new.reached_at, new.is_hidden, new.run_id, new.app_user_id);
   return null;
@@ -435,7 +435,7 @@ create or replace trigger tg_leaderboard_entries__tally_out
   after delete on app.leaderboard_entries
   referencing old table as was
   for each statement execute function internal.tg_leaderboard_entries__tally();
--- of a row, for most updates are of one: to gather old and new rows for a statement costs as much again
+-- a row trigger, because most updates change one row, and transition tables would double their cost
 create or replace trigger tg_leaderboard_entries__moved
   after update of run_id, app_user_id, place, reached_at, is_hidden on app.leaderboard_entries
   for each row execute function internal.tg_leaderboard_entries__moved();
@@ -457,7 +457,7 @@ create or replace trigger tg_leaderboard_runs__sweep
 
 create or replace function internal.purge__leaderboards(most int default 5000) returns bigint
 language sql volatile security definer set search_path = '' as $$
-  -- of writers that were under way when their run was deleted
+  -- left by writers that were running when their run was deleted
   select internal.purge_rows('app.leaderboard_changes', 'not exists (select from app.leaderboard_runs r where r.id = t.run_id)', purge__leaderboards.most)
 $$;
 comment on function internal.purge__leaderboards is 'Daily: deletes changes of runs that no longer exist.';

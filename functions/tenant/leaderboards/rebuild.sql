@@ -117,7 +117,7 @@ begin
   end if;
   update app.leaderboard_runs r set state = 'doomed', shadow_id = null, fence = null where r.id = live.id;
   update app.leaderboard_runs r set state = 'live', fence = null, frozen = 0, cursor_id = null where r.id = shadow.id;
-  perform internal.enqueue('leaderboards__turn', board.id::text);
+  perform internal.enqueue('leaderboards__rollover', board.id::text);
   return json_build_object('state', 'done', 'users', shadow.frozen, 'entries', internal.leaderboard_total(shadow.id), 'swapped', true);
 end $$;
 comment on function internal.leaderboard_rebuild is

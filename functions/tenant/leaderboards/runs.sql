@@ -86,7 +86,7 @@ begin
   select r.* into run
     from app.leaderboard_runs r
    where r.leaderboard_id = (leaderboard_run_make.requested).leaderboard_id and r.run_key = (leaderboard_run_make.requested).run_key and r.state = 'live';
-  perform internal.enqueue('leaderboards__turn', run.leaderboard_id::text, '{}', run.ends_at - interval '10 minutes');
+  perform internal.enqueue('leaderboards__rollover', run.leaderboard_id::text, '{}', run.ends_at - interval '10 minutes');
   return run;
 end $$;
 comment on function internal.leaderboard_run_make is

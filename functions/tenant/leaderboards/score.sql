@@ -187,7 +187,7 @@ begin
       'score', entry.score, 'rank', rank, 'previous_rank', previous_rank, 'reason', case when rank <= 10 then 'entered_top_10' else 'left_top_10' end));
   end if;
   if passed is not null or displaced is not null then
-    perform internal.enqueue('leaderboards__tell', internal.new_id()::text, jsonb_build_object(
+    perform internal.enqueue('leaderboards__notify', internal.new_id()::text, jsonb_build_object(
       'run_id', entry.run_id, 'by', entry.app_user_id, 'passed', coalesce(passed, '{}'), 'displaced', displaced,
       'displaced_reason', case when rank <= 10 then 'left_top_10' else 'entered_top_10' end));
   end if;

@@ -5,20 +5,24 @@ language plpgsql stable set plan_cache_mode = 'force_custom_plan' as $$
 declare
   pattern constant text := '%' || regexp_replace(media_search.search, '([\\%_])', '\\\1', 'g') || '%';
 begin
-  return internal.reply_page(
-    (select json_agg(internal.media_asset_json(p) order by p.created_at desc, p.id desc)
-       from (select a.* from app.media_assets a
-              where a.filename ilike pattern and a.status = media_search.status
-                and (media_search.user_id is null or a.uploaded_by = media_search.user_id)
-                and (media_search.mime_type is null or a.mime_type = media_search.mime_type)
-                and (media_search.folder_id is null or a.folder_id = media_search.folder_id)
-              order by a.created_at desc, a.id desc limit media_search.page_limit offset media_search.page_offset) p),
-    (select count(*) from app.media_assets a
-      where a.filename ilike pattern and a.status = media_search.status
-        and (media_search.user_id is null or a.uploaded_by = media_search.user_id)
-        and (media_search.mime_type is null or a.mime_type = media_search.mime_type)
-        and (media_search.folder_id is null or a.folder_id = media_search.folder_id)),
-    media_search.page_offset, media_search.page_limit);
+  -- all that are found, for their number, and then the page: the planner, who does not know how many contain a text, would rather read the newest until
+  -- the page is full
+  return (
+    with found as materialized (
+      select a.id, a.created_at
+        from app.media_assets a
+       where a.filename ilike pattern and a.status = media_search.status
+         and (media_search.user_id is null or a.uploaded_by = media_search.user_id)
+         and (media_search.mime_type is null or a.mime_type = media_search.mime_type)
+         and (media_search.folder_id is null or a.folder_id = media_search.folder_id)
+    ), page as materialized (
+      select f.id from found f order by f.created_at desc, f.id desc limit media_search.page_limit offset media_search.page_offset
+    )
+    select internal.reply_page(
+             (select json_agg(internal.media_asset_json(p) order by p.created_at desc, p.id desc)
+                from page g
+               cross join lateral (select a.* from app.media_assets a where a.id = g.id limit 1) p),
+             (select count(*) from found), media_search.page_offset, media_search.page_limit));
 end $$;
 comment on function internal.media_search is 'A page of the assets whose filename contains a text, whatever the case, by media_assets_names; newest first.';
 

@@ -91,7 +91,8 @@ begin
 end $$;
 comment on function api.media_job_get is 'A job. Refuses 404 NOT_FOUND.';
 
-select internal.list_declare('media_jobs_page', null::app.media_jobs, 'media_job_json', '{created_at,id}', filters => '{asset_id,status}', is_skewed => true);
+select internal.list_declare('media_jobs_page', null::app.media_jobs, 'media_job_json', '{created_at,id}', filters => '{asset_id,status}', is_skewed => true,
+                             is_counted => true, counted_filters => '{status}');
 
 create or replace function api.media_jobs_list(asset_id uuid default null, status text default null, page_offset bigint default 0, page_limit bigint default 50)
 returns api.reply

@@ -3,7 +3,7 @@ select internal.list_declare('media_mine_page', null::app.media_assets, 'media_a
                              filters => '{folder_id}', condition => 'media_is_committed');
 select internal.list_declare('media_assets_page', null::app.media_assets, 'media_asset_json', '{created_at,id}',
                              filters => '{uploaded_by,mime_type,folder_id}', condition => 'media_is_committed', is_skewed => true, is_counted => true,
-                             condition_reads => '{status}');
+                             condition_reads => '{status}', counted_filters => '{mime_type}');
 select internal.list_declare('media_pending_page', null::app.media_assets, 'media_asset_json', '{created_at,id}',
                              filters => '{uploaded_by,mime_type,folder_id}', condition => 'media_is_pending', is_skewed => true);
 

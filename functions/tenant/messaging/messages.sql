@@ -119,6 +119,7 @@ begin
   message.attachments := internal.message_attachments(message_post.attachments);
   message.parent_message_id := message_post.parent_message_id;
   message := internal.message_write(message);
+  perform internal.message_push_queue(message);
   if message.sender_id is not null then
     perform internal.emit(message.sender_id, 'svc.message.sent', jsonb_build_object(
       'conversation_id', conversation.id, 'conversation_type', conversation.type, 'message_id', message.id, 'message_type', message.message_type,
@@ -128,8 +129,8 @@ begin
 end $$;
 comment on function internal.message_post is
   'Creates a message of a user who has been checked and locked, or of the system (null). Refuses 400 INVALID_ATTACHMENTS, INVALID_PARENT, 404
-   PARENT_NOT_FOUND, CONVERSATION_NOT_FOUND, 409 LIMIT_REACHED (10000 replies). Locks the conversation and its participants. Emits svc.message.sent.
-   Granted to nobody.';
+   PARENT_NOT_FOUND, CONVERSATION_NOT_FOUND, 409 LIMIT_REACHED (10000 replies). Locks the conversation and its participants. Emits svc.message.sent,
+   and queues the push. Granted to nobody.';
 
 create or replace function internal.message_send(conversation_id uuid, body text, message_type text, metadata jsonb, parent_message_id uuid,
                                                  attachments jsonb)

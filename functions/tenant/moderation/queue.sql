@@ -31,7 +31,7 @@ language sql stable as $$
 $$;
 comment on function internal.moderation_trust_json is 'A trust level as responses show it.';
 
-select internal.list_declare('moderation_items_page', null::app.moderation_items, 'moderation_item_json', '{created_at,id}', required => '{status}');
+select internal.list_declare('moderation_items_page', null::app.moderation_items, 'moderation_item_json', '{created_at,id}', required => '{status}', is_counted => true);
 select internal.list_declare('moderation_reports_page', null::app.moderation_reports, 'moderation_report_json', '{created_at,id}', required => '{reporter_id}');
 select internal.list_declare('moderation_trust_page', null::app.moderation_trust_levels, 'moderation_trust_json', '{created_at,app_user_id}', is_counted => true);
 

@@ -33,35 +33,66 @@ end $$;
 comment on function internal.push_audience_check is
   'Refuses 400 VALIDATION_ERROR: a segment that does not exist, an invalid filter. Locks the segments against deletion. Granted to nobody.';
 
-create or replace function internal.push_audience_compile(audience jsonb, exclude_segment_id uuid, out query text, out ranged text, out parameters jsonb)
+create or replace function internal.push_audience_rules(audience jsonb, exclude_segment_id uuid, out condition text, out state jsonb)
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  a constant jsonb := push_audience_compile.audience;
-  state jsonb := '{"values": [], "sets": [], "leaves": [], "events": [], "uses": []}';
+  a constant jsonb := push_audience_rules.audience;
   nobody constant uuid[] := array[null::uuid];
-  condition text;
   excluded text := '';
 begin
+  state := '{"values": [], "sets": [], "leaves": [], "events": [], "uses": []}';
   select c.state, c.condition into state, condition
     from internal.segment_compile_node(
            case when a ? 'segment_id' then jsonb_build_object('source', 'segment', 'op', 'in', 'segment_id', a ->> 'segment_id')
                 when a ? 'filter' then internal.push_filter_rules(a -> 'filter')
                 else '{"and": []}' end,
            case when a ? 'filter' then 'audience.filter' else 'audience' end, nobody, 1, 0, true, state) c;
-  if push_audience_compile.exclude_segment_id is not null then
+  if push_audience_rules.exclude_segment_id is not null then
     select c.state, ' and ' || c.condition into state, excluded
       from internal.segment_compile_node(
-             jsonb_build_object('source', 'segment', 'op', 'not_in', 'segment_id', push_audience_compile.exclude_segment_id),
+             jsonb_build_object('source', 'segment', 'op', 'not_in', 'segment_id', push_audience_rules.exclude_segment_id),
              'exclude_segment_id', nobody, 1, 0, true, state) c;
   end if;
   condition := 'not u.is_banned and ' || condition || excluded || case when a ? 'user_ids' then ' and u.id = any ($4)' else '' end;
-  query := internal.segment_query(condition, state -> 'sets', false);
-  ranged := internal.segment_query(condition, state -> 'sets', true);
-  parameters := state -> 'values';
+end $$;
+comment on function internal.push_audience_rules is
+  'An audience as a condition on one user u, with the sets and parameters of internal.segment_compile_node in state; $4 are the listed users. Banned users are in no
+   audience. Granted to nobody.';
+
+create or replace function internal.push_audience_compile(audience jsonb, exclude_segment_id uuid, out query text, out ranged text, out parameters jsonb)
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rules record;
+begin
+  select r.* into rules from internal.push_audience_rules(push_audience_compile.audience, push_audience_compile.exclude_segment_id) r;
+  query := internal.segment_query(rules.condition, rules.state -> 'sets', false);
+  ranged := internal.segment_query(rules.condition, rules.state -> 'sets', true);
+  parameters := rules.state -> 'values';
 end $$;
 comment on function internal.push_audience_compile is
   'An audience as a query of the ids of all its users, and of those with ids over $2 and up to $3; $1 is internal.segment_bind of the parameters, $4 the
-   listed users. Banned users are in no audience. Granted to nobody.';
+   listed users. Granted to nobody.';
+
+create or replace function internal.push_audience_sample(audience jsonb, exclude_segment_id uuid, population bigint, out ids uuid[], out scale numeric, out margin bigint)
+language plpgsql volatile security definer set search_path = '' set jit = off as $$
+declare
+  -- so many users are read with their devices and preferences in some tenths of a second
+  size constant int := 5000;
+  rules record;
+  sample record;
+  are_in boolean[];
+begin
+  select r.* into rules from internal.push_audience_rules(push_audience_sample.audience, push_audience_sample.exclude_segment_id) r;
+  select s.ids, s.pages into sample from internal.users_sampled(push_audience_sample.population, 1, size) s;
+  execute format('select array(select coalesce(%s, false) from app.users u where u.id = any ($2) order by u.id)',
+                 internal.segment_condition(rules.condition, rules.state -> 'sets'))
+     into are_in using internal.segment_bind(rules.state -> 'values'), sample.ids;
+  ids := array(select w.id from unnest(sample.ids, are_in) as w (id, is_in) where w.is_in);
+  scale := push_audience_sample.population::numeric / greatest(cardinality(sample.ids), 1);
+  margin := internal.sample_margin(push_audience_sample.population, sample.pages, are_in);
+end $$;
+comment on function internal.push_audience_sample is
+  'Those of about 5,000 users, chosen by pages, who are in an audience that lists none; how many users each stands for; and the margin of their number. Granted to nobody.';
 
 create or replace function internal.push_audience_user_ids(audience jsonb) returns uuid[]
 language sql immutable parallel safe as $$
@@ -84,15 +115,28 @@ begin
 end $$;
 comment on function internal.push_audience_is_empty is 'Whether nobody is in an audience now. Granted to nobody.';
 
-create or replace function internal.push_preview(c app.push_campaigns, user_id uuid) returns json
+create or replace function internal.push_preview(c app.push_campaigns, user_id uuid, affordable bigint default 20000) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   campaign constant app.push_campaigns := push_preview.c;
   compiled record;
+  plan jsonb;
+  is_estimate boolean := false;
+  sample record;
   counted json;
   shown app.users;
 begin
   select a.* into compiled from internal.push_audience_compile(campaign.audience, campaign.exclude_segment_id) a;
+  if not campaign.audience ? 'user_ids' then
+    plan := internal.plan_of(compiled.query, internal.segment_bind(compiled.parameters));
+    is_estimate := (plan ->> 'rows')::numeric > push_preview.affordable or (plan ->> 'cost')::numeric > push_preview.affordable;
+  end if;
+  if is_estimate then
+    select s.* into sample from internal.push_audience_sample(campaign.audience, campaign.exclude_segment_id, internal.users_estimate()) s;
+    compiled.query := 'select i.id from unnest($9) i (id)';
+  else
+    select null::uuid[] as ids, 1::numeric as scale, 0::bigint as margin into sample;
+  end if;
   execute format($query$
     with audience as materialized (%s
     ), known as (
@@ -100,7 +144,7 @@ begin
              case when not coalesce(p.enabled, true) or p.categories -> $6 = 'false' then 'opted_out'
                   when internal.push_is_quiet(coalesce($7, p.quiet_hours), l.at) or internal.push_is_quiet(p.quiet_hours, l.at) then 'quiet'
                   when $8 is not null and (select count(*) from app.push_deliveries o
-                                            where o.app_user_id = i.id and o.sent_at > $5 - make_interval(hours => ($8 ->> 'hours')::int)) >= ($8 ->> 'max')::int
+                                            where o.app_user_id = i.id and o.channel = 'push' and o.sent_at > $5 - make_interval(hours => ($8 ->> 'hours')::int)) >= ($8 ->> 'max')::int
                   then 'capped'
                   when d.ios + d.android = 0 then 'no_token' end as reason
         from audience i
@@ -112,17 +156,19 @@ begin
                              from app.push_tokens t where t.app_user_id = i.id and t.is_active) d
     )
     select json_build_object(
-      'audience_count', count(*), 'devices', coalesce(sum(k.ios + k.android), 0),
-      'by_platform', json_build_object('ios', coalesce(sum(k.ios), 0), 'android', coalesce(sum(k.android), 0)),
-      'by_locale', (select coalesce(json_object_agg(l.locale, l.n), '{}')
+      'audience_count', round($10 * count(*)), 'is_estimate', $9 is not null, 'margin', $11, 'devices', round($10 * coalesce(sum(k.ios + k.android), 0)),
+      'by_platform', json_build_object('ios', round($10 * coalesce(sum(k.ios), 0)), 'android', round($10 * coalesce(sum(k.android), 0))),
+      'by_locale', (select coalesce(json_object_agg(l.locale, round($10 * l.n)), '{}')
                       from (select left(g.locale, 35) as locale, count(*) as n from known g group by 1 order by 2 desc, 1 limit 50) l),
-      'skipped', json_build_object('no_token', count(*) filter (where k.reason = 'no_token'), 'opted_out', count(*) filter (where k.reason = 'opted_out'),
-                                   'quiet', count(*) filter (where k.reason = 'quiet'), 'capped', count(*) filter (where k.reason = 'capped')))
+      'skipped', json_build_object('no_token', round($10 * count(*) filter (where k.reason = 'no_token')),
+                                   'opted_out', round($10 * count(*) filter (where k.reason = 'opted_out')),
+                                   'quiet', round($10 * count(*) filter (where k.reason = 'quiet')),
+                                   'capped', round($10 * count(*) filter (where k.reason = 'capped'))))
       from known k
   $query$, compiled.query)
      into counted
     using internal.segment_bind(compiled.parameters), null::uuid, null::uuid, internal.push_audience_user_ids(campaign.audience), internal.now(),
-          campaign.message ->> 'category', campaign.quiet_hours, campaign.frequency_cap;
+          campaign.message ->> 'category', campaign.quiet_hours, campaign.frequency_cap, sample.ids, sample.scale, sample.margin;
   if push_preview.user_id is not null then
     select u.* into shown from app.users u where u.id = push_preview.user_id;
     if not found then
@@ -133,5 +179,6 @@ begin
     internal.push_rendered(campaign.message, coalesce(shown.properties, '{}'), shown.display_name, null)));
 end $$;
 comment on function internal.push_preview is
-  'Whom a campaign would reach now: {audience_count, devices, by_platform, by_locale (50), skipped, rendered}. rendered is the message for a user, or for one
-   without properties. Refuses 404 USER_NOT_FOUND. Granted to nobody.';
+  'Whom a campaign would reach now: {audience_count, is_estimate, margin, devices, by_platform, by_locale (50), skipped, rendered}. Exact while the planner expects
+   at most affordable users, at no higher cost; otherwise an estimate from about 5,000 users, whose audience_count is within margin in 95 of 100 samples. rendered is the
+   message for a user, or for one without properties. Refuses 404 USER_NOT_FOUND. Granted to nobody.';

@@ -146,7 +146,9 @@ begin
   perform internal.lock_users(array[internal.user_id()]);
   select e.* into d
     from app.push_deliveries e
-   where e.id = push_report.delivery_id and e.app_user_id = internal.user_id() and e.status not in ('skipped')
+   where e.id = push_report.delivery_id and e.app_user_id = internal.user_id()
+     -- what no device was ever sent, none can have received
+     and e.status <> 'skipped' and (e.status <> 'pending' or e.tries > 0)
      for no key update;
   perform internal.check_found(d.id is not null, 'delivery');
   if not push_report.is_opened then
@@ -168,7 +170,8 @@ begin
                               failed => -(d.status = 'failed')::int);
 end $$;
 comment on function internal.push_report is
-  'Notes that a message of the caller was received or opened; the first time counts, and emits svc.push.opened. Refuses 404 NOT_FOUND. Locks the user.';
+  'Notes that a message of the caller was received or opened; the first time counts, and emits svc.push.opened. Refuses 404 NOT_FOUND, also for a delivery
+   that was not sent. Locks the user.';
 
 create or replace function api.push_opened(delivery_id uuid) returns api.reply
 language plpgsql volatile as $$

@@ -79,6 +79,10 @@ begin
     if not internal.segment_lock_shared(internal.as_uuid(made.trigger ->> 'segment_id')) then
       perform internal.invalid('trigger.segment_id', 'must be a segment of the project');
     end if;
+  elsif made.trigger ->> 'event_name' = 'svc.message.received' and made.key <> 'message' then
+    perform internal.invalid('trigger.event_name', 'belongs to the automation with the key message');
+  elsif made.trigger ->> 'event_name' = 'svc.message.received' and made.cancel_if_event is not null then
+    perform internal.invalid('cancel_if_event', 'must be null: a message that was read meanwhile is not pushed');
   elsif made.trigger ->> 'event_name' like 'svc.push.%' then
     -- a message that causes itself would not come to rest
     perform internal.invalid('trigger.event_name', 'must not be an event of push itself');
@@ -88,7 +92,8 @@ begin
   return made;
 end $$;
 comment on function internal.push_automation_check is
-  'Refuses 400 VALIDATION_ERROR: a template or a segment that does not exist, an invalid filter, an event of push itself. Locks the template and the segment
+  'Refuses 400 VALIDATION_ERROR: a template or a segment that does not exist, an invalid filter, an event of push itself, svc.message.received in any other than the automation
+   message. Locks the template and the segment
    against deletion.';
 
 create or replace function internal.push_automation_after_write(stored app.push_automations, was app.push_automations, sent jsonb) returns void
@@ -100,7 +105,7 @@ comment on function internal.push_automation_after_write is 'Remembers the categ
 create or replace function internal.segment_used__push(segment_id uuid) returns text[]
 language sql stable security definer set search_path = '' as $$
   select array(
-    select 'push campaign ' || c.id
+    select c.channel || ' campaign ' || c.id
       from app.push_campaigns c
      where not c.is_deleted and c.status in ('draft', 'scheduled', 'sending', 'paused')
        and (c.exclude_segment_id = segment_used__push.segment_id or c.audience ->> 'segment_id' = segment_used__push.segment_id::text)

@@ -1,7 +1,8 @@
 -- Planning: a campaign's audience becomes deliveries, 20,000 users in a step. A step is one transaction and stores how far it came, so the successor of a
 -- killed worker goes on there; a delivery is unique for a campaign and a user.
 create or replace function internal.push_count(source_id uuid, variant text, targeted bigint default 0, sent bigint default 0, failed bigint default 0,
-                                               skipped bigint default 0, opened bigint default 0, converted bigint default 0)
+                                               skipped bigint default 0, opened bigint default 0, converted bigint default 0,
+                                               clicked bigint default 0)
 returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -14,14 +15,15 @@ begin
     -- a slot that nobody holds: writers of many places come here, in any order, and none waits
     update app.push_counts n
        set targeted = n.targeted + push_count.targeted, sent = n.sent + push_count.sent, failed = n.failed + push_count.failed,
-           skipped = n.skipped + push_count.skipped, opened = n.opened + push_count.opened, converted = n.converted + push_count.converted
+           skipped = n.skipped + push_count.skipped, opened = n.opened + push_count.opened, converted = n.converted + push_count.converted,
+           clicked = n.clicked + push_count.clicked
      where n.slot = (select f.slot from app.push_counts f
                       where (f.source_id, f.hour, f.variant) = (push_count.source_id, at, coalesce(push_count.variant, ''))
                       limit 1 for no key update skip locked);
     if not found then
-      insert into app.push_counts (source_id, hour, variant, targeted, sent, failed, skipped, opened, converted)
+      insert into app.push_counts (source_id, hour, variant, targeted, sent, failed, skipped, opened, converted, clicked)
       values (push_count.source_id, at, coalesce(push_count.variant, ''), push_count.targeted, push_count.sent, push_count.failed, push_count.skipped,
-              push_count.opened, push_count.converted);
+              push_count.opened, push_count.converted, push_count.clicked);
     end if;
   end loop;
 end $$;
@@ -64,8 +66,8 @@ begin
       select w.zone, case when $9 is null then $6 else internal.push_local_due($6, w.zone, $9, $10) end as due_at
         from (select distinct h.zone from chosen h) w
     ), planned as (
-      insert into app.push_deliveries (queue_id, campaign_id, app_user_id, variant, inbox, status, reason, due_at, created_at)
-      select $5, $5, h.id, h.variant, $11, case when $7 and h.variant is null then 'skipped' else 'pending' end,
+      insert into app.push_deliveries (queue_id, channel, campaign_id, app_user_id, variant, inbox, status, reason, due_at, created_at)
+      select $5, $12, $5, h.id, h.variant, $11, case when $7 and h.variant is null then 'skipped' else 'pending' end,
              case when $7 and h.variant is null then 'holdout' end, w.due_at, $6
         from chosen h
         join waves w on w.zone = h.zone
@@ -76,7 +78,7 @@ begin
     select d.variant, count(*) as targeted, count(d.reason) as held_out from planned d group by 1
   $query$, p.query)
      using internal.segment_bind(p.parameters), p.cursor_id, push_plan_range.last_id, p.user_ids, c.id, internal.now(),
-           jsonb_array_length(c.variants) > 0, c.variants, case when c.mode = 'user_local' then c.local_time::time end, c.weekdays, c.inbox
+           jsonb_array_length(c.variants) > 0, c.variants, case when c.mode = 'user_local' then c.local_time::time end, c.weekdays, c.inbox, c.channel
   loop
     perform internal.push_count(c.id, variant.variant, targeted => variant.targeted, skipped => variant.held_out);
     made := made + variant.targeted;
@@ -99,6 +101,8 @@ begin
   select k.* into c from app.push_campaigns k where k.id = push_plan_step.campaign_id for no key update;
   if not found then
     return '{"is_over": true}';
+  elsif (c.is_deleted or c.status in ('cancelled', 'failed')) and c.channel = 'email' and internal.email_campaign_cancel(c.id, 500) > 0 then
+    return '{"is_over": false}';
   elsif c.is_deleted then
     return internal.push_plan_delete(c.id, push_plan_step.batch);
   elsif c.status in ('cancelled', 'failed') then
@@ -143,10 +147,12 @@ begin
       update app.push_deliveries d
          set status = case when d.status = 'pending' and d.sent_at is null then 'skipped' when d.sent_at is not null then 'sent' else 'failed' end,
              reason = case when d.status = 'pending' and d.sent_at is null then 'cancelled' end,
-             code = case when d.status = 'sending' and d.sent_at is null then 'OUTCOME_UNKNOWN' end
+             code = case when d.status = 'sending' and d.sent_at is null then 'OUTCOME_UNKNOWN' end,
+             due_at = case when d.status = 'sending' then d.due_at - internal.push_lease() else d.due_at end
        where d.id in (select e.id from app.push_deliveries e
                        where e.queue_id = push_plan_cancel.campaign_id and e.status in ('pending', 'sending')
-                         and (e.status = 'pending' or e.due_at <= internal.now())
+                         -- what is being sent as mail ends with its message
+                         and (e.status = 'pending' or e.channel = 'push' and e.due_at <= internal.now())
                        order by e.due_at limit push_plan_cancel.batch for update skip locked)
       returning d.variant, d.status
     )
@@ -160,7 +166,7 @@ begin
   return json_build_object('is_over', not found_any, 'next_at', (
     select case when count(*) > 0 then internal.iso(greatest(min(d.due_at), internal.now() + interval '1 second')) end
       from app.push_deliveries d
-     where d.queue_id = push_plan_cancel.campaign_id and d.status in ('pending', 'sending') and not found_any));
+     where d.queue_id = push_plan_cancel.campaign_id and d.status in ('pending', 'sending') and d.channel = 'push' and not found_any));
 end $$;
 comment on function internal.push_plan_cancel is
   'Ends deliveries that a cancelled campaign has left: those that were never sent are skipped, those of a dead worker failed. Granted to nobody.';

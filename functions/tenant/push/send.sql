@@ -79,7 +79,7 @@ begin
                 when internal.push_is_quiet(k.quiet, k.local_time) or internal.push_is_quiet(k.own_quiet, k.local_time) then 'quiet_hours'
                 when k.cap is not null
                      and (select count(*) from app.push_deliveries o
-                           where o.app_user_id = k.app_user_id and o.id <> k.id
+                           where o.app_user_id = k.app_user_id and o.id <> k.id and o.channel = 'push'
                              and (o.sent_at > at - make_interval(hours => (k.cap ->> 'hours')::int) or o.status = 'sending')) >= (k.cap ->> 'max')::int
                 then 'capped'
                 when d.tokens is null and d.lost is null then 'no_token' end as reason,
@@ -164,15 +164,16 @@ declare
   allowed int;
   taken int;
   claimed json;
-  is_probe constant boolean := exists (select from app.push_buckets b where b.name in ('provider apns', 'provider fcm') and b.failures >= 50);
+  is_probe boolean := exists (select from app.push_buckets b where b.name in ('provider apns', 'provider fcm') and b.failures >= 50);
   held_until timestamptz;
   next_at timestamptz;
-  per_second constant numeric := coalesce((internal.setting('push.sends_per_second') #>> '{}')::numeric, 1000);
+  of_channel constant text := coalesce((select k.channel from app.push_campaigns k where k.id = push_claim.queue), 'push');
+  per_second constant numeric := coalesce((internal.setting(of_channel || '.sends_per_second') #>> '{}')::numeric, case of_channel when 'email' then 10 else 1000 end);
 begin
   if internal.caller() <> 'worker' then
     raise exception 'messages are sent by workers, not by %', internal.caller();
   end if;
-  project := internal.push_bucket_fill('project', per_second);
+  project := internal.push_bucket_fill(case of_channel when 'email' then 'email' else 'project' end, per_second);
   if push_claim.queue <> '00000000-0000-0000-0000-000000000000' then
     -- read after the lock: what an administrator has stopped before is not sent
     select k.* into c from app.push_campaigns k where k.id = push_claim.queue and not k.is_deleted;
@@ -182,10 +183,11 @@ begin
   end if;
   select max(b.open_until) into held_until
     from app.push_buckets b
-   where b.name in ('provider apns', 'provider fcm') and b.open_until > internal.now();
+   where of_channel = 'push' and b.name in ('provider apns', 'provider fcm') and b.open_until > internal.now();
   if held_until is not null then
     return json_build_object('deliveries', '[]'::json, 'next_at', internal.iso(held_until));
   end if;
+  is_probe := is_probe and of_channel = 'push';
   allowed := least(push_claim.most, floor(project.tokens),
                    -- a provider that failed is tried with a few messages first
                    case when is_probe then 10 end);
@@ -193,9 +195,10 @@ begin
     throttle := internal.push_bucket_fill(c.id::text, c.throttle_per_minute / 60.0);
     allowed := least(allowed, floor(throttle.tokens));
   end if;
-  claimed := case when allowed > 0 then internal.push_claim_rows(push_claim.queue, allowed, push_claim.uses_log)
-                  else '{"deliveries": [], "picked": 0}' end;
-  taken := json_array_length(claimed -> 'deliveries');
+  claimed := case when allowed <= 0 then '{"deliveries": [], "picked": 0, "taken": 0}'
+                  when of_channel = 'email' then internal.email_claim_rows(c, allowed)
+                  else internal.push_claim_rows(push_claim.queue, allowed, push_claim.uses_log) end;
+  taken := coalesce((claimed ->> 'taken')::int, json_array_length(claimed -> 'deliveries'));
   if is_probe and taken > 0 then
     -- the next ones wait for what becomes of these, or of their worker
     update app.push_buckets b set open_until = internal.now() + interval '30 seconds'
@@ -207,10 +210,14 @@ begin
     throttle.tokens := throttle.tokens - taken;
     perform internal.push_bucket_store(throttle);
   end if;
-  -- when to come back: at the next due time, and not before there are tokens
-  select d.due_at into next_at
-    from app.push_deliveries d where d.queue_id = push_claim.queue and d.status in ('pending', 'sending')
-   order by d.due_at limit 1;
+  -- when to come back: at the next due time, and not before there are tokens. What another turn is sending is over in seconds, long before its lease is
+  if of_channel = 'email' then
+    next_at := internal.email_next_at(push_claim.queue);
+  else
+    select case d.status when 'sending' then least(d.due_at, internal.now() + interval '5 seconds') else d.due_at end into next_at
+      from app.push_deliveries d where d.queue_id = push_claim.queue and d.status in ('pending', 'sending')
+     order by d.due_at limit 1;
+  end if;
   if next_at is null and c.id is not null then
     update app.push_campaigns k
        set status = 'sent', finished_at = internal.now()
@@ -276,7 +283,8 @@ begin
            attempts = d.attempts || n.attempts,
            code = case when n.next_status = 'failed' then n.code end,
            sent_at = coalesce(d.sent_at, case when n.is_sent then at end),
-           due_at = case when n.next_status = 'pending' then at + make_interval(secs => waits[n.tries]) else d.due_at end
+           -- the lease is over: what stays is when the delivery was claimed
+           due_at = case when n.next_status = 'pending' then at + make_interval(secs => waits[n.tries]) else d.due_at - internal.push_lease() end
       from decided n
      where d.id = n.id and d.id = any (ids)
   ), dead as (
@@ -402,20 +410,27 @@ end $$;
 comment on function api.push_send is
   'Sends a message to up to 100 users, 202 {delivery_ids}. Refuses 404 USER_NOT_FOUND, 400 PUSH_NOT_CONFIGURED, VALIDATION_ERROR, 409 IDEMPOTENCY_CONFLICT. Supplement F1.';
 
-create or replace function internal.push_campaign_test(campaign_id uuid, user_ids uuid[], is_production boolean) returns json
+create or replace function internal.push_campaign_test(campaign_id uuid, user_ids uuid[], is_production boolean, channel text) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   campaign app.push_campaigns;
 begin
-  select c.* into campaign from app.push_campaigns c where c.id = push_campaign_test.campaign_id and not c.is_deleted;
+  select c.* into campaign
+    from app.push_campaigns c
+   where c.id = push_campaign_test.campaign_id and c.channel = push_campaign_test.channel and not c.is_deleted;
   perform internal.check_found(campaign.id is not null, 'campaign');
+  if campaign.channel = 'email' then
+    return internal.email_campaign_test(campaign, push_campaign_test.user_ids);
+  end if;
   return internal.push_deliver(push_campaign_test.user_ids, campaign.message, true, false, push_campaign_test.is_production);
 end $$;
-comment on function internal.push_campaign_test is 'Sends the message of a campaign to some users, as a direct send. Refuses 404 NOT_FOUND and what internal.push_deliver refuses.';
+comment on function internal.push_campaign_test is 'Sends the message of a campaign to some users, as a direct send. Refuses 404 NOT_FOUND and what internal.push_deliver or internal.email_campaign_test
+   refuses.';
 
-create or replace function api.push_campaign_test(campaign_id uuid, user_ids json, is_production boolean) returns api.reply
+create or replace function api.push_campaign_test(campaign_id uuid, user_ids json, is_production boolean, channel text default 'push') returns api.reply
 language sql volatile as $$
   select internal.reply(202, internal.push_campaign_test(
-    push_campaign_test.campaign_id, array(select u::uuid from json_array_elements_text(push_campaign_test.user_ids) u), push_campaign_test.is_production))
+    push_campaign_test.campaign_id, array(select u::uuid from json_array_elements_text(push_campaign_test.user_ids) u), push_campaign_test.is_production,
+    push_campaign_test.channel))
 $$;
 comment on function api.push_campaign_test is 'Sends a test of a campaign, 202 {delivery_ids}: internal.push_campaign_test states what is refused.';

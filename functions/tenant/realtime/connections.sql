@@ -89,13 +89,14 @@ comment on function internal.realtime_authorize is
   'Whether the caller may listen to a channel, kind or kind:item, by the function internal.channel__<kind>(item, params): name is the channel as it is published to, scope what
    its server keeps of the answer. Refuses what that function refuses, and 404 NOT_FOUND for an unknown kind.';
 
-create or replace function internal.realtime_subscribe(channel text, params jsonb, since bigint) returns json
+create or replace function internal.realtime_subscribe(channel text, params jsonb, since bigint, connection_id uuid) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   allowed record;
   is_new boolean;
   c app.realtime_channels;
   missed json;
+  is_lost boolean;
 begin
   allowed := internal.realtime_authorize(realtime_subscribe.channel, realtime_subscribe.params);
   is_new := internal.realtime_listen(allowed.name, allowed.scope -> 'filter' is not null);
@@ -103,25 +104,62 @@ begin
   if is_new and allowed.name like 'room:%' then
     perform internal.check_rate('realtime rooms ' || internal.user_id(), 1000, 600, 'A user opens at most 1000 rooms in ten minutes that nobody listens to.');
   end if;
+  if allowed.name like 'conversation:%' then
+    insert into app.realtime_readers (channel, connection_id, app_user_id)
+    select allowed.name, k.id, k.app_user_id
+      from app.realtime_connections k
+     where (k.id, k.app_user_id) = (realtime_subscribe.connection_id, internal.user_id())
+    on conflict on constraint realtime_readers_pkey do nothing;
+  end if;
   select k.* into c from app.realtime_channels k where k.channel = allowed.name;
+  is_lost := realtime_subscribe.since is not null and realtime_subscribe.since not between c.floor_seq and c.seq;
   if realtime_subscribe.since between c.floor_seq and c.seq - 1 then
-    select json_agg(json_build_array(e.channel, e.seq, e.event, e.payload, e.meta, internal.iso(e.at)) order by e.seq) into missed
+    -- more than two megabytes at once, and a client that reads them slowly would be cut off again and again
+    select sum(octet_length(e.payload) + coalesce(octet_length(e.meta), 0)) > 2097152,
+           json_agg(json_build_array(e.channel, e.seq, e.event, e.payload, e.meta, internal.iso(e.at)) order by e.seq)
+      into is_lost, missed
       from app.realtime_events e
      where e.channel = allowed.name and e.seq > realtime_subscribe.since and e.seq <= c.seq;
+    is_lost := coalesce(is_lost, false);
   end if;
   return json_build_object(
-    'name', allowed.name, 'scope', allowed.scope, 'seq', c.seq, 'is_new', is_new, 'missed', coalesce(missed, '[]'),
-    'is_lost', realtime_subscribe.since is not null and realtime_subscribe.since not between c.floor_seq and c.seq,
+    'name', allowed.name, 'scope', allowed.scope, 'seq', c.seq, 'is_new', is_new, 'missed', case when is_lost then '[]' else coalesce(missed, '[]') end,
+    'is_lost', is_lost,
     'present', case when (allowed.scope ->> 'presence')::boolean then internal.presence_state(allowed.name) end);
 end $$;
 comment on function internal.realtime_subscribe is
   'Authorizes a subscription and begins it: {name, scope, seq, is_new, missed, is_lost, present}. missed are the events after since; is_lost: they are not all there any
-   more. Refuses as internal.realtime_authorize, and 429 RATE_LIMITED for whoever opens more than 1000 rooms in ten minutes that nobody else listens to.';
+   more, or have more than 2 MB. Who listens to a conversation by a connection is noted. Refuses as internal.realtime_authorize, and 429 RATE_LIMITED for whoever opens more than 1000 rooms in ten minutes that nobody else listens to.';
 
-create or replace function api.realtime_subscribe(channel text, params jsonb default '{}', since bigint default null) returns api.reply
+create or replace function api.realtime_subscribe(channel text, params jsonb default '{}', since bigint default null, connection_id uuid default null) returns api.reply
 language sql volatile
-return internal.reply(200, internal.realtime_subscribe(realtime_subscribe.channel, realtime_subscribe.params, realtime_subscribe.since));
+return internal.reply(200, internal.realtime_subscribe(realtime_subscribe.channel, realtime_subscribe.params, realtime_subscribe.since,
+                                                       realtime_subscribe.connection_id));
 comment on function api.realtime_subscribe is 'Subscribes the caller to a channel: internal.realtime_authorize states what is refused.';
+
+create or replace function internal.realtime_leave(connection_id uuid, channel text) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  delete from app.realtime_readers r
+   where (r.channel, r.connection_id, r.app_user_id) = (realtime_leave.channel, realtime_leave.connection_id, internal.user_id());
+  return 'true';
+end $$;
+comment on function internal.realtime_leave is 'The caller does not listen to a conversation any more by a connection that stays open.';
+
+create or replace function api.realtime_leave(connection_id uuid, channel text) returns api.reply
+language sql volatile
+return internal.reply(200, internal.realtime_leave(realtime_leave.connection_id, realtime_leave.channel));
+comment on function api.realtime_leave is 'Notes the end of a subscription to a conversation, see internal.realtime_leave.';
+
+create or replace function internal.readers_of(channel text) returns setof uuid
+language sql stable security definer set search_path = '' as $$
+  select distinct r.app_user_id
+    from app.realtime_readers r
+    join app.realtime_connections c on c.id = r.connection_id
+    join app.realtime_servers s on s.id = c.server_id
+   where r.channel = readers_of.channel and s.expires_at > internal.now()
+$$;
+comment on function internal.readers_of is 'Who listens to a conversation now, on any server. Granted to nobody.';
 
 create or replace function internal.realtime_check(channels jsonb) returns json
 language plpgsql volatile security definer set search_path = '' as $$

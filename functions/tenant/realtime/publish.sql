@@ -67,14 +67,3 @@ language sql volatile
 return internal.notify_servers((select array_agg('~' || u) from unnest(recheck_users.app_user_ids) u), '~check');
 comment on function internal.recheck_users is
   'What these users may hear has changed: a membership, a role, a block. What is committed later reaches them only if they may hear it then. Granted to nobody.';
-
-create or replace function internal.tg_realtime__recheck() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  names constant jsonb := to_jsonb(case when tg_op = 'DELETE' then old else new end);
-begin
-  perform internal.recheck_users(array(select (names ->> c)::uuid from unnest(tg_argv) c));
-  return null;
-end $$;
-comment on function internal.tg_realtime__recheck is
-  'For triggers on memberships: the users that the columns named by its arguments hold may hear other channels now.';

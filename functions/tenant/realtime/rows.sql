@@ -36,7 +36,7 @@ comment on function internal.tg_collection_rows__publish is
 create or replace function internal.collection_publish_sql(collection text) returns text
 language sql immutable parallel safe
 return format('create or replace trigger collection_publish after insert or update or delete on collections.%I for each row '
-              'when (pg_catalog.pg_sequence_last_value(''app.realtime_heard'') > extract(epoch from clock_timestamp())) execute function internal.tg_collection_rows__publish()', collection_publish_sql.collection);
+              'when (%s) execute function internal.tg_collection_rows__publish()', collection_publish_sql.collection, internal.heard_sql());
 comment on function internal.collection_publish_sql is 'The trigger that publishes rows of a collection.';
 
 create or replace function internal.tg_collections__recheck() returns trigger

@@ -1,251 +1,120 @@
--- What areas publish, by triggers on their tables. Each has internal.is_heard() as its condition, spelled out: a function would be
--- inlined anew in every statement, which costs more than the insert. So none runs in a project that nobody listens to.
--- The tables that events move ask in the function instead: plpgsql keeps the plan of the question, and Postgres prepares a condition in every statement.
+-- What areas publish: one declaration for each table, see declare.sql. What is declared costs nothing in a project that nobody listens to.
 
-create or replace function internal.tg_messages__publish() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  shown json;
-begin
-  if tg_op = 'DELETE' then
-    perform internal.publish('conversation:' || old.conversation_id, 'message.deleted', json_build_object('id', old.id, 'conversation_id', old.conversation_id));
-    return null;
-  end if;
-  shown := internal.message_shown(new.id);
-  perform internal.publish_many(
-    array(select 'user:' || p.app_user_id from app.conversation_participants p where p.conversation_id = new.conversation_id)
-      || ('conversation:' || new.conversation_id),
-    case tg_op when 'INSERT' then 'message.created' else 'message.updated' end, shown);
-  return null;
-end $$;
-comment on function internal.tg_messages__publish is 'message.created, message.updated and message.deleted, to the conversation; the first two also to each participant.';
-create or replace trigger tg_messages__publish after insert or delete on app.messages
-  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_messages__publish();
-create or replace trigger tg_messages__publish_change after update of body, metadata, attachments on app.messages
-  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp()) and (old.body, old.metadata, old.attachments) is distinct from (new.body, new.metadata, new.attachments))
-  execute function internal.tg_messages__publish();
+select internal.source_declare(null::app.messages,
+  'message.created, message.updated and message.deleted, to the conversation; the first two also to each participant.',
+  ops => 'insert or delete', changes => '{body,metadata,attachments}', publishes => $q$
+    select t.channel, case op when 'INSERT' then 'message.created' when 'UPDATE' then 'message.updated' else 'message.deleted' end, m.shown
+      from (select case op when 'DELETE' then json_build_object('id', r.id, 'conversation_id', r.conversation_id) else internal.message_shown(r.id) end as shown offset 0) m
+     cross join (select 'conversation:' || r.conversation_id as channel
+                 union all
+                 select 'user:' || p.app_user_id from app.conversation_participants p where p.conversation_id = r.conversation_id and op <> 'DELETE') t$q$);
 
-create or replace function internal.tg_message_reactions__publish() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  reaction constant app.message_reactions := case when tg_op = 'DELETE' then old else new end;
-begin
-  perform internal.publish(
-    'conversation:' || (select m.conversation_id from app.messages m where m.id = reaction.message_id),
-    case tg_op when 'DELETE' then 'reaction.removed' else 'reaction.added' end,
-    json_build_object('message_id', reaction.message_id, 'emoji', reaction.emoji, 'user_id', reaction.app_user_id,
-                      'count', (select count(*) from app.message_reactions r where (r.message_id, r.emoji) = (reaction.message_id, reaction.emoji))));
-  return null;
-end $$;
-comment on function internal.tg_message_reactions__publish is 'reaction.added and reaction.removed {message_id, emoji, user_id, count}, to the conversation.';
-create or replace trigger tg_message_reactions__publish after insert or delete on app.message_reactions
-  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_message_reactions__publish();
+select internal.source_declare(null::app.message_reactions,
+  'reaction.added and reaction.removed {message_id, emoji, user_id, count}, to the conversation.',
+  ops => 'insert or delete', publishes => $q$
+    select 'conversation:' || (select m.conversation_id from app.messages m where m.id = r.message_id),
+           case op when 'DELETE' then 'reaction.removed' else 'reaction.added' end,
+           json_build_object('message_id', r.message_id, 'emoji', r.emoji, 'user_id', r.app_user_id,
+                             'count', (select count(*) from app.message_reactions k where (k.message_id, k.emoji) = (r.message_id, r.emoji)))$q$);
 
-create or replace function internal.tg_conversation_participants__publish() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
-begin
-  if tg_op = 'INSERT' then
-    perform internal.publish('conversation:' || new.conversation_id, 'participant.added',
-                             internal.participant_shown(new.conversation_id, new.app_user_id));
-  elsif tg_op = 'DELETE' then
-    perform internal.recheck_users(array[old.app_user_id]);
-    perform internal.publish('conversation:' || old.conversation_id, 'participant.removed', json_build_object('user_id', old.app_user_id));
-  else
-    perform internal.publish('conversation:' || new.conversation_id, 'read',
-                             json_build_object('user_id', new.app_user_id, 'last_read_at', internal.iso(new.last_read_at)));
-  end if;
-  return null;
-end $$;
-comment on function internal.tg_conversation_participants__publish is
-  'participant.added, participant.removed {user_id} and read {user_id, last_read_at}, to the conversation. Who is removed hears nothing later.';
-create or replace trigger tg_conversation_participants__publish after insert or delete on app.conversation_participants
-  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_conversation_participants__publish();
-create or replace trigger tg_conversation_participants__publish_read after update of last_read_at on app.conversation_participants
-  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp()) and old.last_read_at is distinct from new.last_read_at)
-  execute function internal.tg_conversation_participants__publish();
+select internal.source_declare(null::app.conversation_participants,
+  'participant.added, participant.removed {user_id} and read {user_id, last_read_at}, to the conversation. Who is removed hears nothing later.',
+  ops => 'insert or delete', changes => '{last_read_at}',
+  also => $q$if op = 'DELETE' then perform internal.recheck_users(array[r.app_user_id]); end if;$q$, publishes => $q$
+    select 'conversation:' || r.conversation_id,
+           case op when 'INSERT' then 'participant.added' when 'DELETE' then 'participant.removed' else 'read' end,
+           case op when 'INSERT' then internal.participant_shown(r.conversation_id, r.app_user_id)
+                   when 'DELETE' then json_build_object('user_id', r.app_user_id)
+                   else json_build_object('user_id', r.app_user_id, 'last_read_at', internal.iso(r.last_read_at)) end$q$);
 
-create or replace trigger tg_blocks__recheck after insert on app.blocks
-  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_realtime__recheck('blocker', 'blocked');
-create or replace trigger tg_role_assignments__recheck after insert or update or delete on app.role_assignments
-  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_realtime__recheck('app_user_id');
+select internal.source_declare(null::app.blocks,
+  'Who blocks somebody, and who is blocked, may hear less now.',
+  ops => 'insert', also => 'perform internal.recheck_users(array[r.blocker, r.blocked]);');
 
-create or replace function internal.tg_group_members__publish() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
-begin
-  if tg_op = 'DELETE' then
-    perform internal.recheck_users(array[old.app_user_id]);
-    perform internal.publish('group:' || old.group_id, 'member.left', json_build_object('user_id', old.app_user_id));
-    return null;
-  end if;
-  perform internal.recheck_users(array[new.app_user_id]);
-  perform internal.publish('group:' || new.group_id, case tg_op when 'INSERT' then 'member.joined' else 'member.role_changed' end,
-                           (select internal.group_member_json(new, u) from app.users u where u.id = new.app_user_id));
-  return null;
-end $$;
-comment on function internal.tg_group_members__publish is
-  'member.joined, member.role_changed (the member) and member.left {user_id}, to the group. Who left hears nothing later.';
-create or replace trigger tg_group_members__publish after insert or delete on app.group_members
-  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_group_members__publish();
-create or replace trigger tg_group_members__publish_role after update of role on app.group_members
-  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp()) and old.role is distinct from new.role) execute function internal.tg_group_members__publish();
+select internal.source_declare(null::app.role_assignments,
+  'Who gets or loses a role may hear other channels now.',
+  ops => 'insert or update or delete', also => 'perform internal.recheck_users(array[r.app_user_id]);');
 
-create or replace function internal.tg_feed_entries__publish() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
-begin
-  perform internal.publish('group:' || new.group_id, 'feed.created', internal.feed_entry_json(new));
-  return null;
-end $$;
-comment on function internal.tg_feed_entries__publish is 'feed.created, the entry, to its group.';
-create or replace trigger tg_feed_entries__publish after insert on app.feed_entries
-  for each row when (new.group_id is not null and pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_feed_entries__publish();
+select internal.source_declare(null::app.group_members,
+  'member.joined, member.role_changed (the member) and member.left {user_id}, to the group. Who left hears nothing later.',
+  ops => 'insert or delete', changes => '{role}', also => 'perform internal.recheck_users(array[r.app_user_id]);', publishes => $q$
+    select 'group:' || r.group_id,
+           case op when 'INSERT' then 'member.joined' when 'UPDATE' then 'member.role_changed' else 'member.left' end,
+           case op when 'DELETE' then json_build_object('user_id', r.app_user_id)
+                   else (select internal.group_member_json(r, u) from app.users u where u.id = r.app_user_id) end$q$);
 
-create or replace function internal.tg_friendships__publish() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  f constant app.friendships := case when tg_op = 'DELETE' then old else new end;
-  event constant text := case when tg_op = 'DELETE' then 'friend.removed' when f.status = 'accepted' then 'friend.accepted' else 'friend.requested' end;
-  viewer uuid;
-begin
-  -- who asked hears nothing of a request that is declined
-  foreach viewer in array case when event = 'friend.removed' and f.status = 'pending' then array[f.asked] else array[f.user_a, f.user_b] end loop
-    perform internal.publish('user:' || viewer, event, json_build_object(
-      'user', coalesce(internal.friend_person(internal.friend_other(f, viewer)), json_build_object('id', internal.friend_other(f, viewer))),
-      'status', case when tg_op = 'DELETE' then 'none' else internal.friend_status(f, viewer) end));
-  end loop;
-  return null;
-end $$;
-comment on function internal.tg_friendships__publish is
-  'friend.requested, friend.accepted and friend.removed {user, status}, to both users; the end of a request only to who was asked.';
-create or replace trigger tg_friendships__publish after insert or delete on app.friendships
-  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_friendships__publish();
-create or replace trigger tg_friendships__publish_change after update of status on app.friendships
-  for each row when (old.status <> new.status and pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_friendships__publish();
+select internal.source_declare(null::app.feed_entries,
+  'feed.created, the entry, to its group.',
+  ops => 'insert', by_statement => '{id}', publishes => $q$
+    select 'group:' || r.group_id, 'feed.created', (select internal.feed_entry_json(e) from app.feed_entries e where e.id = r.id) where r.group_id is not null$q$);
 
-create or replace function internal.tg_entitlement_grants__publish() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
-begin
-  perform internal.publish('user:' || new.app_user_id, 'entitlement.updated', internal.entitlement_json(new));
-  return null;
-end $$;
-comment on function internal.tg_entitlement_grants__publish is 'entitlement.updated, the entitlement, to its user.';
-create or replace trigger tg_entitlement_grants__publish after insert or update on app.entitlement_grants
-  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_entitlement_grants__publish();
+-- who asked hears nothing of a request that is declined
+select internal.source_declare(null::app.friendships,
+  'friend.requested, friend.accepted and friend.removed {user, status}, to both users; the end of a request only to who was asked.',
+  ops => 'insert or delete', changes => '{status}', publishes => $q$
+    select 'user:' || v.viewer,
+           case when op = 'DELETE' then 'friend.removed' when r.status = 'accepted' then 'friend.accepted' else 'friend.requested' end,
+           json_build_object(
+             'user', coalesce(internal.friend_person(internal.friend_other(r, v.viewer)), json_build_object('id', internal.friend_other(r, v.viewer))),
+             'status', case when op = 'DELETE' then 'none' else internal.friend_status(r, v.viewer) end)
+      from unnest(case when op = 'DELETE' and r.status = 'pending' then array[r.asked] else array[r.user_a, r.user_b] end) v (viewer)$q$);
 
-create or replace function internal.tg_currency_transactions__publish() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
-begin
-  if not internal.is_heard() then
-    return null;
-  end if;
-  perform internal.publish('user:' || new.app_user_id, 'currency.changed', json_build_object(
-    'currency_code', new.currency_code, 'balance', new.balance_after, 'amount', new.amount, 'reason', new.reason));
-  return null;
-end $$;
-comment on function internal.tg_currency_transactions__publish is 'currency.changed {currency_code, balance, amount, reason}, to the user.';
-create or replace trigger tg_currency_transactions__publish after insert on app.currency_transactions
-  for each row execute function internal.tg_currency_transactions__publish();
+select internal.source_declare(null::app.entitlement_grants,
+  'entitlement.updated, the entitlement, to its user.',
+  ops => 'insert or update', publishes => $q$select 'user:' || r.app_user_id, 'entitlement.updated', internal.entitlement_json(r)$q$);
 
-create or replace function internal.tg_xp_transactions__publish() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
-begin
-  if not internal.is_heard() then
-    return null;
-  end if;
-  if new.amount = 0 then
-    return null;
-  end if;
-  perform internal.publish('user:' || new.app_user_id, 'xp.changed', json_build_object(
-    'total', new.total_after, 'amount', new.amount,
-    'level', greatest(internal.xp_level_of(new.total_after), (select t.highest_level from app.xp_totals t where t.app_user_id = new.app_user_id))));
-  return null;
-end $$;
-comment on function internal.tg_xp_transactions__publish is 'xp.changed {total, amount, level}, to the user.';
-create or replace trigger tg_xp_transactions__publish after insert on app.xp_transactions
-  for each row execute function internal.tg_xp_transactions__publish();
+select internal.source_declare(null::app.currency_transactions,
+  'currency.changed {currency_code, balance, amount, reason}, to the user.',
+  ops => 'insert', by_statement => '{id}', publishes => $q$
+    select 'user:' || r.app_user_id, 'currency.changed',
+           json_build_object('currency_code', r.currency_code, 'balance', r.balance_after, 'amount', r.amount, 'reason', r.reason)$q$);
 
-create or replace function internal.tg_user_achievements__publish() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
-begin
-  if not internal.is_heard() then
-    return null;
-  end if;
-  if new.revoked_at is not null then
-    return null;
-  end if;
-  perform internal.publish('user:' || new.app_user_id, 'achievement.unlocked',
-                           (select json_build_object('key', a.key, 'name', a.name, 'icon_url', a.icon_url, 'xp_reward', a.xp_reward)
-                              from app.achievements a where a.id = new.achievement_id));
-  return null;
-end $$;
-comment on function internal.tg_user_achievements__publish is 'achievement.unlocked {key, name, icon_url, xp_reward}, to the user.';
-create or replace trigger tg_user_achievements__publish after insert on app.user_achievements
-  for each row execute function internal.tg_user_achievements__publish();
-create or replace trigger tg_user_achievements__publish_again after update of revoked_at on app.user_achievements
-  for each row when (old.revoked_at is not null and new.revoked_at is null) execute function internal.tg_user_achievements__publish();
+select internal.source_declare(null::app.xp_transactions,
+  'xp.changed {total, amount, level}, to the user.',
+  ops => 'insert', by_statement => '{id}', publishes => $q$
+    select 'user:' || r.app_user_id, 'xp.changed',
+           json_build_object('total', r.total_after, 'amount', r.amount, 'level',
+                             greatest(internal.xp_level_of(r.total_after), (select t.highest_level from app.xp_totals t where t.app_user_id = r.app_user_id)))
+     where r.amount <> 0$q$);
 
-create or replace function internal.tg_challenge_participants__publish() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
-begin
-  if not internal.is_heard() then
-    return null;
-  end if;
-  perform internal.publish('user:' || new.app_user_id,
-                           case when tg_op = 'INSERT' then 'challenge.joined'
-                                when new.status = 'completed' and old.status <> 'completed' then 'challenge.completed'
-                                else 'challenge.progress' end,
-                           (select json_build_object('id', c.id, 'progress', new.progress, 'goal_value', c.goal_value, 'status', new.status)
-                              from app.challenges c where c.id = new.challenge_id));
-  return null;
-end $$;
-comment on function internal.tg_challenge_participants__publish is
-  'challenge.joined, challenge.progress and challenge.completed {id, progress, goal_value, status}, to the user.';
-create or replace trigger tg_challenge_participants__publish after insert on app.challenge_participants
-  for each row execute function internal.tg_challenge_participants__publish();
-create or replace trigger tg_challenge_participants__publish_change after update of progress, status on app.challenge_participants
-  for each row when (old.progress <> new.progress or old.status <> new.status)
-  execute function internal.tg_challenge_participants__publish();
+select internal.source_declare(null::app.user_achievements,
+  'achievement.unlocked {key, name, icon_url, xp_reward}, to the user; also when one that was revoked is unlocked again.',
+  ops => 'insert', changes => '{revoked_at}', by_statement => '{app_user_id,achievement_id}', publishes => $q$
+    select 'user:' || r.app_user_id, 'achievement.unlocked',
+           (select json_build_object('key', a.key, 'name', a.name, 'icon_url', a.icon_url, 'xp_reward', a.xp_reward) from app.achievements a where a.id = r.achievement_id)
+     where r.revoked_at is null$q$);
 
-create or replace function internal.tg_config_versions__publish() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
-begin
-  perform internal.publish('config', 'config.changed', json_build_object('version_hash', new.version_hash));
-  return null;
-end $$;
-comment on function internal.tg_config_versions__publish is 'config.changed {version_hash}.';
-create or replace trigger tg_config_versions__publish after insert or update on app.config_versions
-  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_config_versions__publish();
+select internal.source_declare(null::app.challenge_participants,
+  'challenge.joined, challenge.progress, challenge.completed and challenge.left {id, progress, goal_value, status}, to the user.',
+  ops => 'insert', changes => '{progress,status}', by_statement => '{challenge_id,app_user_id}', publishes => $q$
+    select 'user:' || r.app_user_id,
+           case when op = 'INSERT' or was.status = 'left' and r.status = 'in_progress' then 'challenge.joined'
+                when r.status = 'left' then 'challenge.left'
+                when r.status = 'completed' and was.status <> 'completed' then 'challenge.completed'
+                else 'challenge.progress' end,
+           (select json_build_object('id', c.id, 'progress', r.progress, 'goal_value', c.goal_value, 'status', r.status) from app.challenges c where c.id = r.challenge_id)$q$);
 
-create or replace function internal.tg_flags__publish() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
-begin
-  perform internal.publish('config', 'flags.changed', json_build_object('keys', json_build_array(case when tg_op = 'DELETE' then old.key else new.key end)));
-  return null;
-end $$;
-comment on function internal.tg_flags__publish is 'flags.changed {keys}.';
-create or replace trigger tg_flags__publish after insert or update or delete on app.flags
-  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_flags__publish();
+select internal.source_declare(null::app.push_inbox_items,
+  'push.inbox, the item, to the user whose inbox it is in.',
+  ops => 'insert', by_statement => '{id}', publishes => $q$select 'user:' || r.app_user_id, 'push.inbox', internal.push_inbox_json(r)$q$);
 
-create or replace function internal.tg_user_sessions__publish() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
-begin
-  perform internal.notify_servers(array['~' || new.app_user_id], '~session');
-  return null;
-end $$;
-comment on function internal.tg_user_sessions__publish is 'A session has ended: its connections are closed.';
-create or replace trigger tg_user_sessions__publish after update of ended_at on app.user_sessions
-  for each row when (old.ended_at is null and new.ended_at is not null and pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_user_sessions__publish();
+select internal.source_declare(null::app.config_versions,
+  'config.changed {version_hash}.',
+  ops => 'insert or update', publishes => $q$select 'config', 'config.changed', json_build_object('version_hash', r.version_hash)$q$);
 
-create or replace function internal.tg_users__publish_ban() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
-begin
-  perform internal.notify_servers(array['~' || old.id], '~session');
-  return null;
-end $$;
-comment on function internal.tg_users__publish_ban is 'A user was banned or is gone: the connections are closed.';
-create or replace trigger tg_users__publish_ban after update of is_banned on app.users
-  for each row when (new.is_banned and not old.is_banned and pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_users__publish_ban();
-create or replace trigger tg_users__publish_gone after delete on app.users
-  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_users__publish_ban();
+select internal.source_declare(null::app.flags,
+  'flags.changed {keys}.',
+  ops => 'insert or update or delete', publishes => $q$select 'config', 'flags.changed', json_build_object('keys', json_build_array(r.key))$q$);
+
+select internal.source_declare(null::app.user_sessions,
+  'A session has ended: its connections are closed.',
+  changes => '{ended_at}',
+  also => $q$if was.ended_at is null then perform internal.notify_servers(array['~' || r.app_user_id], '~session'); end if;$q$);
+
+select internal.source_declare(null::app.users,
+  'A user was banned or is gone: the connections are closed.',
+  ops => 'delete', changes => '{is_banned}',
+  also => $q$if op = 'DELETE' or r.is_banned then perform internal.notify_servers(array['~' || r.id], '~session'); end if;$q$);
 
 create or replace function internal.event_plan__realtime() returns table (event_name text, plan boolean)
 language sql stable as $$

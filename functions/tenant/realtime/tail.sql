@@ -57,12 +57,12 @@ begin
   if realtime_tail.after is null then
     select coalesce(max(e.position), 0) into last from app.realtime_events e;
   else
-    -- a page of at most 4 MB
+    -- a page of at most 1 MB: what a client that reads gets of one page is far less than what it may leave unread
     select max(p.position), json_agg(json_build_array(p.channel, p.seq, p.event, p.payload, p.meta, internal.iso(p.at)) order by p.position)
       into last, events
       from (select e.*, sum(octet_length(e.payload) + coalesce(octet_length(e.meta), 0)) over (order by e.position) as bytes, row_number() over (order by e.position) as n
               from (select f.* from app.realtime_events f where f.position > realtime_tail.after order by f.position limit 500) e) p
-     where p.n = 1 or p.bytes <= 4194304;
+     where p.n = 1 or p.bytes <= 1048576;
   end if;
   return json_build_object(
     'position', coalesce(last, realtime_tail.after), 'events', coalesce(events, '[]'),

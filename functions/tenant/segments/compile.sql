@@ -109,7 +109,7 @@ begin
   select p.path, p.reason into problem
     from internal.filter_leaf_problem(jsonb_strip_nulls(jsonb_build_object('column', 'x', 'op', segment_json_check.leaf -> 'op'))
       || case when segment_json_check.leaf ? 'value' then jsonb_build_object('value', internal.segment_value(segment_json_check.leaf -> 'value')) else '{}' end) p;
-  -- all segments are compiled when one changes: a leaf that was accepted under a former limit must not refuse that
+  -- a change of one segment recompiles all of them, so a leaf that was accepted under a former limit must not be refused now
   if problem.reason is not null
      and not exists (select from app.segment_states t where t.parameters @> jsonb_build_array(segment_json_check.leaf)) then
     perform internal.invalid(segment_json_check.place || '.' || problem.path, problem.reason);
@@ -148,7 +148,7 @@ comment on function internal.version_key is 'A version as text that sorts as ver
 create or replace function internal.segment_key_check(leaf jsonb, place text, is_there boolean, reason text) returns void
 language plpgsql volatile as $$
 begin
-  -- a leaf that was right when it was written stays: what it names may be deleted, and must not bar every other segment from changing
+  -- a leaf stays valid after what it names is deleted: otherwise no other segment could be changed any more
   if not coalesce(segment_key_check.is_there, false)
      and not exists (select from app.segment_states t where t.parameters @> jsonb_build_array(segment_key_check.leaf)) then
     perform internal.invalid(segment_key_check.place || '.key', segment_key_check.reason);
@@ -171,7 +171,7 @@ begin
     when col = 'email_verified' then
       return internal.segment_operand('boolean', 'u.email_verified');
     when col = 'is_anonymous' then
-      -- as internal.has_identity
+      -- the same condition as internal.has_identity
       return internal.segment_operand('boolean', '(u.email is null and u.phone is null and not exists (select from app.user_passwords w where w.app_user_id = u.id)'
                                                  || ' and not exists (select from app.user_identities i where i.app_user_id = u.id))');
     when col = 'platform' or col = 'app_version' and coalesce(op not in ('eq', 'ne', 'gt', 'gte', 'lt', 'lte'), true) then
@@ -218,7 +218,7 @@ begin
      or char_length(segment_event_check.leaf ->> 'event_name') not between 1 and 255 then
     perform internal.invalid(segment_event_check.place || '.event_name', 'must have 1 to 255 characters');
   elsif segment_event_check.leaf ->> 'event_name' like 'svc.segment.%' then
-    -- a segment of those who never entered it would not come to rest
+    -- a segment of the users who never entered it would change at each refresh
     perform internal.invalid(segment_event_check.place || '.event_name', 'must not be of segments themselves: name the segment');
   elsif not coalesce(measure in ('count', 'sum', 'min', 'max', 'first_at', 'last_at'), false) then
     perform internal.invalid(segment_event_check.place || '.measure', 'must be count, sum, min, max, first_at or last_at');
@@ -257,7 +257,7 @@ declare
 begin
   perform internal.segment_event_check(l, segment_source__event.place);
   if measure = 'count' and not l ?| array['within_days', 'since', 'until', 'where'] then
-    -- the counters hold each event that ever came, also those that sample_rate took from the log
+    -- the counters include the events that sampling (sample_rate) left out of the log
     return internal.segment_operand('numeric', missing => '0', members => format(
       'select c.app_user_id, sum(c.count) as value from app.user_event_counters c where c.event_name = (%s ->> ''event_name'') group by c.app_user_id', p));
   end if;

@@ -81,12 +81,12 @@ begin
     state := jsonb_set(state, '{sets}', (state -> 'sets') || jsonb_build_array(jsonb_build_object('missing', 'false', 'members', format(
       'select m.app_user_id, true as value from app.segment_members m where m.segment_id = (%s ->> ''segment_id'')::uuid', segment_compile_segment.parameter))));
   else
-    -- known to be true or false: under not_in too, false will do for unknown
+    -- never null: false stands for unknown, under not_in as well
     select c.state, 'coalesce(' || c.condition || ', false)' into state, condition
       from internal.segment_compile_node(named.rules, segment_compile_segment.place, segment_compile_segment.stack || wanted, 1, 0, true, state) c;
   end if;
   condition := case when segment_compile_segment.leaf ->> 'op' = 'not_in' then 'not ' else '' end
-            -- nobody is in a segment that is switched off; which one that is, is asked when the condition is
+            -- an inactive segment has no members; is_active is read when the condition runs, not when it is compiled
             || format('(exists (select from app.segments g where g.id = (%s ->> ''segment_id'')::uuid and g.is_active) and %s)',
                       segment_compile_segment.parameter, condition);
 end $$;
@@ -135,7 +135,7 @@ begin
   end loop;
   condition := case
     when shape = 'not' then '(not ' || conditions[1] || ')'
-    -- as in filters: an empty and is true, an empty or is false
+    -- the same as in filters: an empty `and` is true, an empty `or` is false
     when cardinality(conditions) = 0 then case shape when 'and' then 'true' else 'false' end
     else '(' || array_to_string(conditions, ' ' || shape || ' ') || ')' end;
 end $$;
@@ -190,7 +190,7 @@ begin
     from internal.segment_compile_node(segment_compile.rules, 'rules', array[segment_compile.segment_id], 1, 0, true,
                                        '{"values": [], "sets": [], "leaves": [], "events": [], "uses": []}') c;
   condition := 'coalesce(' || internal.segment_condition(made.condition, made.state -> 'sets') || ', false)';
-  -- where is false for unknown
+  -- a WHERE clause treats unknown as false
   query := internal.segment_query(made.condition, made.state -> 'sets', false);
   ranged := internal.segment_query(made.condition, made.state -> 'sets', true);
   state := made.state;
@@ -207,7 +207,8 @@ declare
   events text[];
   named uuid[];
 begin
-  -- one at a time: two that would make a circle together must see each other. What names a segment changes with it, so all are looked at
+  -- serialised, so that two concurrent changes that form a cycle together are detected. All segments are recompiled, since the SQL of a
+  -- segment contains the rules of those that it references
   perform internal.advisory_lock('segments');
   for each in select s.* from app.segments s order by s.id loop
     if each.kind = 'dynamic' then
@@ -225,7 +226,7 @@ begin
                       is not distinct from (compiled.condition, compiled.ranged, compiled.state -> 'values', events, named)) then
       continue;
     end if;
-    -- an evaluation under way begins again
+    -- a running refresh starts again
     update app.segment_states t
        set condition = compiled.condition, query = compiled.ranged, parameters = compiled.state -> 'values', event_names = events, uses = named,
            cursor_id = null

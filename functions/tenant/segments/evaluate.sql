@@ -62,33 +62,36 @@ comment on function internal.segment_update_members is
   'Updates the stored membership of these users in a dynamic segment to its present rules; returns who entered and exited. The users must be locked.
    Granted to nobody.';
 
-create or replace function internal.segments_notify(segment_ids uuid[], app_user_ids uuid[], verbs text[]) returns void
-language sql volatile security definer set search_path = '' as $$
-  select internal.emit_many(array_agg(t.app_user_id order by t.n), array_agg('svc.segment.' || t.verb order by t.n),
-                            array_agg(jsonb_build_object('segment_id', s.id, 'key', s.key, 'name', s.name) order by t.n))
-    from unnest(segments_notify.segment_ids, segments_notify.app_user_ids, segments_notify.verbs) with ordinality as t (segment_id, app_user_id, verb, n)
-    join app.segments s on s.id = t.segment_id
+create or replace function internal.segment_event(segment_id uuid) returns jsonb
+language sql stable security definer set search_path = '' as $$
+  select jsonb_build_object('segment_id', s.id, 'key', s.key, 'name', s.name) from app.segments s where s.id = segment_event.segment_id
 $$;
-comment on function internal.segments_notify is 'Emits svc.segment.entered and exited, in one run of the hooks. The users must be locked. Granted to nobody.';
+comment on function internal.segment_event is 'The properties of svc.segment.entered and exited. Granted to nobody.';
 
 create or replace function internal.segments_update_members(segment_ids uuid[], app_user_ids uuid[]) returns int
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   segment_id uuid;
   moved record;
-  segments uuid[] := '{}';
+  entered int;
+  exited int;
   users uuid[] := '{}';
-  verbs text[] := '{}';
+  names text[] := '{}';
+  properties jsonb[] := '{}';
 begin
   foreach segment_id in array segments_update_members.segment_ids loop
     select s.entered, s.exited into moved from internal.segment_update_members(segment_id, segments_update_members.app_user_ids) s;
-    users := users || coalesce(moved.entered, '{}') || coalesce(moved.exited, '{}');
-    segments := segments || array_fill(segment_id, array[coalesce(cardinality(moved.entered), 0) + coalesce(cardinality(moved.exited), 0)]);
-    verbs := verbs || array_fill('entered'::text, array[coalesce(cardinality(moved.entered), 0)])
-                   || array_fill('exited'::text, array[coalesce(cardinality(moved.exited), 0)]);
+    entered := coalesce(cardinality(moved.entered), 0);
+    exited := coalesce(cardinality(moved.exited), 0);
+    if entered + exited > 0 then
+      users := users || coalesce(moved.entered, '{}') || coalesce(moved.exited, '{}');
+      names := names || array_fill('svc.segment.entered'::text, array[entered]) || array_fill('svc.segment.exited'::text, array[exited]);
+      properties := properties || array_fill(internal.segment_event(segment_id), array[entered + exited]);
+    end if;
   end loop;
+  -- in one run of the hooks
   if cardinality(users) > 0 then
-    perform internal.segments_notify(segments, users, verbs);
+    perform internal.emit_many(users, names, properties);
   end if;
   return cardinality(users);
 end $$;
@@ -136,6 +139,31 @@ create or replace trigger tg_segments__event_plans
 create or replace trigger tg_segment_states__event_plans
   after insert or delete or update of event_names on app.segment_states
   for each statement execute function internal.tg_event_plans();
+
+create or replace function internal.tg_users__segments() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  delete from app.segment_members m where m.app_user_id = old.id;
+  return null;
+end $$;
+comment on function internal.tg_users__segments is 'Takes a user who is deleted out of all segments. A foreign key would do the same, but would also check the user for each member.';
+
+create or replace trigger tg_users__segments
+  after delete on app.users
+  for each row execute function internal.tg_users__segments();
+
+create or replace function internal.tg_segments__members() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  delete from app.segment_members m where m.segment_id = old.id;
+  return null;
+end $$;
+comment on function internal.tg_segments__members is
+  'Deletes the members with their segment. A foreign key would do the same, but would also check the segment for each member.';
+
+create or replace trigger tg_segments__members
+  after delete on app.segments
+  for each row execute function internal.tg_segments__members();
 
 create or replace function internal.segment_differing(state app.segment_states, after_id uuid, last_id uuid, most int) returns uuid[]
 language plpgsql volatile security definer set search_path = ''

@@ -79,8 +79,8 @@ begin
   end if;
   update app.segment_states t set last_evaluated_at = internal.now() where t.segment_id = segment.id;
   perform internal.segment_count(segment.id);
-  perform internal.segments_notify(array_fill(segment.id, array[cardinality(moved)]), moved,
-                                   array_fill(case when segment_change.is_added then 'entered' else 'exited' end, array[cardinality(moved)]));
+  perform internal.emit_many(moved, array_fill('svc.segment.' || case when segment_change.is_added then 'entered' else 'exited' end, array[cardinality(moved)]),
+                             array_fill(internal.segment_event(segment.id), array[cardinality(moved)]));
   perform internal.audit('segments.' || case when segment_change.is_added then 'add_members' else 'remove_members' end, 'segments', segment.id::text,
                          json_build_object('members', case when segment_change.is_added then json_build_array(null, moved) else json_build_array(moved, null) end));
   return moved;

@@ -139,7 +139,7 @@ begin
     select n.number, internal.period_date(d.period, d.week_starts_on, n.number) as starts_on
       from generate_series(greatest(internal.period_number(d.period, d.week_starts_on, began), state.current - streak_history.periods + 1),
                            greatest(state.current, internal.period_number(d.period, d.week_starts_on, s.last_period))) as n (number)
-  ), judged as (
+  ), evaluated as (
     select h.number, h.starts_on, coalesce(r.count, 0) as count,
            case
              when r.source in ('event', 'manual', 'restore') then 'qualified'
@@ -156,7 +156,7 @@ begin
            'end', internal.iso(internal.local_midnight(zone, internal.period_date(d.period, d.week_starts_on, j.number + 1))),
            'status', j.status, 'count', j.count) order by j.number desc)
     into history
-    from judged j
+    from evaluated j
    where j.status is not null;
   return coalesce(history, '[]');
 end $$;
@@ -166,15 +166,13 @@ comment on function internal.streak_history is
 create or replace function internal.streak_find(id_or_key text, only_active boolean default false) returns app.streak_definitions
 language plpgsql stable as $$
 declare
-  as_id constant uuid := internal.as_uuid(streak_find.id_or_key);
   found_one app.streak_definitions;
 begin
   select d.* into found_one
     from app.streak_definitions d
-   where (d.id = as_id or as_id is null and d.key = streak_find.id_or_key)
-     and (d.is_active or not streak_find.only_active);
+   where internal.is_id_or_key(d.id, d.key, streak_find.id_or_key) and (d.is_active or not streak_find.only_active);
   if found_one.id is null then
-    perform internal.streak_not_found(case when as_id is null
+    perform internal.streak_not_found(case when internal.as_uuid(streak_find.id_or_key) is null
       then 'The value was read as a key, because it is not a uuid. The list of streaks shows every key.'
       else 'The value was read as an id, because it is a uuid. The list of streaks shows every id.' end);
   end if;

@@ -6,7 +6,7 @@
 
 create or replace function internal.streak_forecast(
   definition app.streak_definitions, zone text, moves app.streak_timezones[], paused int[], last int, covered int, freezes int,
-  grants app.streak_freezes[], risk_told int, lapse_told int, until timestamptz,
+  grants app.streak_freezes[], risk_notified_through int, lapse_notified_through int, until timestamptz,
   out notice_kinds text[], out notice_at timestamptz[], out notice_numbers int[], out notice_freezes int[], out notice_deadlines timestamptz[],
   out next_check_at timestamptz)
 language plpgsql stable as $$
@@ -46,7 +46,7 @@ begin
     if p = streak_forecast.covered + 1 then
       broken_at := deadline;
     end if;
-    if p > coalesce(streak_forecast.risk_told, p - 1) then
+    if p > coalesce(streak_forecast.risk_notified_through, p - 1) then
       -- near its deadline, if the period before was qualified; once it is over, in its grace, in any case
       at := case when previous = streak_forecast.last then greatest(starts_at, least(ends_at, deadline - hours)) else ends_at end;
       if at < deadline and at < broken_at then
@@ -62,7 +62,7 @@ begin
         end if;
       end if;
     end if;
-    if p <= streak_forecast.covered + 1 and p > coalesce(streak_forecast.lapse_told, p - 1) then
+    if p <= streak_forecast.covered + 1 and p > coalesce(streak_forecast.lapse_notified_through, p - 1) then
       at := greatest(deadline, changed_at);
       if at <= streak_forecast.until then
         notice_kinds := notice_kinds || case when p > streak_forecast.covered then 'broken' else 'frozen' end;
@@ -132,13 +132,13 @@ begin
        u.d, u.zone, u.moves, u.paused,
        internal.period_number((u.d).period, (u.d).week_starts_on, u.last_period),
        internal.period_number((u.d).period, (u.d).week_starts_on, u.covered_through), u.freezes, u.grants,
-       internal.period_number((u.d).period, (u.d).week_starts_on, u.risk_told),
-       internal.period_number((u.d).period, (u.d).week_starts_on, u.lapse_told), internal.now()) o
+       internal.period_number((u.d).period, (u.d).week_starts_on, u.risk_notified_through),
+       internal.period_number((u.d).period, (u.d).week_starts_on, u.lapse_notified_through), internal.now()) o
   ), marked as (
     update app.user_streaks s
        set next_check_at = case when (l.d).is_active then l.next_check_at end,
-           risk_told = greatest(s.risk_told, internal.notified_through(l.d, l.notice_kinds, l.notice_numbers, true)),
-           lapse_told = greatest(s.lapse_told, internal.notified_through(l.d, l.notice_kinds, l.notice_numbers, false))
+           risk_notified_through = greatest(s.risk_notified_through, internal.notified_through(l.d, l.notice_kinds, l.notice_numbers, true)),
+           lapse_notified_through = greatest(s.lapse_notified_through, internal.notified_through(l.d, l.notice_kinds, l.notice_numbers, false))
       from looked l
      where (s.app_user_id, s.streak_definition_id) = (l.app_user_id, l.streak_definition_id)
   )
@@ -188,12 +188,12 @@ begin
            internal.period_number(d.period, d.week_starts_on, s.covered_through), s.freezes,
            (select array_agg(g) from app.streak_freezes g
              where (g.app_user_id, g.streak_definition_id) = (s.app_user_id, d.id) and g.applies_from > s.last_period),
-           internal.period_number(d.period, d.week_starts_on, s.risk_told),
-           internal.period_number(d.period, d.week_starts_on, s.lapse_told), internal.now()) o;
+           internal.period_number(d.period, d.week_starts_on, s.risk_notified_through),
+           internal.period_number(d.period, d.week_starts_on, s.lapse_notified_through), internal.now()) o;
   update app.user_streaks u
      set next_check_at = case when d.is_active then outlook.next_check_at end,
-         risk_told = greatest(u.risk_told, internal.notified_through(d, outlook.notice_kinds, outlook.notice_numbers, true)),
-         lapse_told = greatest(u.lapse_told, internal.notified_through(d, outlook.notice_kinds, outlook.notice_numbers, false))
+         risk_notified_through = greatest(u.risk_notified_through, internal.notified_through(d, outlook.notice_kinds, outlook.notice_numbers, true)),
+         lapse_notified_through = greatest(u.lapse_notified_through, internal.notified_through(d, outlook.notice_kinds, outlook.notice_numbers, false))
    where (u.app_user_id, u.streak_definition_id) = (s.app_user_id, d.id)
   returning u.* into s;
   perform internal.streaks_enqueue_tick(s.next_check_at);
@@ -223,7 +223,7 @@ declare
   locked_users uuid[];
 begin
   if internal.caller() <> 'worker' then
-    raise exception 'the clock is wound by a worker, not by %', internal.caller();
+    raise exception 'the clock of streaks is advanced by a worker, not by %', internal.caller();
   end if;
   locked_users := internal.lock_users(array(
     select distinct s.app_user_id

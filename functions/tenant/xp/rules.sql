@@ -50,7 +50,7 @@ comment on function internal.xp_boost is 'The factor of boosts for a rule''s XP,
 create or replace function internal.xp_apply_caps(acts internal.xp_act[], knows_ledger boolean default true) returns internal.xp_act[]
 language plpgsql stable security definer set search_path = '' as $$
 declare
-  judged internal.xp_act[];
+  granted_acts internal.xp_act[];
   walked internal.xp_act[] := '{}';
   act internal.xp_act;
   before internal.xp_act;
@@ -66,7 +66,7 @@ begin
                     and r.id in (select a.rule_id from unnest(xp_apply_caps.acts) a)) then
     return xp_apply_caps.acts;
   end if;
-  select array_agg(a) into judged
+  select array_agg(a) into granted_acts
     from unnest(xp_apply_caps.acts) a
     join app.xp_rules r on r.id = a.rule_id
    where r.max_per_day is null and r.max_total is null and coalesce(r.cooldown_seconds, 0) = 0;
@@ -124,7 +124,7 @@ begin
     end if;
     walked := walked || act;
   end loop;
-  return coalesce(judged, '{}') || walked;
+  return coalesce(granted_acts, '{}') || walked;
 end $$;
 comment on function internal.xp_apply_caps is
   'Reduces acts to the cooldowns and caps of their rules; an amount may become 0. The users must be locked. knows_ledger false: as if nothing had been given yet.';
@@ -132,20 +132,20 @@ comment on function internal.xp_apply_caps is
 create or replace function internal.xp_give(acts internal.xp_act[]) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  judged internal.xp_act[];
+  granted_acts internal.xp_act[];
 begin
   if xp_give.acts is null then
     return;
   end if;
-  judged := internal.xp_apply_caps(xp_give.acts);
+  granted_acts := internal.xp_apply_caps(xp_give.acts);
   -- an amount that a cap reduced to 0 is shown, unless the same event gives more
-  if internal.collects_effects() and exists (select from unnest(judged) a where a.clipped_by is not null) then
+  if internal.collects_effects() and exists (select from unnest(granted_acts) a where a.clipped_by is not null) then
     perform internal.add_effects('xp', array(
       select json_build_object('app_user_id', c.app_user_id, 'awarded', coalesce((x.known -> c.app_user_id::text ->> 'awarded')::bigint, 0),
                                'total', coalesce(t.total, 0), 'level', greatest(coalesce(t.highest_level, 1), internal.xp_level_of(coalesce(t.total, 0))),
                                'level_up', false, 'clipped_by', c.clipped_by)
         from (select a.app_user_id, string_agg(distinct a.clipped_by, ',') as clipped_by
-                from unnest(judged) a
+                from unnest(granted_acts) a
                group by a.app_user_id
               having bool_and(a.amount = 0) and bool_or(a.clipped_by is not null)) c
        cross join (select coalesce(nullif(current_setting('app.xp_notified', true), '')::jsonb, '{}') as known) x
@@ -155,7 +155,7 @@ begin
   end if;
   perform internal.xp_apply(array(
     select (a.app_user_id, a.amount, 'event', a.event_id::text, a.rule_key, null, a.wished, a.clipped_by, a.occurred_at, a.counted_at)::internal.xp_move
-      from unnest(judged) a
+      from unnest(granted_acts) a
      where a.amount > 0
      order by a.app_user_id, a.counted_at, a.occurred_at, a.event_id, a.rule_key));
 end $$;

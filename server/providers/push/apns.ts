@@ -6,9 +6,11 @@ import {
   codeOf,
   type Device,
   dataOf,
+  fitted,
   idOf,
   type Provider,
   timeoutMs,
+  tooLarge,
 } from '#server/providers/push/message.ts'
 
 export type ApnsConfig = {
@@ -182,7 +184,9 @@ export const createApns = (config: ApnsConfig, { url, now }: Options): Provider 
   }
 
   return {
-    send(delivery: Claimed, device: Device) {
+    async send(delivery: Claimed, device: Device) {
+      const payload = fitted(delivery, apnsPayload)
+      if (payload === null) return tooLarge
       const { collapse_key, ttl_seconds = 86_400, priority } = delivery.message
       const expires = ttl_seconds === 0 ? 0 : Math.floor(now().getTime() / 1000) + ttl_seconds
       const headers = {
@@ -191,7 +195,7 @@ export const createApns = (config: ApnsConfig, { url, now }: Options): Provider 
         'apns-priority': priority === 'normal' ? '5' : '10',
         'apns-expiration': String(expires),
       }
-      return post(device.token, headers, apnsPayload(delivery))
+      return post(device.token, headers, payload)
     },
     // accepted credentials get as far as the device token, which is none
     async check() {

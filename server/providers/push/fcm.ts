@@ -7,8 +7,10 @@ import {
   codeOf,
   type Device,
   dataOf,
+  fitted,
   type Provider,
   timeoutMs,
+  tooLarge,
 } from '#server/providers/push/message.ts'
 
 export type FcmConfig = { readonly service_account_json: unknown }
@@ -66,7 +68,7 @@ const errorOf = (body: string): ErrorBody['error'] => {
   }
 }
 
-export const fcmMessage = (delivery: Claimed, token: string) => {
+export const fcmMessage = (delivery: Claimed) => {
   const { message, badge } = delivery
   const { title, body, image_url: image, sound, collapse_key, ttl_seconds = 86_400, priority } = message
   const data = Object.entries(dataOf(delivery)).map(([name, value]) => [
@@ -74,7 +76,6 @@ export const fcmMessage = (delivery: Claimed, token: string) => {
     typeof value === 'string' ? value : JSON.stringify(value),
   ])
   return {
-    token,
     notification: { title, body, ...(image ? { image } : {}) },
     data: Object.fromEntries(data) as Record<string, string>,
     android: {
@@ -92,11 +93,15 @@ type Access = { readonly token: string; readonly expiresAt: number } | Answer
 const isAnswer = (access: Access): access is Answer => 'outcome' in access
 
 /** Exchanges a signed assertion for an access token (RFC 7523). The address is the tenant's own, so the request passes the SSRF filter. */
-const authorize = async (account: Account, { outbound, now }: Options): Promise<Access> => {
+const authorize = async (
+  account: Account,
+  { outbound, now }: Pick<Options, 'outbound' | 'now'>,
+  of = scope,
+): Promise<Access> => {
   const at = Math.floor(now().getTime() / 1000)
   let assertion: string
   try {
-    assertion = await new SignJWT({ scope })
+    assertion = await new SignJWT({ scope: of })
       .setProtectedHeader({ alg: 'RS256', typ: 'JWT' })
       .setIssuer(account.client_email)
       .setAudience(account.token_uri)
@@ -124,6 +129,18 @@ const authorize = async (account: Account, { outbound, now }: Options): Promise<
     }
   } catch {}
   return { outcome: 'refused', status, code: 'NO_ACCESS_TOKEN' }
+}
+
+/** Asks for a token of a service account, and answers why there is none; null when there is one. */
+export const serviceAccountProblem = async (
+  config: FcmConfig,
+  of: string,
+  options: Pick<Options, 'outbound' | 'now'>,
+): Promise<string | null> => {
+  const account = accountOf(config)
+  const access = account && (await authorize(account, options, of))
+  if (!access) return 'INVALID_CREDENTIALS'
+  return isAnswer(access) ? (access.code ?? access.outcome) : null
 }
 
 /** FCM's HTTP v1 API. It has no idempotency key: a request whose outcome is unknown has failed, and is never sent again. */
@@ -185,7 +202,11 @@ export const createFcm = (config: FcmConfig, options: Options): Provider => {
   }
 
   return {
-    send: (delivery: Claimed, device: Device) => call({ message: fcmMessage(delivery, device.token) }),
+    async send(delivery: Claimed, device: Device) {
+      // measured without the token, which is an address and no part of the message
+      const message = fitted(delivery, (shown) => fcmMessage(shown))
+      return message === null ? tooLarge : call({ message: { ...message, token: device.token } })
+    },
     async check() {
       const answer = await call({ validate_only: true, message: { token: 'test', notification: { title: 'test' } } })
       const isAccepted = answer.outcome === 'sent' || answer.status === 400 || answer.status === 404

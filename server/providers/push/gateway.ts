@@ -1,7 +1,14 @@
 import { LRUCache } from 'lru-cache'
 import { type ApnsConfig, apnsPayload, createApns } from '#server/providers/push/apns.ts'
 import { createFcm, type FcmConfig } from '#server/providers/push/fcm.ts'
-import type { Answer, Claimed, Device, Provider } from '#server/providers/push/message.ts'
+import {
+  type Answer,
+  type Claimed,
+  type Device,
+  fitted,
+  type Provider,
+  tooLarge,
+} from '#server/providers/push/message.ts'
 import type { Services } from '#server/services.ts'
 
 /** A connected provider with its config, which only this server can read. */
@@ -45,7 +52,10 @@ export const providerOf = (services: Services, projectId: string, sealed: Sealed
 
 /** The provider of development and tests: keeps what would be sent in the attempts of the delivery. */
 const log: Pick<Provider, 'send'> = {
-  send: async (delivery) => ({ outcome: 'sent', status: null, code: null, payload: apnsPayload(delivery) }),
+  send: async (delivery) => {
+    const payload = fitted(delivery, apnsPayload)
+    return payload === null ? tooLarge : { outcome: 'sent', status: null, code: null, payload }
+  },
 }
 
 type Result = {

@@ -70,3 +70,31 @@ export const idOf = (deliveryId: string, deviceId: string): string => {
 /** A reason of a provider as a code: short, without anything that could be a secret. */
 export const codeOf = (reason: unknown, fallback: string): string =>
   typeof reason === 'string' && /^[A-Za-z_]{1,64}$/.test(reason) ? reason : fallback
+
+/** What APNs and FCM take of one message, in bytes of its JSON. */
+export const maxPayloadBytes = 4096
+const bytesOf = (payload: object): number => Buffer.byteLength(JSON.stringify(payload))
+
+/**
+ * The payload of a delivery, within the providers' limit: a body that is too long ends at a whole character, with an ellipsis. Null when title
+ * and data leave no place for any of it. Placeholders make the size known only now.
+ */
+export const fitted = <Payload extends object>(
+  delivery: Claimed,
+  make: (shown: Claimed) => Payload,
+): Payload | null => {
+  const whole = make(delivery)
+  if (bytesOf(whole) <= maxPayloadBytes) return whole
+  const withBody = (body: string) => make({ ...delivery, message: { ...delivery.message, body } })
+  const characters = Array.from(new Intl.Segmenter().segment(delivery.message.body), ({ segment }) => segment)
+  // the longest beginning that fits: its length is at least `fits`, and below `fails`
+  let [fits, fails] = [0, characters.length]
+  while (fails - fits > 1) {
+    const middle = (fits + fails) >> 1
+    if (bytesOf(withBody(`${characters.slice(0, middle).join('')}…`)) <= maxPayloadBytes) fits = middle
+    else fails = middle
+  }
+  return fits === 0 ? null : withBody(`${characters.slice(0, fits).join('').trimEnd()}…`)
+}
+
+export const tooLarge: Answer = { outcome: 'failed', status: null, code: 'PAYLOAD_TOO_LARGE' }

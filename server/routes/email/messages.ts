@@ -4,7 +4,7 @@ import { idempotency } from '#server/http/idempotency.ts'
 import { acceptedArray } from '#server/http/languages.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { Cursor, cursorPage, data, Email, JsonObject, Limit, Moment, Text, Time, Uuid } from '#server/http/schemas.ts'
-import { parseAddress } from '#server/providers/mail.ts'
+import { checkSenders, From, OneLine } from '#server/routes/email/senders.ts'
 import { Category, root, TemplateKey } from '#server/routes/email/templates.ts'
 
 const Status = z.enum(['queued', 'sent', 'delivered', 'bounced', 'complained', 'failed', 'cancelled', 'suppressed'])
@@ -25,6 +25,9 @@ const Message = z.strictObject({
   next_attempt_at: Time.nullable(),
   last_error: z.string().nullable(),
   sent_at: Time.nullable(),
+  track: z.boolean(),
+  opened_at: Time.nullable(),
+  clicked_at: Time.nullable(),
   created_at: Time,
   updated_at: Time,
 })
@@ -33,14 +36,6 @@ const WithEvents = Message.extend({
   events: z.array(z.strictObject({ type: z.string(), at: Time, detail: z.string().optional() })),
 })
 const Queued = z.strictObject({ id: Uuid, status: Status })
-
-/** Becomes part of a mail header: a line break would begin another header. */
-const OneLine = (most: number, least = 0) =>
-  Text(most, least).refine((value) => !/[\p{Cc}\u2028\u2029]/u.test(value), 'must be one line of text')
-const From = OneLine(400).refine(
-  (value) => parseAddress(value) !== null,
-  'must be a mail address, or Name <mail address>',
-)
 
 // what a developer may add; what the server decides (sender, recipients, dates, ids, MIME, unsubscription) is not among them
 const headerName = /^(X-[A-Za-z0-9-]{1,60}|List-Id|References|In-Reply-To|Importance|Feedback-ID)$/i
@@ -68,6 +63,7 @@ const fields = {
   headers: Headers.optional(),
   send_at: Moment.optional(),
   category: Category.optional(),
+  track: z.boolean('must be true or false').optional(),
 }
 const Sent = z.object(fields).superRefine((sent, context) => {
   const fail = (field: string, message: string) => context.addIssue({ code: 'custom', path: [field], message })
@@ -81,26 +77,9 @@ const Sent = z.object(fields).superRefine((sent, context) => {
 })
 type SentMessage = z.output<typeof Sent>
 
-/** Whether a sender may be used is known to control; a message without one needs no such question. */
-const checkSenders = async (
-  { services, resolved }: HandlerContext,
-  messages: readonly SentMessage[],
-): Promise<void> => {
-  const addresses = [...new Set(messages.flatMap(({ from }) => (from ? [parseAddress(from)?.address ?? ''] : [])))]
-  if (addresses.length === 0) return
-  await services.database.call(
-    services.control,
-    'control_developer',
-    resolved.claims,
-    'mail_from_check',
-    { project_id: resolved.project?.projectId, addresses: JSON.stringify(addresses) },
-    { readOnly: true },
-  )
-}
-
 const send = async (context: HandlerContext) => {
   const message = context.body as SentMessage
-  await checkSenders(context, [message])
+  await checkSenders(context, [message.from])
   return context.call('email_send', {
     message: JSON.stringify(message),
     accepted: acceptedArray(context.request),
@@ -110,7 +89,10 @@ const send = async (context: HandlerContext) => {
 
 const sendBatch = async (context: HandlerContext) => {
   const { messages } = context.body as { messages: SentMessage[] }
-  await checkSenders(context, messages)
+  await checkSenders(
+    context,
+    messages.map(({ from }) => from),
+  )
   return context.call('email_send_batch', {
     messages: JSON.stringify(messages),
     accepted: acceptedArray(context.request),

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
-import { anyone, tenantPlace } from '#server/http/callers.ts'
+import { anyone } from '#server/http/callers.ts'
 import { acceptedLocales } from '#server/http/languages.ts'
 import { area, type HandlerContext, type Route, route } from '#server/http/route.ts'
 import { data, uuidPattern } from '#server/http/schemas.ts'
@@ -14,18 +14,7 @@ import {
   readUnsubscription,
   type Unsubscription,
 } from '#server/providers/project_mail.ts'
-import type { Services } from '#server/services.ts'
-
-/** The project's database, as the worker that a link or a signature stands for. Null when there is no such project. */
-const workerOf = async (services: Services, projectId: string, at: Route) => {
-  const project = await services.projectCache.byProject(projectId)
-  if (!project) return null
-  const place = tenantPlace(services, project, at)
-  return (name: string, args: Record<string, unknown>) =>
-    services.database.call(place, 'app_worker', { caller: 'worker', projectId: project.projectId }, name, args, {
-      failure: at.failure ?? 'INTERNAL',
-    })
-}
+import { workerOf } from '#server/routes/email/worker.ts'
 
 const words = {
   en: [

@@ -43,6 +43,7 @@ export const emailTemplates = area({
       required: ['key', 'name', 'subject'],
       row: Template,
       id: { key: z.string() },
+      refusals: { delete: { 409: ['CONFLICT'] } },
       example: {
         create: {
           key: 'receipt',

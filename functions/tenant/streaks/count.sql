@@ -1,4 +1,4 @@
--- Applies events to streaks: acts increment the counts of periods, and counts determine chains. This file makes every change of a
+-- Counts acts for streaks: acts increment the counts of periods, and counts determine chains. This file makes every change of a
 -- user's streak, under the lock of its row in app.user_streaks; rows are locked in the order of user and definition.
 
 create or replace function internal.streak_join(app_user_id uuid, definition app.streak_definitions) returns app.user_streaks
@@ -268,17 +268,17 @@ begin
     select y.*, w.covered_through
       from ready y
      cross join lateral internal.streak_extent(y.d, y.zone, y.number, y.freezes, y.paused, null, y.number + 2000) w
-  ), wound as materialized (
+  ), forecast as materialized (
     select r.*, o.next_check_at, o.notice_kinds, o.notice_numbers
       from reaching r
      cross join lateral internal.streak_forecast(
        r.d, r.zone, r.moves, r.paused, r.number, r.covered_through, r.freezes, null,
-       internal.period_number((r.d).period, (r.d).week_starts_on, (r.was).risk_told),
-       internal.period_number((r.d).period, (r.d).week_starts_on, (r.was).lapse_told), internal.now()) o
+       internal.period_number((r.d).period, (r.d).week_starts_on, (r.was).risk_notified_through),
+       internal.period_number((r.d).period, (r.d).week_starts_on, (r.was).lapse_notified_through), internal.now()) o
   ), covered as (
     update app.streak_periods r
        set source = 'event'
-      from wound y
+      from forecast y
      where (r.app_user_id, r.streak_definition_id, r.starts_on) = (y.app_user_id, y.streak_definition_id, y.starts_on)
   ), extended as (
     update app.user_streaks u
@@ -293,11 +293,11 @@ begin
            updated_at = internal.now(),
            next_check_at = case when (y.d).is_active then y.next_check_at end,
            -- changes of past periods by a late event emit no time-based events
-           risk_told = case when y.notice_kinds is null then u.risk_told
-                            else greatest(u.risk_told, internal.notified_through(y.d, y.notice_kinds, y.notice_numbers, true)) end,
-           lapse_told = case when y.notice_kinds is null then u.lapse_told
-                             else greatest(u.lapse_told, internal.notified_through(y.d, y.notice_kinds, y.notice_numbers, false)) end
-      from wound y
+           risk_notified_through = case when y.notice_kinds is null then u.risk_notified_through
+                            else greatest(u.risk_notified_through, internal.notified_through(y.d, y.notice_kinds, y.notice_numbers, true)) end,
+           lapse_notified_through = case when y.notice_kinds is null then u.lapse_notified_through
+                             else greatest(u.lapse_notified_through, internal.notified_through(y.d, y.notice_kinds, y.notice_numbers, false)) end
+      from forecast y
      where (u.app_user_id, u.streak_definition_id) = (y.app_user_id, y.streak_definition_id)
     returning y.d, y.was, u as now,
               -- the period under way: the chain was alive if there was one, and is now
@@ -349,7 +349,7 @@ begin
   with fed as (
     select f as period, f.*, count(*) over (partition by f.app_user_id, f.streak_definition_id) as periods
       from unnest(fed) f
-  ), judged as (
+  ), evaluated as (
     select f.*,
            -- not qualified by events of its own before: nothing, a freeze or later events covered it
            f.source is null or f.source in ('freeze', 'pause') or f.source = 'event' and f.count_before - f.taken < f.needed as is_open,
@@ -376,7 +376,7 @@ begin
          array_agg(distinct (j.app_user_id, j.streak_definition_id, null, null)::internal.streak_act)
            filter (where (j.is_open or j.may_fill_earlier) and not (j.is_next and not j.may_fill_earlier))
     into steps, folds
-    from judged j;
+    from evaluated j;
 
   if steps is not null then
     perform internal.streaks_step(steps, is_historical);
@@ -411,92 +411,3 @@ begin
 end $$;
 comment on function internal.streak_gap_before is
   'Whether any of the periods that were still open when this one was counted has not qualified.';
-
-create or replace function internal.on_events__20_streaks(events app.engagement_events[]) returns void
-language plpgsql volatile as $$
-declare
-  acts internal.streak_act[];
-begin
-  -- most events count for no streak: one check of their names, then nothing
-  if not internal.event_hooks_may_run()
-     or not exists (select from app.streak_definitions d
-                     where d.is_active and d.qualifying_event in (select i.event_name from unnest(on_events__20_streaks.events) i)) then
-    return;
-  end if;
-  select array_agg((i.app_user_id, d.id, i.occurred_at, i.is_historical)::internal.streak_act)
-    into acts
-    from unnest(on_events__20_streaks.events) i
-    join app.streak_definitions d on d.qualifying_event = i.event_name and d.is_active
-   where d.event_filter is null or internal.filter_truth(d.event_filter, i.properties);
-  if acts is not null then
-    perform internal.streaks_count(acts);
-  end if;
-end $$;
-comment on function internal.on_events__20_streaks is 'Part of the event pipeline: counts events for the streaks that their names qualify.';
-
-create or replace function internal.on_event__20_streaks(event app.engagement_events, plan internal.streak_plan) returns void
-language plpgsql volatile as $$
-declare
-  e constant app.engagement_events := on_event__20_streaks.event;
-  at constant timestamptz := internal.now();
-  users_day date;
-  has_moved boolean;
-  fed uuid[];
-  counted uuid[];
-begin
-  fed := (on_event__20_streaks.plan).ids;
-  if (on_event__20_streaks.plan).has_filters then
-    fed := array(select d.id
-                   from app.streak_definitions d
-                  where d.id = any (fed) and (d.event_filter is null or internal.filter_truth(d.event_filter, e.properties))
-                  order by d.id);
-    if fed = '{}' then
-      return;
-    end if;
-  end if;
-  select (e.occurred_at at time zone coalesce(t.name, 'UTC'))::date, exists (select from app.streak_timezones m where m.app_user_id = u.id)
-    into users_day, has_moved
-    from app.users u
-    left join app.timezones t on t.name = u.timezone
-   where u.id = e.app_user_id;
-  if not has_moved then
-    -- when the period has already qualified by events and no time-based event is due, only the count is incremented
-    with counted as (
-      update app.streak_periods r
-         set count = r.count + 1
-        from app.streak_definitions d
-       cross join lateral (select case when d.timezone_mode = 'fixed' then (e.occurred_at at time zone d.timezone)::date else users_day end as day) l
-        join app.user_streaks s on s.streak_definition_id = d.id
-       where d.id = any (fed) and d.grace_hours = 0
-         and s.app_user_id = e.app_user_id
-         and coalesce(s.next_check_at, 'infinity') > at
-         and (r.app_user_id, r.streak_definition_id) = (e.app_user_id, d.id)
-         and r.starts_on = case d.period when 'day' then l.day
-                                         else internal.period_date(d.period, d.week_starts_on, internal.period_number(d.period, d.week_starts_on, l.day)) end
-         and r.source = 'event' and r.count >= r.needed and r.count - r.taken >= r.needed and r.open_1 = 0
-      returning r.streak_definition_id
-    )
-    select array_agg(c.streak_definition_id) into counted from counted c;
-  end if;
-  if counted is null or cardinality(counted) < cardinality(fed) then
-    perform internal.streaks_count(array(
-      select (e.app_user_id, f.id, e.occurred_at, e.is_historical)::internal.streak_act
-        from unnest(fed) as f (id)
-       where counted is null or f.id <> all (counted)));
-  end if;
-end $$;
-comment on function internal.on_event__20_streaks is
-  'Increments the counts of periods that have qualified already; internal.streaks_count handles every other case.';
-
-create or replace function internal.event_plan__streaks() returns table (event_name text, plan internal.streak_plan)
-language sql stable as $$
-  select d.qualifying_event, (array_agg(d.id order by d.id), bool_or(d.event_filter is not null))::internal.streak_plan
-    from app.streak_definitions d
-   where d.is_active
-   group by 1
-$$;
-comment on function internal.event_plan__streaks is 'The active streaks that an event feeds. Granted to nobody.';
-
-create or replace trigger tg_streak_definitions__event_plans
-  after insert or delete or update of is_active, qualifying_event, event_filter on app.streak_definitions
-  for each statement execute function internal.tg_event_plans();

@@ -229,7 +229,8 @@ begin
   values (feed_write.actor_id, feed_write.action, feed_write.target_id, feed_write.group_id,
           feed_write.group_id is null or is_public and feed_write.actor_id is not null, coalesce(feed_write.metadata, '{}'))
   returning made.* into e;
-  return internal.feed_entry_json(e);
+  -- as it is now: a rule of moderation may have hidden its metadata
+  return (select internal.feed_entry_json(k) from app.feed_entries k where k.id = e.id);
 end $$;
 comment on function internal.feed_write is
   'Writes an entry. What the system posts to a group appears there only. Refuses 404 NOT_FOUND for a group that does not exist. Locks the group against deletion.
@@ -261,7 +262,7 @@ begin
 end $$;
 comment on function internal.feed_post is
   'Posts an entry of the caller, at most 30 an hour. Refuses 400 VALIDATION_ERROR (an action that events make), 404 NOT_FOUND (group), 403 NOT_A_MEMBER,
-   GROUP_ROLE_FORBIDDEN (viewers), USER_MUTED, 429 RATE_LIMITED. Locks the user.';
+   GROUP_ROLE_FORBIDDEN (viewers), USER_MUTED, 400 CONTENT_REJECTED where a rule blocks a text in the metadata, 429 RATE_LIMITED. Locks the user.';
 
 create or replace function internal.feed_delete(entry_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -304,7 +305,8 @@ begin
 end $$;
 comment on function api.feed_delete is 'Deletes an entry of the caller. Refuses 404 NOT_FOUND. Supplement D11.';
 
-select internal.list_declare('feed_entries_page', null::app.feed_entries, 'feed_entry_json', '{created_at,id}', filters => '{actor_id,group_id,action}', is_counted => true);
+select internal.list_declare('feed_entries_page', null::app.feed_entries, 'feed_entry_json', '{created_at,id}', filters => '{actor_id,group_id,action}', is_counted => true,
+                             counted_filters => '{action}');
 
 create or replace function api.feed_entries(user_id uuid default null, group_id uuid default null, action text default null, page_offset int default 0, page_limit int default 50)
 returns api.reply

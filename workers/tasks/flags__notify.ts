@@ -15,7 +15,7 @@ type Stopped = {
 }
 
 /** Notifies the project's owner, once, by mail, that a guardrail has disabled a rule of a flag. */
-export const flagsTell = outboxTask('flags__tell', async ({ services, projectId }, row) => {
+export const flagsNotify = outboxTask('flags__notify', async ({ services, projectId }, row) => {
   const { flag_id, key, ramp } = row.payload as unknown as Stopped
   const claims = { caller: 'worker' }
   const args = { project_id: projectId }

@@ -19,7 +19,7 @@ const reasonOf = ({ dlq_in_row, failed_in_row, failing_since }: Degraded): strin
 }
 
 /** Notifies the project's owner, once, by mail, that a subscription has become degraded; runs independently of deliveries. */
-export const webhooksTell = outboxTask('webhooks__tell', async ({ services, projectId }, row) => {
+export const webhooksNotify = outboxTask('webhooks__notify', async ({ services, projectId }, row) => {
   const degraded = row.payload as unknown as Degraded
   const reply = await services.database.call(
     services.control,

@@ -1,0 +1,66 @@
+-- Opens and clicks of messages with track: what the server calls when a picture is fetched or a link followed. Both are claims of a mail client: proxies
+-- fetch pictures that nobody looks at, and scanners follow links.
+create or replace function internal.email_track(message_id uuid, url text) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  is_click constant boolean := email_track.url is not null;
+  m app.email_messages;
+  d app.push_deliveries;
+  is_new_link boolean;
+begin
+  if internal.caller() <> 'worker' then
+    raise exception 'opens and clicks are recorded by the server, not by %', internal.caller();
+  end if;
+  select e.* into m from app.email_messages e where e.id = email_track.message_id and e.track;
+  -- most calls repeat what is known: they write nothing and wait for nobody
+  if m.id is null or m.opened_at is not null and not is_click then
+    return;
+  end if;
+  perform internal.lock_users(array[m.app_user_id]) where m.app_user_id is not null;
+  select e.* into m from app.email_messages e where e.id = m.id for update;
+  if m.id is null then
+    return;
+  end if;
+  is_new_link := is_click
+    and (select count(*) from jsonb_array_elements(m.events) e where e.value ->> 'type' = 'clicked') < 20
+    and not exists (select from jsonb_array_elements(m.events) e
+                     where e.value ->> 'type' = 'clicked' and e.value ->> 'detail' = left(email_track.url, 500));
+  if m.opened_at is not null and not is_new_link and (not is_click or m.clicked_at is not null) then
+    return;
+  end if;
+  update app.email_messages e
+     set opened_at = coalesce(e.opened_at, internal.now()),
+         clicked_at = case when is_click then coalesce(e.clicked_at, internal.now()) end,
+         -- an outcome that was unknown is known now
+         status = case when m.status = 'failed' then 'sent' else e.status end,
+         sent_at = case when m.status = 'failed' then coalesce(e.sent_at, internal.now()) else e.sent_at end,
+         events = e.events || case when m.opened_at is null then internal.email_event('opened') else '[]' end
+                  || case when is_new_link then internal.email_event('clicked', email_track.url) else '[]' end,
+         updated_at = internal.now()
+   where e.id = m.id;
+  update app.push_deliveries e
+     set opened_at = coalesce(e.opened_at, internal.now()), clicked_at = case when is_click then coalesce(e.clicked_at, internal.now()) else e.clicked_at end,
+         sent_at = case when m.status = 'failed' then coalesce(e.sent_at, internal.now()) else e.sent_at end,
+         code = case when e.status = 'failed' then null else e.code end,
+         status = case when e.status in ('sent', 'failed') then 'opened' else e.status end
+   where e.id = m.delivery_id
+  returning e.* into d;
+  perform internal.push_count(d.campaign_id, d.variant, opened => (m.opened_at is null)::int, clicked => (is_click and m.clicked_at is null)::int,
+                              sent => (m.status = 'failed')::int, failed => -(m.status = 'failed')::int)
+    where d.id is not null;
+  if m.opened_at is null then
+    perform internal.emit(m.app_user_id, 'svc.email.opened', jsonb_build_object('message_id', m.id, 'campaign_id', d.campaign_id, 'variant', d.variant))
+      where m.app_user_id is not null;
+  end if;
+end $$;
+comment on function internal.email_track is
+  'Notes that a message was opened or, with url, that a link of it was followed, which opens it too; the first time of each counts, and the first opening emits
+   svc.email.opened. Nothing for a message that is gone. Up to 20 links are kept in its events. Locks the user, the message, the delivery.';
+
+create or replace function api.email_track(message_id uuid, url text default null) returns api.reply
+language plpgsql volatile as $$
+begin
+  perform internal.email_track(email_track.message_id, email_track.url);
+  return internal.reply(200, 'true');
+end $$;
+comment on function api.email_track is 'internal.email_track for the server, which has read the link.';

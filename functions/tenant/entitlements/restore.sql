@@ -1,0 +1,162 @@
+-- Restoring purchases: the server asks the provider what a user owns, and the provider's answer becomes the state.
+create or replace function internal.restore_begin(app_user_id uuid) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  them app.users;
+  sealed text;
+begin
+  if internal.caller() <> 'worker' then
+    raise exception 'purchases are restored by the server, not by %', internal.caller();
+  end if;
+  select u.* into them from app.users u where u.id = restore_begin.app_user_id;
+  if them.id is null then
+    perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
+  end if;
+  select i.config_sealed into sealed from app.integrations i where i.provider = 'revenuecat' and i.is_active;
+  if sealed is null then
+    perform internal.fail(409, 'RESTORE_UNAVAILABLE', 'This project has no active subscription integration.');
+  end if;
+  perform internal.check_rate('restore ' || them.id, 10, 60, 'Purchases are restored at most ten times a minute.');
+  return json_build_object('config_sealed', sealed, 'names', array_remove(array[them.id::text, nullif(them.external_id, '')], null));
+end $$;
+comment on function internal.restore_begin is
+  'What a restore needs: {config_sealed, names}, the names by which the provider may know the user. For the server. Refuses 404 USER_NOT_FOUND,
+   409 RESTORE_UNAVAILABLE, 429 RATE_LIMITED.';
+
+create or replace function api.restore_begin(app_user_id uuid) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.restore_begin(restore_begin.app_user_id))
+$$;
+comment on function api.restore_begin is 'internal.restore_begin for the server.';
+
+create or replace function internal.subscription_matching(app_user_id uuid, purchase jsonb) returns text
+language sql stable security definer set search_path = '' as $$
+  select coalesce(
+    (select s.source_ref
+       from app.subscriptions s
+      -- the order of a renewal on Google Play is that of the purchase with a number behind it
+      where s.source_ref in (subscription_matching.purchase ->> 'ref', split_part(subscription_matching.purchase ->> 'ref', '..', 1))
+      order by s.source_ref = subscription_matching.purchase ->> 'ref' desc
+      limit 1),
+    (select e.source_ref
+       from app.subscription_events e
+       join app.subscriptions s on s.source_ref = e.source_ref
+      where left(e.payload ->> 'transaction_id', 255) = left(subscription_matching.purchase ->> 'ref', 255) and e.source_ref is not null
+      order by e.event_at desc
+      limit 1),
+    -- renewed since the last event: known by the time of its first purchase
+    (select s.source_ref
+       from app.subscriptions s
+       join app.subscription_events e on e.source_ref = s.source_ref and e.type in ('INITIAL_PURCHASE', 'NON_RENEWING_PURCHASE')
+      where s.app_user_id = subscription_matching.app_user_id and s.store = lower(subscription_matching.purchase ->> 'store')
+        and abs(extract(epoch from internal.ms_time(e.payload -> 'purchased_at_ms') - internal.ms_time(subscription_matching.purchase -> 'starts_at_ms'))) < 1
+      limit 1),
+    left(subscription_matching.purchase ->> 'ref', 255))
+$$;
+comment on function internal.subscription_matching is
+  'The subscription that is a purchase of the provider''s answer: by its identifier in the store, by a transaction of its events, or by its beginning; the
+   identifier itself for a new one. Granted to nobody.';
+
+create or replace function internal.subscription_confirm(app_user_id uuid, source_ref text, purchase jsonb, names text[]) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  s app.subscriptions;
+  folded app.subscriptions;
+  e app.subscription_events;
+begin
+  select k.* into s from app.subscriptions k where k.source_ref = subscription_confirm.source_ref for no key update;
+  e.id := 'restore:' || internal.new_id();
+  e.source_ref := subscription_confirm.source_ref;
+  e.app_user_id := subscription_confirm.app_user_id;
+  e.type := 'RESTORE';
+  e.event_at := internal.now();
+  e.payload := subscription_confirm.purchase;
+  e.outcome := 'applied';
+  e.received_at := internal.now();
+  e.names := subscription_confirm.names;
+  folded := internal.subscription_fold(s, array[e]);
+  folded.app_user_id := e.app_user_id;
+  if s.id is not null and to_jsonb(folded) - 'last_event_at' = to_jsonb(s) - 'last_event_at' then
+    -- as it is known: only the grants are checked
+    perform internal.subscription_grants(s);
+    return;
+  end if;
+  insert into app.subscription_events (id, source_ref, app_user_id, type, event_at, payload, outcome, received_at, names) values (e.*);
+  if s.app_user_id <> e.app_user_id then
+    delete from app.entitlement_grants g
+     where g.app_user_id = s.app_user_id and g.source = 'subscription_provider' and g.source_ref = s.source_ref;
+    update app.subscriptions k set app_user_id = e.app_user_id where k.id = s.id;
+  end if;
+  perform internal.subscription_store(folded);
+end $$;
+comment on function internal.subscription_confirm is
+  'Brings one subscription to the state of the provider''s answer, which is stored as an event of type RESTORE when it changes anything. Users must be
+   locked. Granted to nobody.';
+
+create or replace function internal.subscriptions_restore(app_user_id uuid, names text[], purchases jsonb, is_known boolean) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  them constant uuid := subscriptions_restore.app_user_id;
+  matched jsonb;
+  users uuid[];
+  locked uuid[];
+  held jsonb;
+  item record;
+begin
+  if internal.caller() <> 'worker' then
+    raise exception 'purchases are restored by the server, not by %', internal.caller();
+  end if;
+  select coalesce(jsonb_agg(p.value || jsonb_build_object('source_ref', internal.subscription_matching(them, p.value))), '[]') into matched
+    from jsonb_array_elements(subscriptions_restore.purchases) p;
+  users := array(select distinct s.app_user_id
+                   from jsonb_array_elements(matched) m
+                   join app.subscriptions s on s.source_ref = m.value ->> 'source_ref') || them;
+  locked := internal.lock_users(users);
+  if them = any (coalesce(locked, '{}')) is not true then
+    perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
+  elsif exists (select from jsonb_array_elements(matched) m
+                  join app.subscriptions s on s.source_ref = m.value ->> 'source_ref'
+                 where s.app_user_id <> all (locked)) then
+    raise exception 'a subscription has moved to another user' using errcode = '40001';
+  end if;
+  select jsonb_object_agg(u, internal.active_entitlements(u)) into held from unnest(locked) u;
+  for item in
+    select m.value as purchase, m.value ->> 'source_ref' as ref
+      from jsonb_array_elements(matched) m
+     -- of two that are one here, the one that gives access for longer counts
+     order by m.value ->> 'source_ref', (m.value -> 'gives_access')::boolean, internal.ms_time(m.value -> 'expiration_at_ms') nulls last
+  loop
+    perform internal.subscription_confirm(them, item.ref, item.purchase - 'source_ref', subscriptions_restore.names);
+  end loop;
+  -- what the provider no longer has under these names ended there
+  if subscriptions_restore.is_known then
+    for item in
+      select s.source_ref as ref
+        from app.subscriptions s
+       where s.app_user_id = them and internal.subscription_end(s) > internal.now()
+         and not exists (select from jsonb_array_elements(matched) m where m.value ->> 'source_ref' = s.source_ref)
+         and exists (select from app.subscription_events e where e.source_ref = s.source_ref and e.names && subscriptions_restore.names)
+       order by s.id
+    loop
+      perform internal.subscription_confirm(them, item.ref, '{"gives_access": false, "status": "absent"}', subscriptions_restore.names);
+    end loop;
+  end if;
+  perform internal.entitlements_notify(u, array(select jsonb_array_elements_text(held -> u::text))) from unnest(locked) u order by u;
+  return json_build_object(
+    'restored_count', (select count(distinct i.id)
+                         from jsonb_array_elements(matched) m
+                        cross join lateral unnest(internal.subscription_entitlements(m.value)) as i (id)
+                        where (m.value -> 'gives_access')::boolean
+                          and exists (select from internal.best_grants(them, i.id) g where internal.grant_end(g) > internal.now())),
+    'entitlements', (select coalesce(json_agg(internal.entitlement_json(g) order by g.entitlement_id), '[]') from internal.best_grants(them) g));
+end $$;
+comment on function internal.subscriptions_restore is
+  'Brings the user''s subscriptions to the provider''s answer: {restored_count, entitlements}. A purchase that another user has here moves; one that the
+   answer lacks ends, unless the provider does not know the user at all. For the server. Refuses 404 USER_NOT_FOUND. Locks the users, then the subscriptions.';
+
+create or replace function api.subscriptions_restore(app_user_id uuid, names jsonb, purchases jsonb, is_known boolean) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.subscriptions_restore(subscriptions_restore.app_user_id, internal.subscription_texts(subscriptions_restore.names),
+                                                            subscriptions_restore.purchases, subscriptions_restore.is_known))
+$$;
+comment on function api.subscriptions_restore is 'internal.subscriptions_restore for the server.';

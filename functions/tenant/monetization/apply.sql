@@ -1,0 +1,135 @@
+-- Reading and applying plans. The server reads the provider and passes what it found as live; these functions hold it against the definitions.
+create or replace function api.monetization_connection() returns api.reply
+language plpgsql stable as $$
+declare
+  sealed constant text := (select i.config_sealed from app.integrations i where i.provider = 'revenuecat' and i.is_active);
+begin
+  if sealed is null then
+    perform internal.fail(400, 'MONETIZATION_NOT_CONFIGURED', 'The integration revenuecat is not connected, or is switched off.');
+  end if;
+  return internal.reply(200, to_json(sealed));
+end $$;
+comment on function api.monetization_connection is
+  'For the server: the sealed config of the subscription provider. Refuses 400 MONETIZATION_NOT_CONFIGURED.';
+
+create or replace function internal.monetization_current(live jsonb, rc_project_id text) returns jsonb
+language sql stable as $$
+  select internal.monetization_plan(internal.monetization_declared(), monetization_current.live, internal.monetization_applied_json(),
+                                    monetization_current.rc_project_id)
+$$;
+comment on function internal.monetization_current is 'The plan from what the provider holds to what is declared now.';
+
+create or replace function api.monetization_plan(live jsonb, rc_project_id text) returns api.reply
+language sql stable as $$
+  select internal.reply(200, json_build_object(
+           'provider', 'revenuecat', 'rc_project_id', monetization_plan.rc_project_id, 'plan_hash', p.plan -> 'plan_hash', 'clean', p.plan -> 'clean',
+           'ops', (select coalesce(json_agg(json_build_object('op', o.value -> 'op', 'object_type', o.value -> 'object_type', 'identifier', o.value -> 'identifier',
+                                                              'status', o.value -> 'status', 'reason', o.value -> 'reason') order by o.n), '[]')
+                     from jsonb_array_elements(p.plan -> 'ops') with ordinality as o (value, n)),
+           'store_floor', (select coalesce(json_agg(f.value - 'identifier' order by f.n), '[]')
+                             from jsonb_array_elements(p.plan -> 'store_floor') with ordinality as f (value, n)),
+           'human_floor', p.plan -> 'human_floor', 'drift', p.plan -> 'drift', 'validation', p.plan -> 'validation'))
+    from (select internal.monetization_current(monetization_plan.live, monetization_plan.rc_project_id) as plan) p
+$$;
+comment on function api.monetization_plan is 'The plan as the contract shows it. Changes nothing.';
+
+create or replace function api.monetization_drift(live jsonb) returns api.reply
+language sql stable as $$
+  select internal.reply(200, json_build_object('has_drift', count(*) > 0, 'drift', coalesce(json_agg(json_build_object(
+           'object_type', t.object_type, 'identifier', t.identifier, 'last_applied_hash', t.last_applied_hash, 'live_hash', t.live_hash)
+           order by t.object_type, t.identifier collate "C"), '[]')))
+    from internal.monetization_drift(internal.monetization_declared(), monetization_drift.live, internal.monetization_applied_json()) t
+$$;
+comment on function api.monetization_drift is 'What changed at the provider since it was applied: {has_drift, drift}.';
+
+create or replace function api.monetization_export(live jsonb) returns api.reply
+language sql stable as $$
+  select internal.reply(200, json_build_object('monetization', internal.monetization_config(monetization_export.live, internal.monetization_declared())))
+$$;
+comment on function api.monetization_export is 'What the provider holds, in the shape of the definitions.';
+
+create or replace function internal.monetization_is_resolved(entitlement text, product text) returns boolean
+language sql stable security definer set search_path = '' as $$
+  -- stores report a base plan with its subscription or without it; a grant in another store by the same identifier counts too, to be safe
+  select exists (
+    select from app.entitlement_grants g
+     cross join lateral (select substr(monetization_is_resolved.product, strpos(monetization_is_resolved.product, ':') + 1) as store_identifier) s
+     where g.product_id in (s.store_identifier, split_part(s.store_identifier, ':', 1))
+       and (monetization_is_resolved.entitlement is null or g.entitlement_id = monetization_is_resolved.entitlement)
+       and internal.grant_end(g) > internal.now())
+$$;
+comment on function internal.monetization_is_resolved is
+  'Whether a customer has access by a product now, to one entitlement or (null) to any. Returns nothing about who it is.';
+
+create or replace function internal.monetization_in_use(plan jsonb) returns jsonb
+language sql stable as $$
+  select coalesce(jsonb_agg(internal.monetization_step(o.value)), '[]')
+    from jsonb_array_elements(monetization_in_use.plan -> 'ops') o
+   where o.value ->> 'op' in ('detach', 'archive')
+     and case o.value ->> 'object_type'
+           when 'entitlement' then exists (
+             select from jsonb_array_elements_text(coalesce(o.value -> 'args' -> 'products', jsonb_build_array(o.value -> 'args' -> 'product'))) p (product)
+              where internal.monetization_is_resolved(o.value -> 'args' ->> 'entitlement', p.product))
+           when 'product' then internal.monetization_is_resolved(null, o.value -> 'args' ->> 'product')
+           when 'package' then o.value ->> 'op' = 'detach' and internal.monetization_is_resolved(null, o.value -> 'args' ->> 'product')
+           else false end
+$$;
+comment on function internal.monetization_in_use is
+  'The ops of a plan that would detach, or archive, a product by which a customer has access now.';
+
+create or replace function api.monetization_decide(live jsonb, rc_project_id text, allow_detach_live boolean, reconcile text) returns api.reply
+language sql stable as $$
+  select internal.reply(200, (
+    select (internal.monetization_decide(p.plan, monetization_decide.live, internal.monetization_in_use(p.plan), monetization_decide.allow_detach_live,
+                                         monetization_decide.reconcile)
+            || jsonb_build_object('plan_hash', p.plan -> 'plan_hash'))::json
+      from (select internal.monetization_current(monetization_decide.live, monetization_decide.rc_project_id) as plan) p))
+$$;
+comment on function api.monetization_decide is
+  'The plan as an apply performs it: {plan_hash, additive, gated, always_waits, refused}. Changes nothing.';
+
+create or replace function api.monetization_adopt_drift(live jsonb) returns api.reply
+language plpgsql volatile as $$
+declare
+  drifted jsonb;
+  gone jsonb;
+begin
+  perform internal.advisory_lock('monetization');
+  select coalesce(jsonb_agg(jsonb_build_object('object_type', p.object_type, 'identifier', p.shown_as)) filter (where p.is_live), '[]'),
+         coalesce(jsonb_agg(jsonb_build_array(p.object_type, p.shown_as, p.identifier)) filter (where not p.is_live), '[]')
+    into drifted, gone
+    from internal.monetization_pairs(internal.monetization_declared(), monetization_adopt_drift.live, internal.monetization_applied_json()) p
+   where p.is_declared and p.status = 'drift' and p.wanted is distinct from p.held;
+  delete from app.monetization_definitions d
+   where exists (select from jsonb_array_elements(gone) g where (g.value ->> 0, g.value ->> 1) = (d.object_type, d.identifier));
+  delete from app.monetization_applied a
+   where exists (select from jsonb_array_elements(gone) g where (g.value ->> 0, g.value ->> 2) = (a.object_type, a.identifier));
+  return internal.reply(200, internal.monetization_adopt(monetization_adopt_drift.live, drifted));
+end $$;
+comment on function api.monetization_adopt_drift is
+  'For the job of an apply with reconcile=adopt: declares what changed at the provider, and no longer what is gone there, where the declaration itself has
+   not changed since it was applied. Returns the counts. Safe to repeat.';
+
+create or replace function api.monetization_record(live jsonb, touched jsonb, pushed jsonb) returns api.reply
+language plpgsql volatile as $$
+declare
+  declared constant jsonb := internal.monetization_declared();
+begin
+  perform internal.advisory_lock('monetization');
+  insert into app.monetization_applied as a (object_type, identifier, document, more, hash, is_pushed)
+  select l.object_type, l.identifier, l.document, l.more || coalesce(jsonb_build_object('key', d.more -> 'key'), '{}'), internal.monetization_hash(l.document),
+         l.object_type = 'product' and monetization_record.pushed ? l.identifier
+    from internal.monetization_objects(monetization_record.live) l
+    join internal.monetization_objects(declared) d on (d.object_type, d.identifier) = (l.object_type, l.identifier)
+   where monetization_record.touched @> jsonb_build_array(jsonb_build_array(l.object_type, l.identifier))
+      or internal.monetization_filled(d.document, l.document) = l.document
+  on conflict (object_type, identifier) do update
+     set document = excluded.document, more = excluded.more, hash = excluded.hash, is_pushed = a.is_pushed or excluded.is_pushed, applied_at = internal.now();
+  delete from app.monetization_applied a
+   where not exists (select from internal.monetization_objects(declared) d where (d.object_type, d.identifier) = (a.object_type, a.identifier))
+     and not exists (select from internal.monetization_objects(monetization_record.live) l where (l.object_type, l.identifier) = (a.object_type, a.identifier));
+  return internal.reply(200, 'true');
+end $$;
+comment on function api.monetization_record is
+  'For the job of an apply: remembers as applied what it has touched and what is as declared, and forgets what is neither declared nor live. touched is
+   [[object_type, identifier]], pushed the identifiers of products that are in their stores now. Safe to repeat.';

@@ -1,0 +1,93 @@
+import type { Secrets } from '#server/secrets.ts'
+
+type Surroundings = { readonly secrets: Secrets; readonly publicUrl: string }
+
+/** What a picture or a link of a tracked message says: which message, and of a link where it leads. */
+export type Tracked = { readonly project: string; readonly message: string; readonly url: string | null }
+
+const purpose = 'mail tracking'
+
+/** Encrypted and authenticated: the address of a redirect is one that stood in a message of the project, so nobody can make one up. */
+const trackedUrl = ({ secrets, publicUrl }: Surroundings, { project, message, url }: Tracked): string =>
+  `${publicUrl}/e/${secrets.encrypt(purpose, JSON.stringify([project, message, url]))}`
+
+/** Reads a token; null for one that was not made here. */
+export const readTracked = (secrets: Secrets, token: string): Tracked | null => {
+  if (!/^v1(\.[\w-]+){3}$/.test(token)) return null
+  try {
+    const [project, message, url] = JSON.parse(secrets.decrypt(purpose, token)) as (string | null)[]
+    return project && message ? { project, message, url: url ?? null } : null
+  } catch {
+    return null
+  }
+}
+
+const named: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
+/** The text of an attribute: its character references read. Others than these stay as they are. */
+const unescaped = (text: string): string =>
+  text.replace(
+    /&(?:#x([0-9a-f]{1,6})|#([0-9]{1,7})|([a-z]+));/gi,
+    (whole, hex?: string, decimal?: string, name?: string) => {
+      if (name) return named[name.toLowerCase()] ?? whole
+      const code = hex ? Number.parseInt(hex, 16) : Number(decimal)
+      return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : whole
+    },
+  )
+
+/** A token has to fit into a path that this server reads. */
+const longestUrl = 4000
+
+/** Links to web pages, and only those: mailto, anchors and the mark of unsubscription stay. */
+const isFollowed = (url: string) => /^https?:\/\/[^\s{}]+$/i.test(url) && url.length <= longestUrl && URL.canParse(url)
+
+const attribute = /(\s)([^\s"'>/=]+)(\s*=\s*)("[^"]*"|'[^']*')/g
+
+/** The end of a tag: its `>`, which is not within quotes; -1 where there is none. */
+const endOfTag = (html: string, from: number): number => {
+  for (let at = from; at < html.length; at += 1) {
+    const character = html[at]
+    if (character === '>') return at
+    if (character === '"' || character === "'") {
+      at = html.indexOf(character, at + 1)
+      if (at < 0) return -1
+    }
+  }
+  return -1
+}
+
+/**
+ * HTML with the text of each tag replaced, comments left out. One pass: no content, however broken, makes it read anything twice. What follows a tag
+ * that does not end stays as it is.
+ */
+const mapTags = (html: string, map: (tag: string) => string): string => {
+  const start = /<(?:!--|\/?[a-z])/gi
+  let made = ''
+  let done = 0
+  for (let found = start.exec(html); found; found = start.exec(html)) {
+    const isComment = found[0] === '<!--'
+    const end = isComment ? html.indexOf('-->', found.index) : endOfTag(html, found.index)
+    if (end < 0) break
+    if (!isComment) {
+      made += html.slice(done, found.index) + map(html.slice(found.index, end))
+      done = end
+    }
+    start.lastIndex = end
+  }
+  return made + html.slice(done)
+}
+
+/** HTML whose links report that they were followed, and which ends in a picture that reports opening. */
+export const withTracking = (surroundings: Surroundings, project: string, message: string, html: string): string => {
+  const linked = mapTags(html, (tag) => {
+    if (!/^<a\s/i.test(tag)) return tag
+    return tag.replace(attribute, (whole, space: string, name: string, equals: string, quoted: string) => {
+      const url = name.toLowerCase() === 'href' ? unescaped(quoted.slice(1, -1)).trim() : ''
+      return isFollowed(url)
+        ? `${space}${name}${equals}"${trackedUrl(surroundings, { project, message, url })}"`
+        : whole
+    })
+  })
+  const picture = `<img src="${trackedUrl(surroundings, { project, message, url: null })}" width="1" height="1" alt="" style="display:block;border:0">`
+  const end = [...linked.matchAll(/<\/body/gi)].at(-1)?.index ?? linked.length
+  return linked.slice(0, end) + picture + linked.slice(end)
+}

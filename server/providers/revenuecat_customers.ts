@@ -1,0 +1,186 @@
+import { z } from 'zod'
+import type { Upstream } from '#server/providers/upstream.ts'
+
+/** The integration's config as far as customers are read. A key belongs to one project of the provider: `project_id` spares a request. */
+export type CustomerConfig = { readonly secret_api_key: string; readonly project_id?: string }
+
+/** A purchase as internal.subscriptions_restore takes it. */
+export type Purchase = {
+  /** The identifier in the store: that of the latest transaction. */
+  readonly ref: string
+  readonly store: string
+  readonly environment: 'production' | 'sandbox'
+  readonly product_id: string | null
+  readonly entitlement_ids: readonly string[]
+  readonly status: string
+  readonly gives_access: boolean
+  /** Null for what is bought once. */
+  readonly will_renew: boolean | null
+  readonly starts_at_ms: number
+  readonly purchased_at_ms: number
+  readonly expiration_at_ms: number | null
+  /** The end of access of a subscription in its grace period. */
+  readonly access_until_ms: number | null
+}
+
+export type Found =
+  | { readonly failure: null; readonly purchases: readonly Purchase[]; readonly isKnown: boolean }
+  /** One of our own words, or HTTP_<status>. */
+  | { readonly failure: string }
+
+const EntitlementItem = z.object({ id: z.string(), lookup_key: z.string() })
+const Entitlements = z.object({ items: z.array(EntitlementItem) }).nullish()
+const Common = {
+  id: z.string(),
+  product_id: z.string().nullish(),
+  entitlements: Entitlements,
+  environment: z.enum(['production', 'sandbox']),
+  store: z.string(),
+}
+const Subscription = z.object({
+  ...Common,
+  starts_at: z.number(),
+  current_period_starts_at: z.number(),
+  current_period_ends_at: z.number().nullish(),
+  ends_at: z.number().nullish(),
+  gives_access: z.boolean(),
+  auto_renewal_status: z.string(),
+  status: z.string(),
+  store_subscription_identifier: z.string().min(1),
+})
+const Bought = z.object({
+  ...Common,
+  purchased_at: z.number(),
+  status: z.enum(['owned', 'refunded']),
+  store_purchase_identifier: z.string().min(1),
+})
+const ActiveEntitlement = z.object({ entitlement_id: z.string(), expires_at: z.number().nullable() })
+const Project = z.object({ id: z.string() })
+const List = z.object({ items: z.array(z.unknown()), next_page: z.string().nullish() })
+
+const pageSize = 100
+const maxPages = 20
+const totalMs = 15_000
+
+/** Ends a restore: something about the answer is not as documented, or there is none. */
+class UpstreamProblem extends Error {}
+
+const keysOf = (entitlements: z.output<typeof Entitlements>) =>
+  (entitlements?.items ?? []).map((each) => each.lookup_key)
+
+const ofSubscription = (
+  { store_subscription_identifier: ref, ...of }: z.output<typeof Subscription>,
+  ends: ReadonlyMap<string, number | null>,
+): Purchase => {
+  const known = (of.entitlements?.items ?? []).flatMap(({ id }) => ends.get(id) ?? [])
+  const period = of.ends_at ?? of.current_period_ends_at ?? null
+  return {
+    ref,
+    store: of.store,
+    environment: of.environment,
+    product_id: of.product_id ?? null,
+    entitlement_ids: keysOf(of.entitlements),
+    status: of.status,
+    gives_access: of.gives_access,
+    will_renew: of.auto_renewal_status !== 'will_not_renew',
+    starts_at_ms: of.starts_at,
+    purchased_at_ms: of.current_period_starts_at,
+    expiration_at_ms: period,
+    access_until_ms: known.length > 0 ? Math.max(...known) : period,
+  }
+}
+
+const ofPurchase = ({ store_purchase_identifier: ref, ...of }: z.output<typeof Bought>): Purchase => ({
+  ref,
+  store: of.store,
+  environment: of.environment,
+  product_id: of.product_id ?? null,
+  entitlement_ids: keysOf(of.entitlements),
+  status: of.status,
+  gives_access: of.status === 'owned',
+  will_renew: null,
+  starts_at_ms: of.purchased_at,
+  purchased_at_ms: of.purchased_at,
+  expiration_at_ms: null,
+  access_until_ms: null,
+})
+
+/**
+ * What a customer owns, by the REST API v2 of the provider: subscriptions, single purchases and the ends of active entitlements, for each of the names
+ * under which the provider may know the customer. Any answer that is not complete and as documented is a failure.
+ */
+export const readPurchases = async (
+  upstream: Upstream,
+  projectId: string,
+  { secret_api_key, project_id }: CustomerConfig,
+  names: readonly string[],
+): Promise<Found> => {
+  const signal = AbortSignal.timeout(totalMs)
+  const get = async (path: string, params: Record<string, string>, after: string | undefined) => {
+    const answer = await upstream.call({
+      provider: 'revenuecat',
+      projectId,
+      method: 'GET',
+      path,
+      params,
+      query: { limit: pageSize, starting_after: after },
+      headers: { authorization: `Bearer ${secret_api_key}` },
+      timeoutMs: 10_000,
+      signal,
+    })
+    if (answer.failure !== null)
+      throw new UpstreamProblem(answer.failure === 'ABORTED' ? 'PROVIDER_TIMEOUT' : answer.failure)
+    if (answer.status === 404) return null
+    const list = answer.status === 200 ? List.safeParse(answer.json()) : null
+    if (!list?.success) throw new UpstreamProblem(`HTTP_${answer.status}`)
+    return list.data
+  }
+  /** All pages of a list; null when the provider does not know the object. */
+  const all = async <T extends z.ZodType>(path: string, params: Record<string, string>, item: T) => {
+    const items: z.output<T>[] = []
+    let after: string | undefined
+    for (let page = 0; page < maxPages; page += 1) {
+      const list = await get(path, params, after)
+      if (!list) return page === 0 ? null : fail()
+      const read = z.array(item).safeParse(list.items)
+      if (!read.success) return fail()
+      items.push(...read.data)
+      if (!list.next_page) return items
+      // the cursor is the one that the provider names, not its URL, which could lead elsewhere
+      after = new URL(list.next_page, 'https://provider.invalid').searchParams.get('starting_after') ?? fail()
+    }
+    return fail()
+  }
+  const fail = (): never => {
+    throw new UpstreamProblem('UNEXPECTED_ANSWER')
+  }
+  const projectOf = async () => {
+    const projects = await all('/v2/projects', {}, Project)
+    return projects?.length === 1 ? projects[0]!.id : fail()
+  }
+  const ofCustomer = async (project: string, customer: string): Promise<Purchase[] | null> => {
+    const path = '/v2/projects/{project}/customers/{customer}'
+    const [subscriptions, bought, active] = await Promise.all([
+      all(`${path}/subscriptions`, { project, customer }, Subscription),
+      all(`${path}/purchases`, { project, customer }, Bought),
+      all(`${path}/active_entitlements`, { project, customer }, ActiveEntitlement),
+    ])
+    if (!subscriptions && !bought && !active) return null
+    if (!subscriptions || !bought || !active) return fail()
+    const ends = new Map(active.map((each) => [each.entitlement_id, each.expires_at]))
+    return [...subscriptions.map((each) => ofSubscription(each, ends)), ...bought.map(ofPurchase)]
+  }
+  try {
+    const project = project_id || (await projectOf())
+    // these cannot be in a path, and the provider knows no customer of such a name
+    const askable = names.filter((name) => name !== '.' && name !== '..')
+    const customers = await Promise.all(askable.map((name) => ofCustomer(project, name)))
+    const known = customers.filter((each) => each !== null)
+    // one customer may have several names
+    const purchases = new Map(known.flat().map((purchase) => [purchase.ref, purchase]))
+    return { failure: null, purchases: [...purchases.values()], isKnown: known.length > 0 }
+  } catch (error) {
+    if (error instanceof UpstreamProblem) return { failure: error.message }
+    throw error
+  }
+}

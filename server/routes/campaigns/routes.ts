@@ -1,0 +1,206 @@
+import { z } from 'zod'
+import { administrator } from '#server/http/callers.ts'
+import { type Declaration, type HandlerContext, type Route, route } from '#server/http/route.ts'
+import { Cursor, cursorPage, Deleted, data, Limit, Moment, Page, page, Text, Uuid } from '#server/http/schemas.ts'
+import { CampaignFilter, DeliveryFilter, DeliveryIds, Scheduled } from '#server/routes/campaigns/shapes.ts'
+
+type Refusals = NonNullable<Declaration['refusals']>
+type Channel = {
+  readonly channel: 'push' | 'email'
+  /** In front of `/campaigns`. */
+  readonly root: `/admin/projects/:projectId/${string}`
+  /** What a draft holds. */
+  readonly fields: z.ZodRawShape
+  readonly Campaign: z.ZodType
+  readonly Preview: z.ZodType
+  readonly Delivery: z.ZodType
+  readonly Stats: z.ZodType
+  readonly deliveries: string
+  readonly example: Readonly<Record<string, unknown>>
+  /** Codes of 400 that making and changing a campaign has beside AUDIENCE_EMPTY, and that starting one has. */
+  readonly contentCodes: readonly string[]
+  readonly startCodes: readonly string[]
+  readonly testSummary: string
+  readonly testRefusals: Refusals
+  /** Asks what only the control database knows of a draft. */
+  readonly check?: (context: HandlerContext) => Promise<void>
+}
+
+const campaignId = { campaignId: Uuid }
+const nobody = '00000000-0000-4000-8000-000000000000'
+
+/** The fourteen routes of the campaigns of a channel: one engine serves all. */
+export const campaignRoutes = (of: Channel): readonly Route[] => {
+  const { channel, fields, Campaign, check } = of
+  const campaigns = `${of.root}/campaigns` as const
+  const campaign = `${campaigns}/:campaignId` as const
+  type Args = NonNullable<Declaration['args']>
+  const inChannel: Args = () => ({ channel })
+  /** A project in production needs a real provider of push; in development the log takes what would be sent. */
+  const environment: Args = ({ resolved }) => ({
+    channel,
+    is_production: resolved.project?.environment === 'production',
+  })
+  /** The call of a route that takes a draft, after `check` where there is one. */
+  const write = (call: string, args: Args): Pick<Declaration, 'call' | 'args' | 'handle'> =>
+    check
+      ? {
+          handle: async (context) => {
+            await check(context)
+            const { campaignId: id } = context.params
+            return context.call(call, {
+              ...(id ? { campaign_id: id as string } : {}),
+              patch: JSON.stringify(context.body),
+              ...args(context),
+            })
+          },
+        }
+      : { call, args }
+
+  const move = (verb: 'cancel' | 'pause' | 'resume', summary: string) =>
+    route(`POST ${campaign}/${verb}`, {
+      caller: administrator,
+      summary,
+      params: campaignId,
+      args: () => ({ channel, verb }),
+      call: 'push_campaign_move',
+      replies: { 200: data(Campaign) },
+      refusals: { 404: ['NOT_FOUND'], 409: ['CAMPAIGN_LOCKED'] },
+      failure: 'UPDATE_FAILED',
+    })
+
+  return [
+    route(`POST ${campaigns}`, {
+      caller: administrator,
+      summary: 'Make a campaign; at most 100 in 24 hours',
+      description:
+        'A draft, 201; scheduled at once with `send_at` or `send_now`, 202. Each `workflow_id` makes one campaign: a second request with it answers 409.',
+      body: z.object({
+        ...fields,
+        workflow_id: Text(255, 1).nullish(),
+        send_at: Moment.nullish(),
+        send_now: z.boolean('must be true or false').optional(),
+      }),
+      patch: true,
+      example: { audience: { all: true }, ...of.example },
+      ...write('push_campaign_create', environment),
+      replies: { 201: data(Campaign), 202: data(Scheduled) },
+      refusals: {
+        400: ['AUDIENCE_EMPTY', ...of.contentCodes, ...of.startCodes],
+        409: ['ALREADY_SCHEDULED', 'LIMIT_REACHED'],
+      },
+      failure: 'CREATE_FAILED',
+    }),
+    route(`GET ${campaigns}`, {
+      caller: administrator,
+      summary: 'Campaigns, newest first',
+      query: { status: CampaignFilter, ...Page },
+      args: inChannel,
+      call: 'push_campaigns',
+      replies: { 200: page(Campaign) },
+      failure: 'LIST_FAILED',
+    }),
+    route(`GET ${campaign}`, {
+      caller: administrator,
+      summary: 'A campaign with its counts',
+      params: campaignId,
+      args: inChannel,
+      call: 'push_campaign_get',
+      replies: { 200: data(Campaign) },
+      refusals: { 404: ['NOT_FOUND'] },
+      failure: 'FETCH_FAILED',
+    }),
+    route(`PATCH ${campaign}`, {
+      caller: administrator,
+      summary: 'Change a campaign that is not sent yet',
+      params: campaignId,
+      body: z.object({ ...fields, send_at: Moment.nullish() }).partial(),
+      patch: true,
+      example: { name: 'Evening reminder' },
+      ...write('push_campaign_update', inChannel),
+      replies: { 200: data(Campaign) },
+      refusals: { 400: ['AUDIENCE_EMPTY', ...of.contentCodes], 404: ['NOT_FOUND'], 409: ['CAMPAIGN_LOCKED'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route(`DELETE ${campaign}`, {
+      caller: administrator,
+      summary: 'Delete a campaign with its deliveries, except while it is sent',
+      params: campaignId,
+      args: inChannel,
+      call: 'push_campaign_delete',
+      replies: { 200: Deleted },
+      refusals: { 404: ['NOT_FOUND'], 409: ['CAMPAIGN_LOCKED'] },
+      failure: 'DELETE_FAILED',
+    }),
+    route(`POST ${campaign}/schedule`, {
+      caller: administrator,
+      summary: 'Schedule a draft, at `send_at`, else at its own time, else now',
+      params: campaignId,
+      body: z.object({ send_at: Moment.nullish() }),
+      example: { send_at: '2030-01-01T18:00:00Z' },
+      args: environment,
+      call: 'push_campaign_schedule',
+      replies: { 202: data(Scheduled) },
+      refusals: { 400: ['AUDIENCE_EMPTY', ...of.startCodes], 404: ['NOT_FOUND'], 409: ['ALREADY_SCHEDULED'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    move('cancel', 'Cancel a campaign: what is not sent yet is skipped'),
+    move('pause', 'Pause a campaign that is being sent'),
+    move('resume', 'Resume a paused campaign'),
+    route(`POST ${campaign}/duplicate`, {
+      caller: administrator,
+      summary: 'Copy a campaign as a draft',
+      params: campaignId,
+      args: inChannel,
+      call: 'push_campaign_duplicate',
+      replies: { 201: data(Campaign) },
+      refusals: { 400: ['VALIDATION_ERROR'], 404: ['NOT_FOUND'], 409: ['LIMIT_REACHED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route(`POST ${campaign}/preview`, {
+      caller: administrator,
+      readOnly: true,
+      summary: 'Whom a campaign would reach now, and the message as `user_id` would see it',
+      params: campaignId,
+      body: z.object({ user_id: Uuid.nullish() }),
+      example: {},
+      args: inChannel,
+      call: 'push_campaign_preview',
+      replies: { 200: data(of.Preview) },
+      refusals: { 404: ['NOT_FOUND', 'USER_NOT_FOUND'] },
+      failure: 'FETCH_FAILED',
+    }),
+    route(`POST ${campaign}/test`, {
+      caller: administrator,
+      summary: of.testSummary,
+      params: campaignId,
+      body: z.object({ user_ids: z.array(Uuid).min(1).max(10) }),
+      example: { user_ids: [nobody] },
+      args: (context) => ({ ...environment(context), user_ids: JSON.stringify(context.body['user_ids']) }),
+      call: 'push_campaign_test',
+      replies: { 202: data(DeliveryIds) },
+      refusals: { ...of.testRefusals, 404: ['NOT_FOUND', 'USER_NOT_FOUND'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route(`GET ${campaign}/deliveries`, {
+      caller: administrator,
+      summary: 'Deliveries of a campaign in the order of their users',
+      params: campaignId,
+      query: { status: DeliveryFilter, cursor: Cursor, limit: Limit() },
+      call: of.deliveries,
+      replies: { 200: cursorPage(of.Delivery) },
+      refusals: { 404: ['NOT_FOUND'] },
+      failure: 'LIST_FAILED',
+    }),
+    route(`GET ${campaign}/stats`, {
+      caller: administrator,
+      summary: 'Counts and rates of a campaign, by variant and by hour; conversions within 24 hours',
+      params: campaignId,
+      args: inChannel,
+      call: 'push_campaign_stats',
+      replies: { 200: data(of.Stats) },
+      refusals: { 404: ['NOT_FOUND'] },
+      failure: 'FETCH_FAILED',
+    }),
+  ]
+}

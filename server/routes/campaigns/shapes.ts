@@ -1,0 +1,86 @@
+import { z } from 'zod'
+import { between, JsonObject, Moment, Text, Time, Uuid } from '#server/http/schemas.ts'
+
+// what campaigns of push and of mail have in common
+export const few = (most: number) => `must have at most ${most} entries`
+export const DayTime = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'must be a time of day, HH:MM')
+export const EventName = Text(255, 1).refine((name) => name.trim() === name, 'must not begin or end with white space')
+export const QuietHours = z.object({ start: DayTime, end: DayTime })
+export const FrequencyCap = z.object({ max: between(1, 1000), hours: between(1, 2160) })
+
+const Audience = z.union(
+  [
+    z.strictObject({ all: z.literal(true) }),
+    z.strictObject({ segment_id: Uuid }),
+    z.strictObject({ user_ids: z.array(Uuid).min(1).max(10_000) }),
+    z.strictObject({ filter: JsonObject }),
+  ],
+  'must be one of {all: true}, {segment_id}, {user_ids} of 1 to 10000 ids, {filter}',
+)
+const Schedule = z.object({
+  send_at: Moment.nullish(),
+  mode: z.enum(['absolute', 'user_local'], 'must be absolute or user_local').optional(),
+  local_time: DayTime.nullish(),
+  weekdays: z.array(between(1, 7)).min(1).max(7, few(7)).nullish(),
+})
+export const variantFields = {
+  key: z.string().regex(/^[a-z0-9_-]{1,64}$/, 'must match ^[a-z0-9_-]{1,64}$'),
+  weight: between(1, 100),
+}
+
+/** What a draft of any channel holds. */
+export const draftFields = {
+  name: Text(200, 1),
+  audience: Audience,
+  exclude_segment_id: Uuid.nullish(),
+  schedule: Schedule.optional(),
+  throttle_per_minute: between(1, 600_000).nullish(),
+  quiet_hours: QuietHours.nullish(),
+  frequency_cap: FrequencyCap.nullish(),
+  goal_event: EventName.nullish(),
+}
+
+export const Counts = z.strictObject({
+  targeted: z.int(),
+  sent: z.int(),
+  failed: z.int(),
+  skipped: z.int(),
+  opened: z.int(),
+  converted: z.int(),
+})
+const CampaignStatus = z.enum(['draft', 'scheduled', 'sending', 'paused', 'sent', 'cancelled', 'failed'])
+export const CampaignFilter = CampaignStatus.optional()
+
+export const campaignShape = {
+  id: Uuid,
+  workflow_id: z.string().nullable(),
+  name: z.string(),
+  audience: Audience,
+  exclude_segment_id: Uuid.nullable(),
+  schedule: z.strictObject({
+    send_at: Time.nullable(),
+    mode: z.enum(['absolute', 'user_local']),
+    local_time: DayTime.nullable(),
+    weekdays: z.array(z.int()).nullable(),
+  }),
+  throttle_per_minute: z.int().nullable(),
+  quiet_hours: QuietHours.nullable(),
+  frequency_cap: FrequencyCap.nullable(),
+  goal_event: z.string().nullable(),
+  status: CampaignStatus,
+  failure: z.string().nullable(),
+  created_at: Time,
+  updated_at: Time,
+  scheduled_at: Time.nullable(),
+  started_at: Time.nullable(),
+  finished_at: Time.nullable(),
+}
+export const Scheduled = z.strictObject({
+  id: Uuid,
+  workflow_id: z.string().nullable(),
+  status: z.literal('scheduled'),
+})
+
+export const DeliveryStatus = z.enum(['pending', 'sending', 'sent', 'opened', 'converted', 'skipped', 'failed'])
+export const DeliveryFilter = DeliveryStatus.optional()
+export const DeliveryIds = z.strictObject({ delivery_ids: z.array(Uuid) })

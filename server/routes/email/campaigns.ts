@@ -1,0 +1,101 @@
+import { z } from 'zod'
+import { area } from '#server/http/route.ts'
+import { Email, JsonObject, SmallJson, Time, Uuid } from '#server/http/schemas.ts'
+import { campaignRoutes } from '#server/routes/campaigns/routes.ts'
+import {
+  Counts,
+  campaignShape,
+  DeliveryStatus,
+  draftFields,
+  few,
+  variantFields,
+} from '#server/routes/campaigns/shapes.ts'
+import { checkSenders, From } from '#server/routes/email/senders.ts'
+import { root, TemplateKey } from '#server/routes/email/templates.ts'
+
+const Variant = z.object({ ...variantFields, template_key: TemplateKey })
+const fields = {
+  ...draftFields,
+  template_key: TemplateKey,
+  variables: SmallJson(20_000).nullish(),
+  from: From.nullish(),
+  reply_to: Email.nullish(),
+  track: z.boolean('must be true or false').optional(),
+  variants: z.array(Variant).max(10, few(10)).optional(),
+}
+const MailCounts = Counts.extend({ clicked: z.int() })
+const rates = { open_rate: z.number(), conversion_rate: z.number(), click_rate: z.number() }
+
+const Campaign = z.strictObject({
+  ...campaignShape,
+  template_key: z.string(),
+  category: z.string(),
+  variables: JsonObject,
+  from: z.string().nullable(),
+  reply_to: z.string().nullable(),
+  track: z.boolean(),
+  variants: z.array(Variant),
+  counts: MailCounts,
+})
+const Delivery = z.strictObject({
+  id: Uuid,
+  campaign_id: Uuid,
+  app_user_id: Uuid,
+  message_id: Uuid.nullable(),
+  variant: z.string().nullable(),
+  status: DeliveryStatus,
+  reason: z.enum(['no_address', 'suppressed', 'opted_out', 'quiet_hours', 'capped', 'holdout', 'cancelled']).nullable(),
+  code: z.string().nullable(),
+  due_at: Time,
+  sent_at: Time.nullable(),
+  opened_at: Time.nullable(),
+  clicked_at: Time.nullable(),
+  converted_at: Time.nullable(),
+  created_at: Time,
+})
+const Stats = MailCounts.extend({
+  ...rates,
+  variants: z.array(MailCounts.extend({ key: z.string(), ...rates })),
+  hours: z.array(MailCounts.omit({ targeted: true }).extend({ hour: Time })),
+})
+const Preview = z.strictObject({
+  audience_count: z.int(),
+  addresses: z.int(),
+  by_locale: z.record(z.string(), z.int()),
+  skipped: z.strictObject({
+    no_address: z.int(),
+    suppressed: z.int(),
+    opted_out: z.int(),
+    quiet: z.int(),
+    capped: z.int(),
+  }),
+  rendered: z.strictObject({
+    subject: z.string().nullable(),
+    html: z.string().nullable(),
+    text: z.string().nullable(),
+    locale: z.string().nullable(),
+    missing: z.array(z.string()),
+  }),
+})
+
+export const emailCampaigns = area({
+  stem: 'email',
+  title: 'Email',
+  source: 'supplement',
+  routes: campaignRoutes({
+    channel: 'email',
+    root,
+    fields,
+    Campaign,
+    Preview,
+    Delivery,
+    Stats,
+    deliveries: 'email_campaign_deliveries',
+    example: { name: 'News of May', template_key: 'news' },
+    contentCodes: ['INVALID_SENDER'],
+    startCodes: [],
+    testSummary: 'Queue the message of a campaign to up to 10 users now, all or none',
+    testRefusals: { 400: ['TEMPLATE_VARIABLE_MISSING'], 409: ['SUPPRESSED'], 429: ['RATE_LIMITED'] },
+    check: (context) => checkSenders(context, [context.body['from'] as string | null | undefined]),
+  }),
+})

@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import { refusal } from '#server/errors.ts'
+import { anyone } from '#server/http/callers.ts'
+import { area, type HandlerContext, type Route, route } from '#server/http/route.ts'
+import { htmlPage, picture } from '#server/http/stream.ts'
+import { readTracked, type Tracked } from '#server/providers/mail_tracking.ts'
+import { workerOf } from '#server/routes/email/worker.ts'
+
+/** A transparent GIF of one pixel. */
+const pixel = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
+// each opening is a request: neither a browser nor a proxy may answer it from memory
+const fresh = { 'cache-control': 'no-store, private', 'referrer-policy': 'no-referrer' }
+
+/** A person who follows a link arrives, whatever happens to the record of it. */
+const record = async ({ services, request }: HandlerContext, { project, message, url }: Tracked, at: Route) => {
+  try {
+    const call = await workerOf(services, project, at)
+    await call?.('email_track', { message_id: message, url })
+  } catch (error) {
+    request.log.warn({ project, code: (error as { code?: string }).code }, 'an opening or a click was not recorded')
+  }
+}
+
+const open = async (context: HandlerContext, at: Route) => {
+  const { params, services } = context
+  const tracked = readTracked(services.secrets, String(params['token']))
+  if (!tracked) throw refusal(404, 'NOT_FOUND', 'This link is not valid.')
+  await record(context, tracked, at)
+  return tracked.url === null
+    ? { status: 200, body: pixel, headers: { ...fresh, 'content-type': 'image/gif' } }
+    : {
+        status: 302,
+        body: '',
+        headers: { ...fresh, 'content-type': 'text/html; charset=utf-8', location: tracked.url },
+      }
+}
+
+const get: Route = route('GET /e/:token', {
+  caller: anyone,
+  summary: 'A picture or a link of a message with `track`: notes the opening or the click',
+  description:
+    'The server makes these addresses when it sends. A link redirects to the address that stood in the message, which the token holds encrypted; no other can be asked for.',
+  params: { token: z.string() },
+  handle: (context) => open(context, get),
+  replies: { 200: picture('image/gif'), 302: htmlPage() },
+  refusals: { 404: ['NOT_FOUND'] },
+  ceiling: 'none',
+})
+
+export const emailTracking = area({
+  stem: 'email',
+  title: 'Email',
+  source: 'supplement',
+  unversioned: true,
+  routes: [get],
+})

@@ -1,0 +1,419 @@
+import { z } from 'zod'
+import { dataOf } from '#server/database/database.ts'
+import { refusal } from '#server/errors.ts'
+import { administrator } from '#server/http/callers.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { between, data, SmallJson, Text, Uuid } from '#server/http/schemas.ts'
+import { connectionOf } from '#server/providers/monetization/connection.ts'
+import { type CatalogConfig, ReadFailed, readLive } from '#server/providers/monetization/live.ts'
+
+const stores = [
+  'app_store',
+  'mac_app_store',
+  'play_store',
+  'amazon',
+  'stripe',
+  'rc_billing',
+  'roku',
+  'paddle',
+  'test_store',
+] as const
+const types = ['subscription', 'one_time', 'consumable', 'non_consumable', 'non_renewing_subscription'] as const
+const adoptable = ['entitlement', 'product', 'offering', 'paywall'] as const
+
+/** Keys of packages begin with $ where the provider defines them: $rc_monthly. */
+const Key = z
+  .string()
+  .regex(/^[A-Za-z0-9_.:$-]{1,200}$/, 'must have 1 to 200 letters, digits and characters of _.:$-')
+  .meta({ minLength: 1, maxLength: 200 })
+const Name = Text(1500, 1).nullable().default(null)
+const upTo = <T extends z.ZodType>(item: T, most: number) =>
+  z.array(item).max(most, `must have at most ${most} items`).default([])
+
+const Declared = z.object({
+  entitlements: upTo(
+    z.object({
+      key: Key,
+      display_name: Name,
+      description: Text(2000).nullable().default(null),
+      product_keys: upTo(Key, 200),
+    }),
+    500,
+  ),
+  products: upTo(
+    z.object({
+      key: Key,
+      store: z.enum(stores, `must be one of ${stores.join(', ')}`),
+      store_identifier: z
+        .string()
+        .regex(/^[A-Za-z0-9_.:-]{1,200}$/, 'must have 1 to 200 letters, digits and characters of _.:-'),
+      type: z
+        .enum(types, `must be one of ${types.join(', ')}`)
+        .nullable()
+        .default(null),
+      display_name: Name,
+      store_metadata: SmallJson(4000).default({}),
+    }),
+    2000,
+  ),
+  offerings: upTo(
+    z.object({
+      key: Key,
+      display_name: Name,
+      is_current: z.boolean('must be true or false').default(false),
+      packages: upTo(
+        z.object({
+          offering_key: Key.optional(),
+          key: Key,
+          product_key: Key.nullable().default(null),
+          position: between(1, 10_000).nullable().default(null),
+        }),
+        200,
+      ),
+    }),
+    500,
+  ),
+  paywalls: upTo(
+    z.object({
+      key: Key,
+      offering_key: Key,
+      template: Text(200, 1).nullable().default(null),
+      display: SmallJson(8000).default({}),
+    }),
+    500,
+  ),
+})
+
+/** What the provider holds may have keys that cannot be declared. */
+const Monetization = z.strictObject({
+  entitlements: z.array(
+    z.strictObject({
+      key: z.string(),
+      display_name: z.string().nullable(),
+      description: z.string().nullable(),
+      product_keys: z.array(z.string()),
+    }),
+  ),
+  products: z.array(
+    z.strictObject({
+      key: z.string(),
+      store: z.string(),
+      store_identifier: z.string(),
+      type: z.string().nullable(),
+      display_name: z.string().nullable(),
+      store_metadata: z.record(z.string(), z.unknown()),
+    }),
+  ),
+  offerings: z.array(
+    z.strictObject({
+      key: z.string(),
+      display_name: z.string().nullable(),
+      is_current: z.boolean(),
+      packages: z.array(
+        z.strictObject({
+          offering_key: z.string(),
+          key: z.string(),
+          product_key: z.string().nullable(),
+          position: z.int().nullable(),
+        }),
+      ),
+    }),
+  ),
+  paywalls: z.array(
+    z.strictObject({
+      key: z.string(),
+      offering_key: z.string(),
+      template: z.string().nullable(),
+      display: z.record(z.string(), z.unknown()),
+    }),
+  ),
+})
+const Shown = data(z.strictObject({ monetization: Monetization }))
+
+const Drifted = z.strictObject({
+  object_type: z.enum(adoptable),
+  identifier: z.string(),
+  last_applied_hash: z.string().nullable(),
+  live_hash: z.string().nullable(),
+})
+const Floor = z.strictObject({
+  code: z.string(),
+  product_key: z.string().nullable(),
+  store: z.string(),
+  title: z.string(),
+  detail: z.string(),
+  location: z.string().nullable(),
+})
+const Op = z.strictObject({
+  op: z.enum(['create', 'update', 'archive', 'attach', 'detach', 'set-current']),
+  object_type: z.enum([...adoptable, 'package', 'store_product']),
+  identifier: z.string(),
+})
+const Plan = z.strictObject({
+  provider: z.literal('revenuecat'),
+  rc_project_id: z.string(),
+  plan_hash: z.string(),
+  clean: z.boolean(),
+  ops: z.array(Op.extend({ status: z.enum(['pending', 'drift']), reason: z.string() })),
+  store_floor: z.array(Floor),
+  human_floor: z.array(Floor),
+  drift: z.array(Drifted),
+  validation: z.array(
+    z.strictObject({
+      code: z.enum(['MULTIPLE_CURRENT_OFFERINGS', 'PRODUCT_TYPE_REQUIRED', 'PRODUCT_PUSH_INPUT_MISSING']),
+      object_type: z.enum(adoptable),
+      identifier: z.string(),
+      detail: z.string(),
+    }),
+  ),
+})
+const Counts = z.strictObject({
+  adopted: z.int(),
+  entitlements: z.int(),
+  products: z.int(),
+  offerings: z.int(),
+  packages: z.int(),
+  paywalls: z.int(),
+})
+const Applying = z.strictObject({
+  provider: z.literal('revenuecat'),
+  operation_id: Uuid,
+  status: z.enum(['started', 'confirm_sent']),
+  plan_hash: z.string(),
+  confirm_required: z.boolean(),
+  gated: z.array(Op.extend({ reason: z.string() })),
+  refused: z.array(Op.extend({ code: z.string(), manual_step: z.string() })),
+})
+
+const Hash = z.string().regex(/^[0-9a-f]{64}$/, 'must be the plan_hash of a plan')
+
+/** The provider's credentials, which only workers may read from the database. */
+const connectionFor = async (context: HandlerContext): Promise<CatalogConfig> => {
+  const { services, resolved } = context
+  const sealed = await context.call('monetization_connection', {}, { role: 'app_worker', readOnly: true })
+  return connectionOf(services, resolved.project?.projectId ?? '', dataOf<string>(sealed))
+}
+
+const liveOf = async ({ services, resolved }: HandlerContext, config: CatalogConfig) => {
+  try {
+    return await readLive(services, resolved.project?.projectId ?? '', config)
+  } catch (error) {
+    if (!(error instanceof ReadFailed)) throw error
+    throw refusal(502, 'PROVIDER_READ_FAILED', `The subscription provider could not be read: ${error.message}.`, {
+      status: error.status,
+    })
+  }
+}
+
+/** Reads the provider and answers by a function that holds what it has against the definitions. */
+const reading = (call: string) => async (context: HandlerContext) => {
+  const config = await connectionFor(context)
+  return context.call(call, { live: await liveOf(context, config) }, { readOnly: true })
+}
+
+const plan = async (context: HandlerContext) => {
+  const config = await connectionFor(context)
+  const live = await liveOf(context, config)
+  return context.call('monetization_plan', { live, rc_project_id: config.project_id }, { readOnly: true })
+}
+
+const put = (context: HandlerContext) => {
+  const { monetization } = context.body as { monetization: z.output<typeof Declared> }
+  // the offering of a package is the one that it stands in
+  const offerings = monetization.offerings.map((offering) => ({
+    ...offering,
+    packages: offering.packages.map((each) => ({ ...each, offering_key: each.offering_key ?? offering.key })),
+  }))
+  return context.call('monetization_definitions_put', { monetization: { ...monetization, offerings } })
+}
+
+type Named = { readonly object_type: string; readonly identifier: string }
+
+const checkAdoptable = (objects: readonly Named[]): void => {
+  objects.forEach(({ object_type }, at) => {
+    if (object_type === 'package') {
+      throw refusal(
+        400,
+        'PACKAGE_NOT_INDEPENDENTLY_ADOPTABLE',
+        'A package is adopted with its offering: name the offering.',
+        { field: `objects[${at}].object_type` },
+      )
+    }
+    if (!adoptable.some((known) => known === object_type)) {
+      const reason = `must be one of ${adoptable.join(', ')}`
+      throw refusal(400, 'INVALID_BODY', `objects[${at}].object_type: ${reason}`, {
+        field: `objects[${at}].object_type`,
+        reason,
+      })
+    }
+  })
+}
+
+const adopt = async (context: HandlerContext) => {
+  const { adopt_all = false, objects = [] } = context.body as { adopt_all?: boolean; objects?: Named[] }
+  if (!adopt_all && objects.length === 0) {
+    throw refusal(400, 'INVALID_BODY', 'Send adopt_all: true, or objects.', {
+      field: 'objects',
+      reason: 'must name at least one object',
+    })
+  }
+  checkAdoptable(objects)
+  const config = await connectionFor(context)
+  return context.call('monetization_adopt', { live: await liveOf(context, config), adopt_all, objects })
+}
+
+type ApplyBody = { plan_hash: string; confirm?: string; allow_detach_live: boolean; reconcile: 'service' | 'adopt' }
+
+/** The project's database computes the plan anew; control decides whether an apply starts, and stores its steps. */
+const apply = async (context: HandlerContext) => {
+  const { services, resolved } = context
+  const { plan_hash, confirm = null, allow_detach_live, reconcile } = context.body as ApplyBody
+  const config = await connectionFor(context)
+  if (!config.secret_api_key_write) {
+    throw refusal(
+      403,
+      'WRITE_KEY_REQUIRED',
+      'An apply needs secret_api_key_write in the config of the integration revenuecat.',
+    )
+  }
+  const live = await liveOf(context, config)
+  const options = { allow_detach_live, reconcile }
+  const decided = dataOf<object>(
+    await context.call(
+      'monetization_decide',
+      { live, rc_project_id: config.project_id, ...options },
+      { readOnly: true },
+    ),
+  )
+  return services.database.call(
+    services.control,
+    'control_developer',
+    resolved.claims,
+    'monetization_apply_start',
+    { project_id: resolved.project?.projectId, plan_hash, confirm, decided, input: options },
+    { failure: 'APPLY_FAILED' },
+  )
+}
+
+const base = '/admin/projects/:projectId/monetization' as const
+const readable = { 400: ['MONETIZATION_NOT_CONFIGURED'], 502: ['PROVIDER_READ_FAILED'] }
+
+export const monetization = area({
+  stem: 'monetization',
+  title: 'Monetization',
+  source: 'contract',
+  invalid: 'INVALID_BODY',
+  notMigrated: 'MONETIZATION_NOT_MIGRATED',
+  routes: [
+    route(`GET ${base}/plan`, {
+      caller: administrator,
+      summary: 'What an apply would do at the subscription provider',
+      description:
+        'Reads the provider, changes nothing. `status` of an op is `drift` where the definition has not changed since it was applied, so the op would undo a change at the provider.',
+      handle: plan,
+      replies: { 200: data(Plan) },
+      refusals: readable,
+      failure: 'FETCH_FAILED',
+    }),
+    route(`GET ${base}/drift`, {
+      caller: administrator,
+      summary: 'What changed at the provider since it was applied',
+      description:
+        'Live objects that are neither declared nor adopted have `last_applied_hash` null; objects that are gone have `live_hash` null.',
+      handle: reading('monetization_drift'),
+      replies: { 200: data(z.strictObject({ has_drift: z.boolean(), drift: z.array(Drifted) })) },
+      refusals: readable,
+      failure: 'FETCH_FAILED',
+    }),
+    route(`GET ${base}/export`, {
+      caller: administrator,
+      summary: 'What the provider holds, in the shape of the definitions',
+      handle: reading('monetization_export'),
+      replies: { 200: Shown },
+      refusals: readable,
+      failure: 'FETCH_FAILED',
+    }),
+    route(`GET ${base}/definitions`, {
+      caller: administrator,
+      summary: 'What is declared',
+      call: 'monetization_definitions_get',
+      replies: { 200: Shown },
+      failure: 'FETCH_FAILED',
+    }),
+    route(`PUT ${base}/definitions`, {
+      caller: administrator,
+      summary: 'Declare what the project sells; replaces the whole declaration',
+      description:
+        'Touches no provider: plan and apply do. A field that is absent or null is left as the provider has it.',
+      body: z.object({ monetization: Declared }),
+      example: {
+        monetization: {
+          products: [
+            {
+              key: 'monthly',
+              store: 'app_store',
+              store_identifier: 'com.example.monthly',
+              type: 'subscription',
+              store_metadata: { push_to_store: false },
+            },
+          ],
+          entitlements: [{ key: 'premium', display_name: 'Premium', product_keys: ['monthly'] }],
+          offerings: [
+            {
+              key: 'default',
+              display_name: 'Default',
+              packages: [{ key: '$rc_monthly', product_key: 'monthly', position: 1 }],
+            },
+          ],
+        },
+      },
+      handle: put,
+      replies: { 200: Shown },
+      failure: 'UPDATE_FAILED',
+    }),
+    route(`POST ${base}/adopt`, {
+      caller: administrator,
+      summary: 'Declare live objects as the provider holds them',
+      description:
+        "Writes the project's definitions only. What an object refers to is adopted with it: an entitlement's products, an offering's packages and their products, a paywall's offering. Products are named `store:store_identifier`.",
+      body: z.object({
+        adopt_all: z.boolean('must be true or false').optional(),
+        objects: z
+          .array(
+            z.object({
+              object_type: z.string().max(100, 'must have at most 100 characters'),
+              identifier: Text(300, 1),
+            }),
+          )
+          .max(500, 'must have at most 500 items')
+          .optional(),
+      }),
+      example: { adopt_all: true },
+      handle: adopt,
+      replies: { 200: data(Counts) },
+      refusals: { ...readable, 400: ['MONETIZATION_NOT_CONFIGURED', 'PACKAGE_NOT_INDEPENDENTLY_ADOPTABLE'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route(`POST ${base}/apply`, {
+      caller: administrator,
+      summary: 'Apply a plan, as an operation',
+      description:
+        'Additive ops run at once; `gated` ones wait up to 24 hours for a second call with `confirm` equal to `plan_hash`; `refused` ones are left to a person. Poll the operation.',
+      body: z.object({
+        plan_hash: Hash,
+        confirm: Hash.optional(),
+        allow_detach_live: z.boolean('must be true or false').default(false),
+        reconcile: z.enum(['service', 'adopt'], 'must be service or adopt').default('service'),
+      }),
+      example: { plan_hash: 'a'.repeat(64) },
+      handle: apply,
+      replies: { 202: data(Applying) },
+      refusals: {
+        ...readable,
+        403: ['WRITE_KEY_REQUIRED'],
+        409: ['PLAN_CHANGED', 'ALREADY_RUNNING', 'CONFIRM_MISMATCH', 'CONFIRMATION_EXPIRED'],
+      },
+      failure: 'APPLY_FAILED',
+    }),
+  ],
+})

@@ -1,0 +1,419 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type Client, startHarness } from '#test/support/harness.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
+import { activeOf, purchaseOf, startRevenueCat, subscriptionOf } from '#test/support/revenuecat.ts'
+
+/** Restoring purchases: the provider's answer becomes the state, and without it nothing changes. */
+const provider = await startRevenueCat()
+const harness = await startHarness({ env: { REVENUECAT_URL: provider.url, LOG_LEVEL: 'silent' } })
+afterAll(provider.close)
+const project = await harness.project()
+const day = 86_400_000
+const now = () => harness.now().getTime()
+const connect = (config: object = {}) =>
+  project.admin.post('/integrations', {
+    provider: 'revenuecat',
+    config: { secret_api_key: provider.key, project_id: provider.project, ...config },
+  })
+beforeEach(async () => {
+  await project.sql('delete from app.rate_limits')
+  await connect()
+})
+afterEach(() => {
+  harness.setTime(null)
+  provider.customers.clear()
+  provider.requests.splice(0)
+  provider.respondBy(() => false)
+  provider.setPageSize(100)
+})
+
+const someone = async () => {
+  const { id } = await project.user()
+  return { id, ...project.onBehalfOf(id) }
+}
+const restore = (user: Client) => user.post('/client/entitlements/restore')
+const restored = async (user: Client) => {
+  const answer = await restore(user)
+  expect(answer.status, answer.text).toBe(200)
+  return answer.data as { restored_count: number; entitlements: any[] }
+}
+const entitled = async (user: Client) => (await user.get('/client/entitlements')).data
+const tell = async (event: Record<string, unknown>) => {
+  const [{ outcome }] = await project.sql(
+    `select internal.subscription_ingest($1) as outcome from set_config('app.caller', 'worker', true) a, set_config('app.clock', $2, true) b`,
+    [
+      JSON.stringify({
+        ...{ id: randomUUID(), type: 'INITIAL_PURCHASE', event_timestamp_ms: now(), entitlement_ids: ['premium'] },
+        ...{ product_id: 'monthly', store: 'APP_STORE', period_type: 'NORMAL', purchased_at_ms: now() },
+        ...{ expiration_at_ms: now() + 30 * day, ...event },
+      }),
+      harness.now().toISOString(),
+    ],
+  )
+  return outcome
+}
+const subscriptions = async (user: { id: string }) =>
+  (await project.admin.get(`/subscriptions?user_id=${user.id}`)).data as any[]
+
+describe('a restore', () => {
+  test('gives what the provider says, from subscriptions and single purchases', async () => {
+    const user = await someone()
+    const end = now() + 10 * day
+    provider.customers.set(user.id, {
+      subscriptions: [
+        subscriptionOf(`tx-${user.id}`, ['premium', 'support'], end),
+        subscriptionOf(`old-${user.id}`, ['legacy'], now() - day, { gives_access: false, status: 'expired' }),
+      ],
+      purchases: [
+        purchaseOf(`order-${user.id}`, ['no_ads'], now() - 5 * day),
+        purchaseOf(`back-${user.id}`, ['refunded'], now() - 5 * day, { status: 'refunded' }),
+      ],
+      active_entitlements: [activeOf('premium', end), activeOf('support', end), activeOf('no_ads', null)],
+    })
+    const { restored_count, entitlements } = await restored(user)
+    expect(restored_count).toBe(3)
+    const shown = entitlements.map(({ entitlement_id, is_active, expiration_date, store }) => [
+      ...[entitlement_id, is_active, expiration_date, store],
+    ])
+    expect(shown.filter(([, isActive]) => isActive)).toEqual([
+      ['no_ads', true, null, 'play_store'],
+      ['premium', true, new Date(end).toISOString(), 'app_store'],
+      ['support', true, new Date(end).toISOString(), 'app_store'],
+    ])
+    expect(shown.filter(([, isActive]) => !isActive).map(([id]) => id)).toEqual(['legacy', 'refunded'])
+    expect(await entitled(user)).toEqual(entitlements)
+    expect(new Set(provider.requests.map(({ authorization }) => authorization))).toEqual(new Set(['Bearer sk_read']))
+    // the app hears of it, once
+    const emitted = () =>
+      project.sql(
+        `select event_name from app.engagement_events where app_user_id = $1 and event_name like 'svc.entitlement.%'`,
+        [user.id],
+      )
+    expect(await emitted()).toHaveLength(3)
+    expect((await restored(user)).restored_count).toBe(3)
+    expect(await emitted()).toHaveLength(3)
+    expect(await project.sql(`select from app.subscription_events where app_user_id = $1`, [user.id])).toHaveLength(4)
+    expect((await subscriptions(user)).map(({ status }) => status).sort()).toEqual([
+      ...['active', 'active', 'expired', 'refunded'],
+    ])
+  })
+
+  test('knows the states of a subscription', async () => {
+    const user = await someone()
+    const end = now() + 3 * day
+    const of = (ref: string, key: string, more: object) => subscriptionOf(`${ref}-${user.id}`, [key], end, more as any)
+    provider.customers.set(user.id, {
+      subscriptions: [
+        of('trial', 'a', { status: 'trialing' }),
+        of('cancelled', 'b', { auto_renewal_status: 'will_not_renew', environment: 'sandbox' }),
+        of('grace', 'c', { status: 'in_grace_period', ends_at: now() - day, current_period_ends_at: now() - day }),
+        of('retry', 'd', { status: 'in_billing_retry', gives_access: false, ends_at: now() - day }),
+        of('paused', 'e', { status: 'paused', gives_access: false, ends_at: null, current_period_ends_at: null }),
+      ],
+      active_entitlements: [activeOf('c', now() + 6 * day)],
+    })
+    expect((await restored(user)).restored_count).toBe(3)
+    const states = Object.fromEntries(
+      (await subscriptions(user)).map((each) => [each.status, [each.auto_renew, each.environment]]),
+    )
+    expect(states).toEqual({
+      trial: [true, 'production'],
+      cancelled: [false, 'sandbox'],
+      grace: [true, 'production'],
+      expired: [false, 'production'],
+      paused: [false, 'production'],
+    })
+    const grace = (await entitled(user)).find((each: any) => each.entitlement_id === 'c')
+    expect(grace.is_active).toBe(true)
+    expect(Date.parse(grace.expiration_date) - now()).toBeGreaterThan(5 * day)
+  })
+
+  test('ends what ended upstream, and leaves gifts and other names alone', async () => {
+    const user = await someone()
+    const [ours, gone] = [randomUUID(), randomUUID()]
+    await tell({ app_user_id: user.id, original_transaction_id: ours, transaction_id: ours })
+    await tell({ app_user_id: user.id, original_transaction_id: gone, entitlement_ids: ['support'] })
+    // of a customer whom the restore does not ask about
+    const other = `$RCAnonymousID:${randomUUID()}`
+    await tell({ app_user_id: other, original_transaction_id: randomUUID(), entitlement_ids: ['side'] })
+    await project.sql(`update app.subscription_events set app_user_id = $1 where names && array[$2]`, [user.id, other])
+    await project.sql(
+      `insert into app.subscriptions (app_user_id, source_ref, store, environment, period_type, entitlement_ids, purchase_date, expiration_date, last_event_at)
+       select $1, source_ref, 'app_store', 'production', 'normal', '{side}', $3, $4, $3 from app.subscription_events where names && array[$2]`,
+      [user.id, other, new Date(now()), new Date(now() + day)],
+    )
+    await project.admin.post(`/users/${user.id}/entitlements`, { entitlement_id: 'gift' })
+    provider.customers.set(user.id, {
+      subscriptions: [subscriptionOf(ours, ['premium'], now() - day, { gives_access: false, status: 'expired' })],
+    })
+    const { restored_count, entitlements } = await restored(user)
+    expect(restored_count).toBe(0)
+    expect(entitlements.map(({ entitlement_id, is_active }) => [entitlement_id, is_active])).toEqual([
+      ['gift', true],
+      ['premium', false],
+      ['support', false],
+    ])
+    const states = (await subscriptions(user)).map(({ status, product_id }) => [status, product_id])
+    expect(states.sort()).toEqual([
+      ['active', null],
+      ['expired', 'monthly'],
+      ['expired', 'monthly'],
+    ])
+    // a customer with nothing left
+    await tell({ app_user_id: user.id, original_transaction_id: randomUUID(), entitlement_ids: ['late'] })
+    provider.customers.set(user.id, {})
+    expect((await restored(user)).entitlements.find((each) => each.entitlement_id === 'late').is_active).toBe(false)
+  })
+
+  test('knows a purchase again by its first transaction, by a later one, by its order, and by its beginning', async () => {
+    const user = await someone()
+    const begun = now() - 40 * day
+    const ref = (name: string) => `${name}-${user.id}`
+    const buy = (name: string, more: object) =>
+      tell({
+        ...{
+          app_user_id: user.id,
+          original_transaction_id: ref(name),
+          entitlement_ids: [name],
+          event_timestamp_ms: begun,
+        },
+        ...{ purchased_at_ms: begun, expiration_at_ms: begun + 30 * day, ...more },
+      })
+    await buy('first', {})
+    await buy('later', { transaction_id: ref('T2') })
+    await buy('GPA', { store: 'PLAY_STORE' })
+    await buy('begun', { purchased_at_ms: begun + 5000 })
+    expect((await entitled(user)).map(({ is_active }: any) => is_active)).toEqual([false, false, false, false])
+    const end = now() + 20 * day
+    provider.customers.set(user.id, {
+      subscriptions: [
+        subscriptionOf(ref('first'), ['first'], end),
+        subscriptionOf(ref('T2'), ['later'], end),
+        subscriptionOf(`${ref('GPA')}..3`, ['GPA'], end, { store: 'play_store' }),
+        subscriptionOf(ref('T9'), ['begun'], end, { starts_at: begun + 5000 }),
+      ],
+    })
+    expect((await restored(user)).restored_count).toBe(4)
+    const all = await subscriptions(user)
+    expect(all.map(({ status, expiration_date, product_id }) => [status, expiration_date, product_id])).toEqual(
+      Array(4).fill(['active', new Date(end).toISOString(), 'monthly']),
+    )
+    // and a replay of its events gives the same
+    for (const { id } of all) {
+      expect((await project.admin.post(`/subscriptions/${id}/replay`)).data.changed).toBe(false)
+    }
+  })
+
+  test('is united with the events of its purchase when they come', async () => {
+    const user = await someone()
+    const [first, latest] = [`first-${user.id}`, `latest-${user.id}`]
+    provider.customers.set(user.id, { subscriptions: [subscriptionOf(latest, ['premium'], now() + 20 * day)] })
+    await restored(user)
+    harness.advance(60)
+    const event = { app_user_id: user.id, original_transaction_id: first, transaction_id: latest }
+    expect(await tell({ ...event, type: 'CANCELLATION', cancel_reason: 'CUSTOMER_SUPPORT' })).toBe('applied')
+    expect((await subscriptions(user)).map(({ status }) => status)).toEqual(['refunded'])
+    expect(await entitled(user)).toMatchObject([{ entitlement_id: 'premium', is_active: false }])
+    // the other way: the purchase was known, and its renewal unknown
+    const other = await someone()
+    const [T1, T2] = [`T1-${other.id}`, `T2-${other.id}`]
+    await tell({
+      app_user_id: other.id,
+      original_transaction_id: T1,
+      event_timestamp_ms: now() - 30 * day,
+      expiration_at_ms: now() - day,
+    })
+    provider.customers.set(other.id, { subscriptions: [subscriptionOf(T2, ['premium'], now() + 20 * day)] })
+    await restored(other)
+    expect(await subscriptions(other)).toHaveLength(2)
+    const renewal = { type: 'RENEWAL', event_timestamp_ms: now() - 1000, expiration_at_ms: now() + 20 * day }
+    await tell({ app_user_id: other.id, original_transaction_id: T1, transaction_id: T2, ...renewal })
+    expect((await subscriptions(other)).map(({ status }) => status)).toEqual(['active'])
+  })
+
+  test('moves a purchase that another user has here, as the provider has it now', async () => {
+    const [giver, taker] = [await someone(), await someone()]
+    const ref = randomUUID()
+    await tell({ app_user_id: giver.id, original_transaction_id: ref })
+    provider.customers.set(taker.id, { subscriptions: [subscriptionOf(ref, ['premium'], now() + 30 * day)] })
+    expect((await restored(taker)).restored_count).toBe(1)
+    expect(await entitled(giver)).toEqual([])
+    expect(await subscriptions(giver)).toEqual([])
+    // a late event of the former holder changes nothing about that
+    await tell({
+      app_user_id: giver.id,
+      original_transaction_id: ref,
+      type: 'RENEWAL',
+      event_timestamp_ms: now() - day,
+    })
+    expect(await entitled(giver)).toEqual([])
+    expect((await entitled(taker))[0].is_active).toBe(true)
+  })
+
+  test('asks by our id and by external_id, reads every page, and finds the project by the key', async () => {
+    await connect({ project_id: undefined })
+    const user = await someone()
+    const external_id = `customer/${randomUUID()}?#`
+    await project.admin.patch(`/users/${user.id}`, { external_id })
+    const keys = Array.from({ length: 7 }, (_, n) => `k${n}`)
+    provider.setPageSize(3)
+    provider.customers.set(external_id, {
+      subscriptions: keys.map((key) => subscriptionOf(`${key}-${user.id}`, [key], now() + day)),
+    })
+    provider.customers.set(user.id, { purchases: [purchaseOf(`mine-${user.id}`, ['mine'], now())] })
+    expect((await restored(user)).restored_count).toBe(8)
+    expect(provider.requests[0]?.path).toBe('/v2/projects')
+  })
+
+  test('of a customer whom the provider does not know answers 0 and ends nothing', async () => {
+    const user = await someone()
+    await tell({ app_user_id: user.id, original_transaction_id: randomUUID() })
+    expect(await restored(user)).toMatchObject({
+      restored_count: 0,
+      entitlements: [{ entitlement_id: 'premium', is_active: true }],
+    })
+    expect(await restored(await someone())).toEqual({ restored_count: 0, entitlements: [] })
+  })
+
+  test('by five devices at once gives one subscription', async () => {
+    const user = await someone()
+    provider.customers.set(user.id, { subscriptions: [subscriptionOf(randomUUID(), ['premium'], now() + day)] })
+    const answers = await Promise.all(Array.from({ length: 5 }, () => restore(user)))
+    expect(answers.map(({ status, data }) => [status, data.restored_count])).toEqual(Array(5).fill([200, 1]))
+    expect(await subscriptions(user)).toHaveLength(1)
+    expect(
+      await project.sql(
+        `select from app.engagement_events where app_user_id = $1 and event_name = 'svc.entitlement.granted'`,
+        [user.id],
+      ),
+    ).toHaveLength(1)
+  })
+})
+
+describe('fails closed', () => {
+  const refused = async (respond: Parameters<typeof provider.respondBy>[0], reason: string) => {
+    const user = await someone()
+    await tell({ app_user_id: user.id, original_transaction_id: randomUUID() })
+    provider.customers.set(user.id, {
+      subscriptions: [subscriptionOf(randomUUID(), ['more'], now() + day)],
+      purchases: [purchaseOf(randomUUID(), ['extra'], now())],
+    })
+    provider.respondBy(respond)
+    const answer = await restore(user)
+    expectRefusal(answer, 502, 'RESTORE_UPSTREAM_FAILED', { reason })
+    expect(answer.text).not.toMatch(/sk_|secret words/)
+    provider.respondBy(() => false)
+    expect((await entitled(user)).map(({ entitlement_id, is_active }: any) => [entitlement_id, is_active])).toEqual([
+      ['premium', true],
+    ])
+  }
+  const plain = (status: number, body: string) => (at: RegExp) => (response: any, path: string) => {
+    if (!at.test(path)) return false
+    response.writeHead(status, { 'content-type': 'application/json' }).end(body)
+    return true
+  }
+
+  test.each([400, 401, 403, 423, 429, 500, 503])('at %i of any of the three lists', async (status) => {
+    await refused(plain(status, '{"message": "secret words"}')(/purchases$/), `HTTP_${status}`)
+    await project.sql('delete from app.rate_limits')
+  })
+
+  test('at answers that are not as documented', async () => {
+    await refused(plain(200, 'secret words')(/subscriptions$/), 'HTTP_200')
+    await refused(plain(200, '{"items": {}}')(/subscriptions$/), 'HTTP_200')
+    await refused(plain(200, '{"items": [{"id": 1}]}')(/subscriptions$/), 'UNEXPECTED_ANSWER')
+    await refused(plain(200, '{"items": [], "next_page": "/v2/nothing"}')(/subscriptions$/), 'UNEXPECTED_ANSWER')
+    await refused(plain(404, '{}')(/purchases$/), 'UNEXPECTED_ANSWER')
+  })
+
+  test('at a list that never ends', async () => {
+    await refused(
+      plain(200, '{"items": [], "next_page": "/x?starting_after=y"}')(/subscriptions$/),
+      'UNEXPECTED_ANSWER',
+    )
+  })
+
+  test('at a broken connection, and then at once while the circuit is open', async () => {
+    const own = await harness.project()
+    await own.admin.post('/integrations', {
+      provider: 'revenuecat',
+      config: { secret_api_key: provider.key, project_id: provider.project },
+    })
+    const user = await own.user()
+    provider.respondBy((response) => Boolean(response.destroy()))
+    expectRefusal(await restore(user), 502, 'RESTORE_UPSTREAM_FAILED', { reason: 'PROVIDER_FAILED' })
+    // the other requests of a restore that has failed may still be under way
+    await expect
+      .poll(async () => {
+        await own.sql('delete from app.rate_limits')
+        return (await restore(user)).error?.details.reason
+      })
+      .toBe('PROVIDER_UNAVAILABLE')
+    provider.respondBy(() => false)
+    // of another project nothing is refused
+    expect((await restored(await someone())).restored_count).toBe(0)
+  })
+
+  test('at a project id or names that cannot be asked for', async () => {
+    const user = await someone()
+    await project.admin.patch(`/users/${user.id}`, { external_id: '..' })
+    provider.customers.set(user.id, { purchases: [purchaseOf(randomUUID(), ['mine'], now())] })
+    expect((await restored(user)).restored_count).toBe(1)
+  })
+})
+
+describe('is refused', () => {
+  test('without an active integration', async () => {
+    const user = await someone()
+    await project.admin.patch('/integrations/revenuecat', { is_active: false })
+    expectRefusal(await restore(user), 409, 'RESTORE_UNAVAILABLE')
+    await project.admin.patch('/integrations/revenuecat', { is_active: true })
+    await project.admin.delete('/integrations/revenuecat')
+    expectRefusal(await restore(user), 409, 'RESTORE_UNAVAILABLE')
+    expect(provider.requests).toEqual([])
+  })
+
+  test('to nobody, and for a user who does not exist', async () => {
+    expectRefusal(await project.app.post('/client/entitlements/restore'), 401, 'UNAUTHORIZED')
+    expectRefusal(await restore(project.onBehalfOf(randomUUID())), 404, 'USER_NOT_FOUND')
+    const stranger = await (await harness.project()).user()
+    const mixed = project.app.with({ authorization: `Bearer ${stranger.sessionToken}` })
+    expectRefusal(await restore(mixed), 401, 'UNAUTHORIZED')
+  })
+
+  test('the eleventh time in a minute', async () => {
+    harness.setTime('2026-11-20T10:00:00Z')
+    const user = await someone()
+    for (let i = 0; i < 10; i += 1) expect((await restore(user)).status).toBe(200)
+    expectRefusal(await restore(user), 429, 'RATE_LIMITED')
+    expect((await restore(await someone())).status).toBe(200)
+    harness.advance(60)
+    expect((await restore(user)).status).toBe(200)
+  })
+
+  test('with RESTORE_FAILED when the answer cannot be stored, and changes nothing', async () => {
+    const user = await someone()
+    provider.customers.set(user.id, { subscriptions: [subscriptionOf(randomUUID(), ['premium'], now() + day)] })
+    await project.sql('alter table app.entitlement_grants add constraint nothing_more check (false) not valid')
+    expectRefusal(await restore(user), 500, 'RESTORE_FAILED')
+    await project.sql('alter table app.entitlement_grants drop constraint nothing_more')
+    expect(await subscriptions(user)).toEqual([])
+  })
+})
+
+test('the credentials of the subscription provider are tried, and never shown', async () => {
+  const tried = () => project.admin.post('/integrations/revenuecat/test')
+  expect((await tried()).data).toEqual({ ok: true, latency_ms: expect.any(Number), error: null })
+  expect(provider.requests.at(-1)?.path).toBe('/v2/projects/proj1/customers')
+  await connect({ project_id: undefined })
+  expect((await tried()).data.ok).toBe(true)
+  expect(provider.requests.at(-1)?.path).toBe('/v2/projects')
+  await connect({ secret_api_key: 'sk_wrong' })
+  const wrong = await tried()
+  expect([wrong.status, wrong.data.ok, wrong.data.error]).toEqual([200, false, 'INVALID_CREDENTIALS'])
+  expect(wrong.text).not.toContain('sk_wrong')
+  await connect({ project_id: 'proj_of_another' })
+  expect((await tried()).data).toMatchObject({ ok: false, error: 'HTTP_404' })
+  expectRefusal(await connect({ project_id: 7 }), 400, 'INVALID_CONFIG', 'config.project_id')
+})
