@@ -214,7 +214,10 @@ test('a record is tried again while the database is busy, and not for another re
       return { status: 200, body: '{"data":true}', headers: null, dueAt: null, changed: [], milliseconds: 0 }
     }
     const services = { ...harness.running.services, database: { ...harness.running.services.database, call } }
-    const context = { services, resolved: { place: {}, role: 'app_user', claims: {}, project: null } }
+    const context = {
+      services,
+      resolved: { place: {}, role: 'app_user', claims: {}, project: { projectId: project.id } },
+    }
     return record(context as never, 'ai_finish', {}).then(
       () => calls,
       () => -calls,

@@ -104,6 +104,9 @@ begin
           reservation_ends)
   returning * into begun;
   perform internal.enqueue('ai__release', invocation_id::text, due_at => reservation_ends);
+  if internal.caller() = 'developer' then
+    perform internal.audit('ai.' || ai_begin.kind, 'ai_prompts', p.id::text, json_build_object('invocation_id', json_build_array(null, invocation_id)), 200);
+  end if;
   return internal.reply(200, json_build_object(
     'id', begun.id, 'prompt', begun.prompt, 'version', begun.version, 'provider', begun.provider, 'model', begun.model, 'system', system_text,
     'max_tokens', most_tokens, 'moderates_output', begun.moderates_output, 'log_payloads', p.log_payloads,
@@ -231,6 +234,10 @@ begin
     from (select) one
     left join app.users u on u.id = me
   on conflict (id) do nothing;
+  if found and internal.caller() = 'developer' then
+    perform internal.audit('ai.' || ai_record.kind, 'ai_invocations', ai_record.invocation_id::text,
+                           json_build_object('provider', json_build_array(null, ai_record.provider)), 200);
+  end if;
   return internal.reply(200, 'true');
 end $$;
 comment on function internal.ai_record is 'Records a call that belongs to no prompt, once: messages and embeddings.';
