@@ -98,7 +98,7 @@ const installation = await install()
 const provider = startChild('ai_provider.ts')
 try {
   const url = await provider.ask<string>({ kind: 'start' } satisfies AiProviderCommand)
-  const server = await installation.serve({ OPENAI_URL: url, GENERAL_RATE_LIMITS: 'off' })
+  const server = await installation.serve({ OPENAI_BASE_URL: url, GENERAL_RATE_LIMITS: 'off' })
   const { developer, projectId, user } = await createTestProject(server.url)
   const base = `/v1/admin/projects/${projectId}/ai`
   await ask(server.url, 'POST', `${base}/providers`, { name: 'openai', api_key: 'a-key-for-the-bench' }, developer)

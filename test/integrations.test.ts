@@ -18,7 +18,7 @@ afterAll(() => Promise.all([fcm.close(), new Promise((done) => superwall.close(d
 const harness = await startHarness({
   env: {
     PUBLIC_URL: 'https://api.example.org/',
-    SUPERWALL_URL: `http://127.0.0.1:${(superwall.address() as AddressInfo).port}`,
+    SUPERWALL_BASE_URL: `http://127.0.0.1:${(superwall.address() as AddressInfo).port}`,
     WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
     WEBHOOK_CA_FILE: fcm.caFile,
   },

@@ -6,7 +6,7 @@ import { expectRefusal } from '#test/support/refusals.ts'
 import { monetizationExpire } from '#workers/tasks/monetization__apply.ts'
 
 const provider = await startRevenueCat()
-const harness = await startHarness({ env: { REVENUECAT_URL: provider.url } })
+const harness = await startHarness({ env: { REVENUECAT_BASE_URL: provider.url } })
 afterAll(() => provider.close())
 harness.setTime('2026-12-01T10:00:00Z')
 const project = await harness.project()

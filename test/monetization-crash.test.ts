@@ -6,7 +6,7 @@ import { monetizationApply } from '#workers/tasks/monetization__apply.ts'
 
 /** A worker that dies between any two calls, of the provider or of a database: another one continues, and the end is the same. */
 const provider = await startRevenueCat()
-const harness = await startHarness({ env: { REVENUECAT_URL: provider.url } })
+const harness = await startHarness({ env: { REVENUECAT_BASE_URL: provider.url } })
 afterAll(() => provider.close())
 const project = await harness.project()
 const { services } = harness.running

@@ -8,7 +8,7 @@ import { startHarness } from '#test/support/harness.ts'
 import { providerProject, readKey, startRevenueCat, writeKey } from '#test/support/monetization.ts'
 
 const provider = await startRevenueCat()
-const harness = await startHarness({ work: true, env: { REVENUECAT_URL: provider.url } })
+const harness = await startHarness({ work: true, env: { REVENUECAT_BASE_URL: provider.url } })
 afterAll(() => provider.close())
 
 test("the guide's commands can be followed twice, with workers that run", async () => {

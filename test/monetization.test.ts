@@ -5,7 +5,7 @@ import { providerProject, readKey, startRevenueCat, writeKey } from '#test/suppo
 import { expectRefusal } from '#test/support/refusals.ts'
 
 const provider = await startRevenueCat()
-const harness = await startHarness({ env: { REVENUECAT_URL: provider.url } })
+const harness = await startHarness({ env: { REVENUECAT_BASE_URL: provider.url } })
 afterAll(() => provider.close())
 const project = await harness.project()
 
