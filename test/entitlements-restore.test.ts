@@ -298,7 +298,12 @@ describe('a restore', () => {
           ...{ app_user_id: user.id, original_transaction_id: renewed, entitlement_ids: ['renewed'], type: 'RENEWAL' },
           event_timestamp_ms: at,
         }),
-        tell({ app_user_id: user.id, original_transaction_id: bought, entitlement_ids: ['bought'], event_timestamp_ms: at }),
+        tell({
+          app_user_id: user.id,
+          original_transaction_id: bought,
+          entitlement_ids: ['bought'],
+          event_timestamp_ms: at,
+        }),
       ]).then(() => response.writeHead(200, { 'content-type': 'application/json' }).end('{"items": []}'))
       return true
     })
@@ -316,6 +321,13 @@ describe('a restore', () => {
     provider.respondBy(() => false)
     harness.advance(60)
     expect((await restored(user)).entitlements.map(({ is_active }) => is_active)).toEqual([false, false, false])
+    // what changes nothing is not stored, also under a clock that is ahead of this one
+    const ahead = { event_timestamp_ms: now() + day, type: 'RENEWAL' }
+    await tell({ app_user_id: user.id, original_transaction_id: bought, entitlement_ids: ['bought'], ...ahead })
+    const stored = () => project.sql(`select from app.subscription_events where app_user_id = $1`, [user.id])
+    const count = (await stored()).length
+    expect((await restored(user)).entitlements.map(({ is_active }) => is_active)).toEqual([true, false, false])
+    expect(await stored()).toHaveLength(count)
   })
 
   test('by five devices at once gives one subscription', async () => {
@@ -457,5 +469,6 @@ test('the credentials of the subscription provider are tried, and never shown', 
   expect(wrong.text).not.toContain('sk_wrong')
   await connect({ project_id: 'proj_of_another' })
   expect((await tried()).data).toMatchObject({ ok: false, error: 'HTTP_404' })
-  expectRefusal(await connect({ project_id: 7 }), 400, 'INVALID_CONFIG', 'config.project_id')
+  for (const project_id of [7, '..', 'a/b', 'x'.repeat(256)])
+    expectRefusal(await connect({ project_id }), 400, 'INVALID_CONFIG', 'config.project_id')
 })

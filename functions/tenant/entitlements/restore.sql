@@ -90,6 +90,11 @@ begin
   if is_late then
     folded := internal.subscription_fold(null, internal.subscription_history(e.source_ref));
     folded.app_user_id := case when internal.subscription_owner(e.source_ref) = e.app_user_id then e.app_user_id else s.app_user_id end;
+    if to_jsonb(folded) - '{id,created_at,updated_at}'::text[] = to_jsonb(s) - '{id,created_at,updated_at}'::text[] then
+      delete from app.subscription_events k where k.id = e.id;
+      perform internal.subscription_grants(s);
+      return;
+    end if;
   end if;
   if s.app_user_id <> folded.app_user_id then
     delete from app.entitlement_grants g
