@@ -294,6 +294,12 @@ describe('rules of moderation for output', async () => {
       reader.post('/client/ai/prompts/p/invoke', { messages: [{ role: 'user', content }], context })
     expectRefusal(await say('it is blocked'), 400, 'CONTENT_REJECTED')
     expectRefusal(await say('fine', { a: ['blocked'] }), 400, 'CONTENT_REJECTED')
+    // what a placeholder may show of an object, and what a schema tells the model
+    expectRefusal(await say('fine', { a: { 'it is blocked': 1 } }), 400, 'CONTENT_REJECTED')
+    const schema = { properties: { a: { description: 'it is blocked' } } }
+    const response_format = { type: 'json_schema', json_schema: { name: 'x', schema } }
+    const shaped = { messages: [{ role: 'user', content: 'fine' }], response_format }
+    expectRefusal(await reader.post('/client/ai/prompts/p/invoke', shaped), 400, 'CONTENT_REJECTED')
     expectRefusal(await say('it is hidden'), 400, 'CONTENT_REJECTED')
     expect(provider.asked).toHaveLength(0)
     expect((await say('it is queued')).status).toBe(200)
