@@ -170,6 +170,30 @@ describe('a client that hangs up', () => {
     expect((await admin.get(`/ai/prompts/${name}/spend`)).data.spend_usd).toBe(row.cost_usd)
   })
 
+  test('pays what was reserved when the user is deleted meanwhile', async () => {
+    let end: () => void = () => undefined
+    provider.answer((_asked, response) => {
+      begin(response)
+      response.write('data: {"choices":[{"index":0,"delta":{"content":"one two three four"}}]}\n\n')
+      end = () => void response.end('data: [DONE]\n\n')
+    })
+    const name = await prompt({ max_tokens: 1000 })
+    await admin.put(`/ai/prompts/${name}/budget`, { budget_usd: 0.001 })
+    const passing = await project.user()
+    const stream = await openStream(harness, path(name), passing.headers, streaming)
+    await stream.next()
+    const [{ reserved_usd }] = await project.sql('select reserved_usd from app.ai_invocations where prompt = $1', [
+      name,
+    ])
+    expect((await admin.delete(`/users/${passing.id}`)).status).toBe(200)
+    end()
+    expect(await stream.next()).toContain('event: done')
+    const { period_spend_usd } = (await admin.get(`/ai/prompts/${name}/budget`)).data
+    expect(period_spend_usd).toBe(Number(reserved_usd))
+    // else an account for each call would be a way around the budget
+    expectRefusal(await user.post(path(name), { ...streaming, max_tokens: 1000 }), 429, 'ai_budget_exceeded')
+  })
+
   test('pays what the provider has reported', async () => {
     provider.answer((_asked, response) => {
       begin(response)
