@@ -407,6 +407,19 @@ test('log_payloads keeps what was said, without images; otherwise nothing is kep
   })
 })
 
+test('an answer that Postgres cannot hold is recorded all the same, and paid for', async () => {
+  const name = await prompt({ log_payloads: true })
+  // a NUL character, and a pair of surrogates at the place where the log is cut
+  const odd = `\0${'x'.repeat(199_998)}🎉`
+  provider.answer((_asked, response) => json(response, 200, answers(odd).openai))
+  const answer = await invoke(name)
+  expect(answer.status, answer.text.slice(0, 200)).toBe(200)
+  expect(answer.data.output).toBe(odd)
+  const { status, cost_usd, payload } = await finished(project, name)
+  expect([status, Number(cost_usd) > 0]).toEqual(['succeeded', true])
+  expect(payload.output).toBe(`\ufffd${'x'.repeat(199_998)}\ufffd`)
+})
+
 test('svc.ai.invoked is an event of the user', async () => {
   provider.answer()
   const name = await prompt()

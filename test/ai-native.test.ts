@@ -106,6 +106,7 @@ describe('messages', () => {
       [{ provider: 'openai' }, 'body'],
       [{ provider: 'google', body: {} }, 'body.model'],
       [{ provider: 'google', body: { model: '..' } }, 'body.model'],
+      [{ provider: 'google', body: { model: 'models/..' } }, 'body.model'],
     ] as const)
       expectRefusal(await admin.post('/ai/messages', body), 400, 'INVALID_INPUT', field)
     const other = await harness.project()

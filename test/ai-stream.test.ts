@@ -170,6 +170,30 @@ describe('a client that hangs up', () => {
     expect((await admin.get(`/ai/prompts/${name}/spend`)).data.spend_usd).toBe(row.cost_usd)
   })
 
+  test('pays what was reserved when the user is deleted meanwhile', async () => {
+    let end: () => void = () => undefined
+    provider.answer((_asked, response) => {
+      begin(response)
+      response.write('data: {"choices":[{"index":0,"delta":{"content":"one two three four"}}]}\n\n')
+      end = () => void response.end('data: [DONE]\n\n')
+    })
+    const name = await prompt({ max_tokens: 1000 })
+    await admin.put(`/ai/prompts/${name}/budget`, { budget_usd: 0.001 })
+    const passing = await project.user()
+    const stream = await openStream(harness, path(name), passing.headers, streaming)
+    await stream.next()
+    const [{ reserved_usd }] = await project.sql('select reserved_usd from app.ai_invocations where prompt = $1', [
+      name,
+    ])
+    expect((await admin.delete(`/users/${passing.id}`)).status).toBe(200)
+    end()
+    expect(await stream.next()).toContain('event: done')
+    const { period_spend_usd } = (await admin.get(`/ai/prompts/${name}/budget`)).data
+    expect(period_spend_usd).toBe(Number(reserved_usd))
+    // else an account for each call would be a way around the budget
+    expectRefusal(await user.post(path(name), { ...streaming, max_tokens: 1000 }), 429, 'ai_budget_exceeded')
+  })
+
   test('pays what the provider has reported', async () => {
     provider.answer((_asked, response) => {
       begin(response)
@@ -294,6 +318,12 @@ describe('rules of moderation for output', async () => {
       reader.post('/client/ai/prompts/p/invoke', { messages: [{ role: 'user', content }], context })
     expectRefusal(await say('it is blocked'), 400, 'CONTENT_REJECTED')
     expectRefusal(await say('fine', { a: ['blocked'] }), 400, 'CONTENT_REJECTED')
+    // what a placeholder may show of an object, and what a schema tells the model
+    expectRefusal(await say('fine', { a: { 'it is blocked': 1 } }), 400, 'CONTENT_REJECTED')
+    const schema = { properties: { a: { description: 'it is blocked' } } }
+    const response_format = { type: 'json_schema', json_schema: { name: 'x', schema } }
+    const shaped = { messages: [{ role: 'user', content: 'fine' }], response_format }
+    expectRefusal(await reader.post('/client/ai/prompts/p/invoke', shaped), 400, 'CONTENT_REJECTED')
     expectRefusal(await say('it is hidden'), 400, 'CONTENT_REJECTED')
     expect(provider.asked).toHaveLength(0)
     expect((await say('it is queued')).status).toBe(200)

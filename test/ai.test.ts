@@ -150,6 +150,7 @@ describe('a prompt', () => {
     [{ provider: undefined }, 'provider'],
     [{ model: '' }, 'model'],
     [{ model: 'x'.repeat(201) }, 'model'],
+    [{ provider: 'google', model: 'models/..' }, 'model'],
     [{ system_prompt: 'x'.repeat(100_001) }, 'system_prompt'],
     [{ system_prompt: '{{x}}'.repeat(101) }, 'system_prompt'],
     [{ max_tokens: 0 }, 'max_tokens'],
@@ -216,7 +217,7 @@ describe('an evaluation', () => {
 
   test('says how many cases pass, and what they cost', async () => {
     const name = await prompt({ rate_limit: { window: 60, max: 1 }, client_invokable: false })
-    answerWith((said) => said)
+    answerWith((said) => (said === 'NUL' ? 'an \0 answer' : said))
     const { data, status, text } = await admin.post(`/ai/prompts/${name}/evaluate`, {
       cases: [
         { messages: say('one two'), expect: { contains: 'two' } },
@@ -225,20 +226,23 @@ describe('an evaluation', () => {
         { messages: say('```json\n{"a": 1}\n```'), expect: { json_schema: { type: 'object', required: ['a'] } } },
         { messages: say('{"a": 1}'), expect: { json_schema: { type: 'object', required: ['b'] } } },
         { messages: say('{"a": '), expect: { json_schema: {} } },
+        // deeper than Postgres reads
+        { messages: say('['.repeat(100_000)), expect: { json_schema: {} } },
+        { messages: say('NUL'), expect: { contains: 'answer' } },
       ],
     })
     expect(status, text).toBe(200)
     expect(data).toMatchObject({ prompt: name, version: 1, pass_rate: 0.5 })
-    expect(data.cases.map(({ pass_rate }: any) => pass_rate)).toEqual([1, 0, 1, 1, 0, 0])
+    expect(data.cases.map(({ pass_rate }: any) => pass_rate)).toEqual([1, 0, 1, 1, 0, 0, 0, 1])
     const each = (10 * 0.15 + 10 * 0.6) / 1e6
-    expect(data.cost_usd).toBeCloseTo(6 * each, 10)
+    expect(data.cost_usd).toBeCloseTo(8 * each, 10)
     expect(data.cases[0]).toEqual({
       pass_rate: 1,
       cost_usd: each,
       runs: [{ passed: true, output: 'one two', error: null, cost_usd: each }],
     })
     expect((await admin.get(`/ai/invocations?prompt=${name}`)).data.map(({ kind }: any) => kind)).toEqual(
-      Array(6).fill('evaluate'),
+      Array(8).fill('evaluate'),
     )
   })
 

@@ -276,6 +276,60 @@ describe('a restore', () => {
     expect(await restored(await someone())).toEqual({ restored_count: 0, entitlements: [] })
   })
 
+  test('gives way to what is reported while the provider is asked', async () => {
+    const user = await someone()
+    const [renewed, bought, other] = [randomUUID(), randomUUID(), randomUUID()]
+    const old = { event_timestamp_ms: now() - 30 * day, expiration_at_ms: now() - day }
+    await tell({ app_user_id: user.id, original_transaction_id: renewed, entitlement_ids: ['renewed'], ...old })
+    await tell({ app_user_id: user.id, original_transaction_id: other, entitlement_ids: ['other'] })
+    provider.customers.set(user.id, {
+      subscriptions: [
+        subscriptionOf(renewed, ['renewed'], now() - day, { gives_access: false, status: 'expired' }),
+        subscriptionOf(other, ['other'], now() - 2 * day, { gives_access: false, status: 'expired' }),
+      ],
+    })
+    // the lists are answered as they are, and a purchase and a renewal are reported before the last of them
+    let told: Promise<unknown> | undefined
+    provider.respondBy((response, path) => {
+      if (!path.endsWith('/active_entitlements')) return false
+      const at = now() + 5
+      told ??= Promise.all([
+        tell({
+          ...{ app_user_id: user.id, original_transaction_id: renewed, entitlement_ids: ['renewed'], type: 'RENEWAL' },
+          event_timestamp_ms: at,
+        }),
+        tell({
+          app_user_id: user.id,
+          original_transaction_id: bought,
+          entitlement_ids: ['bought'],
+          event_timestamp_ms: at,
+        }),
+      ]).then(() => response.writeHead(200, { 'content-type': 'application/json' }).end('{"items": []}'))
+      return true
+    })
+    const { restored_count, entitlements } = await restored(user)
+    await told
+    expect(restored_count).toBe(0)
+    expect(entitlements.map(({ entitlement_id, is_active }) => [entitlement_id, is_active])).toEqual([
+      ['bought', true],
+      ['other', false],
+      ['renewed', true],
+    ])
+    for (const { id } of await subscriptions(user))
+      expect((await project.admin.post(`/subscriptions/${id}/replay`)).data.changed).toBe(false)
+    // asked again, the provider's answer is the newer one
+    provider.respondBy(() => false)
+    harness.advance(60)
+    expect((await restored(user)).entitlements.map(({ is_active }) => is_active)).toEqual([false, false, false])
+    // what changes nothing is not stored, also under a clock that is ahead of this one
+    const ahead = { event_timestamp_ms: now() + day, type: 'RENEWAL' }
+    await tell({ app_user_id: user.id, original_transaction_id: bought, entitlement_ids: ['bought'], ...ahead })
+    const stored = () => project.sql(`select from app.subscription_events where app_user_id = $1`, [user.id])
+    const count = (await stored()).length
+    expect((await restored(user)).entitlements.map(({ is_active }) => is_active)).toEqual([true, false, false])
+    expect(await stored()).toHaveLength(count)
+  })
+
   test('by five devices at once gives one subscription', async () => {
     const user = await someone()
     provider.customers.set(user.id, { subscriptions: [subscriptionOf(randomUUID(), ['premium'], now() + day)] })
@@ -415,5 +469,6 @@ test('the credentials of the subscription provider are tried, and never shown', 
   expect(wrong.text).not.toContain('sk_wrong')
   await connect({ project_id: 'proj_of_another' })
   expect((await tried()).data).toMatchObject({ ok: false, error: 'HTTP_404' })
-  expectRefusal(await connect({ project_id: 7 }), 400, 'INVALID_CONFIG', 'config.project_id')
+  for (const project_id of [7, '..', 'a/b', 'x'.repeat(256)])
+    expectRefusal(await connect({ project_id }), 400, 'INVALID_CONFIG', 'config.project_id')
 })

@@ -539,7 +539,7 @@ describe('received webhooks', () => {
       'internal.inbound_process(internal.new_id())',
       `internal.subscription_resume('purchase x')`,
       'internal.restore_begin(internal.new_id())',
-      `internal.subscriptions_restore(internal.new_id(), '{}', '[]', true)`,
+      `internal.subscriptions_restore(internal.new_id(), '{}', '[]', true, now())`,
     ])
       await expect(project.sql(`select ${call} from set_config('app.caller', 'user', true)`)).rejects.toThrow(
         /not by user/,

@@ -23,7 +23,7 @@ const restore = async (context: HandlerContext) => {
   const { userId: app_user_id } = resolved.claims
   const projectId = resolved.project?.projectId ?? ''
   const worker = { role: 'app_worker', as: { ...resolved, claims: { caller: 'worker', projectId } } } as const
-  const begun = dataOf<{ config_sealed: string; names: string[] }>(
+  const begun = dataOf<{ config_sealed: string; names: string[]; asked_at: string }>(
     await context.call('restore_begin', { app_user_id }, worker),
   )
   const opened = services.secrets.decrypt(integrationPurpose(projectId, 'revenuecat'), begun.config_sealed)
@@ -39,6 +39,7 @@ const restore = async (context: HandlerContext) => {
       names: JSON.stringify(begun.names),
       purchases: JSON.stringify(found.purchases),
       is_known: found.isKnown,
+      asked_at: begun.asked_at,
     },
     worker,
   )

@@ -69,6 +69,8 @@ const isPort = (value: unknown) =>
 const kinds: Readonly<Record<string, readonly [is: (value: unknown) => boolean, reason: string]>> = {
   service_account_json: [isJsonObject, 'must be a JSON object, or a text of one'],
   port: [isPort, 'must be a port'],
+  // it is part of a path
+  project_id: [(value) => typeof value === 'string' && /^[\w-]{1,255}$/.test(value), 'must be an id of the provider'],
 }
 const text = [(value: unknown) => typeof value === 'string', 'must be a string'] as const
 const optional = ['webhook_secret', 'secret_api_key_write', 'project_id']

@@ -279,6 +279,21 @@ language sql volatile as $$
 $$;
 comment on function api.ai_release is 'internal.ai_release, for the task ai__release.';
 
+create or replace function internal.tg_ai_invocations__running() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  insert into app.ai_prompt_days as d (prompt_id, day, spend_usd, calls)
+  select p.id, (old.created_at at time zone 'UTC')::date, old.reserved_usd, 1 from app.ai_prompts p where p.id = old.prompt_id for key share
+  on conflict (prompt_id, day) do update set spend_usd = d.spend_usd + excluded.spend_usd, calls = d.calls + 1;
+  return null;
+end $$;
+comment on function internal.tg_ai_invocations__running is
+  'When a user is deleted during a call, books what was reserved for it: the record of its end will find no invocation, and the provider is paid all the same.';
+create or replace trigger tg_ai_invocations__running
+  after delete on app.ai_invocations
+  for each row when (old.status = 'running' and old.prompt_id is not null)
+  execute function internal.tg_ai_invocations__running();
+
 create or replace function internal.purge__ai(most int default 5000) returns bigint
 language sql volatile security definer set search_path = '' as $$
   select internal.purge_rows('app.ai_invocations', 't.created_at < internal.now() - interval ''90 days''', purge__ai.most)

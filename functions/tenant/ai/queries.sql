@@ -69,7 +69,7 @@ begin
   elsif ai_expectation_met.expect ? 'json_schema' then
     begin
       object := regexp_replace(ai_expectation_met.output, '^\s*```(?:json)?\s*|\s*```\s*$', '', 'g')::jsonb;
-    exception when data_exception then
+    exception when data_exception or program_limit_exceeded then
       return false;
     end;
     return internal.schema_accepts(ai_expectation_met.expect -> 'json_schema', object);

@@ -17,11 +17,12 @@ begin
     perform internal.fail(409, 'RESTORE_UNAVAILABLE', 'This project has no active subscription integration.');
   end if;
   perform internal.check_rate('restore ' || them.id, 10, 60, 'Purchases are restored at most ten times a minute.');
-  return json_build_object('config_sealed', sealed, 'names', array_remove(array[them.id::text, nullif(them.external_id, '')], null));
+  return json_build_object('config_sealed', sealed, 'names', array_remove(array[them.id::text, nullif(them.external_id, '')], null),
+                           'asked_at', internal.iso(internal.now()));
 end $$;
 comment on function internal.restore_begin is
-  'What a restore needs: {config_sealed, names}, the names by which the provider may know the user. For the server. Refuses 404 USER_NOT_FOUND,
-   409 RESTORE_UNAVAILABLE, 429 RATE_LIMITED.';
+  'What a restore needs: {config_sealed, names, asked_at}, the names by which the provider may know the user, and the time of which its answer is. For the
+   server. Refuses 404 USER_NOT_FOUND, 409 RESTORE_UNAVAILABLE, 429 RATE_LIMITED.';
 
 create or replace function api.restore_begin(app_user_id uuid) returns api.reply
 language sql volatile as $$
@@ -57,43 +58,56 @@ comment on function internal.subscription_matching is
   'The subscription that is a purchase of the provider''s answer: by its identifier in the store, by a transaction of its events, or by its beginning; the
    identifier itself for a new one. Granted to nobody.';
 
-create or replace function internal.subscription_confirm(app_user_id uuid, source_ref text, purchase jsonb, names text[]) returns void
+create or replace function internal.subscription_confirm(app_user_id uuid, source_ref text, purchase jsonb, names text[], asked_at timestamptz)
+returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   s app.subscriptions;
   folded app.subscriptions;
   e app.subscription_events;
+  is_late boolean;
 begin
   select k.* into s from app.subscriptions k where k.source_ref = subscription_confirm.source_ref for no key update;
   e.id := 'restore:' || internal.new_id();
   e.source_ref := subscription_confirm.source_ref;
   e.app_user_id := subscription_confirm.app_user_id;
   e.type := 'RESTORE';
-  e.event_at := internal.now();
+  e.event_at := subscription_confirm.asked_at;
   e.payload := subscription_confirm.purchase;
   e.outcome := 'applied';
   e.received_at := internal.now();
   e.names := subscription_confirm.names;
+  -- something has happened since the provider was asked: its answer is folded before that
+  is_late := coalesce(s.last_event_at > e.event_at, false);
   folded := internal.subscription_fold(s, array[e]);
   folded.app_user_id := e.app_user_id;
-  if s.id is not null and to_jsonb(folded) - 'last_event_at' = to_jsonb(s) - 'last_event_at' then
+  if not is_late and s.id is not null and to_jsonb(folded) - 'last_event_at' = to_jsonb(s) - 'last_event_at' then
     -- as it is known: only the grants are checked
     perform internal.subscription_grants(s);
     return;
   end if;
   insert into app.subscription_events (id, source_ref, app_user_id, type, event_at, payload, outcome, received_at, names) values (e.*);
-  if s.app_user_id <> e.app_user_id then
+  if is_late then
+    folded := internal.subscription_fold(null, internal.subscription_history(e.source_ref));
+    folded.app_user_id := case when internal.subscription_owner(e.source_ref) = e.app_user_id then e.app_user_id else s.app_user_id end;
+    if to_jsonb(folded) - '{id,created_at,updated_at}'::text[] = to_jsonb(s) - '{id,created_at,updated_at}'::text[] then
+      delete from app.subscription_events k where k.id = e.id;
+      perform internal.subscription_grants(s);
+      return;
+    end if;
+  end if;
+  if s.app_user_id <> folded.app_user_id then
     delete from app.entitlement_grants g
      where g.app_user_id = s.app_user_id and g.source = 'subscription_provider' and g.source_ref = s.source_ref;
-    update app.subscriptions k set app_user_id = e.app_user_id where k.id = s.id;
+    update app.subscriptions k set app_user_id = folded.app_user_id where k.id = s.id;
   end if;
   perform internal.subscription_store(folded);
 end $$;
 comment on function internal.subscription_confirm is
-  'Brings one subscription to the state of the provider''s answer, which is stored as an event of type RESTORE when it changes anything. Users must be
-   locked. Granted to nobody.';
+  'Brings one subscription to the state of the provider''s answer, which is stored as an event of type RESTORE when it changes anything. Its time is that of
+   the question: events of a later time count more. Users must be locked. Granted to nobody.';
 
-create or replace function internal.subscriptions_restore(app_user_id uuid, names text[], purchases jsonb, is_known boolean) returns json
+create or replace function internal.subscriptions_restore(app_user_id uuid, names text[], purchases jsonb, is_known boolean, asked_at timestamptz) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   them constant uuid := subscriptions_restore.app_user_id;
@@ -126,7 +140,7 @@ begin
      -- of two that are one here, the one that gives access for longer counts
      order by m.value ->> 'source_ref', (m.value -> 'gives_access')::boolean, internal.ms_time(m.value -> 'expiration_at_ms') nulls last
   loop
-    perform internal.subscription_confirm(them, item.ref, item.purchase - 'source_ref', subscriptions_restore.names);
+    perform internal.subscription_confirm(them, item.ref, item.purchase - 'source_ref', subscriptions_restore.names, subscriptions_restore.asked_at);
   end loop;
   -- what the provider no longer has under these names ended there
   if subscriptions_restore.is_known then
@@ -136,9 +150,12 @@ begin
        where s.app_user_id = them and internal.subscription_end(s) > internal.now()
          and not exists (select from jsonb_array_elements(matched) m where m.value ->> 'source_ref' = s.source_ref)
          and exists (select from app.subscription_events e where e.source_ref = s.source_ref and e.names && subscriptions_restore.names)
+         -- what arrived since the provider was asked may be missing in its answer
+         and not exists (select from app.subscription_events e where e.source_ref = s.source_ref and e.received_at > subscriptions_restore.asked_at)
        order by s.id
     loop
-      perform internal.subscription_confirm(them, item.ref, '{"gives_access": false, "status": "absent"}', subscriptions_restore.names);
+      perform internal.subscription_confirm(them, item.ref, '{"gives_access": false, "status": "absent"}', subscriptions_restore.names,
+                                            subscriptions_restore.asked_at);
     end loop;
   end if;
   perform internal.entitlements_notify(u, array(select jsonb_array_elements_text(held -> u::text))) from unnest(locked) u order by u;
@@ -152,11 +169,12 @@ begin
 end $$;
 comment on function internal.subscriptions_restore is
   'Brings the user''s subscriptions to the provider''s answer: {restored_count, entitlements}. A purchase that another user has here moves; one that the
-   answer lacks ends, unless the provider does not know the user at all. For the server. Refuses 404 USER_NOT_FOUND. Locks the users, then the subscriptions.';
+   answer lacks ends, unless the provider does not know the user at all, or it was reported since the provider was asked. For the server. Refuses 404 USER_NOT_FOUND. Locks the users, then the subscriptions.';
 
-create or replace function api.subscriptions_restore(app_user_id uuid, names jsonb, purchases jsonb, is_known boolean) returns api.reply
+create or replace function api.subscriptions_restore(app_user_id uuid, names jsonb, purchases jsonb, is_known boolean, asked_at timestamptz) returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.subscriptions_restore(subscriptions_restore.app_user_id, internal.subscription_texts(subscriptions_restore.names),
-                                                            subscriptions_restore.purchases, subscriptions_restore.is_known))
+                                                            subscriptions_restore.purchases, subscriptions_restore.is_known,
+                                                            subscriptions_restore.asked_at))
 $$;
 comment on function api.subscriptions_restore is 'internal.subscriptions_restore for the server.';

@@ -36,10 +36,16 @@ const contentOf = (message: Message) => ({
   parts: partsOf(message).map(partOf),
 })
 
+/** A model as it stands in a path; null for one that would make another path of it. */
+const modelOf = (model: string): string | null => {
+  const name = model.replace(/^models\//, '')
+  return /[^/.]/.test(name) ? name : null
+}
+
 /** The model is part of the path; the kind of response too. */
 const wireOf = (model: string, isStream: boolean, json: unknown) => ({
   path: isStream ? '/v1beta/models/{model}:streamGenerateContent' : '/v1beta/models/{model}:generateContent',
-  params: { model: model.replace(/^models\//, '') },
+  params: { model },
   ...(isStream ? { query: { alt: 'sse' } } : {}),
   json,
 })
@@ -79,7 +85,7 @@ export const google: Dialect = {
   headers: (apiKey) => ({ 'x-goog-api-key': apiKey }),
   request(chat) {
     const system = systemOf(chat, chat.format.type === 'json_schema')
-    return wireOf(chat.model, chat.isStream, {
+    return wireOf(modelOf(chat.model) ?? 'unknown', chat.isStream, {
       contents: chat.messages.filter(({ role }) => role !== 'system').map(contentOf),
       ...(system === null ? {} : { systemInstruction: { parts: [{ text: system }] } }),
       generationConfig: {
@@ -90,7 +96,8 @@ export const google: Dialect = {
   },
   // neither field is one of the body
   native({ model, stream, ...body }) {
-    return typeof model === 'string' && /[^/.]/.test(model) ? wireOf(model, stream === true, body) : null
+    const name = typeof model === 'string' ? modelOf(model) : null
+    return name ? wireOf(name, stream === true, body) : null
   },
   read,
   readEvent,

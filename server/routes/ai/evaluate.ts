@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { ApiError } from '#server/errors.ts'
 import type { Answer, HandlerContext } from '#server/http/route.ts'
-import { invokeOnce } from '#server/routes/ai/invoke.ts'
+import { invokeOnce, storable } from '#server/routes/ai/invoke.ts'
 import type { Evaluation } from '#server/routes/ai/shapes.ts'
 
 type Asked = z.output<typeof Evaluation>
@@ -20,7 +20,7 @@ const runCase = async (context: HandlerContext, name: string, tried: Case) => {
   try {
     const asked = { messages, context: variables, stream: false }
     const { begun, text, usage } = await invokeOnce(context, name, 'evaluate', asked, false)
-    const reply = await context.call('ai_evaluated', { expect, output: text }, { readOnly: true })
+    const reply = await context.call('ai_evaluated', { expect, output: storable(text) }, { readOnly: true })
     const { passed } = dataOf<{ passed: boolean }>(reply)
     return { version: begun.version, passed, output: text, error: null, cost_usd: usage.cost_usd }
   } catch (error) {

@@ -83,9 +83,12 @@ type Ended = {
 
 const nothing: Ended = { usage: {}, text: '', outputBytes: 0, finishReason: null }
 
+/** A text of a provider as Postgres can hold it: without U+0000 and halves of surrogate pairs. */
+export const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '\ufffd')
+
 const payloadOf = ({ begun, asked }: Call, output: string) =>
   begun.log_payloads
-    ? { context: asked.context, messages: loggedMessages(asked.messages), output: output.slice(0, 200_000) }
+    ? { context: asked.context, messages: loggedMessages(asked.messages), output: storable(output.slice(0, 200_000)) }
     : null
 
 /** Records how a call ended. Resolves with its usage as the client sees it. */
@@ -110,7 +113,7 @@ const finish = async (call: Call, ended: Ended, problem: ProviderProblem | null)
     is_estimated: spent.isEstimated,
     finish_reason: ended.finishReason,
     error_code: problem?.code ?? null,
-    output: begun.moderates_output ? ended.text : null,
+    output: begun.moderates_output ? storable(ended.text) : null,
     payload: payloadOf(call, ended.text),
   })
   const { cost_usd, is_rejected } = dataOf<{ cost_usd: number; is_rejected: boolean }>(reply)

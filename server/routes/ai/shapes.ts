@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { jsonSize } from '#server/http/json.ts'
 import { between, data, JsonObject, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { numberText } from '#server/json/lossless_json.ts'
 import type { ChatRequest, Format, Message, Part } from '#server/providers/ai/chat.ts'
 import { aiProviders } from '#server/providers/ai/gateway.ts'
 
@@ -9,7 +10,8 @@ const usd = z.number('must be a number').min(0, 'must be a number from 0').max(1
 
 export const ProviderName = z.enum(aiProviders, list(aiProviders))
 const promptProviders = [...aiProviders, 'echo'] as const
-const Model = Text(200, 1)
+/** Google's model is in the path of its requests: one of dots would make another path of it. */
+const Model = Text(200, 1).refine((model) => /[^/.]/.test(model.replace(/^models\//, '')), 'must name a model')
 
 export const Provider = z.strictObject({ name: ProviderName, configured: z.boolean(), api_key_preview: z.string() })
 
@@ -250,17 +252,27 @@ export const measure = ({
     typeof content === 'string' ? [{ type: 'text', text: content }] : content,
   )
   const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))
-  const said = [...texts, ...stringsOf(context)]
+  // the schema is read by the model as well
+  const wanted = formatOf(response_format)
+  const said = [
+    ...texts,
+    ...wordsOf(context),
+    ...(wanted.type === 'json_schema' ? wordsOf(wanted.json_schema.schema) : []),
+  ]
   // a message and a format have words of their own around them
   const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0) + messages.length * 16
   const format = typeof response_format === 'object' ? jsonSize(response_format).bytes + 256 : response_format ? 256 : 0
   return { texts: said.join('\n'), bytes: bytes + format, images: parts.filter(isImage).length }
 }
 
-/** The texts within a value. */
-const stringsOf = (value: unknown): string[] => {
-  if (typeof value === 'string') return [value]
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(stringsOf) : []
+/** The texts and numbers within a value, and the names of its fields, with which an object fills a placeholder. */
+const wordsOf = (value: unknown): string[] => {
+  const digits = numberText(value)
+  if (digits !== null) return [digits]
+  if (Array.isArray(value)) return value.flatMap(wordsOf)
+  if (typeof value === 'object' && value !== null)
+    return Object.entries(value).flatMap(([name, held]) => [name, ...wordsOf(held)])
+  return typeof value === 'string' ? [value] : []
 }
 
 export const formatOf = (format: Invocation['response_format']): Format => {
