@@ -168,7 +168,8 @@ begin
                                       where k.source_ref = ref and k.outcome in ('waiting', 'unknown_user') and k.event_at <= s.last_event_at);
   owner := case when is_late or subscription_settle.may_move then coalesce(internal.subscription_owner(ref), s.app_user_id) else s.app_user_id end;
   locked := internal.lock_users(array[owner, s.app_user_id]);
-  if (is_late or subscription_settle.may_move) and coalesce(internal.subscription_owner(ref), s.app_user_id) is distinct from owner then
+  -- nobody owns the purchase of a user who was deleted meanwhile
+  if (is_late or subscription_settle.may_move) and coalesce(internal.subscription_owner(ref), s.app_user_id, owner) is distinct from owner then
     -- while this waited for the lock a transfer or another event was stored
     raise exception 'the purchase has another owner now' using errcode = '40001';
   elsif owner is not null and owner = any (coalesce(locked, '{}')) is not true then
