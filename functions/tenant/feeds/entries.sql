@@ -162,23 +162,13 @@ begin
       union all
       select f.id from internal.friends_of(internal.user_id()) f (id)
        where not exists (select from app.users u where u.id = f.id and u.is_banned)) as keys
-  ), hid as materialized (
-    select c.actor_key, sum(c.entries)::bigint as entries, max(c.last_at) as last_at
-      from app.feed_counts c
-     where c.actor_key = any ((select w.keys from who w)::uuid[]) and c.is_home and c.group_key = internal.feed_nobody() and c.action = any (hidden)
-     group by c.actor_key
   ), summed as materialized (
-    select t.actor_key, t.entries - coalesce(h.entries, 0) as entries, t.has_groups,
-           case when h.last_at = t.last_at then (
-             select max(c.last_at)
-               from app.feed_counts c
-              where c.actor_key = t.actor_key and c.is_home and c.group_key = internal.feed_nobody() and c.action <> all (hidden))
-           else t.last_at end as last_at
+    -- of all actions, so it serves who hides none
+    select t.actor_key, t.entries, t.last_at, t.has_groups
       from app.feed_totals t
-      left join hid h on h.actor_key = t.actor_key
-     where t.actor_key = any ((select w.keys from who w)::uuid[])
+     where t.actor_key = any ((select w.keys from who w)::uuid[]) and cardinality(hidden) = 0
   ), apart as materialized (
-    -- of groups, and of actors that have no totals
+    -- of groups, and of actors whose totals do not serve or are not there
     select c.actor_key, c.entries, c.last_at, g.id as group_id
       from app.feed_counts c
       join app.groups g on g.id = c.group_key and g.is_public
