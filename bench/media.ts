@@ -1,6 +1,7 @@
 // npm run bench:media: throughput and memory of 50 MB files at eight connections, beside nginx with the same files.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
+import { availableParallelism, loadavg } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { controlName } from '#server/database/prepare.ts'
@@ -126,6 +127,9 @@ const measureMemory = async (media: Media, client: Child, name: string): Promise
 }
 
 requireProc()
+const [load = 0] = loadavg()
+/** Whoever needs little CPU gains nothing by it where other work takes the most: then the ratio is no finding. */
+const isQuiet = load <= availableParallelism()
 const installation = await install()
 const client = startChild('transfer.ts')
 const s3 = await startS3()
@@ -171,8 +175,8 @@ try {
   const grown = Math.max(...memory.map(({ before, peak }) => peak - before))
   const aims: Aim[] = [
     {
-      text: `downloads at ${ratio === null ? '-' : figure(ratio)} of nginx (aim: at least 0.7)`,
-      isMet: ratio === null ? null : ratio >= 0.7,
+      text: `downloads at ${ratio === null ? '-' : figure(ratio)} of nginx (aim: at least 0.7), with a load of ${figure(load)} before the run${isQuiet ? '' : ': too much for a finding'}`,
+      isMet: ratio === null || !isQuiet ? null : ratio >= 0.7,
     },
     {
       text: `memory of the server at most ${Math.round(grown)} MB above idle (aim: under 64)`,

@@ -63,8 +63,8 @@ const google = await startHttpsReceiver({
 try {
   const providers = await startProviders()
   const server = await installation.serve({
-    APNS_URL: providers.apns,
-    FCM_URL: providers.fcm,
+    APNS_BASE_URL: providers.apns,
+    FCM_BASE_URL: providers.fcm,
     WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
     WEBHOOK_CA_FILE: google.caFile,
   })

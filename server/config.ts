@@ -96,20 +96,20 @@ export const environment = z.object({
     .min(1)
     .default('https://accounts.google.com')
     .describe('Issuer of identity tokens of Google, taken with and without https://.'),
-  APNS_URL: z
+  APNS_BASE_URL: z
     .url()
     .optional()
     .describe('Where APNs is, instead of the production or sandbox server that an integration names.'),
-  FCM_URL: z.url().default('https://fcm.googleapis.com').describe('Where the HTTP v1 API of FCM is.'),
-  REVENUECAT_URL: z.url().default('https://api.revenuecat.com').describe('Where the API of RevenueCat is.'),
-  SUPERWALL_URL: z.url().default('https://api.superwall.com').describe('Where the API of Superwall is.'),
-  ANTHROPIC_URL: z.url().default('https://api.anthropic.com').describe('Where the API of Anthropic is.'),
-  OPENAI_URL: z.url().default('https://api.openai.com').describe('Where the API of OpenAI is.'),
-  GOOGLE_AI_URL: z
+  FCM_BASE_URL: z.url().default('https://fcm.googleapis.com').describe('Where the HTTP v1 API of FCM is.'),
+  REVENUECAT_BASE_URL: z.url().default('https://api.revenuecat.com').describe('Where the API of RevenueCat is.'),
+  SUPERWALL_BASE_URL: z.url().default('https://api.superwall.com').describe('Where the API of Superwall is.'),
+  ANTHROPIC_BASE_URL: z.url().default('https://api.anthropic.com').describe('Where the API of Anthropic is.'),
+  OPENAI_BASE_URL: z.url().default('https://api.openai.com').describe('Where the API of OpenAI is.'),
+  GOOGLE_AI_BASE_URL: z
     .url()
     .default('https://generativelanguage.googleapis.com')
     .describe('Where the Gemini API of Google is.'),
-  MISTRAL_URL: z.url().default('https://api.mistral.ai').describe('Where the API of Mistral is.'),
+  MISTRAL_BASE_URL: z.url().default('https://api.mistral.ai').describe('Where the API of Mistral is.'),
   AI_TIMEOUT_MS: z.coerce
     .number()
     .int()

@@ -1,4 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
+import { record } from '#server/ai/calls.ts'
+import { refusal } from '#server/errors.ts'
 import { dialects } from '#server/providers/ai/gateway.ts'
 import { createEventReader } from '#server/providers/ai/server_events.ts'
 import {
@@ -199,6 +201,31 @@ describe('a client that hangs up', () => {
       expect(await finished(project, name)).toMatchObject({ status: 'cancelled', is_estimated: true })
     }
   })
+})
+
+test('a record is tried again while the database is busy, and not for another reason', async () => {
+  const recording = (failures: readonly number[]) => {
+    const left = [...failures]
+    let calls = 0
+    const call = async () => {
+      calls += 1
+      const status = left.shift()
+      if (status !== undefined) throw refusal(status, 'X', 'x')
+      return { status: 200, body: '{"data":true}', headers: null, dueAt: null, changed: [], milliseconds: 0 }
+    }
+    const services = { ...harness.running.services, database: { ...harness.running.services.database, call } }
+    const context = {
+      services,
+      resolved: { place: {}, role: 'app_user', claims: {}, project: { projectId: project.id } },
+    }
+    return record(context as never, 'ai_finish', {}).then(
+      () => calls,
+      () => -calls,
+    )
+  }
+  expect(await recording([])).toBe(1)
+  expect(await recording([503, 429])).toBe(3)
+  expect(await recording([500])).toBe(-1)
 })
 
 test('a refusal before the stream is an ordinary response', async () => {

@@ -341,6 +341,22 @@ describe('the log of invocations', () => {
   })
 })
 
+test('calls of developers are in the audit trail, those of users are not', async () => {
+  provider.answer()
+  const name = await prompt()
+  const user = await project.user()
+  const actions = async () =>
+    (await admin.get('/audit-events?limit=200')).data
+      .map(({ action }: { action: string }) => action)
+      .filter((action: string) => action.startsWith('ai.'))
+  const before = await actions()
+  await user.post(`/client/ai/prompts/${name}/invoke`, hello)
+  expect(await actions()).toEqual(before)
+  await admin.post(`/ai/prompts/${name}/invoke`, hello)
+  await admin.post('/ai/embeddings', { provider: 'openai', model: 'm', input: 'a' })
+  expect((await actions()).slice(0, 2)).toEqual(['ai.embeddings', 'ai.invoke'])
+})
+
 test('pages and bodies of the wrong form', async () => {
   const name = await prompt()
   for (const path of ['/ai/prompts', `/ai/prompts/${name}/versions`, '/ai/invocations'])

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import type { Route } from '#server/http/route.ts'
+import { startAiProvider } from '#test/support/ai.ts'
 import { startHarness } from '#test/support/harness.ts'
 import { nameOf } from '#test/support/routes.ts'
 
@@ -8,7 +9,9 @@ import { nameOf } from '#test/support/routes.ts'
  * Every route by which a developer changes something, called as its example says on things that the calls before it made: what
  * changed a table has written to the audit trail, in the change's own transaction.
  */
-const harness = await startHarness()
+const provider = await startAiProvider()
+const harness = await startHarness({ env: provider.env })
+harness.beforeStop(provider.close)
 // the dates of the examples are still to come
 harness.setTime('2026-11-21T12:00:00Z')
 const project = await harness.project()

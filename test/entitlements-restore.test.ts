@@ -6,7 +6,7 @@ import { activeOf, purchaseOf, startRevenueCat, subscriptionOf } from '#test/sup
 
 /** Restoring purchases: the provider's answer becomes the state, and without it nothing changes. */
 const provider = await startRevenueCat()
-const harness = await startHarness({ env: { REVENUECAT_URL: provider.url, LOG_LEVEL: 'silent' } })
+const harness = await startHarness({ env: { REVENUECAT_BASE_URL: provider.url, LOG_LEVEL: 'silent' } })
 afterAll(provider.close)
 const project = await harness.project()
 const day = 86_400_000

@@ -552,3 +552,35 @@ test('a merge gives the entries to the survivor, and their counts', async () => 
   expect(await project.sql('select from app.feed_totals where actor_key = $1', [guest.id])).toEqual([])
   await expectExactTotals()
 })
+
+test('a first page and its total cost the same with long histories as with short ones', async () => {
+  await silence()
+  const costs: number[] = []
+  for (const length of [10, 400]) {
+    const own = await harness.project()
+    const me = await own.user()
+    await own.sql(`insert into app.users (display_name) select 'friend ' || n from generate_series(1, 50) n`)
+    await own.sql(
+      `insert into app.friendships (user_a, user_b, status, requested_by, responded_at)
+       select least(u.id, $1::uuid), greatest(u.id, $1::uuid), 'accepted', u.id, now() from app.users u where u.id <> $1`,
+      [me.id],
+    )
+    await own.sql(
+      `insert into app.feed_entries (actor_id, action, metadata, created_at)
+       select u.id, 'said', '{"n": 1}', now() - make_interval(mins => n, secs => ascii(right(u.id::text, 1)))
+         from app.users u cross join generate_series(1, $2::int) n where u.id <> $1`,
+      [me.id, length],
+    )
+    await own.sql('vacuum analyze app.feed_entries')
+    const claims = { 'app.caller': 'user', 'app.user_id': me.id }
+    const explain = 'explain (analyze, buffers, format json) select api.feed_home()'
+    // the second call in a session: the first also reads the catalog
+    await own.as('app_user', claims, explain)
+    const [row] = await own.as('app_user', claims, explain)
+    const [{ Plan: plan }] = Object.values(row)[0] as any
+    costs.push(plan['Shared Hit Blocks'] + plan['Shared Read Blocks'])
+    expect((await me.get('/client/feeds')).body.total).toBe(50 * length)
+  }
+  const [short, long] = costs as [number, number]
+  expect(long, `${short} ${long}`).toBeLessThan(short * 1.5 + 20)
+})

@@ -364,7 +364,7 @@ describe('when a user goes', () => {
     await gone(heir)
     await gone(other)
     await project.drain()
-    expect(await project.sql(`select from app.outbox where task = 'groups__tell'`)).toEqual([])
+    expect(await project.sql(`select from app.outbox where task = 'groups__notify'`)).toEqual([])
   })
 
   test('a member who goes makes room', async () => {

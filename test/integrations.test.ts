@@ -1,9 +1,28 @@
 import { randomUUID } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, describe, expect, test } from 'vitest'
 import { type Client, startHarness } from '#test/support/harness.ts'
+import { startFcm } from '#test/support/push_providers.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
 
-const harness = await startHarness({ env: { PUBLIC_URL: 'https://api.example.org/' } })
+/** Superwall's list of projects, open to one key. */
+const superwall = createServer((request, response) => {
+  const isKnown = request.url === '/v2/projects?limit=1' && request.headers.authorization === 'Bearer sw_right'
+  response.writeHead(isKnown ? 200 : 401, { 'content-type': 'application/json' }).end('{"data": []}')
+}).listen(0, '127.0.0.1')
+await once(superwall, 'listening')
+const fcm = await startFcm(() => new Date())
+afterAll(() => Promise.all([fcm.close(), new Promise((done) => superwall.close(done))]))
+const harness = await startHarness({
+  env: {
+    PUBLIC_URL: 'https://api.example.org/',
+    SUPERWALL_BASE_URL: `http://127.0.0.1:${(superwall.address() as AddressInfo).port}`,
+    WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
+    WEBHOOK_CA_FILE: fcm.caFile,
+  },
+})
 const project = await harness.project()
 
 const put = (provider: unknown, config: unknown, client: Client = project.admin) =>
@@ -122,5 +141,37 @@ describe('POST integrations', () => {
     expectRefusal(await harness.anyone.post(path, body), 401, 'INVALID_DEVELOPER_TOKEN')
     for (const role of ['app_user', 'app_server', 'app_anon', 'app_auth'] as const)
       await expect(own.as(role, {}, 'select from app.integrations')).rejects.toThrow(/permission denied/)
+  })
+})
+
+describe('the credentials', () => {
+  const tried = async (provider: string) => {
+    const answer = await project.admin.post(`/integrations/${provider}/test`)
+    expect(answer.status, answer.text).toBe(200)
+    expect(answer.data.latency_ms).toBeGreaterThanOrEqual(0)
+    return [answer.data.ok, answer.data.error]
+  }
+
+  test('of the paywall provider are tried with its list of projects', async () => {
+    await put('superwall', { api_key: 'sw_right' })
+    expect(await tried('superwall')).toEqual([true, null])
+    await put('superwall', { api_key: 'sw_wrong' })
+    expect(await tried('superwall')).toEqual([false, 'INVALID_CREDENTIALS'])
+  })
+
+  test('of the Play store are tried by asking for a token', async () => {
+    await put('google_play', fcm.config)
+    expect(await tried('google_play')).toEqual([true, null])
+    await put('google_play', { service_account_json: account })
+    expect(await tried('google_play')).toEqual([false, 'INVALID_CREDENTIALS'])
+  })
+
+  test('of others cannot be tried', async () => {
+    for (const provider of ['sms', 'storage_s3', 'payments']) {
+      await put(provider, complete[provider])
+      expectRefusal(await project.admin.post(`/integrations/${provider}/test`), 400, 'PROVIDER_UNKNOWN')
+    }
+    await project.admin.delete('/integrations/superwall')
+    expectRefusal(await project.admin.post('/integrations/superwall/test'), 404, 'NOT_CONFIGURED')
   })
 })

@@ -6,7 +6,7 @@ import { expectRefusal } from '#test/support/refusals.ts'
 import { monetizationExpire } from '#workers/tasks/monetization__apply.ts'
 
 const provider = await startRevenueCat()
-const harness = await startHarness({ env: { REVENUECAT_URL: provider.url } })
+const harness = await startHarness({ env: { REVENUECAT_BASE_URL: provider.url } })
 afterAll(() => provider.close())
 harness.setTime('2026-12-01T10:00:00Z')
 const project = await harness.project()
@@ -36,7 +36,7 @@ beforeEach(() => {
 afterEach(async () => {
   expect(provider.violations).toEqual([])
   await project.sql('delete from app.monetization_definitions')
-  await project.sql('delete from app.monetization_applied')
+  await project.sql('delete from app.monetization_applied_objects')
   await project.sql('delete from app.entitlement_grants')
   await harness.control(`delete from app.operations`)
 })
@@ -175,7 +175,7 @@ describe('an apply', () => {
 
   test('of a clean plan succeeds, and remembers what was declared as it is', async () => {
     await opened()
-    await project.sql('delete from app.monetization_applied')
+    await project.sql('delete from app.monetization_applied_objects')
     const { ended } = await applied()
     expect(ended).toMatchObject({ status: 'succeeded', progress: { done: 0, total: 0 } })
     provider.state.entitlements[0]!.display_name = 'Other'
@@ -387,7 +387,7 @@ describe('destructive ops', () => {
       paywalls: [],
       offerings: [{ lookup_key: 'first' }],
     })
-    expect(await project.sql('select * from app.monetization_applied')).toEqual([])
+    expect(await project.sql('select * from app.monetization_applied_objects')).toEqual([])
   })
 
   test('are not confirmed when the provider has changed meanwhile', async () => {

@@ -6,7 +6,7 @@ import { monetizationApply } from '#workers/tasks/monetization__apply.ts'
 
 /** A worker that dies between any two calls, of the provider or of a database: another one continues, and the end is the same. */
 const provider = await startRevenueCat()
-const harness = await startHarness({ env: { REVENUECAT_URL: provider.url } })
+const harness = await startHarness({ env: { REVENUECAT_BASE_URL: provider.url } })
 afterAll(() => provider.close())
 const project = await harness.project()
 const { services } = harness.running
@@ -68,15 +68,15 @@ const steps = [
 type Tables = { definitions: unknown; applied: unknown }
 const save = async (): Promise<Tables> => {
   const [row] = await project.sql<Tables>(`
-    select (select jsonb_agg(d) from app.monetization_definitions d) as definitions, (select jsonb_agg(a) from app.monetization_applied a) as applied`)
+    select (select jsonb_agg(d) from app.monetization_definitions d) as definitions, (select jsonb_agg(a) from app.monetization_applied_objects a) as applied`)
   return row!
 }
 const restore = async ({ definitions, applied }: Tables) => {
   await project.sql('delete from app.monetization_definitions')
-  await project.sql('delete from app.monetization_applied')
+  await project.sql('delete from app.monetization_applied_objects')
   await project.sql(
     `with written as (insert into app.monetization_definitions select * from jsonb_populate_recordset(null::app.monetization_definitions, $1))
-     insert into app.monetization_applied select * from jsonb_populate_recordset(null::app.monetization_applied, $2)`,
+     insert into app.monetization_applied_objects select * from jsonb_populate_recordset(null::app.monetization_applied_objects, $2)`,
     [JSON.stringify(definitions), JSON.stringify(applied)],
   )
 }
@@ -84,7 +84,7 @@ const restore = async ({ definitions, applied }: Tables) => {
 const prepare = async (): Promise<Tables> => {
   provider.reset(initial)
   await project.sql('delete from app.monetization_definitions')
-  await project.sql('delete from app.monetization_applied')
+  await project.sql('delete from app.monetization_applied_objects')
   await project.admin.post('/monetization/adopt', { adopt_all: true })
   await project.admin.put('/monetization/definitions', { monetization: wanted })
   return save()

@@ -5,7 +5,7 @@ import { providerProject, readKey, startRevenueCat, writeKey } from '#test/suppo
 import { expectRefusal } from '#test/support/refusals.ts'
 
 const provider = await startRevenueCat()
-const harness = await startHarness({ env: { REVENUECAT_URL: provider.url } })
+const harness = await startHarness({ env: { REVENUECAT_BASE_URL: provider.url } })
 afterAll(() => provider.close())
 const project = await harness.project()
 
@@ -20,7 +20,7 @@ beforeEach(() => provider.reset())
 afterEach(async () => {
   expect(provider.violations).toEqual([])
   await project.sql('delete from app.monetization_definitions')
-  await project.sql('delete from app.monetization_applied')
+  await project.sql('delete from app.monetization_applied_objects')
 })
 
 const get = (path: string, on: Project = project) => on.admin.get(`/monetization/${path}`)

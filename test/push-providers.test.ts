@@ -10,8 +10,8 @@ const apns = await startApns(() => clock())
 const fcm = await startFcm(() => clock())
 const harness = await startHarness({
   env: {
-    APNS_URL: apns.url,
-    FCM_URL: fcm.url,
+    APNS_BASE_URL: apns.url,
+    FCM_BASE_URL: fcm.url,
     WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
     WEBHOOK_CA_FILE: fcm.caFile,
     LOG_LEVEL: 'silent',

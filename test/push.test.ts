@@ -1,20 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
-import { campaignOf, crowd, deliveriesOf, device, message, pushed, shown } from '#test/support/push.ts'
+import { campaignOf, device, message, pushed, shown } from '#test/support/push.ts'
 import { expectInvalid, expectRefusal } from '#test/support/refusals.ts'
 
 const harness = await startHarness()
 const project = await harness.project({ environment: 'development' })
-afterEach(() => harness.setTime(null))
 
 const campaigns = '/push/campaigns'
 const admin = project.admin
-/** A project that is made at a time of its own, so that its sessions live then. */
-const projectAt = (time: string) => {
-  harness.setTime(time)
-  return harness.project({ environment: 'development' })
-}
 const attemptsOf = async (id: string) =>
   (await project.sql('select attempts from app.push_deliveries where id = $1', [id]))[0]?.attempts
 
@@ -193,50 +187,6 @@ describe('sending', () => {
     await live.drain()
     expect(await live.sql('select status from app.push_deliveries')).toEqual([{ status: 'sent' }])
   })
-
-  test('segments and filters choose the audience, without banned users and those of the excluded segment', async () => {
-    const [pro, free, banned, excluded] = [
-      await pushed(project),
-      await pushed(project),
-      await pushed(project),
-      await pushed(project),
-    ]
-    const tag = randomUUID()
-    for (const user of [pro, banned, excluded])
-      await user.patch('/client/users/me', { properties: { plan: { tier: tag } } })
-    await project.sql('update app.users set is_banned = true where id = $1', [banned.id])
-    const segment = async (fields: object) =>
-      (await admin.post('/segments', { key: `s-${randomUUID()}`, name: 'Segment', ...fields })).data
-    const out = await segment({ kind: 'static' })
-    await admin.post(`/segments/${out.id}/members`, { user_ids: [excluded.id] })
-    const dynamic = await segment({
-      kind: 'dynamic',
-      rules: { source: 'property', column: 'plan.tier', op: 'eq', value: tag },
-    })
-    for (const audience of [
-      { segment_id: dynamic.id },
-      {
-        filter: {
-          and: [{ column: 'plan.tier', op: 'eq', value: tag }, { not: { column: 'email', op: 'eq', value: 'x' } }],
-        },
-      },
-      { filter: { column: 'plan.tier', op: 'eq', value: tag } },
-    ]) {
-      const { id } = await campaignOf(project, { audience, exclude_segment_id: out.id })
-      const preview = await admin.post(`${campaigns}/${id}/preview`, { user_id: pro.id })
-      expect(preview.data, preview.text).toMatchObject({
-        audience_count: audience.filter && 'and' in audience.filter ? 0 : 1,
-      })
-      if (preview.data.audience_count === 0) continue
-      expectRefusal(await admin.delete(`/segments/${out.id}`), 409, 'SEGMENT_IN_USE')
-      expect((await admin.post(`${campaigns}/${id}/schedule`, {})).status).toBe(202)
-      await project.drain()
-      expect(await project.sql('select app_user_id from app.push_deliveries where campaign_id = $1', [id])).toEqual([
-        { app_user_id: pro.id },
-      ])
-    }
-    expect(free.id).not.toBe(pro.id)
-  })
 })
 
 test('a message is rendered for each user: locale, properties, fallbacks, escaping', async () => {
@@ -265,204 +215,6 @@ test('a message is rendered for each user: locale, properties, fallbacks, escapi
   expect((await admin.post(`${campaigns}/${id}/preview`, {})).data.rendered).toMatchObject({ title: 'Hi friend' })
   expectRefusal(await admin.post(`${campaigns}/${id}/preview`, { user_id: randomUUID() }), 404, 'USER_NOT_FOUND')
   expectRefusal(await admin.post(`${campaigns}/${randomUUID()}/preview`, {}), 404, 'NOT_FOUND')
-})
-
-describe('states', () => {
-  test('a scheduled campaign waits for its time, and can be moved and cancelled', async () => {
-    const timed = await projectAt('2026-12-01T10:00:00Z')
-    await pushed(timed)
-    const { id } = await campaignOf(timed, { send_at: '2026-12-01T10:10:00Z' })
-    await timed.drain()
-    expect(await shown(timed, id)).toMatchObject({ status: 'scheduled', scheduled_at: '2026-12-01T10:10:00.000Z' })
-    const moved = await timed.admin.patch(`${campaigns}/${id}`, { send_at: '2026-12-01T10:20:00Z' })
-    expect(moved.data.scheduled_at).toBe('2026-12-01T10:20:00.000Z')
-    // without a time it would go out to everybody at once
-    for (const fields of [{ send_at: null }, { schedule: { send_at: null } }])
-      expectInvalid(await timed.admin.patch(`${campaigns}/${id}`, fields), 'send_at')
-    harness.setTime('2026-12-01T10:15:00Z')
-    await timed.drain()
-    expect((await shown(timed, id)).status).toBe('scheduled')
-    expect((await timed.admin.post(`${campaigns}/${id}/cancel`)).data.status).toBe('cancelled')
-    harness.setTime('2026-12-01T10:30:00Z')
-    await timed.drain()
-    expect(await deliveriesOf(timed, id)).toEqual([])
-    expectRefusal(await timed.admin.post(`${campaigns}/${id}/resume`), 409, 'CAMPAIGN_LOCKED')
-  })
-
-  test('the throttle holds, a pause stops sending, and what is cancelled is skipped', async () => {
-    const throttled = await projectAt('2026-12-02T10:00:00Z')
-    await crowd(throttled, 10)
-    const { id } = await campaignOf(throttled, { send_now: true, throttle_per_minute: 60 })
-    const count = async () => (await shown(throttled, id)).counts.sent
-    await throttled.drain()
-    expect(await count()).toBe(1)
-    expectRefusal(await throttled.admin.delete(`${campaigns}/${id}`), 409, 'CAMPAIGN_LOCKED')
-    harness.advance(1)
-    await throttled.drain()
-    expect(await count()).toBe(2)
-    expect((await throttled.admin.post(`${campaigns}/${id}/pause`)).data.status).toBe('paused')
-    harness.advance(1)
-    await throttled.drain()
-    expect(await count()).toBe(2)
-    expect((await throttled.admin.post(`${campaigns}/${id}/resume`)).data.status).toBe('sending')
-    await throttled.drain()
-    expect(await count()).toBe(3)
-    expect((await throttled.admin.post(`${campaigns}/${id}/cancel`)).data.status).toBe('cancelled')
-    await throttled.drain()
-    expect(await deliveriesOf(throttled, id)).toEqual([
-      { status: 'sent', reason: null, code: null, n: 3 },
-      { status: 'skipped', reason: 'cancelled', code: null, n: 7 },
-    ])
-    expect((await shown(throttled, id)).counts).toMatchObject({ targeted: 10, sent: 3, skipped: 7 })
-    expect((await throttled.admin.delete(`${campaigns}/${id}`)).status).toBe(200)
-    await throttled.drain()
-    expect(await throttled.sql('select count(*)::int as n from app.push_deliveries')).toEqual([{ n: 0 }])
-  })
-
-  test('at most 100 campaigns in 24 hours', async () => {
-    const busy = await harness.project({ environment: 'development' })
-    await busy.sql(
-      `insert into app.push_campaigns (name, message, audience) select 'c', '{"title": "t", "body": "b"}', '{"all": true}' from generate_series(1, 98)`,
-    )
-    const body = { name: 'x', message, audience: { all: true } }
-    const answers = await Promise.all(Array.from({ length: 6 }, () => busy.admin.post(campaigns, body)))
-    expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 409, 409, 409, 409])
-    const refused = answers.find(({ status }) => status === 409)
-    expectRefusal(refused!, 409, 'LIMIT_REACHED', { limit: 100 })
-    const made = answers.find(({ status }) => status === 201)
-    expectRefusal(await busy.admin.post(`${campaigns}/${made!.data.id}/duplicate`), 409, 'LIMIT_REACHED')
-    await busy.sql(`update app.push_campaigns set created_at = created_at - interval '24 hours'`)
-    expect((await busy.admin.post(campaigns, body)).status).toBe(201)
-  })
-})
-
-test('user_local sends at the local time of each user, on the days that are named', async () => {
-  const local = await projectAt('2026-12-03T10:00:00Z') // a Thursday
-  const users = await Promise.all(['Europe/Berlin', 'America/New_York', null].map(() => pushed(local)))
-  const zones = ['Europe/Berlin', 'America/New_York', 'UTC']
-  for (const [index, user] of users.entries()) await user.patch('/client/users/me', { timezone: zones[index] })
-  const { id } = await campaignOf(local, {
-    audience: { user_ids: users.map((user) => user.id) },
-    schedule: { mode: 'user_local', local_time: '09:30', weekdays: [5] },
-    send_now: true,
-  })
-  await local.drain()
-  const due = Object.fromEntries(
-    (await local.sql('select app_user_id, due_at from app.push_deliveries where campaign_id = $1', [id])).map(
-      ({ app_user_id, due_at }) => [app_user_id, (due_at as Date).toISOString()],
-    ),
-  )
-  expect(users.map((user) => due[user.id])).toEqual([
-    '2026-12-04T08:30:00.000Z',
-    '2026-12-04T14:30:00.000Z',
-    '2026-12-04T09:30:00.000Z',
-  ])
-  const sent = async () =>
-    (await local.sql(`select count(*)::int as n from app.push_deliveries where status = 'sent'`))[0]?.n
-  harness.setTime('2026-12-04T08:30:00Z')
-  await local.drain()
-  expect(await sent()).toBe(1)
-  harness.setTime('2026-12-04T14:31:00Z')
-  await local.drain()
-  expect(await sent()).toBe(3)
-  expect(await local.sql('select status from app.push_campaigns')).toEqual([{ status: 'sent' }])
-})
-
-describe('who is skipped', () => {
-  test('quiet hours of the campaign and of the user, in the time zone of the user', async () => {
-    const quiet = await projectAt('2026-12-05T23:30:00Z')
-    const [night, own, day] = [await pushed(quiet), await pushed(quiet), await pushed(quiet)]
-    await day.patch('/client/users/me', { timezone: 'Asia/Tokyo' })
-    await own.put('/client/push/preferences', { quiet_hours: { start: '23:00', end: '06:00' } })
-    const { id } = await campaignOf(quiet, {
-      audience: { user_ids: [night.id, own.id, day.id] },
-      quiet_hours: { start: '23:15', end: '07:00' },
-      send_now: true,
-    })
-    const preview = await quiet.admin.post(`${campaigns}/${id}/preview`, {})
-    expect(preview.data.skipped).toEqual({ no_token: 0, opted_out: 0, quiet: 2, capped: 0 })
-    await quiet.drain()
-    expect(await deliveriesOf(quiet, id)).toEqual([
-      { status: 'sent', reason: null, code: null, n: 1 },
-      { status: 'skipped', reason: 'quiet_hours', code: null, n: 2 },
-    ])
-  })
-
-  test('caps count what was sent lately, and two campaigns at once never pass one together', async () => {
-    const users = await Promise.all(Array.from({ length: 5 }, () => pushed(project)))
-    const fields = {
-      audience: { user_ids: users.map((user) => user.id) },
-      frequency_cap: { max: 1, hours: 24 },
-      send_now: true,
-    }
-    const [one, two] = await Promise.all([campaignOf(project, fields), campaignOf(project, fields)])
-    await project.drain()
-    const counts = [(await shown(project, one.id)).counts, (await shown(project, two.id)).counts]
-    expect(counts.reduce((sum, { sent }) => sum + sent, 0)).toBe(5)
-    expect(counts.reduce((sum, { skipped }) => sum + skipped, 0)).toBe(5)
-    const third = await campaignOf(project, fields)
-    await project.drain()
-    expect(await deliveriesOf(project, third.id)).toEqual([{ status: 'skipped', reason: 'capped', code: null, n: 5 }])
-    await project.sql(`update app.push_deliveries set sent_at = sent_at - interval '25 hours'`)
-    const fourth = await campaignOf(project, fields)
-    await project.drain()
-    expect((await shown(project, fourth.id)).counts.sent).toBe(5)
-  })
-
-  test('variants share the users by weight and for good; the rest is held out', async () => {
-    const many = await harness.project({ environment: 'development' })
-    await crowd(many, 400)
-    const { id } = await campaignOf(many, {
-      send_now: true,
-      goal_event: 'bought',
-      variants: [
-        { key: 'a', weight: 50, message: { title: 'A', body: 'a' } },
-        { key: 'b', weight: 25, message: { title: 'B', body: 'b' } },
-      ],
-    })
-    await many.drain()
-    const rows = await many.sql(
-      `select variant, status, reason, count(*)::int as n, min(attempts -> 0 -> 'payload' -> 'aps' -> 'alert' ->> 'title') as title
-         from app.push_deliveries where campaign_id = $1 group by 1, 2, 3 order by 1`,
-      [id],
-    )
-    expect(rows.map(({ n: _, ...row }) => row)).toEqual([
-      { variant: 'a', status: 'sent', reason: null, title: 'A' },
-      { variant: 'b', status: 'sent', reason: null, title: 'B' },
-      { variant: null, status: 'skipped', reason: 'holdout', title: null },
-    ])
-    const [a, b, held] = rows.map(({ n }) => n)
-    expect(a + b + held).toBe(400)
-    expect(a).toBeGreaterThan(150)
-    expect(b).toBeGreaterThan(60)
-    expect(held).toBeGreaterThan(60)
-    const [converted] = await many.sql(
-      `select app_user_id as id from app.push_deliveries where variant = 'a' order by id limit 1`,
-    )
-    const event = { app_user_id: converted.id, event_name: 'bought' }
-    await many.admin.post('/events', event)
-    await many.admin.post('/events', event)
-    const { data } = await many.admin.get(`${campaigns}/${id}/stats`)
-    expect(data).toMatchObject({
-      targeted: 400,
-      sent: a + b,
-      skipped: held,
-      converted: 1,
-      conversion_rate: Number((1 / (a + b)).toFixed(4)),
-      variants: [
-        { key: 'a', sent: a, converted: 1 },
-        { key: 'b', sent: b, converted: 0 },
-      ],
-    })
-    expect(data.hours).toHaveLength(1)
-    expect(data.hours[0]).toMatchObject({ sent: a + b, converted: 1 })
-    // 24 hours later the event has nothing to do with the message
-    await many.sql(`update app.push_deliveries set sent_at = sent_at - interval '24 hours'`)
-    const [other] = await many.sql(`select app_user_id as id from app.push_deliveries where variant = 'b' limit 1`)
-    await many.admin.post('/events', { app_user_id: other.id, event_name: 'bought' })
-    expect((await many.admin.get(`${campaigns}/${id}/stats`)).data.converted).toBe(1)
-    expectRefusal(await many.admin.get(`${campaigns}/${randomUUID()}/stats`), 404, 'NOT_FOUND')
-  })
 })
 
 describe('direct sends', () => {

@@ -39,12 +39,12 @@ const provider = async (...handlers: ((response: ServerResponse, request: Incomi
 }
 
 const usual: ProviderUrls = {
-  REVENUECAT_URL: 'http://127.0.0.1:9',
-  SUPERWALL_URL: 'http://127.0.0.1:9',
-  ANTHROPIC_URL: 'http://127.0.0.1:9',
-  OPENAI_URL: 'http://127.0.0.1:9',
-  GOOGLE_AI_URL: 'http://127.0.0.1:9',
-  MISTRAL_URL: 'http://127.0.0.1:9',
+  REVENUECAT_BASE_URL: 'http://127.0.0.1:9',
+  SUPERWALL_BASE_URL: 'http://127.0.0.1:9',
+  ANTHROPIC_BASE_URL: 'http://127.0.0.1:9',
+  OPENAI_BASE_URL: 'http://127.0.0.1:9',
+  GOOGLE_AI_BASE_URL: 'http://127.0.0.1:9',
+  MISTRAL_BASE_URL: 'http://127.0.0.1:9',
 }
 
 /** A client that notes its log lines, and how long it would have waited before each retry. */
@@ -52,7 +52,7 @@ const client = (url: string, options: Partial<UpstreamOptions> = {}) => {
   const lines: Record<string, unknown>[] = []
   const waits: number[] = []
   const upstream = createUpstream({
-    urls: { ...usual, REVENUECAT_URL: url, OPENAI_URL: url },
+    urls: { ...usual, REVENUECAT_BASE_URL: url, OPENAI_BASE_URL: url },
     log: { debug: (fields: object) => void lines.push(fields as Record<string, unknown>) } as UpstreamOptions['log'],
     wait: async (ms) => void waits.push(ms),
     random: () => 0.5,

@@ -1976,6 +1976,8 @@ create table app.media_assets (
   deleted_at timestamp with time zone,
   created_at timestamp with time zone not null default internal.now(),
   updated_at timestamp with time zone not null default internal.now(),
+  -- Since when moderation hides the asset from its owner and from catalogs.
+  blocked_at timestamp with time zone,
   constraint media_assets_pkey PRIMARY KEY (id),
   -- 409 FOLDER_NOT_EMPTY: Assets are in this folder. Move them, or delete them.
   constraint media_assets_folder_id_fkey FOREIGN KEY (folder_id) REFERENCES app.media_folders(id) ON DELETE RESTRICT,
@@ -2007,7 +2009,7 @@ create policy "administrators read assets" on app.media_assets for select to app
 create policy "server keys read committed assets" on app.media_assets for select to app_server
   using ((status = 'committed'::text));
 create policy "users read their own committed assets" on app.media_assets for select to app_user
-  using (((uploaded_by = ( SELECT internal.user_id() AS user_id)) AND (status = 'committed'::text)));
+  using (((uploaded_by = ( SELECT internal.user_id() AS user_id)) AND (status = 'committed'::text) AND (blocked_at IS NULL)));
 
 -- Ordered selections of assets that apps read without a session.
 create table app.media_catalogs (
@@ -2290,7 +2292,7 @@ create policy "administrators read trust levels" on app.moderation_trust_levels 
 
 -- How the subscription provider held each managed object when it was last applied or adopted. A live object with another hash has drifted.
 -- is_pushed: the product is in its store, so that an apply never creates it there again.
-create table app.monetization_applied (
+create table app.monetization_applied_objects (
   object_type text not null,
   identifier text not null,
   document jsonb not null,
@@ -2298,27 +2300,17 @@ create table app.monetization_applied (
   hash text not null,
   is_pushed boolean not null default false,
   applied_at timestamp with time zone not null default internal.now(),
-  constraint monetization_applied_pkey PRIMARY KEY (object_type, identifier),
-  constraint monetization_applied_identifier_1_to_300 CHECK (((char_length(identifier) >= 1) AND (char_length(identifier) <= 300))),
-  constraint monetization_applied_object_type_known CHECK ((object_type = ANY (ARRAY['product'::text, 'entitlement'::text, 'offering'::text, 'paywall'::text])))
+  constraint monetization_applied_objects_pkey PRIMARY KEY (object_type, identifier),
+  constraint monetization_applied_objects_identifier_1_to_300 CHECK (((char_length(identifier) >= 1) AND (char_length(identifier) <= 300))),
+  constraint monetization_applied_objects_object_type_known CHECK ((object_type = ANY (ARRAY['product'::text, 'entitlement'::text, 'offering'::text, 'paywall'::text])))
 );
-alter table app.monetization_applied enable row level security;
-create policy "administrators adopt" on app.monetization_applied for insert to app_admin
-  with check (true);
-create policy "administrators adopt again" on app.monetization_applied for update to app_admin
-  using (true)
-  with check (true);
-create policy "administrators read what was applied" on app.monetization_applied for select to app_admin
+alter table app.monetization_applied_objects enable row level security;
+create policy "administrators read what was applied" on app.monetization_applied_objects for select to app_admin
   using (true);
-create policy "workers forget what is gone" on app.monetization_applied for delete to app_worker
+create policy "workers forget what is gone" on app.monetization_applied_objects for delete to app_worker
   using (true);
-create policy "workers read what was applied" on app.monetization_applied for select to app_worker
+create policy "workers read what was applied" on app.monetization_applied_objects for select to app_worker
   using (true);
-create policy "workers record it again" on app.monetization_applied for update to app_worker
-  using (true)
-  with check (true);
-create policy "workers record what they applied" on app.monetization_applied for insert to app_worker
-  with check (true);
 
 -- What a project sells, as declared: one row for each object, in the shape of the API. Products are identified by store and store identifier, the rest by key.
 create table app.monetization_definitions (
@@ -3388,11 +3380,11 @@ create table app.subscription_events (
   constraint subscription_events_outcome_known CHECK ((outcome = ANY (ARRAY['applied'::text, 'older'::text, 'waiting'::text, 'unknown_user'::text, 'without_effect'::text])))
 );
 CREATE INDEX subscription_events_nobodys ON app.subscription_events USING btree (received_at) WHERE (app_user_id IS NULL);
-CREATE INDEX subscription_events_of_name ON app.subscription_events USING gin (names);
+CREATE INDEX subscription_events_of_name ON app.subscription_events USING gin (names) WITH (fastupdate=off);
 CREATE INDEX subscription_events_of_source ON app.subscription_events USING btree (source_ref, event_at, received_at, id);
 CREATE INDEX subscription_events_of_transaction ON app.subscription_events USING btree ("left"((payload ->> 'transaction_id'::text), 255)) WHERE (source_ref IS NOT NULL);
 CREATE INDEX subscription_events_of_user ON app.subscription_events USING btree (app_user_id, event_at);
-CREATE INDEX subscription_events_transfers ON app.subscription_events USING gin (((payload -> 'transferred_from'::text))) WHERE (type = 'TRANSFER'::text);
+CREATE INDEX subscription_events_transfers ON app.subscription_events USING gin (((payload -> 'transferred_from'::text))) WITH (fastupdate=off) WHERE (type = 'TRANSFER'::text);
 alter table app.subscription_events enable row level security;
 create policy "administrators read every event of the provider" on app.subscription_events for select to app_admin
   using (true);

@@ -5,13 +5,13 @@ alter table app.media_removals enable row level security;
 alter table app.media_catalogs enable row level security;
 
 create policy "users read their own committed assets" on app.media_assets for select to app_user
-  using (uploaded_by = (select internal.user_id()) and status = 'committed');
+  using (uploaded_by = (select internal.user_id()) and status = 'committed' and blocked_at is null);
 create policy "server keys read committed assets" on app.media_assets for select to app_server using (status = 'committed');
 create policy "administrators read assets" on app.media_assets for select to app_admin using (true);
 
 grant select on app.media_assets to app_user, app_server, app_admin;
 grant execute on function internal.media_link, internal.media_links_begin, internal.media_asset_json, internal.media_upload_json, internal.media_is_mine,
-  internal.media_is_committed, internal.media_found, internal.media_commit, internal.media_delete,
+  internal.media_is_committed, internal.media_is_shown, internal.media_found, internal.media_commit, internal.media_delete,
   internal.media_assets_page,
   api.media_lookup, api.media_commit, api.media_delete, api.media_list
   to app_user, app_server, app_admin;
@@ -27,11 +27,13 @@ grant execute on function internal.media_upload_is_open, internal.media_removals
   api.media_upload_open, api.media_removals_next, api.media_unused, api.media_pending_old, api.media_pending_drop, api.media_commit_late
   to app_worker;
 
+grant execute on function internal.moderation_subject__media to app_user;
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
 values
   ('app.media_assets', 'uploaded_by', 'media_assets',
-   array['id', 'key', 'filename', 'mime_type', 'status', 'source', 'size_bytes', 'alt_text', 'metadata', 'folder_id', 'uploaded_by', 'committed_at', 'deleted_at',
+   array['id', 'key', 'filename', 'mime_type', 'status', 'source', 'size_bytes', 'alt_text', 'metadata', 'folder_id', 'uploaded_by', 'committed_at', 'deleted_at', 'blocked_at',
          'created_at', 'updated_at'],
    array['object_version', 'thumbnail_of', 'upload_version', 'upload_mime_type', 'upload_expires_at'],
    'media', 'move', 'cascade', null, current_setting('trellis.file'));

@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Arguments, Reply } from '#server/database/database.ts'
-import { type ApiError, refusal } from '#server/errors.ts'
+import { ApiError, refusal } from '#server/errors.ts'
 import type { HandlerContext } from '#server/http/route.ts'
 import {
   type AiProvider,
@@ -22,19 +24,31 @@ export const openKey = (context: Surroundings, provider: AiProvider, sealed: str
 export const allowsEcho = ({ resolved }: Pick<Surroundings, 'resolved'>): boolean =>
   resolved.project?.environment === 'development'
 
+/** How often a record is tried while the database has no connection for it, and the pause after the first attempt, which doubles. */
+const attempts = 5
+const firstPauseMs = 200
+
 /**
  * Records what was used, under the claims of the caller and also when the caller has hung up: a call by `context.call` is given up with its
- * client.
+ * client. What was used is owed: it is tried again while the database is busy. The functions called here may be repeated.
  */
 export const record = async ({ services, resolved }: Surroundings, name: string, args: Arguments): Promise<Reply> => {
   const projectId = projectOf({ resolved })
   services.waker.written(projectId)
-  const reply = await services.database.call(resolved.place, 'app_worker', resolved.claims, name, args, {
-    failure: 'UPDATE_FAILED',
-  })
-  if (reply.dueAt) services.waker.wake(projectId, reply.dueAt)
-  if (reply.changed.length > 0) await services.notifier.publish(reply.changed)
-  return reply
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const reply = await services.database.call(resolved.place, 'app_worker', resolved.claims, name, args, {
+        failure: 'UPDATE_FAILED',
+      })
+      if (reply.dueAt) services.waker.wake(projectId, reply.dueAt)
+      if (reply.changed.length > 0) await services.notifier.publish(reply.changed)
+      return reply
+    } catch (error) {
+      const isBusy = error instanceof ApiError && (error.status === 503 || error.status === 429)
+      if (!isBusy || attempt === attempts) throw error
+      await sleep(firstPauseMs * 2 ** (attempt - 1) * (0.5 + Math.random()))
+    }
+  }
 }
 
 /** A signal that fires when the client hangs up. `release` ends the watch. */
@@ -90,4 +104,4 @@ export type Recorded = {
 
 /** Records a call that belongs to no prompt. */
 export const keep = (context: Surroundings, row: Recorded) =>
-  record(context, 'ai_record', { ...row, prices: context.services.aiPrices })
+  record(context, 'ai_record', { invocation_id: randomUUID(), ...row, prices: context.services.aiPrices })

@@ -2,19 +2,19 @@ import { escapeIdentifier, escapeLiteral } from 'pg'
 import { type Dependency, type Item, itemKey, type State } from '#server/database/state.ts'
 import type { FunctionText } from '#server/database/target.ts'
 
-/** Two states of one database, and what is needed to write the statements that lead from the first to the second. */
+/** The input of statementsOf: the state of a database before and after an upgrade, with the dependencies in both and the SQL of functions. */
 export type Change = {
   readonly before: State
   readonly after: State
   readonly dependenciesBefore: readonly Dependency[]
   readonly dependenciesAfter: readonly Dependency[]
-  /** The SQL of functions as they are afterwards. */
+  /** The SQL of a function in the state after the upgrade. */
   readonly textOf: (identity: string) => FunctionText | undefined
 }
 
 type Sides = { readonly removed: Item[]; readonly changed: Item[]; readonly added: Item[] }
 
-/** `changed` holds the items as they are afterwards. */
+/** The items that differ. `changed` holds their definitions after the upgrade. */
 const compare = (before: State, after: State): Sides => {
   const items = [...after.values()]
   const former = (item: Item) => before.get(itemKey(item.kind, item.identity))
@@ -30,7 +30,7 @@ const compare = (before: State, after: State): Sides => {
 
 const of = (kind: string, ...lists: readonly (readonly Item[])[]) => lists.flat().filter((item) => item.kind === kind)
 
-/** Functions that are made afterwards and differ, so that their text is needed: `textOf` must know these and what is made anew. */
+/** Identities of the functions that the upgrade creates or replaces, including those that are dropped and created again. `textOf` must know all of them. */
 export const changedFunctions = (before: State, after: State, dependencies: readonly Dependency[]): string[] => {
   const sides = compare(before, after)
   const dropped = droppedFunctions(sides, before, dependencies)
@@ -39,7 +39,7 @@ export const changedFunctions = (before: State, after: State, dependencies: read
   )
 }
 
-/** Functions that go or that create or replace cannot change, and the functions that cannot stand without them. */
+/** Functions to drop: those that are removed, those whose signature `create or replace` cannot change, and the functions that depend on either. */
 const droppedFunctions = (
   { removed, changed }: Sides,
   before: State,
@@ -50,7 +50,7 @@ const droppedFunctions = (
     [...of('function', removed), ...of('function', changed).filter(isReshaped)].map((item) => item.identity),
   )
   for (const identity of dropped) {
-    // a set grows while it is walked
+    // the loop also visits the elements that it adds
     for (const { kind, identity: dependent, on } of dependencies) {
       if (on === identity && kind === 'function') dropped.add(dependent)
     }
@@ -58,7 +58,7 @@ const droppedFunctions = (
   return dropped
 }
 
-/** Those that others need come first. */
+/** Topological order: a function comes after the functions that it depends on. */
 const inOrder = (identities: readonly string[], dependencies: readonly Dependency[]): string[] => {
   const wanted = new Set(identities)
   const ordered = new Set<string>()
@@ -78,8 +78,8 @@ const inOrder = (identities: readonly string[], dependencies: readonly Dependenc
 const tableOf = (identity: string) => identity.slice(identity.lastIndexOf(' on ') + 4)
 
 /**
- * The statements that lead from one state to the other, or null where they cannot be written: a table, a type or an aggregate changed,
- * or something that the loader does not manage depends on a function that has to be dropped.
+ * The statements that upgrade a database from one state to the other. Null where that is not possible with statements: a table, a type or an
+ * aggregate changed, or an object that the loader does not manage depends on a function that has to be dropped.
  */
 export const statementsOf = (change: Change): string | null => {
   const { before, after, dependenciesBefore } = change
@@ -115,7 +115,7 @@ export const statementsOf = (change: Change): string | null => {
     lockTables([...new Set([...tables, ...of('row security', changed, added).map((item) => item.identity)])]),
     ...policies.drop.map((identity) => `drop policy if exists ${identity}`),
     ...triggers.drop.map((identity) => `drop trigger if exists ${identity}`),
-    // in the opposite order of their making
+    // dependents first
     ...inOrder([...dropped], dependenciesBefore)
       .reverse()
       .map((identity) => `drop routine if exists ${identity}`),
@@ -130,7 +130,7 @@ export const statementsOf = (change: Change): string | null => {
   ].join(';\n')
 }
 
-/** The text of a function only where more than its comment changed, and its comment only where that did: each is a row of the catalog that is written. */
+/** Replaces a function only if its definition changed, and its comment only if the comment changed, since each statement writes a row of the catalog. */
 const functionStatements = (
   { before, after, dependenciesBefore, dependenciesAfter, textOf }: Change,
   dropped: ReadonlySet<string>,
@@ -148,13 +148,13 @@ const functionStatements = (
   return statements
 }
 
-/** A policy's statement and its comment's, which may be missing. */
+/** The `create policy` statement and the `comment on policy` statement; the second is empty where there is no comment. */
 const partsOf = ({ identity, definition }: Item): readonly [string, string] => {
   const at = definition.lastIndexOf(`; comment on policy ${identity} is `)
   return at < 0 ? [definition, ''] : [definition.slice(0, at), definition.slice(at + 2)]
 }
 
-/** Roles and expressions change in place: dropping and creating would write the policy, its comment and all its dependencies anew. */
+/** Changes roles and expressions with `alter policy`: to drop and create the policy would rewrite its row, its comment and all its dependencies. */
 const alterPolicy = (before: Item | undefined, after: Item): string => {
   const [statement, comment] = partsOf(after)
   const made = statement.slice(`create policy ${after.identity}`.length)
@@ -166,7 +166,7 @@ const alterPolicy = (before: Item | undefined, after: Item): string => {
 
 const addedTo = ({ added }: Sides) => [...of('policy', added), ...of('trigger', added)].map((item) => item.identity)
 
-/** All at once and in the order in which requests reach them, parents first: see lockTables of load_policies.ts. */
+/** Locks all tables in one statement, in the order in which requests lock them (parents first), to avoid deadlocks: see lockTables of load_policies.ts. */
 const lockTables = (names: readonly string[]): string => `do $locks$
 declare names text;
 begin
@@ -187,7 +187,7 @@ type Privilege = readonly [privilege: string, grantee: string, isGrantable: bool
 
 const privilegesOf = (item: Item | undefined) => (item ? (JSON.parse(item.definition) as Privilege[]) : [])
 
-/** `on` what a privilege is, and the columns in front of that; an identity is "function api.f(uuid)" or "column name app.users". */
+/** Splits the identity of a privilege, such as "function api.f(uuid)" or "column name app.users", into the object after `on` and the list of columns before it. */
 const target = (identity: string): { columns: string; on: string } => {
   const [kind = '', ...rest] = identity.split(' ')
   const name = rest.join(' ')
@@ -220,7 +220,7 @@ const privileges = (
     const gone = privilegesOf(before.get(key)).filter((one) => !stays.has(String(one)))
     const { columns, on } = target(item.identity)
     revokes.push(...gone.map(([privilege, grantee]) => `revoke ${privilege}${columns} on ${on} from ${grantee}`))
-    // to revoke a privilege on a table is to revoke it on all of its columns
+    // revoking a privilege on a table also revokes it on each column, so grants on columns are repeated
     if (gone.length > 0 && item.identity.startsWith('table ')) {
       const columnsOfIt = [...after.values()].filter(
         (one) => one.kind === 'privileges' && one.identity.startsWith('column ') && target(one.identity).on === on,
@@ -233,7 +233,7 @@ const privileges = (
   return [...revokes, ...grants]
 }
 
-/** Rows of registries: "internal.user_data {json}". */
+/** Statements for rows of the registries, whose identity is the table and the row: "internal.user_data {json}". */
 const rows = ({ removed, added }: Sides): string[] => {
   const parts = ({ identity }: Item) => {
     const space = identity.indexOf(' ')
@@ -251,7 +251,7 @@ const rows = ({ removed, added }: Sides): string[] => {
   ]
 }
 
-/** What the loader knows of its own work, in the tables of schema ops. */
+/** Updates the loader's records in schema ops: files, the objects that each made, the privileges that each granted. */
 const bookkeeping = ({ removed, changed, added }: Sides): string[] => {
   const record = (table: string, columns: readonly string[], items: readonly Item[]) =>
     items.map((item) => {

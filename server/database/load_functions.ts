@@ -10,10 +10,10 @@ const isSignatureChange = (
   error: unknown, // 42725: the former signature stands beside the new one, and a comment or a grant without arguments fits both
 ) => ['42P13', '2BP01', '42725'].includes((error as DatabaseError).code ?? '')
 
-/** A policy names a function of a file that comes later. */
+/** For example, a policy file refers to a function of a file that is applied later. */
 const isMissingFunction = (error: unknown) => (error as DatabaseError).code === '42883'
 
-/** What else a version has: its policy files, files that it has no more, and those of both whose grants may have moved. */
+/** Other files of the upgrade: all policy files (`policies`), files that the new version no longer has (`absent`), and files from which a grant or policy may have moved (`leaving`). */
 type Others = {
   readonly policies: readonly SqlFile[]
   readonly absent: readonly string[]
@@ -21,9 +21,9 @@ type Others = {
 }
 
 /**
- * A file alone, if that can be. Where a signature or a result changed, what its area made, and what leans on it, is dropped and made anew,
- * the whole area at once: its policies name functions of any of its files, and now and then of another area, so as a last resort
- * everything is.
+ * Applies one file, by itself if possible. If a signature or a result type changed, the objects of all files of its area, and what depends on them, are
+ * dropped and created again in one transaction, because policies of an area refer to functions of any of its files. If that fails because a function of another area
+ * is missing, all remaining files are applied in one transaction.
  */
 export const applyFirst = async (
   client: Client,
@@ -34,7 +34,7 @@ export const applyFirst = async (
   const area = todo.filter((other) => stemOf(other.path) === stemOf(file.path))
   const apply = async (files: readonly SqlFile[], anew: boolean) => {
     const theirs = [...new Set(files.flatMap((one) => policiesFor(one, policies)))]
-    // what stood in a file that is gone may stand in one of these, under other arguments
+    // a function of a removed file may have moved into one of these with other arguments
     const gone = anew ? absent.filter((path) => files.some((one) => stemOf(one.path) === stemOf(path))) : []
     const work = () => applyFunctions(client, files, theirs, { anew, absent: gone, leaving })
     return { files, result: await inTransaction(client, work) }
@@ -55,7 +55,7 @@ const policiesFor = (file: SqlFile, policies: readonly SqlFile[]) =>
 
 type FunctionsApplied = { readonly refreshed: string[]; readonly outdated: string[] }
 
-/** Files, and the policies of their areas where these have to be given again. `anew` drops first what the files made before. */
+/** Applies files, and the policy files of their areas if functions were dropped. `anew` first drops everything that the files created before. */
 const applyFunctions = async (
   client: Client,
   files: readonly SqlFile[],
@@ -86,7 +86,7 @@ const applyFunctions = async (
         [...leaving].filter((path) => !applied.has(path)),
       )
     }
-    // what these files made, they have made again, if they still want it
+    // policies of the files above were created again when the files were applied, if the files still define them
     const others = leaning.filter(({ madeBy }) => !policies.some(({ path }) => path === madeBy))
     for (const { restore } of others) await client.query(restore)
     return { refreshed: policies.map((policy) => policy.path), outdated: [] }
@@ -95,8 +95,8 @@ const applyFunctions = async (
 }
 
 /**
- * Compiles what is made of the functions that are there, in the transaction that changed them; only the database of a project has such things.
- * `isReplayed`: functions came with what was compiled of them, from another database.
+ * Generates the dispatcher of events from the present functions, and refreshes the plans of events, in the transaction that changed the functions. Only
+ * databases of projects have these. `isReplayed`: the dispatcher was replayed with the functions, so only the plans are refreshed.
  */
 export const functionsLoaded = (client: Client, isReplayed = false) =>
   client.query(
@@ -105,13 +105,13 @@ export const functionsLoaded = (client: Client, isReplayed = false) =>
      end $loaded$`,
   )
 
-/** Runs a file, and notes what it made as its own; answers that. `isLater`: other files ran in this transaction before. */
+/** Runs a file, records the objects that it created, and returns them. `isLater`: other files ran in this transaction before. */
 const applyFile = async (client: Client, file: SqlFile, isLater: boolean): Promise<MadeObject[]> => {
   const known = new Set(isLater ? (await madeHere(client)).map(keyOf) : [])
   await run(client, file)
   const made = (await madeHere(client)).filter((object) => !known.has(keyOf(object)))
   await remember(client, file)
-  // a file that this takes something from has to be applied again if a later version has it as it was
+  // an object moved here from another file: clear that file's hash, so that a version that moves the object back applies that file again
   await client.query(
     `update ops.files f set hash = ''
       where f.path <> $1
@@ -120,7 +120,7 @@ const applyFile = async (client: Client, file: SqlFile, isLater: boolean): Promi
                          join json_to_recordset($2) as o (kind text, identity text) using (kind, identity))`,
     [file.path, JSON.stringify(made)],
   )
-  // a function that moved here from another file is this file's now, whichever of the two is applied first
+  // an object that moved here from another file belongs to this file from now on, regardless of which file is applied first
   await client.query(
     `delete from ops.objects d
       where d.path = $1
@@ -143,12 +143,12 @@ export const objectsOf = async (client: Client, path: string): Promise<MadeObjec
 }
 
 /**
- * Functions that internal.definition_compile made of a definition, by the end of their comment. They belong to the row in internal.definitions, and
- * are no file's: they are compiled by the policy file that declares the row, and again whenever the compiler changes.
+ * Recognizes functions that internal.definition_compile generated, by the end of their comment. They belong to a row in internal.definitions and to no
+ * file: the policy file that declares the row generates them, and so does every change of the compiler.
  */
 const isCompiled = `coalesce(obj_description(p.oid, 'pg_proc') like '% Made by internal.definition_compile.', false)`
 
-/** Drops what was compiled of definitions that no file declares any more. */
+/** Drops generated functions of definitions that no file declares any more. */
 export const dropUndeclared = (client: Client) =>
   inTransaction(client, () =>
     client.query(`
@@ -168,7 +168,7 @@ export const dropUndeclared = (client: Client) =>
       end $undeclared$`),
   )
 
-/** Rows of the catalog that this very transaction wrote: what the file made or replaced. */
+/** Functions and triggers whose catalog rows this transaction wrote: those that the file created or replaced. */
 const madeHere = async (client: Client): Promise<MadeObject[]> => {
   const { rows } = await client.query<MadeObject>(`
     select 'function' as kind, p.oid::regprocedure::text as identity

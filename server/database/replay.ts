@@ -10,46 +10,46 @@ import { type Managed, managedOf, readTarget, type Target } from '#server/databa
 import { inTransaction } from '#server/database/transactions.ts'
 import { isUndisturbed, type Known, noteHere, noteLoaded, witnessHere } from '#server/database/witness.ts'
 
-/** What brings databases that are in one state to a program. */
+/** How to upgrade databases that are in one known state to a program. */
 type Plan = {
   readonly statements: string
-  /** Run as files: what they do depends on rows, such as a project's collections. */
+  /** Run as files in each database, because their effect depends on its rows, such as a project's collections. */
   readonly seeds: readonly SqlFile[]
   readonly hasFunctions: boolean
   readonly fingerprint: string | null
   readonly counts: string
   readonly applied: readonly string[]
-  /** Whether it has led to its fingerprint in a database: then, where nobody interferes, it does so in all that have the same one before. */
+  /** Whether it has produced its fingerprint in one database. Then it does so in every database with the same fingerprint before, unless somebody interferes. */
   isProven: boolean
-  /** Writes so many rows of the catalog that the space of the former ones is worth finding. */
+  /** Whether it replaces so many rows of the catalog that a vacuum afterwards is worth its time. */
   readonly isLarge: boolean
 }
 
-/** A database before its migrations ran. */
+/** The state of a database before its migrations ran. */
 export type Origin = Known & {
-  /** What else decides how the database is brought to the program: its server, and the migrations that ran since. */
+  /** What else a plan depends on: the server, and the migrations that ran since. */
   readonly path: string
   readonly target?: TargetOf | undefined
 }
 
 /**
- * What databases with this fingerprint are brought to, where they are as the template before was; null for all others. It is read while `before`, what
- * the loader manages in such a database, is read too.
+ * The target of databases with this fingerprint, if it is the fingerprint of the previous template; null otherwise. `before` is the state of such a
+ * database, which is read at the same time.
  */
 export type TargetOf = (fingerprint: string, before: Promise<Managed>) => Promise<Target | null>
 
-/** Loads programs into many databases, and works each change out once. */
+/** Loads programs into many databases, and computes each difference once. */
 export type Loader = {
   /**
-   * Loads what changed, and answers the files applied. A database that is as the template before was is brought to the template by the difference
-   * of their catalogs, in one transaction, which must end with the template's fingerprint. Of other databases the first with a fingerprint
-   * is loaded file by file, and its difference is replayed in those with the same one. Whatever stands against a replay undoes it, and that database is
+   * Loads what changed, and returns the paths of the applied files. A database that equals the previous template is upgraded by the difference between
+   * its catalog and the template's, in one transaction that must end with the template's fingerprint. Of the other databases, the first with each fingerprint
+   * is loaded file by file, and its difference is replayed in the others with the same fingerprint. A replay that fails is rolled back, and the database is
    * loaded file by file.
    */
   load(client: Client, program: Program, from: Origin): Promise<string[]>
 }
 
-/** Databases that somebody changed by hand each have a fingerprint of their own. */
+/** Plans kept at a time: each database that somebody changed by hand has a fingerprint, and so a plan, of its own. */
 const mostPlans = 20
 
 type Worked = { readonly plan: Plan | null; readonly applied: readonly string[] }
@@ -72,7 +72,7 @@ export const createLoader = (): Loader => {
         const known = plans.get(key)
         if (!known) break
         const plan = await known.catch(() => undefined)
-        // the database that was first has failed: this one is the first now
+        // the first database failed: this one takes its place
         if (plan === undefined) continue
         if (plan && (await replay(client, plan, from.since))) return [...plan.applied]
         return loadProgram(client, program)
@@ -94,14 +94,14 @@ export const createLoader = (): Loader => {
   }
 }
 
-/** Of the first database with a fingerprint: brings it to the program, and finds the plan for the others. */
+/** Upgrades the first database with a fingerprint, and finds the plan for the others. */
 const workOut = async (
   client: Client,
   program: Program,
   { fingerprint, since, target: targetOf }: Origin,
 ): Promise<Worked> => {
   const reading = managedOf(client)
-  // the two are in databases of their own, and a server has more than one core; each is ended before an error of the other is thrown
+  // two databases, read in parallel; both reads end before an error of either is thrown
   const [read, found] = await Promise.allSettled([reading, targetOf?.(fingerprint, reading)])
   if (read.status === 'rejected') throw read.reason
   if (found.status === 'rejected') throw found.reason
@@ -115,7 +115,7 @@ const workOut = async (
   return { plan: planOf(program, before, await readTarget(client, before)), applied }
 }
 
-/** Null where the difference cannot be said in statements. */
+/** Null where the difference cannot be expressed as statements. */
 const planOf = (program: Program, before: Managed, target: Target): Plan | null => {
   const statements = statementsOf({
     before: before.state,
@@ -157,7 +157,7 @@ const changedDefinitions = (before: State, after: State): number =>
 
 class Different extends Error {}
 
-/** Whether the plan led where it should. If not, nothing was changed. A connection that is lost throws. */
+/** Returns whether the plan produced its fingerprint. If not, the transaction was rolled back. Throws if the connection is lost. */
 const replay = async (client: Client, plan: Plan, since: string): Promise<boolean> => {
   try {
     await inTransaction(client, async () => {
@@ -170,7 +170,7 @@ const replay = async (client: Client, plan: Plan, since: string): Promise<boolea
       if (plan.fingerprint !== null) await noteHere(client, { fingerprint: plan.fingerprint, witness: found.witness })
     })
   } catch (error) {
-    // Postgres refused a statement, because of something that the fingerprint does not show
+    // Postgres refused a statement, because of an object that the fingerprint does not cover
     if (error instanceof Different || (error as DatabaseError).code) return false
     throw error
   }
@@ -180,8 +180,8 @@ const replay = async (client: Client, plan: Plan, since: string): Promise<boolea
 }
 
 /**
- * Lets the next version use the space of the rows that this one has replaced; autovacuum would come after minutes, and a database in which
- * nothing else happens would grow with each version. It takes no lock that a request waits for, and leaves out a table that is locked.
+ * Vacuums the tables of the catalog that an upgrade rewrote, so that the next one uses their free space: autovacuum comes only after minutes, and a database
+ * without other activity would grow with each version. Requests do not wait for its locks, and a table that is locked is skipped.
  */
 const freeSpace = (client: Client) =>
   client.query(

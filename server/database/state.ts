@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Client } from 'pg'
 import { root } from '#server/database/files.ts'
 
-/** Tables whose rows policy files declare: a file's rows are replaced with it. */
+/** Tables with rows that policy files declare. Applying a file replaces its rows. */
 export const registries = [
   'internal.user_data',
   'internal.definitions',
@@ -11,7 +11,7 @@ export const registries = [
   'internal.moderated_texts',
 ] as const
 
-/** One object that the loader manages, see sql/cluster/state.sql. */
+/** An object that the loader manages: see sql/cluster/state.sql. */
 export type Item = {
   readonly kind: string
   readonly identity: string
@@ -19,15 +19,15 @@ export type Item = {
   readonly shape: string | null
 }
 
-/** By kind and identity. */
+/** Items by kind and identity (`itemKey`). */
 export type State = ReadonlyMap<string, Item>
 
 export const itemKey = (kind: string, identity: string) => `${kind} ${identity}`
 
-/** A query of sql/cluster. */
+/** The text of a query in sql/cluster. */
 export const clusterQuery = (name: string) => readFile(join(root, 'sql/cluster', name), 'utf8')
 
-/** Runs in one transaction that sees every name qualified, as the two queries want it. */
+/** Runs `work` in one snapshot with an empty search_path, so that Postgres writes every name with its schema. */
 export const reading = async <T>(client: Client, work: () => Promise<T>): Promise<T> => {
   await client.query(`begin isolation level repeatable read; set local search_path = ''`)
   try {
@@ -44,7 +44,7 @@ export type Present = {
   readonly registries: string[]
 }
 
-/** A database may be older than a registry. */
+/** Which of the loader's tables and registries exist: a database may be older than some of them. */
 export const presentTables = async (client: Client): Promise<Present> => {
   const { rows } = await client.query<Present>(
     `select to_regclass('ops.objects') is not null as files, to_regclass('ops.loaded') is not null as loaded,
@@ -55,11 +55,11 @@ export const presentTables = async (client: Client): Promise<Present> => {
   return rows[0]!
 }
 
-/** Rows that a file declared, and not what a project's own tables add at run time. */
+/** Rows that a file declared, without those that a project adds at run time. */
 export const declaredRows = (registry: string, selected: string) =>
   `select ${selected} from ${registry} r where r.declared_in in (select f.path from ops.files f)`
 
-/** Within a transaction with an empty search_path. Null in a database that no program was loaded into. */
+/** Requires a transaction with an empty search_path. Null in a database into which no program was loaded. */
 export const fingerprintHere = async (client: Client): Promise<string | null> => {
   const present = await presentTables(client)
   if (!present.files) return null
@@ -76,10 +76,10 @@ export const fingerprintHere = async (client: Client): Promise<string | null> =>
   return rows[0]?.fingerprint ?? null
 }
 
-/** What the loader manages in this database, as one value: see sql/cluster/fingerprint.sql. */
+/** A hash of everything that the loader manages in this database: see sql/cluster/fingerprint.sql. */
 export const fingerprintOf = (client: Client): Promise<string | null> => reading(client, () => fingerprintHere(client))
 
-/** Within a transaction with an empty search_path. */
+/** Requires a transaction with an empty search_path. */
 export const stateHere = async (client: Client): Promise<State> => {
   const { registries: present } = await presentTables(client)
   const rows = present.map((name) => declaredRows(name, `'row', '${name} ' || to_jsonb(r)::text, '', null`))
@@ -89,14 +89,14 @@ export const stateHere = async (client: Client): Promise<State> => {
 
 export const stateOf = (client: Client): Promise<State> => reading(client, () => stateHere(client))
 
-/** A function, and what cannot stand without it: a policy, a trigger, or a function whose body Postgres has parsed. */
+/** An object that depends on the function `on`: a policy, a trigger, or a function with a body that Postgres has parsed. */
 export type Dependency = {
   readonly kind: 'function' | 'policy' | 'trigger' | 'other'
   readonly identity: string
   readonly on: string
 }
 
-/** Within a transaction with an empty search_path. */
+/** Requires a transaction with an empty search_path. */
 export const dependenciesHere = async (client: Client): Promise<Dependency[]> => {
   const { rows } = await client.query<Dependency>(`
       select case d.classid when 'pg_proc'::regclass then 'function' when 'pg_policy'::regclass then 'policy'

@@ -6,12 +6,12 @@ import { createLru } from '#server/lru.ts'
 
 /** Providers whose API this server calls, each with the variable that holds its base URL. */
 export const providers = {
-  anthropic: 'ANTHROPIC_URL',
-  google: 'GOOGLE_AI_URL',
-  mistral: 'MISTRAL_URL',
-  openai: 'OPENAI_URL',
-  revenuecat: 'REVENUECAT_URL',
-  superwall: 'SUPERWALL_URL',
+  anthropic: 'ANTHROPIC_BASE_URL',
+  google: 'GOOGLE_AI_BASE_URL',
+  mistral: 'MISTRAL_BASE_URL',
+  openai: 'OPENAI_BASE_URL',
+  revenuecat: 'REVENUECAT_BASE_URL',
+  superwall: 'SUPERWALL_BASE_URL',
 } as const satisfies Record<string, keyof Config>
 
 export type ProviderName = keyof typeof providers

@@ -211,7 +211,7 @@ export const startAiProvider = async () => {
   return {
     url,
     asked,
-    env: { ANTHROPIC_URL: url, OPENAI_URL: url, GOOGLE_AI_URL: url, MISTRAL_URL: url },
+    env: { ANTHROPIC_BASE_URL: url, OPENAI_BASE_URL: url, GOOGLE_AI_BASE_URL: url, MISTRAL_BASE_URL: url },
     answer(next: Decide = usual) {
       decide = next
       asked.length = 0

@@ -104,6 +104,9 @@ begin
           reservation_ends)
   returning * into begun;
   perform internal.enqueue('ai__release', invocation_id::text, due_at => reservation_ends);
+  if internal.caller() = 'developer' then
+    perform internal.audit('ai.' || ai_begin.kind, 'ai_prompts', p.id::text, json_build_object('invocation_id', json_build_array(null, invocation_id)), 200);
+  end if;
   return internal.reply(200, json_build_object(
     'id', begun.id, 'prompt', begun.prompt, 'version', begun.version, 'provider', begun.provider, 'model', begun.model, 'system', system_text,
     'max_tokens', most_tokens, 'moderates_output', begun.moderates_output, 'log_payloads', p.log_payloads,
@@ -162,7 +165,10 @@ begin
    where i.id = ai_finish.invocation_id and (i.status = 'running' or i.error_code = 'ABANDONED')
      for update;
   if not found then
-    return internal.reply(200, json_build_object('cost_usd', 0, 'is_rejected', false));
+    -- a repetition of a call whose answer was lost; the user may be deleted
+    return internal.reply(200, (select json_build_object('cost_usd', coalesce(internal.ai_number(max(i.cost_usd)), 0),
+                                                         'is_rejected', coalesce(bool_or(i.status = 'rejected'), false))
+                                  from app.ai_invocations i where i.id = ai_finish.invocation_id));
   end if;
   if done.moderates_output and ai_finish.output <> '' then
     begin
@@ -212,7 +218,7 @@ language sql volatile as $$
 $$;
 comment on function api.ai_finish is 'internal.ai_finish, for the server.';
 
-create or replace function internal.ai_record(kind text, provider text, model text, status text, input_tokens bigint, output_tokens bigint, is_estimated boolean,
+create or replace function internal.ai_record(invocation_id uuid, kind text, provider text, model text, status text, input_tokens bigint, output_tokens bigint, is_estimated boolean,
                                               error_code text, prices jsonb)
 returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -220,22 +226,27 @@ declare
   price record := internal.ai_price(ai_record.provider, ai_record.model, ai_record.prices);
   me constant uuid := case when internal.caller() in ('user', 'server_key_user') then internal.user_id() end;
 begin
-  insert into app.ai_invocations (kind, provider, model, app_user_id, status, error_code, input_usd, output_usd, input_tokens, output_tokens, is_estimated, cost_usd,
+  insert into app.ai_invocations (id, kind, provider, model, app_user_id, status, error_code, input_usd, output_usd, input_tokens, output_tokens, is_estimated, cost_usd,
                                   expires_at, finished_at)
-  select ai_record.kind, ai_record.provider, left(ai_record.model, 200), u.id, ai_record.status, ai_record.error_code, price.input_usd, price.output_usd,
+  select ai_record.invocation_id, ai_record.kind, ai_record.provider, left(ai_record.model, 200), u.id, ai_record.status, ai_record.error_code, price.input_usd, price.output_usd,
          ai_record.input_tokens, ai_record.output_tokens, ai_record.is_estimated,
          (ai_record.input_tokens * price.input_usd + ai_record.output_tokens * price.output_usd) / 1000000, internal.now(), internal.now()
     from (select) one
-    left join app.users u on u.id = me;
+    left join app.users u on u.id = me
+  on conflict (id) do nothing;
+  if found and internal.caller() = 'developer' then
+    perform internal.audit('ai.' || ai_record.kind, 'ai_invocations', ai_record.invocation_id::text,
+                           json_build_object('provider', json_build_array(null, ai_record.provider)), 200);
+  end if;
   return internal.reply(200, 'true');
 end $$;
-comment on function internal.ai_record is 'Records a call that belongs to no prompt: messages and embeddings.';
+comment on function internal.ai_record is 'Records a call that belongs to no prompt, once: messages and embeddings.';
 
-create or replace function api.ai_record(kind text, provider text, model text, status text, input_tokens bigint, output_tokens bigint, is_estimated boolean,
+create or replace function api.ai_record(invocation_id uuid, kind text, provider text, model text, status text, input_tokens bigint, output_tokens bigint, is_estimated boolean,
                                          error_code text default null, prices jsonb default '{}')
 returns api.reply
 language sql volatile as $$
-  select internal.ai_record(ai_record.kind, ai_record.provider, ai_record.model, ai_record.status, ai_record.input_tokens, ai_record.output_tokens,
+  select internal.ai_record(ai_record.invocation_id, ai_record.kind, ai_record.provider, ai_record.model, ai_record.status, ai_record.input_tokens, ai_record.output_tokens,
                             ai_record.is_estimated, ai_record.error_code, ai_record.prices)
 $$;
 comment on function api.ai_record is 'internal.ai_record, for the server.';

@@ -157,6 +157,7 @@ declare
   run app.challenge_recounts;
   wanted uuid[];
   counted uuid[];
+  slice uuid[];
   moved int := 0;
 begin
   if internal.caller() <> 'worker' then
@@ -178,7 +179,11 @@ begin
       select p.app_user_id from app.challenge_participants p where p.challenge_id = challenge.id and p.app_user_id = any (wanted)));
     if counted is not null then
       perform set_config('app.is_history', 'true', true);
-      moved := jsonb_array_length(internal.challenges_measure(counted, array(select challenge.id from unnest(counted))));
+      -- a hundred at a time: what is measured for a user is planned for one or a few, and compares each with each
+      for place in 1 .. cardinality(counted) by 100 loop
+        slice := counted[place:place + 99];
+        moved := moved + jsonb_array_length(internal.challenges_measure(slice, array_fill(challenge.id, array[cardinality(slice)])));
+      end loop;
     end if;
     update app.challenge_recounts r
        set cursor_id = coalesce(wanted[cardinality(wanted)], r.cursor_id), done = r.done + cardinality(wanted),

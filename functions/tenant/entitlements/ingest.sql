@@ -129,6 +129,27 @@ begin
 end $$;
 comment on function internal.subscription_emit is 'Emits svc.subscription.* for events that have just been folded. The user must be locked. Granted to nobody.';
 
+create or replace function internal.subscription_walk(s app.subscriptions, owner uuid, events app.subscription_events[]) returns app.subscriptions
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  now_is app.subscriptions := subscription_walk.s;
+  many constant int := coalesce(cardinality(subscription_walk.events), 0);
+begin
+  for n in 1 .. many loop
+    now_is := internal.subscription_fold(now_is, subscription_walk.events[n:n]);
+    -- before another purchase may give other entitlements: what it ends stays visible as ended
+    if now_is.source_ref is not null and n < many and internal.subscription_rank(subscription_walk.events[n + 1].type) <> 2 then
+      now_is.app_user_id := subscription_walk.owner;
+      perform internal.subscription_grants(now_is);
+    end if;
+  end loop;
+  now_is.app_user_id := subscription_walk.owner;
+  return now_is;
+end $$;
+comment on function internal.subscription_walk is
+  'Folds events one after the other, and writes the grants of each purchase that another one follows; those of the last one are the caller''s to write. The
+   user must be locked. Granted to nobody.';
+
 create or replace function internal.subscription_settle(source_ref text, may_move boolean default false) returns text
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -147,7 +168,10 @@ begin
                                       where k.source_ref = ref and k.outcome in ('waiting', 'unknown_user') and k.event_at <= s.last_event_at);
   owner := case when is_late or subscription_settle.may_move then coalesce(internal.subscription_owner(ref), s.app_user_id) else s.app_user_id end;
   locked := internal.lock_users(array[owner, s.app_user_id]);
-  if owner is not null and owner = any (coalesce(locked, '{}')) is not true then
+  if (is_late or subscription_settle.may_move) and coalesce(internal.subscription_owner(ref), s.app_user_id) is distinct from owner then
+    -- while this waited for the lock a transfer or another event was stored
+    raise exception 'the purchase has another owner now' using errcode = '40001';
+  elsif owner is not null and owner = any (coalesce(locked, '{}')) is not true then
     -- deleted meanwhile, with their subscriptions
     owner := null;
   end if;
@@ -164,24 +188,6 @@ begin
     return 'unknown_user';
   end if;
 
-  if s.id is not null and not is_late and not exists (select from unnest(pending) p where p.event_at <= s.last_event_at) then
-    folded := internal.subscription_fold(s, coalesce(pending, '{}'));
-  else
-    -- an event arrived late: everything is folded again, in the order of time
-    folded := internal.subscription_fold(null, internal.subscription_history(ref));
-    if folded.source_ref is null and s.id is not null then
-      -- made by hand or imported: it has no purchase among its events
-      folded := internal.subscription_fold(s, coalesce(pending, '{}'));
-    end if;
-  end if;
-  update app.subscription_events k
-     set outcome = case when folded.source_ref is null then 'waiting' else 'applied' end, app_user_id = owner
-   where k.id in (select p.id from unnest(pending) p);
-  if folded.source_ref is null then
-    return 'waiting';
-  end if;
-
-  folded.app_user_id := owner;
   held := internal.active_entitlements(owner);
   if s.app_user_id <> owner then
     held_before := internal.active_entitlements(s.app_user_id);
@@ -190,6 +196,20 @@ begin
     update app.subscriptions k set app_user_id = owner where k.id = s.id;
     perform internal.entitlements_notify(s.app_user_id, held_before);
   end if;
+  -- an event arrived late, or the owner is another: everything is folded again, in the order of time
+  is_late := is_late or s.app_user_id <> owner or exists (select from unnest(pending) p where p.event_at <= s.last_event_at);
+  folded := internal.subscription_walk(case when not is_late then s end, owner, case when is_late then internal.subscription_history(ref) else pending end);
+  if folded.source_ref is null and s.id is not null then
+    -- made by hand or imported: it has no purchase among its events
+    folded := internal.subscription_walk(s, owner, pending);
+  end if;
+  update app.subscription_events k
+     set outcome = case when folded.source_ref is null then 'waiting' else 'applied' end, app_user_id = owner
+   where k.id in (select p.id from unnest(pending) p);
+  if folded.source_ref is null then
+    return 'waiting';
+  end if;
+
   folded := internal.subscription_store(folded);
   perform internal.subscription_emit(folded, pending);
   perform internal.entitlements_notify(owner, held);

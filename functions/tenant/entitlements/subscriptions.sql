@@ -100,6 +100,9 @@ begin
       now_is.grace_until := null;
     elsif e.type = 'RESTORE' then
       now_is := internal.subscription_restored(now_is, e);
+    else
+      -- of a kind without effect
+      continue;
     end if;
     now_is.last_event_at := greatest(now_is.last_event_at, e.event_at);
   end loop;

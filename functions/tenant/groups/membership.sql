@@ -74,11 +74,11 @@ begin
   end if;
   update app.group_members m set role = 'owner' where (m.group_id, m.app_user_id) = (heir.group_id, heir.app_user_id);
   -- the heir is not locked, and the group is: users are locked before groups, so a worker emits the event
-  perform internal.enqueue('groups__tell', heir.group_id || ' ' || heir.app_user_id, jsonb_build_object(
+  perform internal.enqueue('groups__notify', heir.group_id || ' ' || heir.app_user_id, jsonb_build_object(
     'group_id', heir.group_id, 'user_id', heir.app_user_id, 'previous_role', heir.role));
 end $$;
 comment on function internal.group_succeed is
-  'Gives a group without an owner to its oldest admin, else to its oldest member, viewers last, who is told by the task groups__tell; deletes a group without
+  'Gives a group without an owner to its oldest admin, else to its oldest member, viewers last, who is told by the task groups__notify; deletes a group without
    members. Granted to nobody.';
 
 create or replace function internal.group_inherited(group_id uuid, user_id uuid, previous_role text) returns void

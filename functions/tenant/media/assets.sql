@@ -65,14 +65,20 @@ comment on function internal.media_upload_json is
 
 create or replace function internal.media_is_mine(a app.media_assets) returns boolean
 language sql stable as $$
-  select internal.caller() in ('server_key', 'developer') or (media_is_mine.a).uploaded_by = internal.user_id()
+  select internal.caller() in ('server_key', 'developer')
+         or (media_is_mine.a).uploaded_by = internal.user_id() and (media_is_mine.a).blocked_at is null
 $$;
-comment on function internal.media_is_mine is 'Whether the caller reads and changes an asset: its owner, server keys without a user, administrators.';
+comment on function internal.media_is_mine is 'Whether the caller reads and changes an asset: its owner unless it is blocked, server keys without a user, administrators.';
 
 create or replace function internal.media_is_committed(a app.media_assets) returns boolean
 language sql immutable parallel safe
 return (media_is_committed.a).status = 'committed';
 comment on function internal.media_is_committed is 'Whether the bytes of an asset have arrived and lists show it.';
+
+create or replace function internal.media_is_shown(a app.media_assets) returns boolean
+language sql immutable parallel safe
+return (media_is_shown.a).status = 'committed' and (media_is_shown.a).blocked_at is null;
+comment on function internal.media_is_shown is 'Whether the list of its owner shows an asset: it is committed and not blocked.';
 
 create or replace function internal.media_is_pending(a app.media_assets) returns boolean
 language sql immutable parallel safe

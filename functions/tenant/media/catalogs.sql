@@ -53,7 +53,7 @@ begin
              order by s.position)
         from (select internal.media_asset_json(a) as shown, row_number() over (order by i.n) - 1 as position
                 from unnest(c.asset_ids) with ordinality i (id, n)
-                join app.media_assets a on a.id = i.id and a.status = 'committed') s), '[]'));
+                join app.media_assets a on a.id = i.id and a.status = 'committed' and a.blocked_at is null) s), '[]'));
 end $$;
 comment on function internal.media_catalog_public is 'A public catalog with its assets in their order, for apps without a session. Refuses 404 NOT_FOUND.';
 

@@ -1,6 +1,6 @@
 -- Lists of assets: of a user, and of all.
 select internal.list_declare('media_mine_page', null::app.media_assets, 'media_asset_json', '{created_at,id}', required => '{uploaded_by}',
-                             filters => '{folder_id}', condition => 'media_is_committed');
+                             filters => '{folder_id}', condition => 'media_is_shown');
 select internal.list_declare('media_assets_page', null::app.media_assets, 'media_asset_json', '{created_at,id}',
                              filters => '{uploaded_by,mime_type,folder_id}', condition => 'media_is_committed', is_skewed => true, is_counted => true,
                              condition_reads => '{status}', counted_filters => '{mime_type}');

@@ -130,7 +130,7 @@ begin
            internal.now() + make_interval(secs => media_presign_put.seconds), owner
       from (select internal.media_new_version() as version) v
     returning m.* into a;
-  elsif a.source <> 'presign' or a.uploaded_by is distinct from owner then
+  elsif a.source <> 'presign' or a.uploaded_by is distinct from owner or a.blocked_at is not null then
     perform internal.fail(409, 'KEY_IN_USE', 'Another file has this key.', '{"field": "key"}');
   else
     update app.media_assets m
@@ -148,7 +148,7 @@ begin
 end $$;
 comment on function internal.media_presign_put is
   'The asset of a key with an open upload: a new one, or the one of the key, whose bytes the next commit replaces. Refuses 400 INVALID_INPUT, MIME_NOT_ALLOWED,
-   PRESIGN_PUT_NOT_AVAILABLE, 403 FORBIDDEN, 404 USER_NOT_FOUND, 409 KEY_IN_USE (a file that was uploaded in another way, or of another user). Locks the user and the
+   PRESIGN_PUT_NOT_AVAILABLE, 403 FORBIDDEN, 404 USER_NOT_FOUND, 409 KEY_IN_USE (a file that was uploaded in another way, of another user, or blocked). Locks the user and the
    asset.';
 
 create or replace function internal.media_presign_get(key text) returns app.media_assets

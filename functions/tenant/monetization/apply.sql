@@ -102,7 +102,7 @@ begin
    where p.is_declared and p.status = 'drift' and p.wanted is distinct from p.held;
   delete from app.monetization_definitions d
    where exists (select from jsonb_array_elements(gone) g where (g.value ->> 0, g.value ->> 1) = (d.object_type, d.identifier));
-  delete from app.monetization_applied a
+  delete from app.monetization_applied_objects a
    where exists (select from jsonb_array_elements(gone) g where (g.value ->> 0, g.value ->> 2) = (a.object_type, a.identifier));
   return internal.reply(200, internal.monetization_adopt(monetization_adopt_drift.live, drifted));
 end $$;
@@ -116,16 +116,15 @@ declare
   declared constant jsonb := internal.monetization_declared();
 begin
   perform internal.advisory_lock('monetization');
-  insert into app.monetization_applied as a (object_type, identifier, document, more, hash, is_pushed)
-  select l.object_type, l.identifier, l.document, l.more || coalesce(jsonb_build_object('key', d.more -> 'key'), '{}'), internal.monetization_hash(l.document),
-         l.object_type = 'product' and monetization_record.pushed ? l.identifier
-    from internal.monetization_objects(monetization_record.live) l
-    join internal.monetization_objects(declared) d on (d.object_type, d.identifier) = (l.object_type, l.identifier)
-   where monetization_record.touched @> jsonb_build_array(jsonb_build_array(l.object_type, l.identifier))
-      or internal.monetization_filled(d.document, l.document) = l.document
-  on conflict (object_type, identifier) do update
-     set document = excluded.document, more = excluded.more, hash = excluded.hash, is_pushed = a.is_pushed or excluded.is_pushed, applied_at = internal.now();
-  delete from app.monetization_applied a
+  perform internal.monetization_remember((
+    select jsonb_agg(jsonb_build_object(
+             'object_type', l.object_type, 'identifier', l.identifier, 'document', l.document, 'more', l.more || jsonb_build_object('key', d.more -> 'key'),
+             'is_pushed', l.object_type = 'product' and monetization_record.pushed ? l.identifier))
+      from internal.monetization_objects(monetization_record.live) l
+      join internal.monetization_objects(declared) d on (d.object_type, d.identifier) = (l.object_type, l.identifier)
+     where monetization_record.touched @> jsonb_build_array(jsonb_build_array(l.object_type, l.identifier))
+        or internal.monetization_filled(d.document, l.document) = l.document));
+  delete from app.monetization_applied_objects a
    where not exists (select from internal.monetization_objects(declared) d where (d.object_type, d.identifier) = (a.object_type, a.identifier))
      and not exists (select from internal.monetization_objects(monetization_record.live) l where (l.object_type, l.identifier) = (a.object_type, a.identifier));
   return internal.reply(200, 'true');

@@ -141,6 +141,22 @@ $$;
 comment on function internal.monetization_closure is
   'Objects and what they refer to: the products of an entitlement, the products in the packages of an offering, the offering of a paywall.';
 
+create or replace function internal.monetization_remember(objects jsonb) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.caller() not in ('developer', 'worker') then
+    raise exception 'what was applied is remembered for administrators and workers, not for %', internal.caller();
+  end if;
+  insert into app.monetization_applied_objects as a (object_type, identifier, document, more, hash, is_pushed)
+  select o.object_type, o.identifier, o.document, o.more, internal.monetization_hash(o.document), o.is_pushed
+    from jsonb_to_recordset(monetization_remember.objects) as o (object_type text, identifier text, document jsonb, more jsonb, is_pushed boolean)
+  on conflict (object_type, identifier) do update
+     set document = excluded.document, more = excluded.more, hash = excluded.hash, is_pushed = a.is_pushed or excluded.is_pushed, applied_at = internal.now()
+   where (a.hash, a.more, a.is_pushed) is distinct from (excluded.hash, excluded.more, a.is_pushed or excluded.is_pushed);
+end $$;
+comment on function internal.monetization_remember is
+  'Stores live objects [{object_type, identifier, document, more, is_pushed}] as applied. A product that is in its store stays so. The caller holds the lock.';
+
 create or replace function internal.monetization_adopt(live jsonb, objects jsonb) returns json
 language plpgsql volatile as $$
 declare
@@ -163,16 +179,14 @@ begin
     into chosen
     from (values ('product', 'products'), ('entitlement', 'entitlements'), ('offering', 'offerings'), ('paywall', 'paywalls')) as k (object_type, list);
   perform internal.monetization_write(chosen);
-  insert into app.monetization_applied as a (object_type, identifier, document, more, hash, is_pushed)
-  select l.object_type, l.identifier, l.document, l.more || case l.object_type when 'paywall' then jsonb_build_object('key', w.key) else '{}' end,
-         internal.monetization_hash(l.document), l.object_type = 'product'
-    from internal.monetization_objects(monetization_adopt.live) l
-    left join internal.monetization_paywalls(monetization_adopt.live, declared) w on l.object_type = 'paywall' and w.offering = l.identifier
-   where exists (select from internal.monetization_rows(chosen) r
-                  where (r.object_type, r.identifier) = (l.object_type, case l.object_type when 'paywall' then w.key else l.identifier end))
-  on conflict (object_type, identifier) do update
-     set document = excluded.document, more = excluded.more, hash = excluded.hash, is_pushed = a.is_pushed or excluded.is_pushed, applied_at = internal.now()
-   where (a.hash, a.more, a.is_pushed) is distinct from (excluded.hash, excluded.more, a.is_pushed or excluded.is_pushed);
+  perform internal.monetization_remember((
+    select jsonb_agg(jsonb_build_object(
+             'object_type', l.object_type, 'identifier', l.identifier, 'document', l.document,
+             'more', l.more || case l.object_type when 'paywall' then jsonb_build_object('key', w.key) else '{}' end, 'is_pushed', l.object_type = 'product'))
+      from internal.monetization_objects(monetization_adopt.live) l
+      left join internal.monetization_paywalls(monetization_adopt.live, declared) w on l.object_type = 'paywall' and w.offering = l.identifier
+     where exists (select from internal.monetization_rows(chosen) r
+                    where (r.object_type, r.identifier) = (l.object_type, case l.object_type when 'paywall' then w.key else l.identifier end))));
   return (
     select json_build_object('adopted', n.entitlements + n.products + n.offerings + n.packages + n.paywalls, 'entitlements', n.entitlements,
                              'products', n.products, 'offerings', n.offerings, 'packages', n.packages, 'paywalls', n.paywalls)

@@ -180,6 +180,6 @@ create or replace function internal.monetization_applied_json() returns jsonb
 language sql stable as $$
   select coalesce(jsonb_agg(jsonb_build_object('object_type', a.object_type, 'identifier', a.identifier, 'document', a.document, 'more', a.more,
                                                'hash', a.hash, 'is_pushed', a.is_pushed) order by a.object_type, a.identifier), '[]')
-    from app.monetization_applied a
+    from app.monetization_applied_objects a
 $$;
 comment on function internal.monetization_applied_json is 'What was last applied: [{object_type, identifier, document, more, hash, is_pushed}].';

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLru, type Lru } from '#server/lru.ts'
 import { type ApnsConfig, apnsPayload, createApns } from '#server/providers/push/apns.ts'
 import { createFcm, type FcmConfig } from '#server/providers/push/fcm.ts'
 import {
@@ -15,12 +15,12 @@ import type { Services } from '#server/services.ts'
 export type Sealed = { readonly provider: 'apns' | 'fcm'; readonly config_sealed: string }
 
 /** Open connections and access tokens of each integration; a config that is replaced is another one. */
-const opened = new WeakMap<Services, LRUCache<string, Provider>>()
+const opened = new WeakMap<Services, Lru<Provider>>()
 
-const cacheOf = (services: Services): LRUCache<string, Provider> => {
+const cacheOf = (services: Services): Lru<Provider> => {
   const known = opened.get(services)
   if (known) return known
-  const made = new LRUCache<string, Provider>({ max: 500, ttl: 30 * 60_000, dispose: (provider) => provider.close() })
+  const made = createLru<Provider>(500, { ttlMs: 30 * 60_000, dispose: (provider) => provider.close() })
   opened.set(services, made)
   return made
 }
@@ -33,8 +33,8 @@ const openProvider = (services: Services, projectId: string, { provider, config_
   try {
     const text = secrets.decrypt(`integration ${projectId} ${provider}`, config_sealed)
     return provider === 'apns'
-      ? createApns(JSON.parse(text) as ApnsConfig, { url: config.APNS_URL, now })
-      : createFcm(JSON.parse(text) as FcmConfig, { url: config.FCM_URL, outbound, now })
+      ? createApns(JSON.parse(text) as ApnsConfig, { url: config.APNS_BASE_URL, now })
+      : createFcm(JSON.parse(text) as FcmConfig, { url: config.FCM_BASE_URL, outbound, now })
   } catch {
     return unusable
   }

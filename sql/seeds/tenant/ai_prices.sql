@@ -1,7 +1,7 @@
--- List prices of models, in USD per million tokens of input and output, from the price pages of the providers
--- (claude.com/pricing, developers.openai.com/api/docs/pricing, ai.google.dev/gemini-api/docs/pricing, mistral.ai/pricing), with the day for which they hold. A
--- dated name of a model ("gpt-4o-2024-11-20") has the price of the longest name here that it begins with. An installation overrides and adds prices
--- with AI_PRICES_FILE.
+-- List prices of models, in USD per million tokens of input and output, with the day for which they were noted. They were collected from published price
+-- lists and release notes, not read from each provider's page, and those of Mistral and of some older models were not checked against any: check the
+-- prices that you bill by, and correct or add prices with AI_PRICES_FILE. A dated name of a model ("gpt-4o-2024-11-20") has the price of the longest name
+-- here that it begins with.
 delete from app.ai_prices;
 
 insert into app.ai_prices (provider, model, input_usd, output_usd, is_multimodal, as_of)

@@ -1,0 +1,15 @@
+-- migrate:up
+alter table app.monetization_applied rename to monetization_applied_objects;
+alter table app.monetization_applied_objects rename constraint monetization_applied_pkey to monetization_applied_objects_pkey;
+alter table app.monetization_applied_objects
+  rename constraint monetization_applied_object_type_known to monetization_applied_objects_object_type_known;
+alter table app.monetization_applied_objects
+  rename constraint monetization_applied_identifier_1_to_300 to monetization_applied_objects_identifier_1_to_300;
+
+-- migrate:down
+alter table app.monetization_applied_objects
+  rename constraint monetization_applied_objects_identifier_1_to_300 to monetization_applied_identifier_1_to_300;
+alter table app.monetization_applied_objects
+  rename constraint monetization_applied_objects_object_type_known to monetization_applied_object_type_known;
+alter table app.monetization_applied_objects rename constraint monetization_applied_objects_pkey to monetization_applied_pkey;
+alter table app.monetization_applied_objects rename to monetization_applied;
