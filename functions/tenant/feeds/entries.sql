@@ -32,7 +32,7 @@ begin
   delete from app.feed_totals t where t.actor_key = any (feed_totals_refresh.actors) and t.entries = 0 and not t.has_groups;
 end $$;
 comment on function internal.feed_totals_refresh is
-  'Sums up the counts of actors that a writer has changed in this transaction. Locks their totals, in the order of the actors. Granted to nobody.';
+  'Sums up the counts of actors whose entries a writer has taken away in this transaction. Locks their totals, in the order of the actors. Granted to nobody.';
 
 create or replace function internal.feed_totals_begin() returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -65,7 +65,14 @@ begin
    order by 1, 2, 3, 4
   on conflict (actor_key, is_home, group_key, action) do update
      set entries = c.entries + excluded.entries, last_at = greatest(c.last_at, excluded.last_at);
-  perform internal.feed_totals_refresh(array(select distinct n.actor_id from came n where n.is_home and n.actor_id is not null));
+  insert into app.feed_totals as t (actor_key, entries, last_at, has_groups)
+  select n.actor_id, count(*) filter (where n.group_id is null), max(n.created_at) filter (where n.group_id is null), bool_or(n.group_id is not null)
+    from came n
+   where n.is_home and n.actor_id is not null
+   group by 1
+   order by 1
+  on conflict (actor_key) do update
+     set entries = t.entries + excluded.entries, last_at = greatest(t.last_at, excluded.last_at), has_groups = t.has_groups or excluded.has_groups;
   return null;
 end $$;
 comment on function internal.tg_feed_entries__count_in is 'Counts new entries, and those that a merge of users gave another actor. Locks the counts, then the totals.';
