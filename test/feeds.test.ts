@@ -1,5 +1,6 @@
 import fc from 'fast-check'
-import { afterEach, describe, expect, test } from 'vitest'
+import pg from 'pg'
+import { afterEach, describe, expect, inject, test } from 'vitest'
 import { startHarness, type User } from '#test/support/harness.ts'
 import { expectInvalid, expectRefusal } from '#test/support/refusals.ts'
 import { openTransaction, untilBlocked } from '#test/support/transaction.ts'
@@ -33,6 +34,20 @@ const actions = async (user: User, path = '') => {
 }
 const group = async (owner: User, fields: object = {}) =>
   (await owner.post('/client/groups', { name: 'a group', ...fields })).data.id as string
+/** The totals of actors as they are kept, and as entries say. */
+const totals = () =>
+  Promise.all([
+    project.sql('select actor_key, entries::int, last_at, has_groups from app.feed_totals order by 1'),
+    project.sql(
+      `select actor_id as actor_key, (count(*) filter (where group_id is null))::int as entries,
+              max(created_at) filter (where group_id is null) as last_at, bool_or(group_id is not null) as has_groups
+         from app.feed_entries where is_home and actor_id is not null group by 1 order by 1`,
+    ),
+  ])
+const expectExactTotals = async () => {
+  const [kept, counted] = await totals()
+  expect(kept).toEqual(counted)
+}
 const silence = () => project.admin.put('/feeds/settings', { events: [] })
 const allEvents = ['achievement.unlocked', 'challenge.completed', 'group.joined', 'level.reached', 'streak.milestone']
 
@@ -222,13 +237,15 @@ describe('the home feed', () => {
     const history = fc.record({
       entries: fc.array(entry, { maxLength: 40 }),
       doomed: fc.array(fc.nat(40), { maxLength: 5 }),
+      // entries that are older than the totals
+      unsummed: fc.subarray(users.map(({ id }) => id)),
       hidden: fc.subarray(['a', 'b', 'c']),
       since: fc.constantFrom('', '&since=2026-01-01T00:00:02Z'),
       limit: fc.integer({ min: 1, max: 9 }),
       offset: fc.integer({ min: 0, max: 9 }),
     })
     await fc.assert(
-      fc.asyncProperty(history, async ({ entries, doomed, hidden, since, limit, offset }) => {
+      fc.asyncProperty(history, async ({ entries, doomed, unsummed, hidden, since, limit, offset }) => {
         await project.sql('delete from app.feed_entries')
         expect(await project.sql('select from app.feed_counts')).toEqual([])
         await project.sql(
@@ -241,6 +258,8 @@ describe('the home feed', () => {
           `delete from app.feed_entries where id in (select id from (select id, row_number() over (order by id) n from app.feed_entries) x where n = any ($1))`,
           [doomed],
         )
+        await expectExactTotals()
+        await project.sql('delete from app.feed_totals where actor_key = any ($1)', [unsummed])
         await me.patch('/client/users/me', { properties: { feed_hidden_actions: hidden } })
         const expected = await project.sql(
           `select e.id from app.feed_entries e left join app.groups g on g.id = e.group_id
@@ -262,9 +281,83 @@ describe('the home feed', () => {
              from app.feed_entries group by 1, 2, 3, 4 order by 1, 2, 3, 4`,
         )
         expect(kept).toEqual(counted)
+        await project.sql('select internal.feed_totals_begin()')
+        await expectExactTotals()
       }),
       { numRuns: 40 },
     )
+  })
+})
+
+describe('the totals of actors', () => {
+  test('are exact after random writers at once', async () => {
+    await silence()
+    const users = await people(3)
+    const groups = await Promise.all([group(users[0] as User), group(users[1] as User)])
+    await project.sql('delete from app.feed_entries')
+    const ids = users.map(({ id }) => id).sort()
+    const one = `select id from app.feed_entries where actor_id = $1 order by created_at desc, md5(id::text || $2) limit 1`
+    const operations: readonly ((who: number, n: number) => Promise<unknown>)[] = [
+      (who, n) =>
+        project.sql(
+          `insert into app.feed_entries (actor_id, action, group_id, is_home, created_at)
+           select $1, 'a' || (k + $2) % 4, case when (k + $2) % 5 < 2 then ($3::uuid[])[1 + (k + $2) % 2] end, (k + $2) % 7 > 0,
+                  timestamptz '2026-01-01 00:00:00Z' + ($2 + k) % 9 * interval '1 s'
+             from generate_series(1, 1 + $2 % 3) k`,
+          [ids[who], n, groups],
+        ),
+      (who, n) => project.sql(`delete from app.feed_entries where id = (${one})`, [ids[who], String(n)]),
+      (who, n) => project.sql(`update app.feed_entries set metadata = '{}' where id = (${one})`, [ids[who], String(n)]),
+      // from the first to the last only: the users are not locked here, as they are for a merge
+      (who, n) =>
+        project.sql(`update app.feed_entries set actor_id = $3 where id = (${one})`, [
+          ids[Math.min(who, 1)],
+          String(n),
+          ids[2],
+        ]),
+    ]
+    const operation = fc.tuple(fc.constantFrom(0, 0, 1, 1, 2, 3), fc.nat(2), fc.nat(1000))
+    await fc.assert(
+      fc.asyncProperty(fc.array(operation, { minLength: 8, maxLength: 40 }), async (drawn) => {
+        const waiting = [...drawn]
+        const writer = async () => {
+          for (let next = waiting.pop(); next; next = waiting.pop()) await operations[next[0]]?.(next[1], next[2])
+        }
+        await Promise.all([writer(), writer(), writer(), writer()])
+        await expectExactTotals()
+      }),
+      { numRuns: 25 },
+    )
+    const [kept] = await totals()
+    expect(kept.length).toBeGreaterThan(0)
+    await project.sql('delete from app.groups where id = any ($1)', [groups])
+    await expectExactTotals()
+    expect((await totals())[0].some(({ has_groups }: any) => has_groups)).toBe(false)
+    await project.sql('delete from app.users where id = any ($1)', [ids])
+    expect(await totals()).toEqual([[], []])
+  })
+
+  test('count what a writer of another action had not committed yet, also where it took the last entry', async () => {
+    await silence()
+    const [user] = (await people(1)) as [User]
+    const insert = (action: string) =>
+      `insert into app.feed_entries (actor_id, action) values ('${user.id}', '${action}')`
+    for (const first of [insert('a'), `delete from app.feed_entries where actor_id = '${user.id}'`]) {
+      // past the functions, which lock the user first
+      const open = new pg.Client({
+        connectionString: inject('dsn').replace(/\/[^/?]*(\?|$)/, `/${project.database}$1`),
+      })
+      await open.connect()
+      await open.query('begin')
+      await open.query(first)
+      const second = project.sql(insert('b'))
+      await untilBlocked(project)
+      await open.query('commit')
+      await open.end()
+      await second
+      await expectExactTotals()
+    }
+    expect((await user.get('/client/feeds')).body.total).toBe(1)
   })
 })
 
@@ -456,6 +549,8 @@ test('a merge gives the entries to the survivor, and their counts', async () => 
   expect(merged.status, merged.text).toBe(200)
   expect((await survivor.get('/client/feeds/me')).body.total).toBe(3)
   expect(await project.sql('select from app.feed_counts where actor_key = $1', [guest.id])).toEqual([])
+  expect(await project.sql('select from app.feed_totals where actor_key = $1', [guest.id])).toEqual([])
+  await expectExactTotals()
 })
 
 test('a first page and its total cost the same with long histories as with short ones', async () => {

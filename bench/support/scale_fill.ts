@@ -239,6 +239,7 @@ const rows: readonly (readonly [name: string, sql: string])[] = [
     `insert into app.feed_counts (actor_key, is_home, group_key, action, entries, last_at)
      select internal.feed_key(f.actor_id), f.is_home, internal.feed_key(f.group_id), f.action, count(*), max(f.created_at) from app.feed_entries f where $1::int > 0 group by 1, 2, 3, 4`,
   ],
+  ['totals of these', 'select internal.feed_totals_begin() where $1::int > 0'],
   [
     'invites to groups',
     `insert into app.group_invites (group_id, code, created_by, max_uses, expires_at)

@@ -1313,6 +1313,20 @@ alter table app.feed_entries enable row level security;
 create policy "administrators read entries" on app.feed_entries for select to app_admin
   using (true);
 
+-- What app.feed_counts says about a user in one row, so that the total of a home feed reads one narrow row for each friend. Kept by the triggers that keep app.feed_counts; a
+-- user without a row is read there. The system has none: its writers would share it.
+create table app.feed_totals (
+  actor_key uuid not null,
+  -- Entries that home feeds show and that were posted to no group.
+  entries bigint not null,
+  -- When the newest of these was made.
+  last_at timestamp with time zone,
+  -- Whether home feeds show entries that were posted to groups, while these are public.
+  has_groups boolean not null,
+  constraint feed_totals_pkey PRIMARY KEY (actor_key)
+);
+alter table app.feed_totals enable row level security;
+
 -- How often a flag gave a value on a UTC day, and to how many users.
 create table app.flag_counts (
   flag_id uuid not null,
@@ -3651,6 +3665,7 @@ create table app.users (
   constraint users_email_is_normal CHECK ((email = internal.email_normal(email))),
   constraint users_properties_is_object CHECK ((jsonb_typeof(properties) = 'object'::text))
 );
+CREATE INDEX users_banned ON app.users USING btree (id) WHERE is_banned;
 CREATE INDEX users_by_beginning_of_email ON app.users USING btree (email text_pattern_ops) WHERE (email IS NOT NULL);
 CREATE INDEX users_by_beginning_of_external_id ON app.users USING btree (lower(external_id) text_pattern_ops) WHERE (external_id IS NOT NULL);
 CREATE INDEX users_created ON app.users USING btree (created_at, id);

@@ -1,6 +1,7 @@
 alter table internal.feed_events enable row level security;
 alter table app.feed_entries enable row level security;
 alter table app.feed_counts enable row level security;
+alter table app.feed_totals enable row level security;
 
 create policy "administrators read entries" on app.feed_entries for select to app_admin using (true);
 
@@ -9,7 +10,7 @@ grant select on app.feed_entries to app_admin;
 grant execute on function internal.feed_home, internal.feed_own, internal.feed_of_group, internal.feed_post, internal.feed_delete,
   api.feed_home, api.feed_own, api.feed_of_group, api.feed_post, api.feed_delete
   to app_user;
-grant execute on function internal.feed_entry_json, internal.feed_entries_page, internal.feed_post_as, internal.feed_remove, internal.feed_settings_put,
+grant execute on function internal.feed_entry_json, internal.feed_entry_of, internal.feed_entries_page, internal.feed_post_as, internal.feed_remove, internal.feed_settings_put,
   api.feed_entries, api.feed_post_as, api.feed_remove, api.feed_settings_put
   to app_admin;
 

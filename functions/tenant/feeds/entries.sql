@@ -1,5 +1,6 @@
 -- Feeds: what users did, and what their friends and groups see of it. A home feed is merged when it is read: nothing is copied to followers. The entries of an
--- actor are counted by action and group, so a total is a sum over the actors, and a page reads only the actors that can have an entry on it.
+-- actor are counted by action and group, and these counts are summed up in one row of each actor, so a total is a sum over the actors, and a page reads only the
+-- actors that can have an entry on it.
 comment on constraint feed_entries_action_form on app.feed_entries is '400 VALIDATION_ERROR action: must match ^[a-z][a-z0-9_.]{0,63}$.';
 comment on constraint feed_entries_target_id_1_to_255 on app.feed_entries is '400 VALIDATION_ERROR target_id: must have 1 to 255 characters.';
 comment on constraint feed_entries_metadata_is_object on app.feed_entries is '400 VALIDATION_ERROR metadata: must be an object.';
@@ -14,6 +15,45 @@ language sql immutable parallel safe
 return coalesce(feed_key.id, internal.feed_nobody());
 comment on function internal.feed_key is 'The key of an actor or a group in app.feed_counts.';
 
+create or replace function internal.feed_totals_refresh(actors uuid[]) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  -- locks each row, also one that was there: who sums up in a later statement sees the counts of all that held the lock before
+  insert into app.feed_totals (actor_key, entries, has_groups)
+  select k, 0, false from unnest(feed_totals_refresh.actors) k order by k
+  on conflict (actor_key) do update set entries = excluded.entries where false;
+  update app.feed_totals t
+     set (entries, last_at, has_groups) = (
+           select coalesce(sum(c.entries), 0)::bigint, max(c.last_at),
+                  exists (select from app.feed_counts g where g.actor_key = t.actor_key and g.is_home and g.group_key > internal.feed_nobody())
+             from app.feed_counts c
+            where c.actor_key = t.actor_key and c.is_home and c.group_key = internal.feed_nobody())
+   where t.actor_key = any (feed_totals_refresh.actors);
+  delete from app.feed_totals t where t.actor_key = any (feed_totals_refresh.actors) and t.entries = 0 and not t.has_groups;
+end $$;
+comment on function internal.feed_totals_refresh is
+  'Sums up the counts of actors whose entries a writer has taken away in this transaction. Locks their totals, in the order of the actors. Granted to nobody.';
+
+create or replace function internal.feed_totals_begin() returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  -- nobody is half way
+  lock table app.feed_entries in share row exclusive mode;
+  delete from app.feed_totals t where not exists (select from app.feed_counts c where c.actor_key = t.actor_key and c.is_home);
+  insert into app.feed_totals as t (actor_key, entries, last_at, has_groups)
+  select c.actor_key, coalesce(sum(c.entries) filter (where c.group_key = internal.feed_nobody()), 0)::bigint,
+         max(c.last_at) filter (where c.group_key = internal.feed_nobody()), bool_or(c.group_key <> internal.feed_nobody())
+    from app.feed_counts c
+   where c.is_home and c.actor_key <> internal.feed_nobody()
+   group by c.actor_key
+  on conflict (actor_key) do update
+     set entries = excluded.entries, last_at = excluded.last_at, has_groups = excluded.has_groups
+   where (t.entries, t.last_at, t.has_groups) is distinct from (excluded.entries, excluded.last_at, excluded.has_groups);
+end $$;
+comment on function internal.feed_totals_begin is
+  'Sums up the counts of all actors: for the seed, as entries may be older than the totals, and for who has loaded counts with triggers switched off. Locks entries against
+   writers. Granted to nobody.';
+
 create or replace function internal.tg_feed_entries__count_in() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -25,9 +65,17 @@ begin
    order by 1, 2, 3, 4
   on conflict (actor_key, is_home, group_key, action) do update
      set entries = c.entries + excluded.entries, last_at = greatest(c.last_at, excluded.last_at);
+  insert into app.feed_totals as t (actor_key, entries, last_at, has_groups)
+  select n.actor_id, count(*) filter (where n.group_id is null), max(n.created_at) filter (where n.group_id is null), bool_or(n.group_id is not null)
+    from came n
+   where n.is_home and n.actor_id is not null
+   group by 1
+   order by 1
+  on conflict (actor_key) do update
+     set entries = t.entries + excluded.entries, last_at = greatest(t.last_at, excluded.last_at), has_groups = t.has_groups or excluded.has_groups;
   return null;
 end $$;
-comment on function internal.tg_feed_entries__count_in is 'Counts new entries, and those that a merge of users gave another actor. Locks the counts.';
+comment on function internal.tg_feed_entries__count_in is 'Counts new entries, and those that a merge of users gave another actor. Locks the counts, then the totals.';
 
 create or replace function internal.tg_feed_entries__count_out() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -51,10 +99,11 @@ begin
    where c.entries = 0
      and (c.actor_key, c.is_home, c.group_key, c.action) in
          (select internal.feed_key(o.actor_id), o.is_home, internal.feed_key(o.group_id), o.action from gone o);
+  perform internal.feed_totals_refresh(array(select distinct o.actor_id from gone o where o.is_home and o.actor_id is not null));
   return null;
 end $$;
 comment on function internal.tg_feed_entries__count_out is
-  'Counts entries out that were deleted, with their actor or group too, or that a merge took from an actor. Locks the counts.';
+  'Counts entries out that were deleted, with their actor or group too, or that a merge took from an actor. Locks the counts, then the totals.';
 
 create or replace trigger tg_feed_entries__count_in
   after insert on app.feed_entries
@@ -74,14 +123,21 @@ create or replace trigger tg_feed_entries__recount_in
   referencing new table as came
   for each statement execute function internal.tg_feed_entries__count_in();
 
+create or replace function internal.feed_entry_of(e app.feed_entries, actor app.users) returns json
+language sql stable as $$
+  -- without a subquery, so that Postgres inlines it
+  select json_build_object(
+    'id', (feed_entry_of.e).id, 'actor_id', (feed_entry_of.e).actor_id, 'action', (feed_entry_of.e).action,
+    'target_id', (feed_entry_of.e).target_id, 'group_id', (feed_entry_of.e).group_id, 'metadata', (feed_entry_of.e).metadata,
+    'created_at', internal.iso((feed_entry_of.e).created_at),
+    'actor', case when (feed_entry_of.actor).id is not null then json_build_object(
+      'id', (feed_entry_of.actor).id, 'display_name', (feed_entry_of.actor).display_name, 'avatar_url', (feed_entry_of.actor).avatar_url) end)
+$$;
+comment on function internal.feed_entry_of is 'An entry and its actor as responses show them; the actor is null for an entry of the system.';
+
 create or replace function internal.feed_entry_json(e app.feed_entries) returns json
 language sql stable as $$
-  select json_build_object(
-    'id', (feed_entry_json.e).id, 'actor_id', (feed_entry_json.e).actor_id, 'action', (feed_entry_json.e).action,
-    'target_id', (feed_entry_json.e).target_id, 'group_id', (feed_entry_json.e).group_id, 'metadata', (feed_entry_json.e).metadata,
-    'created_at', internal.iso((feed_entry_json.e).created_at),
-    'actor', (select json_build_object('id', u.id, 'display_name', u.display_name, 'avatar_url', u.avatar_url)
-                from app.users u where u.id = (feed_entry_json.e).actor_id))
+  select internal.feed_entry_of(feed_entry_json.e, u) from (values (1)) one left join app.users u on u.id = (feed_entry_json.e).actor_id
 $$;
 comment on function internal.feed_entry_json is 'An entry as responses show it; actor is null for an entry of the system.';
 
@@ -103,26 +159,46 @@ declare
   after constant timestamptz := coalesce(feed_home.since, '-infinity');
   feed record;
 begin
-  -- the first n entries are of the n actors whose newest entries are the newest: each of those has one that is newer than all of any other
-  with actors as (
-    select internal.user_id() as key
+  -- the first n entries are of the n actors whose newest entries are the newest: each of those has one that is newer than all of any other.
+  -- The actors are arrays, which an index is read by in one scan.
+  with who as materialized (
+    select array(
+      select internal.user_id()
+      union all
+      select internal.feed_nobody()
+      union all
+      select f.id from internal.friends_of(internal.user_id()) f (id)
+       where not exists (select from app.users u where u.id = f.id and u.is_banned)) as keys
+  ), summed as materialized (
+    -- of all actions, so it serves who hides none
+    select t.actor_key, t.entries, t.last_at, t.has_groups
+      from app.feed_totals t
+     where t.actor_key = any ((select w.keys from who w)::uuid[]) and cardinality(hidden) = 0
+  ), apart as materialized (
+    -- of groups, and of actors whose totals do not serve or are not there
+    select c.actor_key, c.entries, c.last_at, g.id as group_id
+      from app.feed_counts c
+      join app.groups g on g.id = c.group_key and g.is_public
+     where c.actor_key = any (array(select s.actor_key from summed s where s.has_groups)) and c.is_home and c.group_key > internal.feed_nobody()
+       and c.action <> all (hidden)
     union all
-    select internal.feed_nobody()
-    union all
-    select f.id from internal.friends_of(internal.user_id()) f (id) join app.users u on u.id = f.id and not u.is_banned
-  ), counted as materialized (
-    select c.actor_key, sum(c.entries)::bigint as entries, max(c.last_at) as last_at, array_agg(distinct g.id) filter (where g.id is not null) as groups
-      from actors a
-      join app.feed_counts c on c.actor_key = a.key and c.is_home
+    select c.actor_key, c.entries, c.last_at, g.id
+      from app.feed_counts c
       left join app.groups g on g.id = c.group_key and g.is_public
-     where c.last_at >= after and c.action <> all (hidden) and (g.id is not null or c.group_key = internal.feed_nobody())
-     group by c.actor_key
+     where c.actor_key = any (array(select unnest(w.keys) from who w except select s.actor_key from summed s)) and c.is_home
+       and c.action <> all (hidden) and (g.id is not null or c.group_key = internal.feed_nobody())
+  ), counted as materialized (
+    select k.actor_key, sum(k.entries)::bigint as entries, max(k.last_at) as last_at
+      from (select s.actor_key, s.entries, s.last_at from summed s where s.entries > 0 and s.last_at >= after
+            union all
+            select x.actor_key, x.entries, x.last_at from apart x where x.last_at >= after) k
+     group by k.actor_key
   )
   select (select sum(c.entries)::bigint from counted c) as entries,
          array(select c.actor_key from counted c) as actors,
          array(select c.actor_key from counted c
                 where c.last_at >= coalesce((select l.last_at from counted l order by l.last_at desc limit 1 offset newest - 1), '-infinity')) as candidates,
-         array(select distinct g from counted c cross join unnest(c.groups) g) as groups
+         array(select distinct x.group_id from apart x where x.group_id is not null) as groups
     into feed;
   if feed_home.since is not null then
     select count(*) into feed.entries
@@ -131,7 +207,7 @@ begin
        and e.is_home and e.created_at >= after and e.action <> all (hidden) and (e.group_id is null or e.group_id = any (feed.groups));
   end if;
   return internal.reply_page(
-    (select json_agg(internal.feed_entry_json(e) order by e.created_at desc, e.id desc)
+    (select json_agg(internal.feed_entry_of(e, u) order by e.created_at desc, e.id desc)
        from (select k.id
                from (select own.id, own.created_at
                        from unnest(feed.candidates) a (key)
@@ -151,7 +227,8 @@ begin
                        limit newest)) k
               order by k.created_at desc, k.id desc
               limit feed_home.page_limit offset feed_home.page_offset) p
-       join app.feed_entries e on e.id = p.id),
+       join app.feed_entries e on e.id = p.id
+       left join app.users u on u.id = e.actor_id),
     coalesce(feed.entries, 0), feed_home.page_offset, feed_home.page_limit);
 end $$;
 comment on function internal.feed_home is
@@ -161,7 +238,7 @@ comment on function internal.feed_home is
 create or replace function internal.feed_own(page_offset bigint, page_limit bigint) returns api.reply
 language sql stable security definer set search_path = '' as $$
   select internal.reply_page(
-    (select json_agg(internal.feed_entry_json(e) order by e.created_at desc, e.id desc)
+    (select json_agg(internal.feed_entry_of(e, u) order by e.created_at desc, e.id desc)
        from (select k.id
                from (select own.id, own.created_at
                        from (values (true), (false)) h (is_home)
@@ -173,7 +250,8 @@ language sql stable security definer set search_path = '' as $$
                          limit feed_own.page_offset + feed_own.page_limit) own) k
               order by k.created_at desc, k.id desc
               limit feed_own.page_limit offset feed_own.page_offset) p
-       join app.feed_entries e on e.id = p.id),
+       join app.feed_entries e on e.id = p.id
+       left join app.users u on u.id = e.actor_id),
     (select coalesce(sum(c.entries), 0)::bigint from app.feed_counts c where c.actor_key = internal.user_id()),
     feed_own.page_offset, feed_own.page_limit)
 $$;
@@ -200,12 +278,13 @@ begin
     union
     select b from internal.blocked_ids() b);
   return internal.reply_page(
-    (select json_agg(internal.feed_entry_json(e) order by e.created_at desc, e.id desc)
-       from (select x.*
+    (select json_agg(internal.feed_entry_of(e.entry, u) order by (e.entry).created_at desc, (e.entry).id desc)
+       from (select x as entry
                from app.feed_entries x
               where x.group_id = g.id and x.action <> all (hidden) and (x.actor_id is null or x.actor_id <> all (unseen))
               order by x.created_at desc, x.id desc
-              limit feed_of_group.page_limit offset feed_of_group.page_offset) e),
+              limit feed_of_group.page_limit offset feed_of_group.page_offset) e
+       left join app.users u on u.id = (e.entry).actor_id),
     (select coalesce(sum(c.entries), 0)::bigint
        from app.feed_counts c
       where c.group_key = g.id and c.group_key <> internal.feed_nobody() and c.action <> all (hidden) and c.actor_key <> all (unseen)),
