@@ -738,6 +738,30 @@ describe('reconcile', () => {
     expect(monetization.paywalls).toEqual([])
     expect(await planned()).toMatchObject({ clean: true, drift: [] })
   })
+
+  test('adopt also takes over which offering is current and how a product is, which no call could undo', async () => {
+    const second = { key: 'second', display_name: 'Second', packages: [] }
+    const [first] = shop.offerings
+    await declare({ ...shop, offerings: [{ ...first, is_current: true }, second] })
+    await applied({})
+    expect((await planned()).clean).toBe(true)
+    for (const offering of provider.state.offerings) offering.is_current = offering.lookup_key === 'second'
+    provider.state.products[0]!.display_name = 'Every month'
+    expect((await planned()).ops.map(({ op, object_type, status }: any) => [op, object_type, status])).toEqual([
+      ['update', 'product', 'drift'],
+      ['set-current', 'offering', 'drift'],
+    ])
+    const { answer, ended } = await applied({ reconcile: 'adopt' })
+    expect(ended).toMatchObject({ status: 'succeeded' })
+    expect(answer.refused.filter(({ object_type }: any) => object_type !== 'paywall')).toEqual([])
+    const { monetization } = (await get('definitions')).data
+    expect(monetization.offerings.map(({ key, is_current }: any) => [key, is_current])).toEqual([
+      ['default', false],
+      ['second', false],
+    ])
+    expect(monetization.products.find(({ key }: any) => key === 'monthly').display_name).toBe('Every month')
+    expect(await planned()).toMatchObject({ clean: true, drift: [] })
+  })
 })
 
 describe('a provider in trouble', () => {

@@ -603,3 +603,30 @@ test('keys are neither returned nor logged', async () => {
     expect(text).not.toContain(writeKey)
   }
 })
+
+test('what is adopted can be declared again, whatever characters its keys have', async () => {
+  provider.reset({
+    products: [{ id: 'prod1', app_id: 'app1', store_identifier: 'année 1/2', type: 'subscription', display_name: 'A' }],
+    entitlements: [{ id: 'entl1', lookup_key: 'Pro access', display_name: 'Pro', products: ['prod1'] }],
+  })
+  expect((await post('adopt', { adopt_all: true })).data).toMatchObject({ adopted: 2 })
+  const { monetization } = (await get('definitions')).data
+  expect(monetization.entitlements).toMatchObject([{ key: 'Pro access' }])
+  const again = await declare(monetization)
+  expect([again.status, again.data]).toEqual([200, { monetization }])
+  expect((await get('plan')).data).toMatchObject({ clean: true, drift: [] })
+})
+
+test('the check of a declaration of thousands of products and packages does not compare each with each', async () => {
+  const keys = Array.from({ length: 2000 }, (_, n) => `p${n}`)
+  const products = keys.map((key) => ({ key, store: 'stripe', store_identifier: key }))
+  const packages = (at: number) => keys.slice(at * 3, at * 3 + 10).map((key) => ({ key: `k${key}`, product_key: key }))
+  const offerings = Array.from({ length: 500 }, (_, at) => ({ key: `o${at}`, packages: packages(at) }))
+  const check = (more: object[]) => {
+    const config = JSON.stringify({ products, offerings: [...offerings, ...more], entitlements: [], paywalls: [] })
+    return project.sql(`set local statement_timeout = '8s'; select internal.monetization_check('${config}')`)
+  }
+  await check([])
+  const broken = { key: 'broken', packages: ['p1', 'p2'].map((product_key) => ({ key: 'k', product_key })) }
+  await expect(check([broken])).rejects.toMatchObject({ detail: expect.stringContaining('a package has one product') })
+})

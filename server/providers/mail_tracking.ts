@@ -37,8 +37,14 @@ const unescaped = (text: string): string =>
 /** A token has to fit into a path that this server reads. */
 const longestUrl = 4000
 
-/** Links to web pages, and only those: mailto, anchors and the mark of unsubscription stay. */
-const isFollowed = (url: string) => /^https?:\/\/[^\s{}]+$/i.test(url) && url.length <= longestUrl && URL.canParse(url)
+/**
+ * Where a link to a web page leads, as a header of a redirect takes it: percent-encoded, the host in Punycode. Null for what is not followed: mailto,
+ * anchors, the mark of unsubscription.
+ */
+const followedUrl = (url: string): string | null => {
+  const href = /^https?:\/\/[^\s{}]+$/i.test(url) ? URL.parse(url)?.href : undefined
+  return href !== undefined && href.length <= longestUrl ? href : null
+}
 
 const attribute = /(\s)([^\s"'>/=]+)(\s*=\s*)("[^"]*"|'[^']*')/g
 
@@ -81,10 +87,8 @@ export const withTracking = (surroundings: Surroundings, project: string, messag
   const linked = mapTags(html, (tag) => {
     if (!/^<a\s/i.test(tag)) return tag
     return tag.replace(attribute, (whole, space: string, name: string, equals: string, quoted: string) => {
-      const url = name.toLowerCase() === 'href' ? unescaped(quoted.slice(1, -1)).trim() : ''
-      return isFollowed(url)
-        ? `${space}${name}${equals}"${trackedUrl(surroundings, { project, message, url })}"`
-        : whole
+      const url = name.toLowerCase() === 'href' ? followedUrl(unescaped(quoted.slice(1, -1)).trim()) : null
+      return url !== null ? `${space}${name}${equals}"${trackedUrl(surroundings, { project, message, url })}"` : whole
     })
   })
   const picture = `<img src="${trackedUrl(surroundings, { project, message, url: null })}" width="1" height="1" alt="" style="display:block;border:0">`

@@ -21,11 +21,8 @@ const stores = [
 const types = ['subscription', 'one_time', 'consumable', 'non_consumable', 'non_renewing_subscription'] as const
 const adoptable = ['entitlement', 'product', 'offering', 'paywall'] as const
 
-/** Keys of packages begin with $ where the provider defines them: $rc_monthly. */
-const Key = z
-  .string()
-  .regex(/^[A-Za-z0-9_.:$-]{1,200}$/, 'must have 1 to 200 letters, digits and characters of _.:$-')
-  .meta({ minLength: 1, maxLength: 200 })
+/** What the provider takes as a key, such as `$rc_monthly` or `Pro access`: what is adopted can be declared again. */
+const Key = Text(200, 1)
 const Name = Text(1500, 1).nullable().default(null)
 const upTo = <T extends z.ZodType>(item: T, most: number) =>
   z.array(item).max(most, `must have at most ${most} items`).default([])
@@ -44,9 +41,7 @@ const Declared = z.object({
     z.object({
       key: Key,
       store: z.enum(stores, `must be one of ${stores.join(', ')}`),
-      store_identifier: z
-        .string()
-        .regex(/^[A-Za-z0-9_.:-]{1,200}$/, 'must have 1 to 200 letters, digits and characters of _.:-'),
+      store_identifier: Text(200, 1),
       type: z
         .enum(types, `must be one of ${types.join(', ')}`)
         .nullable()

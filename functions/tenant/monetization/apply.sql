@@ -100,6 +100,12 @@ begin
     into drifted, gone
     from internal.monetization_pairs(internal.monetization_declared(), monetization_adopt_drift.live, internal.monetization_applied_json()) p
    where p.is_declared and p.status = 'drift' and p.wanted is distinct from p.held;
+  -- another offering was made the current one: only that is adopted, whatever else is declared of it and not applied yet
+  update app.monetization_definitions d
+     set definition = d.definition || '{"is_current": false}', updated_at = internal.now()
+    from internal.monetization_pairs(internal.monetization_declared(), monetization_adopt_drift.live, internal.monetization_applied_json()) p
+   where d.object_type = 'offering' and (p.object_type, p.identifier) = (d.object_type, d.identifier) and p.is_live
+     and p.wanted_more ->> 'is_current' = 'true' and p.last_more ->> 'is_current' = 'true' and p.held_more ->> 'is_current' <> 'true';
   delete from app.monetization_definitions d
    where exists (select from jsonb_array_elements(gone) g where (g.value ->> 0, g.value ->> 1) = (d.object_type, d.identifier));
   delete from app.monetization_applied_objects a

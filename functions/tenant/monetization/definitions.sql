@@ -13,51 +13,60 @@ language plpgsql volatile as $$
 declare
   problem record;
 begin
+  -- maps and hashed subqueries instead of joins, which are planned for a hundred items: the largest declaration has 100,000 references
+  with items as materialized (
+    select s.kind, e.value, e.n - 1 as at, e.value ->> 'key' as key
+      from (values ('entitlements'), ('products'), ('offerings'), ('paywalls')) as s (kind)
+     cross join lateral jsonb_array_elements(monetization_check.config -> s.kind) with ordinality as e (value, n)),
+  stores as materialized (
+    select coalesce(jsonb_object_agg(i.key, i.value -> 'store'), '{}') as by_key from items i where i.kind = 'products'),
+  packages as materialized (
+    select f.at as offering_at, f.key as offering_key, g.n - 1 as at, g.value ->> 'offering_key' as named_offering, g.value ->> 'key' as key,
+           g.value ->> 'product_key' as product_key, coalesce(g.value ->> 'position', '') as position,
+           stores.by_key ->> (g.value ->> 'product_key') as store
+      from stores
+     cross join items f
+     cross join lateral jsonb_array_elements(f.value -> 'packages') with ordinality as g (value, n)
+     where f.kind = 'offerings'),
+  rows as materialized (
+    select g.*, min(g.position) over same <> max(g.position) over same as has_two_positions,
+           row_number() over (partition by g.offering_at, g.key, g.product_key order by g.at) > 1 as is_repeated,
+           g.store is not null
+             and first_value(g.product_key) over (partition by g.offering_at, g.key, g.store order by g.at) <> g.product_key as is_second_of_store
+      from packages g
+    window same as (partition by g.offering_at, g.key))
   select c.field, c.reason into problem
     from (
-      select s.kind || '[' || (e.n - 1) || '].key' as field, 'is used twice' as reason, e.n
-        from (values ('entitlements'), ('products'), ('offerings'), ('paywalls')) as s (kind)
-       cross join lateral jsonb_array_elements(monetization_check.config -> s.kind) with ordinality as e (value, n)
-       where exists (select from jsonb_array_elements(monetization_check.config -> s.kind) with ordinality as o (value, n)
-                      where o.n < e.n and o.value -> 'key' = e.value -> 'key')
+      select format('%s[%s].key', k.kind, k.at) as field, 'is used twice' as reason
+        from (select i.kind, i.at, row_number() over (partition by i.kind, i.key order by i.at) as n from items i) k
+       where k.n > 1
       union all
-      select 'products[' || (e.n - 1) || '].store_identifier', 'is declared twice for this store', e.n
-        from jsonb_array_elements(monetization_check.config -> 'products') with ordinality as e (value, n)
-       where exists (select from jsonb_array_elements(monetization_check.config -> 'products') with ordinality as o (value, n)
-                      where o.n < e.n and (o.value -> 'store', o.value -> 'store_identifier') = (e.value -> 'store', e.value -> 'store_identifier'))
+      select format('products[%s].store_identifier', k.at), 'is declared twice for this store'
+        from (select i.at, row_number() over (partition by i.value ->> 'store', i.value ->> 'store_identifier' order by i.at) as n
+                from items i where i.kind = 'products') k
+       where k.n > 1
       union all
-      select 'entitlements[' || (e.n - 1) || '].product_keys[' || (k.n - 1) || ']', 'is no declared product', e.n
-        from jsonb_array_elements(monetization_check.config -> 'entitlements') with ordinality as e (value, n)
-       cross join lateral jsonb_array_elements(e.value -> 'product_keys') with ordinality as k (value, n)
-       where not exists (select from jsonb_array_elements(monetization_check.config -> 'products') p where p.value -> 'key' = k.value)
+      select format('entitlements[%s].product_keys[%s]', i.at, k.n - 1), 'is no declared product'
+        from items i
+       cross join lateral jsonb_array_elements_text(i.value -> 'product_keys') with ordinality as k (key, n)
+       where i.kind = 'entitlements' and k.key not in (select p.key from items p where p.kind = 'products')
       union all
-      select 'offerings[' || (e.n - 1) || '].packages[' || (g.n - 1) || ']' || r.field, r.reason, e.n
-        from jsonb_array_elements(monetization_check.config -> 'offerings') with ordinality as e (value, n)
-       cross join lateral jsonb_array_elements(e.value -> 'packages') with ordinality as g (value, n)
+      select format('offerings[%s].packages[%s]%s', g.offering_at, g.at, r.field), r.reason
+        from rows g
        cross join lateral (values
-         ('.offering_key', 'must be the key of its offering', g.value -> 'offering_key' <> e.value -> 'key'),
-         ('.product_key', 'is no declared product', g.value ->> 'product_key' is not null
-            and not exists (select from jsonb_array_elements(monetization_check.config -> 'products') p where p.value -> 'key' = g.value -> 'product_key')),
-         ('.position', 'must be the same in all rows of a package',
-            exists (select from jsonb_array_elements(e.value -> 'packages') o where o.value -> 'key' = g.value -> 'key' and o.value -> 'position' <> g.value -> 'position')),
-         ('.product_key', 'is in this package twice', exists (
-            select from jsonb_array_elements(e.value -> 'packages') with ordinality as o (value, n)
-             where o.n < g.n and (o.value -> 'key', o.value -> 'product_key') = (g.value -> 'key', g.value -> 'product_key'))),
-         ('.product_key', 'a package has one product of a store', exists (
-            select from jsonb_array_elements(e.value -> 'packages') with ordinality as o (value, n)
-              join jsonb_array_elements(monetization_check.config -> 'products') a on a.value -> 'key' = o.value -> 'product_key'
-              join jsonb_array_elements(monetization_check.config -> 'products') b on b.value -> 'key' = g.value -> 'product_key'
-             where o.n < g.n and o.value -> 'key' = g.value -> 'key' and a.value -> 'store' = b.value -> 'store' and a.value -> 'key' <> b.value -> 'key'))
-         ) as r (field, reason, applies)
+         ('.offering_key', 'must be the key of its offering', g.named_offering <> g.offering_key),
+         ('.product_key', 'is no declared product', g.product_key is not null and g.store is null),
+         ('.position', 'must be the same in all rows of a package', g.has_two_positions),
+         ('.product_key', 'is in this package twice', g.is_repeated),
+         ('.product_key', 'a package has one product of a store', g.is_second_of_store)) as r (field, reason, applies)
        where r.applies
       union all
-      select 'paywalls[' || (e.n - 1) || '].offering_key', r.reason, e.n
-        from jsonb_array_elements(monetization_check.config -> 'paywalls') with ordinality as e (value, n)
-       cross join lateral (values
-         ('is no declared offering', not exists (select from jsonb_array_elements(monetization_check.config -> 'offerings') o
-                                                  where o.value -> 'key' = e.value -> 'offering_key')),
-         ('has another paywall', exists (select from jsonb_array_elements(monetization_check.config -> 'paywalls') with ordinality as o (value, n)
-                                          where o.n < e.n and o.value -> 'offering_key' = e.value -> 'offering_key'))) as r (reason, applies)
+      select format('paywalls[%s].offering_key', w.at), r.reason
+        from (select i.at, i.value ->> 'offering_key' as offering_key,
+                     row_number() over (partition by i.value ->> 'offering_key' order by i.at) as n
+                from items i where i.kind = 'paywalls') w
+        left join items f on f.kind = 'offerings' and f.key = w.offering_key
+       cross join lateral (values ('is no declared offering', f.key is null), ('has another paywall', w.n > 1)) as r (reason, applies)
        where r.applies) c
    order by c.field
    limit 1;

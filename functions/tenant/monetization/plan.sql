@@ -251,6 +251,9 @@ language sql immutable parallel safe as $$
              'apps', (select jsonb_object_agg(a.value ->> 'id', a.value -> 'type') from jsonb_array_elements(internal.monetization_list(monetization_plan.live -> 'apps')) a),
              'applied', (select jsonb_object_agg(a.object_type || ' ' || a.identifier, jsonb_build_array(a.hash, a.is_pushed))
                            from jsonb_to_recordset(monetization_plan.applied) as a (object_type text, identifier text, hash text, is_pushed boolean)))) as plan_hash),
+  keys as materialized (
+    select coalesce(jsonb_object_agg((d.value ->> 'store') || ':' || (d.value ->> 'store_identifier'), d.value -> 'key'), '{}') as by_identifier
+      from jsonb_array_elements(internal.monetization_list(monetization_plan.declared -> 'products')) d),
   steps as (
     select coalesce(jsonb_agg(jsonb_build_object('op', o.op, 'object_type', o.object_type, 'identifier', o.identifier, 'status', o.status, 'reason', o.reason,
                                                  'args', o.args, 'gate', o.gate)
@@ -259,15 +262,13 @@ language sql immutable parallel safe as $$
   select jsonb_build_object(
     'plan_hash', sides.plan_hash, 'ops', steps.ops, 'clean', steps.ops = '[]',
     'store_floor', (
-      select coalesce(jsonb_agg(jsonb_build_object('code', f.code, 'product_key', d.value -> 'key', 'store', split_part(f.identifier, ':', 1), 'title', f.title,
+      select coalesce(jsonb_agg(jsonb_build_object('code', f.code, 'product_key', keys.by_identifier -> f.identifier, 'store', split_part(f.identifier, ':', 1), 'title', f.title,
                                                    'detail', f.detail, 'location', null, 'identifier', f.identifier) order by f.identifier collate "C", f.code), '[]')
-        from internal.monetization_store_floor(monetization_plan.declared, monetization_plan.live, monetization_plan.applied) f
-        left join jsonb_array_elements(monetization_plan.declared -> 'products') d on (d.value ->> 'store') || ':' || (d.value ->> 'store_identifier') = f.identifier),
+        from internal.monetization_store_floor(monetization_plan.declared, monetization_plan.live, monetization_plan.applied) f),
     'human_floor', (
-      select coalesce(jsonb_agg(jsonb_build_object('code', f.code, 'product_key', d.value -> 'key', 'store', split_part(f.identifier, ':', 1), 'title', f.title,
+      select coalesce(jsonb_agg(jsonb_build_object('code', f.code, 'product_key', keys.by_identifier -> f.identifier, 'store', split_part(f.identifier, ':', 1), 'title', f.title,
                                                    'detail', f.detail, 'location', f.location) order by f.identifier collate "C", f.code), '[]')
-        from internal.monetization_human_floor(monetization_plan.declared, monetization_plan.live, monetization_plan.applied) f
-        left join jsonb_array_elements(monetization_plan.declared -> 'products') d on (d.value ->> 'store') || ':' || (d.value ->> 'store_identifier') = f.identifier),
+        from internal.monetization_human_floor(monetization_plan.declared, monetization_plan.live, monetization_plan.applied) f),
     'drift', (
       select coalesce(jsonb_agg(jsonb_build_object('object_type', t.object_type, 'identifier', t.identifier, 'last_applied_hash', t.last_applied_hash,
                                                    'live_hash', t.live_hash) order by t.object_type, t.identifier collate "C"), '[]')
@@ -281,7 +282,7 @@ language sql immutable parallel safe as $$
       select coalesce(jsonb_agg(p.shown_as order by p.shown_as collate "C"), '[]')
         from internal.monetization_pairs(monetization_plan.declared, monetization_plan.live, monetization_plan.applied) p
        where p.object_type = 'paywall' and p.is_declared and coalesce(p.held_more ->> 'is_published', 'false') <> 'true'))
-    from sides, steps
+    from sides, steps, keys
 $$;
 comment on function internal.monetization_plan is
   'The plan that takes the provider from live to declared: {plan_hash, clean, ops, store_floor, human_floor, drift, validation}. A pure function: the same
@@ -302,43 +303,53 @@ language sql immutable parallel safe as $$
     select v.value ->> 'identifier' as product, v.value ->> 'code' as code, v.value ->> 'detail' as detail
       from jsonb_array_elements((monetization_decide.plan -> 'validation') || (monetization_decide.plan -> 'store_floor')) v
      where v.value ->> 'code' <> 'MULTIPLE_CURRENT_OFFERINGS'),
-  refused as materialized (
-    select distinct on (o.n) o.n, o.op, r.code, r.manual_step
+  -- what changed at the provider is adopted into the declaration instead
+  left_alone as materialized (
+    select o.n from ops o where monetization_decide.reconcile = 'adopt' and o.op ->> 'status' = 'drift'),
+  created as materialized (
+    select distinct o.args ->> 'product' as product from ops o where o.verb = 'create' and o.object_type = 'product'),
+  refusals as materialized (
+    select o.n, o.op, 1 as rank, 'MANUAL_STEP' as code, 'Set this offering as the current one in the provider''s dashboard.' as manual_step
+      from ops o where o.verb = 'set-current'
+    union all
+    select o.n, o.op, 2, 'MANUAL_STEP', 'Change this product in the provider''s dashboard: the API does not change products.'
+      from ops o where o.gate = 'manual' and o.object_type = 'product'
+    union all
+    select o.n, o.op, 3, b.code, b.detail
       from ops o
-     cross join lateral (
-       select 1 as n, 'MANUAL_STEP' as code, 'Set this offering as the current one in the provider''s dashboard.' as manual_step where o.verb = 'set-current'
-       union all
-       select 2, 'MANUAL_STEP', 'Change this product in the provider''s dashboard: the API does not change products.' where o.gate = 'manual' and o.object_type = 'product'
-       union all
-       select 3, b.code, b.detail from blocked b
-        where b.product = o.args ->> 'product'
-          and (o.object_type in ('product', 'store_product') or o.verb = 'attach'
-               and exists (select from ops c where c.verb = 'create' and c.object_type = 'product' and c.args ->> 'product' = b.product))
-       union all
-       select 4, 'MANUAL_STEP', 'Create this product in Play Console: the provider''s API creates products in the App Store only.'
-        where o.object_type = 'store_product' and o.args ->> 'store' = 'play_store'
-       union all
-       select 5, 'CURRENT_OFFERING', 'Make another offering the current one first.'
-        where o.verb = 'archive' and o.object_type = 'offering'
-          and exists (select from jsonb_array_elements(internal.monetization_list(monetization_decide.live -> 'offerings')) f
-                       where f.value ->> 'key' = o.args ->> 'offering' and f.value ->> 'is_current' = 'true')
-       union all
-       select 6, 'LIVE_CUSTOMERS', 'Customers have access by it. Send allow_detach_live to do it all the same.'
-        where not monetization_decide.allow_detach_live and monetization_decide.in_use @> jsonb_build_array(internal.monetization_step(o.op))) r
-     order by o.n, r.n),
+      join blocked b on b.product = o.args ->> 'product'
+     where o.object_type in ('product', 'store_product') or o.verb = 'attach' and b.product in (select c.product from created c)
+    union all
+    select o.n, o.op, 4, 'MANUAL_STEP', 'Create this product in Play Console: the provider''s API creates products in the App Store only.'
+      from ops o where o.object_type = 'store_product' and o.args ->> 'store' = 'play_store'
+    union all
+    select o.n, o.op, 5, 'CURRENT_OFFERING', 'Make another offering the current one first.'
+      from ops o
+     where o.verb = 'archive' and o.object_type = 'offering'
+       and exists (select from jsonb_array_elements(internal.monetization_list(monetization_decide.live -> 'offerings')) f
+                    where f.value ->> 'key' = o.args ->> 'offering' and f.value ->> 'is_current' = 'true')
+    union all
+    select o.n, o.op, 6, 'LIVE_CUSTOMERS', 'Customers have access by it. Send allow_detach_live to do it all the same.'
+      from ops o
+     where not monetization_decide.allow_detach_live and o.verb in ('detach', 'archive')
+       and monetization_decide.in_use @> jsonb_build_array(internal.monetization_step(o.op))),
+  refused as materialized (
+    select distinct on (r.n) r.n, r.op, r.code, r.manual_step
+      from refusals r
+     where r.n not in (select l.n from left_alone l)
+     order by r.n, r.rank),
   -- a product that stays in a package keeps the one that should take its place out
   kept as materialized (
     select o.n, o.op, 'PLACE_TAKEN' as code, 'The product of the same store stays in the package.' as manual_step
       from ops o
-     where o.gate = 'replacement' and not exists (select from refused r where r.n = o.n)
+     where o.gate = 'replacement' and o.n not in (select r.n from refused r)
        and exists (select from refused r
                     where r.op ->> 'op' = 'detach' and r.op -> 'args' ->> 'offering' = o.args ->> 'offering' and r.op -> 'args' ->> 'package' = o.args ->> 'package'
                       and split_part(r.op -> 'args' ->> 'product', ':', 1) = split_part(o.args ->> 'product', ':', 1))),
   runs as materialized (
     select o.* from ops o
-     where not exists (select from refused r where r.n = o.n) and not exists (select from kept k where k.n = o.n)
-       -- what changed at the provider is adopted into the declaration instead
-       and not (monetization_decide.reconcile = 'adopt' and o.op ->> 'status' = 'drift')),
+     -- hashed, which an anti join of so few expected rows is not
+     where o.n not in (select r.n from refused r) and o.n not in (select k.n from kept k) and o.n not in (select l.n from left_alone l)),
   publications as (
     select jsonb_build_object('op', 'update', 'object_type', 'paywall', 'identifier', w.value) as step
       from jsonb_array_elements(monetization_decide.plan -> 'unpublished') w)
