@@ -1,11 +1,15 @@
+import { readdir, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
-import { commit, put, refusedWith, register, storedOf, textOf } from '#test/support/media.ts'
+import { commit, put, refusedWith, register, setTier, storedOf, textOf } from '#test/support/media.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
+const paid = await harness.project()
+await setTier(harness, paid, 'pro')
 
 const MB = 1048576
 
@@ -103,6 +107,50 @@ describe('resumable parts', () => {
     expect(parts.sort()).toEqual(['part-0-3', 'part-4-4', 'part-5-5', 'part-6-6'])
     expect((await part(uploadUrl, 'fghijkl', 'bytes 5-11/12')).status).toBe(200)
     expect((await textOf((await commit(user, id)).data.storage_url)).text).toBe('abcdefghijkl')
+  })
+
+  test('become the whole where a crash has kept the last one and not made it', async () => {
+    const user = await paid.user()
+    const folder = join(harness.running.services.config.DATA_DIR, 'media', paid.id, 'uploads')
+    const parts = async (more: Record<string, unknown>) => {
+      const { id, uploadUrl } = await register(user, more)
+      expect((await part(uploadUrl, 'abcd', 'bytes 0-3/8')).status).toBe(308)
+      const [first = ''] = (await readdir(join(folder, id))).filter((name) => name.endsWith('.part-0-3'))
+      await writeFile(join(folder, id, first.replace('0-3', '4-7')), 'efgh')
+      return { id, uploadUrl }
+    }
+    // who asks how far it is, and who sends the last part again, is not told of bytes that no commit finds
+    const asked = await parts({ size_bytes: 8 })
+    expect(await offsetOf(asked.uploadUrl)).toEqual([200, 8])
+    const sent = await parts({ size_bytes: undefined })
+    expect((await part(sent.uploadUrl, 'efgh', 'bytes 4-7/8')).status).toBe(200)
+    for (const { id } of [asked, sent])
+      expect((await textOf((await commit(user, id)).data.storage_url)).text).toBe('abcdefgh')
+  })
+
+  test('whose last one comes twenty times at once become the whole once', async () => {
+    const user = await project.user()
+    for (let round = 0; round < 10; round += 1) {
+      const { id, uploadUrl } = await register(user, { size_bytes: 8 })
+      await part(uploadUrl, 'abcd', 'bytes 0-3/8')
+      const answers = await Promise.all(Array.from({ length: 20 }, () => part(uploadUrl, 'efgh', 'bytes 4-7/8')))
+      expect(answers.map(({ status }) => status).filter((status) => status !== 200 && status !== 429)).toEqual([])
+      expect((await textOf((await commit(user, id)).data.storage_url)).text).toBe('abcdefgh')
+    }
+  })
+
+  test('of another size than what has come are refused: nothing is said to be stored that is not', async () => {
+    const user = await paid.user()
+    const { uploadUrl } = await register(user, { size_bytes: undefined })
+    expect((await part(uploadUrl, 'abcd', 'bytes 0-3/12')).status).toBe(308)
+    expect(await refusedWith(await part(uploadUrl, 'xy', 'bytes 0-1/2'))).toEqual([400, 'INVALID_INPUT'])
+    expect((await put(uploadUrl, 'abcdefgh')).status).toBe(200)
+    for (const [text, range] of [
+      ['xy', 'bytes 0-1/2'],
+      ['ijkl', 'bytes 8-11/12'],
+    ] as const)
+      expect(await refusedWith(await part(uploadUrl, text, range)), range).toEqual([400, 'INVALID_INPUT'])
+    expect(await offsetOf(uploadUrl)).toEqual([200, 8])
   })
 
   test('are at most a thousand', async () => {

@@ -231,6 +231,34 @@ test('group: members and entries of its feed, for members alone', async () => {
   expect(await event(socket, 'member.left')).toEqual({ user_id: ben.id })
 })
 
+test('group: entries of who has blocked the listener, is blocked or banned are told to nobody whose feed is without them', async () => {
+  const [ada, ben, cleo, dan] = [await project.user(), await project.user(), await project.user(), await project.user()]
+  const group = await post(ada, '/client/groups', { name: 'Ours', is_public: true })
+  for (const user of [ben, cleo, dan]) await post(user, `/client/groups/${group.id}/join`)
+  const channel = `group:${group.id}`
+  const told = await connect(ben)
+  const { seq } = await told.subscribe(channel)
+  const sockets = [told, await connect(cleo, channel), await connect(dan, channel)]
+  await post(ben, `/client/friends/${ada.id}/block`)
+  await post(ada, `/client/friends/${cleo.id}/block`)
+  const say = async (who: string, action: string) =>
+    (await post(admin, '/feeds', { as_user_id: who, action, group_id: group.id })).id as string
+  const first = await say(ada.id, 'said')
+  await project.sql('update app.users set is_banned = true where id = $1', [ada.id])
+  await say(ada.id, 'said')
+  const last = await say(dan.id, 'ended')
+  const heard = async (socket: Socket) => {
+    const ids: string[] = []
+    while (ids.at(-1) !== last) ids.push((await event(socket, 'feed.created'))['id'])
+    return ids
+  }
+  expect(await Promise.all(sockets.map(heard))).toEqual([[last], [last], [first, last]])
+  // nor do they hear them again
+  const again = await connect(ben)
+  await again.subscribe(channel, { since: seq })
+  expect(await heard(again)).toEqual([last])
+})
+
 test('config: remote config and flags', async () => {
   const socket = await connect(await project.user(), 'config')
   await post(admin, '/config', { key: 'welcome', value: 'Hi', value_type: 'string' })

@@ -16,6 +16,8 @@ export type FileStorage = MediaStorage & {
   receivePart(upload: UploadLink, source: Readable, start: number, end: number, total: number): Promise<number>
   /** Up to where bytes have come: the size of an upload that came whole. */
   offset(upload: UploadLink): Promise<number>
+  /** The size of an upload that is whole; null while bytes are missing. Makes it of its parts where all have come and a crash was faster. */
+  finish(upload: UploadLink, total: number): Promise<number | null>
   /** An object, to be sent by this server. Whoever opens it closes it. */
   open(name: Name): Promise<FileHandle>
 }
@@ -123,6 +125,17 @@ export const createFileStorage = (folder: string): FileStorage => {
     for (const { name } of parts) await unlink(join(dirname(target), name)).catch(ignoreMissing)
   }
 
+  const finish: FileStorage['finish'] = async (upload, total) => {
+    const target = uploadAt(upload)
+    const whole = await sizeOf(target)
+    if (whole !== null) return whole
+    const parts = await partsOf(upload)
+    if (reached(parts) !== total) return null
+    // of two last parts at once, the parts of the slower one go when the faster one has made the whole
+    await assemble(upload, parts, total).catch(ignoreMissing)
+    return sizeOf(target)
+  }
+
   const receiving = new Map<string, number>()
   /** Few requests of one upload store bytes at once. One that has ended without a word counts until its silence is noticed. */
   const inTurn = async <T>({ assetId, version }: Version, store: () => Promise<T>): Promise<T> => {
@@ -155,10 +168,7 @@ export const createFileStorage = (folder: string): FileStorage => {
       const size = await storeBytes(file, source, { skip: from - start, most, tooLong: tooLong(most) })
       if (size !== most) throw refused(`must have the ${most} bytes of its Content-Range`)
     })
-    const parts = await partsOf(upload)
-    const to = reached(parts)
-    if (to >= total) await assemble(upload, parts, total)
-    return to
+    return (await finish(upload, total)) ?? reached(await partsOf(upload))
   }
 
   const receive: FileStorage['receive'] = async (upload, source) => {
@@ -181,8 +191,10 @@ export const createFileStorage = (folder: string): FileStorage => {
     receivePart: (upload, source, start, end, total) =>
       inTurn(upload, () => receivePart(upload, source, start, end, total)),
     async offset(upload) {
-      return (await sizeOf(uploadAt(upload))) ?? reached(await partsOf(upload))
+      const whole = upload.sizeBytes === null ? await sizeOf(uploadAt(upload)) : await finish(upload, upload.sizeBytes)
+      return whole ?? reached(await partsOf(upload))
     },
+    finish,
     async promote(upload, check) {
       const [from, to] = [uploadAt(upload), objectAt({ ...upload, object: upload.version })]
       const arrived = (await sizeOf(from)) ?? (await sizeOf(to))

@@ -181,7 +181,11 @@ const takeUpload = async (services: Services, link: UploadLink, request: Fastify
   const stop = cutOffSilence(source)
   try {
     if (!range) return sendStored(reply, await files.receive(link, source))
-    const known = await files.offset(link)
+    const whole = await files.finish(link, range.total)
+    const known = whole ?? (await files.offset(link))
+    // an upload of no registered size has the one that its first part named
+    if (whole === null ? known > range.total : whole !== range.total)
+      throw invalid('Content-Range', `must fit to the ${known} bytes that have come`)
     // a part that came before is not stored again; one after a gap waits until the gap is filled
     if (range.start > known || range.end < known) {
       source.resume()

@@ -67,6 +67,7 @@ const sees = (
 const toldOf = (subscription: Subscription, of: ChannelEvent): string | null => {
   const { meta } = of
   if (!meta) return of.event
+  if (meta.not) return meta.not.includes(subscription.connection.userId) ? null : of.event
   if (meta.only !== undefined) return meta.only === subscription.connection.userId ? of.event : null
   const { now, was } = meta
   let isSeen = !!now && sees(subscription, now)

@@ -17,8 +17,11 @@ return format('create or replace trigger %I after %s on %s for each row when (%s
 comment on function internal.source_trigger_sql is
   'A trigger for each row that calls tg_<table>__publish where somebody listens, and on updates where a column has changed. Granted to nobody.';
 
+-- the declaration of former versions: with two, a call would name neither
+drop function if exists internal.source_declare(anyelement, text, text, text[], text, text, text[]);
+
 create or replace function internal.source_declare(shape anyelement, summary text, ops text default null, changes text[] default '{}', publishes text default null,
-                                                   also text default '', by_statement text[] default null)
+                                                   also text default '', by_statement text[] default null, has_meta boolean default false)
 returns void
 language plpgsql volatile as $$
 declare
@@ -43,15 +46,15 @@ begin
   %3$s%4$s
 end $publishes$
 $sql$, publisher, source, source_declare.also, case when source_declare.publishes is null then '' else format($sql$
-  insert into app.realtime_publications (channel, event, payload)
-  select q.channel, q.event, q.payload::text
-    from (%s) q (channel, event, payload)
+  insert into app.realtime_publications (channel, event, payload, meta)
+  select q.channel, q.event, q.payload::text, %s
+    from (%s) q (channel, event, payload%s)
     join app.realtime_channels c on c.channel = q.channel and c.heard_until > internal.now()
    order by q.channel;
   if found then
     perform internal.realtime_wake();
   end if;
-$sql$, source_declare.publishes) end);
+$sql$, case when source_declare.has_meta then 'q.meta::text' else 'null' end, source_declare.publishes, case when source_declare.has_meta then ', meta' else '' end) end);
   execute format('comment on function internal.%I is %L', publisher, source_declare.summary || ' Granted to nobody.');
 
   if source_declare.by_statement is null then
@@ -103,4 +106,5 @@ comment on function internal.source_declare is
    query of channel, event and payload (json), which sees op (INSERT, UPDATE, DELETE), the row r, on DELETE the old one, and was, the row before, null on INSERT; a payload is made where
    somebody listens to its channel. ops: insert, update, delete, joined by or; changes: also updates of one of these columns to another value. also: statements of plpgsql that
    come first. by_statement, the columns of the primary key, is for tables that definer functions write all the time, many rows at once: their triggers run once
-   for a statement. Granted to nobody.';
+   for a statement. has_meta: the query has a fourth column, json for the servers that is never sent, null for an event that is for every subscriber; {"not": [user ids]}
+   names those whom it is not for. Granted to nobody.';

@@ -44,9 +44,18 @@ select internal.source_declare(null::app.group_members,
                    else (select internal.group_member_json(r, u) from app.users u where u.id = r.app_user_id) end$q$);
 
 select internal.source_declare(null::app.feed_entries,
-  'feed.created, the entry, to its group.',
-  ops => 'insert', by_statement => '{id}', publishes => $q$
-    select 'group:' || r.group_id, 'feed.created', (select internal.feed_entry_json(e) from app.feed_entries e where e.id = r.id) where r.group_id is not null$q$);
+  'feed.created, the entry, to those of its group who see it: without those of banned actors, and of pairs of whom one has blocked the other.',
+  ops => 'insert', by_statement => '{id}', has_meta => true, publishes => $q$
+    select 'group:' || r.group_id, 'feed.created', internal.feed_entry_json(e),
+           (select json_build_object('not', json_agg(b.id))
+              from (select k.blocked as id from app.blocks k where k.blocker = r.actor_id
+                    union all
+                    select k.blocker from app.blocks k where k.blocked = r.actor_id) b
+             where exists (select from app.group_members m where (m.group_id, m.app_user_id) = (r.group_id, b.id))
+            having count(*) > 0)
+      from app.feed_entries e
+     where e.id = r.id and e.group_id is not null
+       and not exists (select from app.users u where u.id = e.actor_id and u.is_banned)$q$);
 
 -- who asked hears nothing of a request that is declined
 select internal.source_declare(null::app.friendships,
