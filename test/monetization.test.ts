@@ -299,6 +299,34 @@ describe('reading the provider', () => {
     expectRefusal(await get('plan'), 502, 'PROVIDER_READ_FAILED')
   })
 
+  test('text that no database stores is the fault of the provider', async () => {
+    for (const [name, status] of [
+      ['a\u0000b', 502],
+      ['a\ud800b', 502],
+      ['a\\u0000b', 200],
+    ] as const) {
+      provider.interfere(({ path }) =>
+        path.endsWith('/entitlements')
+          ? {
+              when: 'before',
+              reply: {
+                status: 200,
+                body: {
+                  items: [
+                    { id: 'e9', lookup_key: 'nine', display_name: name, products: { items: [], next_page: null } },
+                  ],
+                  next_page: null,
+                },
+              },
+            }
+          : null,
+      )
+      const answer = await get('plan')
+      expect(answer.status, JSON.stringify(name)).toBe(status)
+      if (status === 502) expectRefusal(answer, 502, 'PROVIDER_READ_FAILED')
+    }
+  })
+
   test('is refused without a connection, without its project, and when it is switched off', async () => {
     const bare = await harness.project()
     const routes = () => [

@@ -132,6 +132,9 @@ const cursorOf = (nextPage: string | null | undefined): string | null => {
   return cursor
 }
 
+/** Postgres stores neither U+0000 nor half of a surrogate pair; `JSON.stringify` escapes both. */
+const isStorable = (value: unknown): boolean => !/(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/.test(JSON.stringify(value))
+
 const createReader = (
   { upstream }: Pick<Services, 'upstream'>,
   projectId: string,
@@ -167,6 +170,7 @@ const createReader = (
       for (let cursor = after; ; ) {
         const parsed = shape.safeParse(await page(listing, cursor))
         if (!parsed.success) throw new ReadFailed('an answer is not as documented', 200)
+        if (!isStorable(parsed.data.items)) throw new ReadFailed('an answer has text that no database stores', 200)
         found.push(...parsed.data.items)
         const next = cursorOf(parsed.data.next_page)
         if (next === null) return found
