@@ -115,8 +115,8 @@ export const runTurn = async (
   }
 }
 
-/** A time as SQL answers it. */
-export const timeOf = (text: string | null): Date | null => (text === null ? null : new Date(text))
+/** A time as SQL answers it; null where there is none. */
+export const timeOf = (text: string | null | undefined): Date | null => (text ? new Date(text) : null)
 
 export type Tasks = { readonly jobs: readonly Job[]; readonly outbox: ReadonlyMap<string, OutboxTask> }
 

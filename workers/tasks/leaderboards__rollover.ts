@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { dataOf } from '#server/database/database.ts'
 import { more, outboxTask, runTurn, timeOf } from '#workers/task.ts'
 
-type Step = { state: 'more' | 'wait' | 'done'; due_at: string | null }
+type Step = { state: 'more' | 'wait' | 'done'; due_at?: string | null }
 const batch = 500
 
 /** Applies time-based changes of a board, step by step: creates its next run, freezes and rewards the run that has ended, deletes old runs. */

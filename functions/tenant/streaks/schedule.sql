@@ -99,32 +99,27 @@ begin
 end $$;
 comment on function internal.streak_period_closes_at is 'The time from which a period cannot be saved any more, for a user who changed zone: the inverse of internal.streak_period_at.';
 
-create or replace function internal.streaks_apply_time(app_user_ids uuid[], definition_ids uuid[], zone_before text default null) returns void
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  notified_to uuid[];
-  notified_names text[];
-  notified_properties jsonb[];
-  notified_at timestamptz[];
+create or replace function internal.streaks_mark(app_user_ids uuid[], definition_ids uuid[], zone_before text, out notified_to uuid[],
+                                                out notified_names text[], out notified_properties jsonb[], out notified_at timestamptz[])
+-- index scans are forced: a plan that was made while the tables were small compares each of a batch with each row, until they are analyzed
+language plpgsql volatile security definer set search_path = '' set enable_seqscan = off set jit = off as $$
 begin
-  if streaks_apply_time.app_user_ids is null then
-    return;
-  end if;
   with due as materialized (
     select s.*, d,
-           case when d.timezone_mode = 'fixed' then d.timezone else coalesce(streaks_apply_time.zone_before, t.name, 'UTC') end as zone,
+           case when d.timezone_mode = 'fixed' then d.timezone else coalesce(streaks_mark.zone_before, t.name, 'UTC') end as zone,
            case when d.timezone_mode = 'user'
                 then (select array_agg(m order by m.moved_at) from app.streak_timezones m where m.app_user_id = s.app_user_id) end as moves,
            internal.paused_periods(d, (select array_agg(p) from app.streak_pauses p
                                         where (p.app_user_id, p.streak_definition_id) = (s.app_user_id, d.id) and p.ends_on >= s.last_period)) as paused,
            (select array_agg(g) from app.streak_freezes g
              where (g.app_user_id, g.streak_definition_id) = (s.app_user_id, d.id) and g.applies_from > s.last_period) as grants
-      from unnest(streaks_apply_time.app_user_ids, streaks_apply_time.definition_ids) as w (app_user_id, definition_id)
+      from unnest(streaks_mark.app_user_ids, streaks_mark.definition_ids) as w (app_user_id, definition_id)
       join app.user_streaks s on (s.app_user_id, s.streak_definition_id) = (w.app_user_id, w.definition_id)
       join app.streak_definitions d on d.id = s.streak_definition_id
       join app.users u on u.id = s.app_user_id
       left join app.timezones t on t.name = u.timezone
-     where s.next_check_at <= internal.now()
+     -- an expression, so that no plan reads all due streaks by the index of next_check_at for each of these
+     where s.next_check_at + interval '0' <= internal.now()
   ), looked as materialized (
     select u.app_user_id, u.streak_definition_id, u.d, u.current_count, u.longest_count, o.*
       from due u
@@ -157,8 +152,21 @@ begin
    cross join lateral unnest(l.notice_kinds, l.notice_at, l.notice_numbers, l.notice_freezes, l.notice_deadlines) with ordinality
          as n (kind, at, number, freezes, deadline, nth)
    where (l.d).is_active;
+end $$;
+comment on function internal.streaks_mark is
+  'Stores that the time-based events of these streaks are emitted until now, and returns these events. Granted to nobody.';
+
+create or replace function internal.streaks_apply_time(app_user_ids uuid[], definition_ids uuid[], zone_before text default null) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  marked record;
+begin
+  if streaks_apply_time.app_user_ids is null then
+    return;
+  end if;
   -- marked before the events are emitted: hooks that change these streaks find them marked
-  perform internal.emit_many(notified_to, notified_names, notified_properties, notified_at, false);
+  select m.* into marked from internal.streaks_mark(streaks_apply_time.app_user_ids, streaks_apply_time.definition_ids, streaks_apply_time.zone_before) m;
+  perform internal.emit_many(marked.notified_to, marked.notified_names, marked.notified_properties, marked.notified_at, false);
 end $$;
 comment on function internal.streaks_apply_time is
   'Emits the time-based events of these streaks until now, each once: svc.streak.at_risk, frozen and broken, with the time at which it became
