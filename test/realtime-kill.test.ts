@@ -54,7 +54,9 @@ test('a server that is killed in the middle: the client connects again with sinc
   const late = publishing(second.url, projectId, developer, 1001)
   await after.next(({ payload }) => payload === 1005)
   const more = await late.end()
-  await after.next(({ payload }) => payload === more.at(-1))
+  // the frame of the last one may have come before its answer
+  if (!after.frames.some(({ payload }) => payload === more.at(-1)))
+    await after.next(({ payload }) => payload === more.at(-1))
 
   const all = [...heard, ...after.frames.filter(({ type }) => type === 'event')]
   expect(after.frames.filter(({ type }) => type === 'resync')).toEqual([])
