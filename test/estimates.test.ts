@@ -255,3 +255,18 @@ describe('of many users an estimate answers what all rows would', () => {
     expect(found(estimate)).toEqual(found(exact))
   })
 })
+
+test('a sample is read by a plan of its own, also at the sixth call in a connection', async () => {
+  // the generic plan that Postgres may take from then on compares each row of the project with each user of the sample
+  const planned = await project.sql(`
+    select p.proname as name, p.proconfig::text like '%plan_cache_mode=force_custom_plan%' as is_custom
+      from pg_proc p
+     where p.proname in ('streak_figures', 'streak_replay', 'challenge_values', 'challenge_outcomes', 'xp_acts')
+     order by p.proname`)
+  expect(planned).toEqual(
+    ['challenge_outcomes', 'challenge_values', 'streak_figures', 'streak_replay', 'xp_acts'].map((name) => ({
+      name,
+      is_custom: true,
+    })),
+  )
+})

@@ -18,7 +18,8 @@ comment on function internal.first_whole_day is 'The first UTC day that lies who
 
 create or replace function internal.challenge_values(challenge app.challenges, app_user_ids uuid[], shift interval default '0')
 returns table (app_user_id uuid, value bigint)
-language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'auto' rows 1000 as $$
+-- a generic plan would serve both all users and some, and read all users for some
+language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'force_custom_plan' rows 1000 as $$
 declare
   c constant app.challenges := challenge_values.challenge;
   starts constant timestamptz := c.start_at - challenge_values.shift;

@@ -260,7 +260,7 @@ end $$;
 comment on function api.challenge_participants is 'Participants by progress, those who left too; rank is the place in this list. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.challenge_outcomes(challenge app.challenges, app_user_ids uuid[]) returns table (app_user_id uuid, completes boolean)
-language plpgsql stable security definer set search_path = '' as $$
+language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'force_custom_plan' as $$
 declare
   c constant app.challenges := challenge_outcomes.challenge;
   measured uuid[] := challenge_outcomes.app_user_ids;

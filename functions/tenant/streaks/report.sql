@@ -190,7 +190,8 @@ $$;
 comment on function internal.streak_of_user is 'A streak with its user.';
 
 create or replace function internal.streak_figures(definition app.streak_definitions, affordable int default 50000) returns json
-language plpgsql volatile as $$
+-- a generic plan would serve both all users and a sample, and read all users for a sample
+language plpgsql volatile set plan_cache_mode = 'force_custom_plan' as $$
 declare
   d constant app.streak_definitions := streak_figures.definition;
   week_ago constant int := internal.period_number(d.period, d.week_starts_on, (internal.now() - interval '7 days')::date);
@@ -269,7 +270,7 @@ comment on function api.streak_stats is
 
 create or replace function internal.streak_replay(definition app.streak_definitions, since timestamptz, app_user_ids uuid[] default null)
 returns table (app_user_id uuid, is_broken boolean, length int)
-language plpgsql stable rows 1000 as $$
+language plpgsql stable set plan_cache_mode = 'force_custom_plan' rows 1000 as $$
 declare
   d constant app.streak_definitions := streak_replay.definition;
   replayed record;

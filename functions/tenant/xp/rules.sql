@@ -275,7 +275,7 @@ create or replace trigger tg_xp_boosts__event_plans
 
 create or replace function internal.xp_acts(app_user_ids uuid[], rule_id uuid, since timestamptz, until timestamptz, with_boosts boolean)
 returns internal.xp_act[]
-language sql stable security definer set search_path = '' as $$
+language sql stable security definer set search_path = '' set plan_cache_mode = 'force_custom_plan' as $$
   select array_agg((e.app_user_id, r.id, r.key, e.id, e.occurred_at, c.at, w.wished, least(w.wished, r.max_per_event),
                     case when w.wished > r.max_per_event then 'max_per_event' end)::internal.xp_act)
     from app.xp_rules r
