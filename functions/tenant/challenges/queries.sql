@@ -260,7 +260,7 @@ end $$;
 comment on function api.challenge_participants is 'Participants by progress, those who left too; rank is the place in this list. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.challenge_outcomes(challenge app.challenges, app_user_ids uuid[]) returns table (app_user_id uuid, completes boolean)
-language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'force_custom_plan' as $$
+language plpgsql stable security definer set search_path = '' as $$
 declare
   c constant app.challenges := challenge_outcomes.challenge;
   measured uuid[] := challenge_outcomes.app_user_ids;
@@ -292,7 +292,7 @@ begin
   )
   select s.id, s.completes
     from scored s
-   where challenge_outcomes.app_user_ids is null or s.id = any (challenge_outcomes.app_user_ids);
+   where challenge_outcomes.app_user_ids is null or s.id in (select unnest(challenge_outcomes.app_user_ids));
 end $$;
 comment on function internal.challenge_outcomes is
   'Of some users, or of all (null), those who did anything for a challenge in the window of the same length right before, and whether they would have completed
