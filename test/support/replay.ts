@@ -130,7 +130,8 @@ export const startReplay = (harness: Harness, { count, areas }: Options): Replay
       const before = managedOf(client(1))
       await migrate(0)
       const target = await readTarget(client(0), before)
-      const templates: TargetOf = async (fingerprint) => (fingerprint === former ? target : null)
+      const templates: TargetOf = async (fingerprint, read) =>
+        fingerprint === former ? { before: await read(), target } : null
       const loader = createLoader()
       const began = [await transactionsOf(client(1)), await transactionsOf(client(2))]
       const applied = await migrate(1, loader, templates)
