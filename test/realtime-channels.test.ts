@@ -231,7 +231,7 @@ test('group: members and entries of its feed, for members alone', async () => {
   expect(await event(socket, 'member.left')).toEqual({ user_id: ben.id })
 })
 
-test('group: entries of who has blocked the listener, is blocked or banned are told to nobody whose feed is without them', async () => {
+test('group: entries by users who are banned, blocked or have blocked the subscriber are not sent to subscribers whose feed omits them', async () => {
   const [ada, ben, cleo, dan] = [await project.user(), await project.user(), await project.user(), await project.user()]
   const group = await post(ada, '/client/groups', { name: 'Ours', is_public: true })
   for (const user of [ben, cleo, dan]) await post(user, `/client/groups/${group.id}/join`)

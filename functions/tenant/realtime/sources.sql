@@ -18,7 +18,7 @@ select internal.source_declare(null::app.message_reactions,
                              'count', (select count(*) from app.message_reactions k where (k.message_id, k.emoji) = (r.message_id, r.emoji)))$q$);
 
 select internal.source_declare(null::app.conversation_participants,
-  'participant.added, participant.removed {user_id} and read {user_id, last_read_at}, to the conversation. Who is removed hears nothing later.',
+  'participant.added, participant.removed {user_id} and read {user_id, last_read_at}, to the conversation. A removed participant gets nothing later.',
   ops => 'insert or delete', changes => '{last_read_at}',
   also => $q$if op = 'DELETE' then perform internal.recheck_users(array[r.app_user_id]); end if;$q$, publishes => $q$
     select 'conversation:' || r.conversation_id,
@@ -28,15 +28,15 @@ select internal.source_declare(null::app.conversation_participants,
                    else json_build_object('user_id', r.app_user_id, 'last_read_at', internal.iso(r.last_read_at)) end$q$);
 
 select internal.source_declare(null::app.blocks,
-  'Who blocks somebody, and who is blocked, hears less or more now.',
+  'A block, or its end, changes what both users may hear.',
   ops => 'insert or delete', also => 'perform internal.recheck_users(array[r.blocker, r.blocked]);');
 
 select internal.source_declare(null::app.role_assignments,
-  'Who gets or loses a role may hear other channels now.',
+  'A role that is assigned or removed changes which channels its user may subscribe to.',
   ops => 'insert or update or delete', also => 'perform internal.recheck_users(array[r.app_user_id]);');
 
 select internal.source_declare(null::app.group_members,
-  'member.joined, member.role_changed (the member) and member.left {user_id}, to the group. Who left hears nothing later.',
+  'member.joined, member.role_changed (the member) and member.left {user_id}, to the group. A former member gets nothing later.',
   ops => 'insert or delete', changes => '{role}', also => 'perform internal.recheck_users(array[r.app_user_id]);', publishes => $q$
     select 'group:' || r.group_id,
            case op when 'INSERT' then 'member.joined' when 'UPDATE' then 'member.role_changed' else 'member.left' end,
@@ -51,7 +51,7 @@ select internal.source_declare(null::app.feed_entries,
      where e.id = r.id and e.group_id is not null
        and not exists (select from app.users u where u.id = e.actor_id and u.is_banned)$q$);
 
--- who asked hears nothing of a request that is declined
+-- the requester gets no event when a request is declined
 select internal.source_declare(null::app.friendships,
   'friend.requested, friend.accepted and friend.removed {user, status}, to both users; the end of a request only to who was asked.',
   ops => 'insert or delete', changes => '{status}', publishes => $q$
