@@ -10,6 +10,8 @@ import { controlName } from '#server/database/prepare.ts'
 import { createStatements } from '#server/database/statements.ts'
 import { createWaker } from '#server/database/waker.ts'
 import { watchTenants } from '#server/database/watch.ts'
+import { graphiql } from '#server/graphql/graphiql.ts'
+import { createGraphQL } from '#server/graphql/graphql.ts'
 import { createApp, type Observer } from '#server/http/app.ts'
 import { loadAreas } from '#server/http/areas.ts'
 import { createSessions } from '#server/http/callers.ts'
@@ -130,6 +132,7 @@ export const assemble = async (
   const jobs = createJobsPool(cluster, controlPlace.database, log)
 
   const sessions = createSessions()
+  const graphql = createGraphQL({ log })
   const tokens = createTokens(secrets, now)
   const realtime: Realtime = createRealtime({
     database,
@@ -148,6 +151,7 @@ export const assemble = async (
     sessions.drop(changed)
     statements.drop(changed)
     realtime.drop(changed)
+    graphql.drop(changed)
   }
   const notifier = createNotifier({ cluster, database: controlPlace.database }, log, drop, () => {
     projectCache.clear()
@@ -245,6 +249,7 @@ export const assemble = async (
     waker,
     notifier,
     realtime,
+    graphql,
     stopping: stopping.signals,
     now,
     areas,
@@ -260,6 +265,7 @@ export const assemble = async (
     cancelWhenOver(services)
     stopping.ask()
     await Promise.all([app?.close(), realtime.stop(), workers?.stop()])
+    await graphql.close()
     await waker.close()
     await notifier.close()
     await outbound.close()
@@ -274,6 +280,7 @@ export const assemble = async (
     if (!app) {
       app = createApp({ areas, services, ...(harness.observe ? { observe: harness.observe } : {}) })
       void app.register(serveMedia(services))
+      void app.register(graphiql)
     }
     return app
   }
