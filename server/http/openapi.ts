@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { z } from 'zod'
+import { rankOf, rankRefusals } from '#server/http/ranks.ts'
 import { type Area, invalidBodyCode, invalidCode, invalidJsonCode, type Route } from '#server/http/route.ts'
 import { ErrorEnvelope } from '#server/http/schemas.ts'
 import { scopeOf, tokenRefusals } from '#server/http/scopes.ts'
@@ -26,8 +27,8 @@ export const declaredCodes = (area: Area, route: Route): ReadonlyMap<number, Rea
       if (kept.length > 0) add(Number(status), ...kept)
     }
   }
-  const refusedTokens = tokenRefusals(area, route)
-  if (refusedTokens.length > 0) add(403, ...refusedTokens)
+  const forbidden = [...tokenRefusals(area, route), ...rankRefusals(area, route)]
+  if (forbidden.length > 0) add(403, ...forbidden)
   if (route.body) {
     add(400, invalidCode(area, route, 'body'), invalidBodyCode(area, route), invalidJsonCode(area, route))
     add(413, 'PAYLOAD_TOO_LARGE')
@@ -144,6 +145,7 @@ const operation = (area: Area, route: Route) => ({
   ...(route.description ? { description: route.description } : {}),
   security: route.caller.security,
   ...(route.caller.takesTokens ? { 'x-scope': route.sessionOnly ? 'session only' : scopeOf(area, route) } : {}),
+  ...(rankOf(area, route) ? { 'x-role': rankOf(area, route) } : {}),
   parameters: [
     ...pathParameters(route),
     ...Object.entries(route.query ?? {}).map(([name, schema]) => parameter(name, 'query', schema)),

@@ -64,6 +64,7 @@ export const ai = area({
   routes: [
     route(`POST ${base}/providers`, {
       caller: administrator,
+      rank: 'admin',
       summary: 'Register a provider, or replace its key',
       body: z.object({
         name: ProviderName,
@@ -85,6 +86,7 @@ export const ai = area({
     }),
     route(`DELETE ${base}/providers/:name`, {
       caller: administrator,
+      rank: 'admin',
       summary: 'Revoke a provider that no prompt uses',
       call: 'ai_provider_delete',
       replies: { 200: Deleted },

@@ -185,6 +185,7 @@ export const integrations = area({
   title: 'Integrations',
   source: 'contract',
   invalid: 'INVALID_CONFIG',
+  rank: 'admin',
   routes: [
     route('POST /admin/projects/:projectId/integrations', {
       caller: administrator,

@@ -6,37 +6,14 @@ import { ApiError, refusal } from '#server/errors.ts'
 import { developer, projectOwner } from '#server/http/callers.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { data, Email, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { Environment, Platform, Project } from '#server/http/shapes.ts'
 import { createApiKey, createSigningKey } from '#server/http/tokens.ts'
 import type { BilledProject } from '#server/providers/billing.ts'
 import type { Services } from '#server/services.ts'
 
-const Platform = z.enum(['ios', 'android', 'all'], 'must be ios, android or all')
-const Environment = z.enum(['development', 'production'], 'must be development or production')
 const KeyType = z.enum(['client', 'server'], 'must be client or server')
-const Tier = z.enum(['free', 'pro', 'enterprise'])
 const ProvisioningStatus = z.enum(['provisioning', 'ready', 'failed'])
 
-export const Project = z.strictObject({
-  id: Uuid,
-  name: z.string(),
-  developer_id: Uuid,
-  bundle_id: z.string().nullable(),
-  google_oauth_client_id: z.string().nullable(),
-  platform: Platform,
-  environment: z.string(),
-  tier: Tier,
-  effective_tier: Tier,
-  comped: z.boolean(),
-  default_from_email: z.string().nullable(),
-  default_from_name: z.string().nullable(),
-  default_reply_to: z.string().nullable(),
-  magic_link_redirect_url: z.string().nullable(),
-  auth_email_brand_name: z.string().nullable(),
-  user_search_enabled: z.boolean(),
-  graphql_enabled: z.boolean(),
-  created_at: Time,
-  updated_at: Time,
-})
 const ApiKey = z.strictObject({
   id: Uuid,
   key_prefix: z.string(),
@@ -208,6 +185,7 @@ export const projects = area({
         ...shared,
         platform: Platform.optional(),
         environment: Environment.optional(),
+        organization_id: Uuid.optional(),
       }),
       example: { name: 'My app', environment: 'development' },
       handle: create,
@@ -220,12 +198,13 @@ export const projects = area({
           }),
         ),
       },
-      refusals: { 400: ['INVALID_INPUT'], 403: ['INVITE_REQUIRED'] },
+      refusals: { 400: ['INVALID_INPUT'], 403: ['INVITE_REQUIRED', 'ROLE_FORBIDDEN'], 404: ['NOT_FOUND'] },
       failure: 'CREATE_FAILED',
     }),
     route('GET /admin/projects', {
       caller: developer,
-      summary: "The developer's projects, newest first",
+      summary: "Projects of the developer's organizations, or of one of them, newest first",
+      query: { organization_id: Uuid.optional() },
       call: 'project_list',
       replies: {
         200: data(
@@ -271,6 +250,7 @@ export const projects = area({
     route('DELETE /admin/projects/:projectId', {
       caller: projectOwner,
       sessionOnly: true,
+      rank: 'owner',
       summary: 'Delete a project: its keys stop at once, its database and files are removed in the background',
       handle: remove,
       replies: {
@@ -290,6 +270,7 @@ export const projects = area({
     }),
     route('POST /admin/projects/:projectId/api-keys', {
       caller: projectOwner,
+      rank: 'admin',
       summary: 'Create another API key; its text is shown once',
       body: z.object({ key_type: KeyType, environment: Environment }),
       example: { key_type: 'client', environment: 'production' },
@@ -302,6 +283,7 @@ export const projects = area({
     }),
     route('DELETE /admin/projects/:projectId/api-keys/:keyId', {
       caller: projectOwner,
+      rank: 'admin',
       summary: 'Deactivate an API key at once',
       params: { keyId: Uuid },
       call: 'api_key_deactivate',
