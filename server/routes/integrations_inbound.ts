@@ -134,6 +134,7 @@ const declared = {
 } as const
 
 const revenuecat: Route = route('POST /webhooks/revenuecat', {
+  operationId: 'receiveRevenuecatEvents',
   ...declared,
   summary: 'Events of the subscription provider',
   description:
@@ -143,6 +144,7 @@ const revenuecat: Route = route('POST /webhooks/revenuecat', {
 })
 
 const superwall: Route = route('POST /webhooks/superwall', {
+  operationId: 'receiveSuperwallEvents',
   ...declared,
   summary: 'Events of the paywall provider',
   description:
