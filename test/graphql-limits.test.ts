@@ -13,6 +13,9 @@ const { graphql, control } = harness.running.services
 const admin = await connectAdmin(control.cluster, maintenanceDatabase(control.cluster), false)
 afterAll(() => admin.end())
 
+// the first query makes the schema
+await dataFor(project, '{ users { totalCount } }')
+
 const many = (times: number, text: (index: number) => string) =>
   Array.from({ length: times }, (_, index) => text(index)).join(' ')
 
@@ -33,7 +36,7 @@ describe('a query that asks for too much is refused before it runs', () => {
     ],
     [
       'lists in lists of the usual size',
-      '{ users { nodes { userStreaks { nodes { user { xpTransactions { nodes { id } } } } } } } }',
+      '{ users { nodes { userStreaks { nodes { user { appSessions { nodes { id } } } } } } } }',
     ],
     ['many lists under aliases', `{ ${many(51, (n) => `a${n}: users(first: 1) { totalCount }`)} }`],
     ['many fields under aliases', `{ users(first: 1) { nodes { ${many(1001, (n) => `a${n}: id`)} } } }`],
@@ -175,7 +178,7 @@ describe('a slow query', () => {
     const own = await slow()
     await dataFor(own, '{ users { totalCount } }')
     const asked = own.developer.post(`/admin/projects/${own.id}/graphql`, { query: '{ groups { totalCount } }' })
-    await expect.poll(() => running(own), { interval: 20, timeout: 20_000 }).toBe(1)
+    await expect.poll(() => running(own), { interval: 20, timeout: 20_000 }).toBeGreaterThan(0)
     process.kill(graphql.processId ?? 0, 'SIGKILL')
     expectRefusal(await asked, 503, 'GRAPHQL_UNAVAILABLE')
     await dataFor(own, '{ users { totalCount } }')

@@ -83,6 +83,8 @@ export const createConnections = (): Connections => {
     poolOf(target)
       .connect()
       .catch((error: Error) => {
+        // others of the same project hold both
+        if (error.message === 'timeout exceeded when trying to connect') throw new TooLate()
         throw new Unreachable(error.message)
       })
 
