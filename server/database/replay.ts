@@ -139,17 +139,16 @@ const planOf = (program: Program, before: Managed, target: Target): Plan | null 
     const key = itemKey('file', path)
     return before.state.get(key)?.definition !== target.state.get(key)?.definition
   }
-  const gone = [...before.state.values()].filter(
-    ({ kind, identity }) => kind === 'file' && !target.state.has(itemKey(kind, identity)),
-  )
+  const gone = [...before.state]
+    .filter(([key, { kind }]) => kind === 'file' && !target.state.has(key))
+    .map(([, item]) => item)
   const changed = [...program.functions, ...program.policies, ...program.seeds].filter(({ path }) => isChanged(path))
   return {
     statements,
     seeds: program.seeds.filter((seed) => changed.includes(seed)),
-    hasFunctions: [...before.state.values(), ...target.state.values()].some(
-      ({ kind, identity }) =>
-        kind === 'function' &&
-        before.state.get(itemKey(kind, identity))?.definition !== target.state.get(itemKey(kind, identity))?.definition,
+    hasFunctions: [...before.state, ...target.state].some(
+      ([key, { kind }]) =>
+        kind === 'function' && before.state.get(key)?.definition !== target.state.get(key)?.definition,
     ),
     fingerprint: target.fingerprint,
     counts: target.counts,

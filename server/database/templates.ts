@@ -177,11 +177,13 @@ export const buildTemplate = async (
  */
 const compact = async (client: pg.Client): Promise<void> => {
   const { rows } = await client.query<{ names: string }>(
-    `select string_agg(format('%I.%I', n.nspname, c.relname), ', ') as names
+    `select string_agg(format('%I.%I', n.nspname, c.relname), ', ' order by array_position($1, c.relname::text) nulls first, c.oid) as names
        from pg_catalog.pg_class c
        join pg_catalog.pg_namespace n on n.oid = c.relnamespace
       where c.relkind in ('r', 'm') and not c.relisshared and n.nspname <> 'pg_toast'
         and (pg_relation_size(c.oid, 'fsm') > 0 or pg_relation_size(c.oid, 'vm') > 0 or pg_table_size(c.oid) > 65536)`,
+    // last: each table that is rewritten leaves dead rows in these
+    [['pg_index', 'pg_type', 'pg_depend', 'pg_attribute', 'pg_class']],
   )
   await client.query(`vacuum (full) ${rows[0]?.names}`)
 }
