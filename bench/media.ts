@@ -1,10 +1,12 @@
 // npm run bench:media: throughput and memory of 50 MB files at eight connections, beside nginx with the same files.
+import { randomBytes, randomUUID } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { availableParallelism, loadavg } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { controlName } from '#server/database/prepare.ts'
+import { createS3Storage } from '#server/media/s3.ts'
 import { ask, createTestProject, type ServerProcess } from '#test/support/process.ts'
 import { startS3 } from '#test/support/s3.ts'
 import { type Child, startChild } from './support/child.ts'
@@ -126,6 +128,43 @@ const measureMemory = async (media: Media, client: Child, name: string): Promise
   ]
 }
 
+/** An S3 server that S3_PEER_URL names, used by presigned URLs alone, as apps use a storage of the kind. */
+const openPeer = (url: string) => {
+  const storage = createS3Storage(url, () => new Date())
+  const projectId = randomUUID()
+  const soon = () => new Date(Date.now() + 600_000)
+  const shown = { contentType: type, disposition: 'inline', cacheControl: 'no-store' }
+  return {
+    register: (count: number) =>
+      Promise.all(
+        Array.from({ length: count }, async () => {
+          const of = { projectId, assetId: randomUUID(), version: randomBytes(12).toString('hex') }
+          const link = { ...of, key: 'user/x/file.bin', mimeType: type, sizeBytes: size }
+          return { of, url: (await storage.uploadUrl(link, soon())) ?? '' }
+        }),
+      ),
+    async commit(made: readonly { of: { projectId: string; assetId: string; version: string } }[]) {
+      for (const { of } of made) await storage.promote(of, () => undefined)
+      return Promise.all(
+        made.map(
+          async ({ of }) =>
+            (await storage.downloadUrl(
+              { ...of, object: of.version, key: 'file.bin', mimeType: type, variant: null },
+              soon(),
+              shown,
+            )) ?? '',
+        ),
+      )
+    },
+    remove: (made: readonly { of: { assetId: string } }[]) =>
+      Promise.all(made.map(({ of }) => storage.remove(projectId, of.assetId))),
+    async end() {
+      await storage.files.purge(projectId, { kind: 'media', path: projectId })
+      await storage.close()
+    },
+  }
+}
+
 requireProc()
 const [load = 0] = loadavg()
 /** Whoever needs little CPU gains nothing by it where other work takes the most: then the ratio is no finding. */
@@ -134,13 +173,17 @@ const installation = await install()
 const client = startChild('transfer.ts')
 const s3 = await startS3()
 const files = join(installation.dataDir, 'media')
+const peer = process.env['S3_PEER_URL'] ? openPeer(process.env['S3_PEER_URL']) : null
 try {
   const media = await openMedia(installation, {})
   const memory = await measureMemory(media, client, 'files')
   say(`memory: ${JSON.stringify(memory)}`)
   const nginx = await startNginx(files)
   if (!nginx) say('there is no nginx on the PATH and none at BENCH_NGINX: Trellis is measured alone')
-  const [ours, theirs] = [sideOf('Trellis'), sideOf(`nginx ${nginx?.version ?? ''}`)]
+  const [ours, theirs, foreign] = [sideOf('Trellis'), sideOf(`nginx ${nginx?.version ?? ''}`), sideOf('S3 peer')]
+  const peerMade = (await peer?.register(connections)) ?? []
+  if (peer) await client.ask(putting(peerMade.map(({ url }) => url)))
+  const peerUrls = (await peer?.commit(peerMade)) ?? []
   const uploaded = await media.register(connections)
   await client.ask(putting(uploaded.map(({ url }) => url)))
   const urls = await media.commit(uploaded.map(({ id }) => id))
@@ -163,10 +206,16 @@ try {
       const targets = Array.from({ length: connections }, (_, n) => `${nginx.url}/uploads/${n}`)
       theirs.up.push(rate(await client.ask(putting(targets))))
     }
-    const shown = [ours, theirs].map(
+    if (peer) {
+      foreign.down.push(rate(await client.ask(getting(peerUrls))))
+      const more = await peer.register(connections)
+      foreign.up.push(rate(await client.ask(putting(more.map(({ url }) => url)))))
+      await peer.remove(more)
+    }
+    const shown = [ours, theirs, foreign].map(
       ({ down: [...d], up: [...u] }) => `${figure(d.at(-1) ?? 0)} / ${figure(u.at(-1) ?? 0)}`,
     )
-    say(`round ${round}, MB/s down / up: Trellis ${shown[0]}, nginx ${shown[1]}`)
+    say(`round ${round}, MB/s down / up: Trellis ${shown[0]}, nginx ${shown[1]}, S3 peer ${shown[2]}`)
   }
   await nginx?.stop()
   const overS3 = await openMedia(installation, { STORAGE_URL: s3.url })
@@ -183,14 +232,14 @@ try {
       isMet: grown < 64,
     },
   ]
-  const sides = nginx ? [ours, theirs] : [ours]
+  const sides = [ours, ...(nginx ? [theirs] : []), ...(peer ? [foreign] : [])]
   const text = `## bench:media
 
 ${await circumstances('npm run bench:media', { Postgres: installation.postgresVersion, nginx: nginx?.version ?? 'none' })}
 
 Files of 50 MB at ${connections} connections. The client, its own process, reads raw sockets and shares the machine with the server. Downloads come from the page cache: nginx sends
 the same files with \`sendfile\`, which copies nothing in user space. Uploads: Trellis asks Postgres whether the URL is open, syncs each file and its folder to the disk
-before it answers; nginx renames a temporary file and syncs nothing. Medians of ${rounds} rounds in turns.
+before it answers; nginx renames a temporary file and syncs nothing.${peer ? ' The S3 peer is the server that S3_PEER_URL names, by presigned URLs.' : ''} Medians of ${rounds} rounds in turns.
 
 ${table(
   ['side', 'download, MB/s', 'upload, MB/s'],
@@ -212,6 +261,7 @@ ${aims.map(aimLine).join('\n')}`
 } finally {
   await client.end()
   await s3.stop()
+  await peer?.end()
   await installation.end()
 }
 process.exit(0)

@@ -1,26 +1,14 @@
 // Templates of mail: their marks, versions, languages, and the built-in ones.
 import { expect, test } from 'vitest'
 import { type Project, startHarness } from '#test/support/harness.ts'
+import { templatesOf } from '#test/support/mail_templates.ts'
 import { expectInvalid, expectRefusal } from '#test/support/refusals.ts'
 import { newEmail } from '#test/support/sign_in.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
 
-let made = 0
-const define = async (fields: object = {}, on: Project = project) => {
-  made += 1
-  const template = await on.admin.post('/email/templates', {
-    key: `t-${made}`,
-    name: 'T',
-    subject: 'Hello {{name}}',
-    html: '<p>Hello <b>{{name}}</b></p>',
-    text: 'Hello {{name}}',
-    ...fields,
-  })
-  expect(template.status, template.text).toBe(201)
-  return template.data as { id: string; key: string; version: number }
-}
+const define = templatesOf(project)
 const send = (fields: object, on: Project = project) => on.admin.post('/email/send', fields)
 const get = async (id: string) => (await project.admin.get(`/email/messages/${id}`)).data
 

@@ -3,6 +3,7 @@ import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { dkimPurpose } from '#server/providers/domains.ts'
 import { verifyDkim } from '#test/support/dkim.ts'
 import { type Answer, type Project, startHarness } from '#test/support/harness.ts'
+import { templatesOf } from '#test/support/mail_templates.ts'
 import { expectInvalid, expectRefusal } from '#test/support/refusals.ts'
 import { newEmail } from '#test/support/sign_in.ts'
 import { startMailServer } from '#test/support/smtp.ts'
@@ -30,20 +31,7 @@ afterEach(() => {
 })
 nextSecond()
 
-let made = 0
-const define = async (fields: object = {}, on: Project = project) => {
-  made += 1
-  const template = await on.admin.post('/email/templates', {
-    key: `t-${made}`,
-    name: 'T',
-    subject: 'Hello {{name}}',
-    html: '<p>Hello <b>{{name}}</b></p>',
-    text: 'Hello {{name}}',
-    ...fields,
-  })
-  expect(template.status, template.text).toBe(201)
-  return template.data as { id: string; key: string; version: number }
-}
+const define = templatesOf(project)
 const send = (fields: object, on: Project = project) => on.admin.post('/email/send', fields)
 const plain = (to: string, more: object = {}) => ({ to, subject: 'Hello', text: 'Hello there', ...more })
 const queued = async (answer: Promise<Answer>): Promise<{ id: string; status: string }> => {

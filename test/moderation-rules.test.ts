@@ -54,11 +54,8 @@ describe('rules', () => {
     const [stored] = await project.sql('select applies_to, action, words from app.moderation_rules where id = $1', [
       rule.id,
     ])
-    expect([stored.applies_to.includes('display_name'), stored.action, stored.words]).toEqual([
-      true,
-      'queue',
-      [' casino '],
-    ])
+    const kinds = 'message review feed_entry collection_row content display_name group_name ai_input ai_output'
+    expect([stored.applies_to.join(' '), stored.action, stored.words]).toEqual([kinds, 'queue', [' casino ']])
   })
 
   test.each([

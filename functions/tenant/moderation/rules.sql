@@ -10,8 +10,8 @@ create or replace trigger tg_moderation_rules__audit
 
 create or replace function internal.moderation_text_kinds() returns text[]
 language sql immutable parallel safe
-return array['message', 'review', 'feed_entry', 'collection_row', 'content', 'media', 'display_name', 'group_name', 'ai_input', 'ai_output'];
-comment on function internal.moderation_text_kinds is 'The kinds of texts that a rule may apply to.';
+return array['message', 'review', 'feed_entry', 'collection_row', 'content', 'display_name', 'group_name', 'ai_input', 'ai_output'];
+comment on function internal.moderation_text_kinds is 'The kinds of texts that rules read. Files have none that others write to: administrators set what catalogs show.';
 
 create or replace function internal.moderation_subject_types() returns text[]
 language sql immutable parallel safe
