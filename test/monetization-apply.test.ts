@@ -330,7 +330,10 @@ describe('destructive ops', () => {
     expectRefusal(await apply({ plan_hash: now }), 409, 'ALREADY_RUNNING')
     expectRefusal(await apply({ plan_hash: now, confirm: now }), 409, 'CONFIRM_MISMATCH')
     expectRefusal(await apply({ plan_hash, confirm: now }), 409, 'CONFIRM_MISMATCH')
-    const confirmed = await apply({ plan_hash, confirm: plan_hash })
+    // a confirmation may leave the options of the apply out, but not change them
+    for (const changed of [{ allow_detach_live: true }, { reconcile: 'adopt' }])
+      expectRefusal(await apply({ plan_hash, confirm: plan_hash, ...changed }), 409, 'CONFIRM_MISMATCH')
+    const confirmed = await apply({ plan_hash, confirm: plan_hash, allow_detach_live: false })
     expect([confirmed.status, confirmed.data]).toMatchObject([
       202,
       {
@@ -629,6 +632,7 @@ describe('refused ops', () => {
     ['by which a customer has access', 'com.x.monthly', '2027-01-01', true],
     ['whose access has ended', 'com.x.monthly', '2026-11-30', false],
     ['of another product', 'com.x.yearly', '2027-01-01', false],
+    ['of a base plan of it', 'com.x.monthly:base', '2027-01-01', true],
   ])('a detach of a product %s', async (_, product, ends, isRefused) => {
     await opened()
     await grant('premium', product, ends)
@@ -669,6 +673,21 @@ describe('refused ops', () => {
       ['entitlement', 'premium', 'LIVE_CUSTOMERS'],
       ['product', 'app_store:com.x.monthly', 'LIVE_CUSTOMERS'],
     ])
+  })
+
+  test('an archive of an entitlement that a customer has by a promotional grant is refused', async () => {
+    await opened()
+    const { id } = await project.user()
+    await project.sql(
+      `insert into app.entitlement_grants (app_user_id, entitlement_id, source, source_ref, store, period_type, purchase_date)
+       values ($1, 'premium', 'promotional', '', 'promotional', 'promotional', '2026-11-01')`,
+      [id],
+    )
+    await declare({ products: [monthly, yearly, play], offerings: shop.offerings, paywalls: shop.paywalls })
+    const { answer } = await applied({ confirm: (await planned()).plan_hash })
+    expect(answer.refused).toContainEqual(
+      expect.objectContaining({ op: 'archive', identifier: 'premium', code: 'LIVE_CUSTOMERS' }),
+    )
   })
 
   test('a product takes the place of another of its store in a package, once that has left', async () => {

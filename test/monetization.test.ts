@@ -131,7 +131,7 @@ describe('definitions', () => {
       },
       'paywalls[1].offering_key',
     ],
-    ['an unknown store', { products: [{ ...shop.products[0], store: 'market' }] }, 'products.0.store'],
+    ['a store that is no word', { products: [{ ...shop.products[0], store: 'a:b' }] }, 'products.0.store'],
     ['a type that is none', { products: [{ ...shop.products[0], type: 'rent' }] }, 'products.0.type'],
     ['an empty key', { entitlements: [{ key: '' }] }, 'entitlements.0.key'],
     [
@@ -155,8 +155,8 @@ describe('definitions', () => {
       'offerings[0].packages[0].position',
     ],
     [
-      'a position of zero',
-      { offerings: [{ key: 'a', packages: [{ key: 'b', position: 0 }] }] },
+      'a negative position',
+      { offerings: [{ key: 'a', packages: [{ key: 'b', position: -1 }] }] },
       'offerings.0.packages.0.position',
     ],
   ])('refuse %s', async (_, monetization, field) => {
@@ -635,14 +635,30 @@ test('keys are neither returned nor logged', async () => {
 test('what is adopted can be declared again, whatever characters its keys have', async () => {
   provider.reset({
     products: [{ id: 'prod1', app_id: 'app1', store_identifier: 'année 1/2', type: 'subscription', display_name: 'A' }],
-    entitlements: [{ id: 'entl1', lookup_key: 'Pro access', display_name: 'Pro', products: ['prod1'] }],
+    entitlements: [{ id: 'entl1', lookup_key: 'Pro access', display_name: '', products: ['prod1'] }],
+    offerings: [
+      {
+        ...{ id: 'ofrng1', lookup_key: 'main', display_name: '', is_current: false },
+        packages: [{ id: 'pkge1', lookup_key: 'first', display_name: '', position: 0, products: ['prod1'] }],
+      },
+    ],
   })
-  expect((await post('adopt', { adopt_all: true })).data).toMatchObject({ adopted: 2 })
+  expect((await post('adopt', { adopt_all: true })).data).toMatchObject({ adopted: 4 })
   const { monetization } = (await get('definitions')).data
   expect(monetization.entitlements).toMatchObject([{ key: 'Pro access' }])
   const again = await declare(monetization)
   expect([again.status, again.data]).toEqual([200, { monetization }])
   expect((await get('plan')).data).toMatchObject({ clean: true, drift: [] })
+  // the published document has no empty names
+  provider.violations.length = 0
+})
+
+test('what has a key that cannot be stored is not adopted', async () => {
+  provider.reset({
+    entitlements: [{ id: 'entl1', lookup_key: 'k'.repeat(301), display_name: 'Pro', products: [] }],
+  })
+  expectRefusal(await post('adopt', { adopt_all: true }), 400, 'INVALID_BODY', 'objects')
+  provider.violations.length = 0
 })
 
 test('the check of a declaration of thousands of products and packages does not compare each with each', async () => {

@@ -1237,8 +1237,10 @@ create table app.entitlement_grants (
   constraint entitlement_grants_reason_at_most_500 CHECK ((char_length(reason) <= 500)),
   constraint entitlement_grants_source_known CHECK ((source = ANY (ARRAY['subscription_provider'::text, 'promotional'::text, 'reward'::text, 'referral'::text, 'purchase'::text])))
 );
+CREATE INDEX entitlement_grants_of_entitlement ON app.entitlement_grants USING btree (entitlement_id);
 CREATE INDEX entitlement_grants_of_product ON app.entitlement_grants USING btree (product_id) WHERE (product_id IS NOT NULL);
 CREATE INDEX entitlement_grants_of_source ON app.entitlement_grants USING btree (source_ref) WHERE (source = 'subscription_provider'::text);
+CREATE INDEX entitlement_grants_of_store_product ON app.entitlement_grants USING btree (split_part(product_id, ':'::text, 1)) WHERE (product_id IS NOT NULL);
 alter table app.entitlement_grants enable row level security;
 create policy "administrators read every grant" on app.entitlement_grants for select to app_admin
   using (true);
@@ -2413,6 +2415,7 @@ create table app.monetization_applied_objects (
   is_pushed boolean not null default false,
   applied_at timestamp with time zone not null default internal.now(),
   constraint monetization_applied_objects_pkey PRIMARY KEY (object_type, identifier),
+  -- 400 INVALID_BODY objects: an object of the provider has no key, or one of more than 300 characters, so that it cannot be declared.
   constraint monetization_applied_objects_identifier_1_to_300 CHECK (((char_length(identifier) >= 1) AND (char_length(identifier) <= 300))),
   constraint monetization_applied_objects_object_type_known CHECK ((object_type = ANY (ARRAY['product'::text, 'entitlement'::text, 'offering'::text, 'paywall'::text])))
 );
@@ -2434,6 +2437,7 @@ create table app.monetization_definitions (
   updated_at timestamp with time zone not null default internal.now(),
   constraint monetization_definitions_pkey PRIMARY KEY (id),
   constraint monetization_definitions_once UNIQUE (object_type, identifier),
+  -- 400 INVALID_BODY objects: an object of the provider has no key, or one of more than 300 characters, so that it cannot be declared.
   constraint monetization_definitions_identifier_1_to_300 CHECK (((char_length(identifier) >= 1) AND (char_length(identifier) <= 300))),
   constraint monetization_definitions_object_type_known CHECK ((object_type = ANY (ARRAY['product'::text, 'entitlement'::text, 'offering'::text, 'paywall'::text])))
 );

@@ -34,7 +34,7 @@ $$;
 comment on function internal.monetization_apply_end_waiting is 'Ends an apply that nobody confirmed in time. Granted to nobody.';
 
 create or replace function internal.monetization_apply_confirm(operation app.operations, apply app.monetization_applies, plan_hash text, confirm text,
-                                                               current_hash text) returns api.reply
+                                                               current_hash text, stated jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   open_id constant uuid := (monetization_apply_confirm.operation).id;
@@ -50,6 +50,9 @@ begin
         or monetization_apply_confirm.plan_hash <> (monetization_apply_confirm.operation).plan_hash then
     perform internal.fail(409, 'CONFIRM_MISMATCH', 'confirm is not the plan_hash of the apply that waits.',
                           json_build_object('operation_id', open_id, 'plan_hash', (monetization_apply_confirm.operation).plan_hash));
+  elsif not (monetization_apply_confirm.operation).input @> monetization_apply_confirm.stated then
+    perform internal.fail(409, 'CONFIRM_MISMATCH', 'The apply that waits began with another allow_detach_live or reconcile: leave them out, or cancel its operation.',
+                          json_build_object('operation_id', open_id));
   elsif is_waiting and (monetization_apply_confirm.apply).waiting_hash <> monetization_apply_confirm.current_hash then
     perform internal.fail(409, 'PLAN_CHANGED', 'The definitions or the provider have changed since the apply began to wait. Cancel its operation and plan again.',
                           json_build_object('operation_id', open_id));
@@ -102,7 +105,7 @@ end $$;
 comment on function internal.monetization_apply_open is
   'Creates an apply operation with its steps and queues its job. Refuses 409 ALREADY_RUNNING, also the second of two at once. Audited.';
 
-create or replace function internal.monetization_apply_request(project_id uuid, plan_hash text, confirm text, decided jsonb, input jsonb) returns api.reply
+create or replace function internal.monetization_apply_request(project_id uuid, plan_hash text, confirm text, decided jsonb, input jsonb, stated jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   current_hash constant text := monetization_apply_request.decided ->> 'plan_hash';
@@ -120,7 +123,8 @@ begin
   if operation.id is not null then
     select a.* into apply from app.monetization_applies a where a.operation_id = operation.id;
     if operation.status <> 'waiting' or apply.waiting_since > internal.now() - make_interval(secs => internal.monetization_wait_seconds()) then
-      return internal.monetization_apply_confirm(operation, apply, monetization_apply_request.plan_hash, monetization_apply_request.confirm, current_hash);
+      return internal.monetization_apply_confirm(operation, apply, monetization_apply_request.plan_hash, monetization_apply_request.confirm, current_hash,
+                                                 monetization_apply_request.stated);
     end if;
     perform internal.monetization_apply_end_waiting(operation.id);
   end if;
@@ -147,16 +151,17 @@ comment on function internal.monetization_apply_request is
   'Starts an apply or confirms the one that waits. Refuses 409 ALREADY_RUNNING, CONFIRM_MISMATCH, PLAN_CHANGED, and returns 409 CONFIRMATION_EXPIRED, which ends the one
    that waited. Locks the open operation.';
 
-create or replace function api.monetization_apply_start(project_id uuid, plan_hash text, confirm text, decided jsonb, input jsonb) returns api.reply
+create or replace function api.monetization_apply_start(project_id uuid, plan_hash text, confirm text, decided jsonb, input jsonb, stated jsonb) returns api.reply
 language plpgsql volatile as $$
 declare
   project constant app.projects := internal.own_project(monetization_apply_start.project_id);
 begin
   return internal.monetization_apply_request(project.id, monetization_apply_start.plan_hash, monetization_apply_start.confirm, monetization_apply_start.decided,
-                                             monetization_apply_start.input);
+                                             monetization_apply_start.input, monetization_apply_start.stated);
 end $$;
 comment on function api.monetization_apply_start is
-  'An apply, whose plan the project''s database has computed as decided {plan_hash, additive, gated, always_waits, refused}: 202. Refuses 404 NOT_FOUND and the
+  'An apply, whose plan the project''s database has computed as decided {plan_hash, additive, gated, always_waits, refused}: 202. stated has the
+   options of the request itself: a confirmation may leave them out, but not change them. Refuses 404 NOT_FOUND and the
    409s of internal.monetization_apply_request.';
 
 create or replace function api.monetization_apply_take(operation_id uuid) returns api.reply

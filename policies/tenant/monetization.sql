@@ -23,7 +23,7 @@ grant execute on function internal.monetization_hash, internal.monetization_list
   internal.monetization_declared, internal.monetization_applied_json, internal.monetization_pairs, internal.monetization_pushes, internal.monetization_validation,
   internal.monetization_store_floor, internal.monetization_ops, internal.monetization_drift, internal.monetization_human_floor, internal.monetization_plan,
   internal.monetization_step, internal.monetization_decide, internal.monetization_rows, internal.monetization_write, internal.monetization_closure, internal.monetization_remember,
-  internal.monetization_adopt, internal.monetization_current, internal.monetization_is_resolved, internal.monetization_in_use, api.monetization_decide
+  internal.monetization_adopt, internal.monetization_current, internal.monetization_is_resolved, internal.monetization_is_held, internal.monetization_in_use, api.monetization_decide
   to app_admin, app_worker;
 grant execute on function internal.monetization_invalid, internal.monetization_check, api.monetization_definitions_get, api.monetization_definitions_put,
   api.monetization_adopt, api.monetization_plan, api.monetization_drift, api.monetization_export

@@ -23,7 +23,7 @@ const adoptable = ['entitlement', 'product', 'offering', 'paywall'] as const
 
 /** What the provider takes as a key, such as `$rc_monthly` or `Pro access`: what is adopted can be declared again. */
 const Key = Text(200, 1)
-const Name = Text(1500, 1).nullable().default(null)
+const Name = Text(1500).nullable().default(null)
 const upTo = <T extends z.ZodType>(item: T, most: number) =>
   z.array(item).max(most, `must have at most ${most} items`).default([])
 
@@ -40,7 +40,9 @@ const Declared = z.object({
   products: upTo(
     z.object({
       key: Key,
-      store: z.enum(stores, `must be one of ${stores.join(', ')}`),
+      store: z
+        .string('must be a string')
+        .regex(/^[a-z0-9_]{1,50}$/, `must be a word of small letters, digits and _, such as ${stores.join(', ')}`),
       store_identifier: Text(200, 1),
       type: z
         .enum(types, `must be one of ${types.join(', ')}`)
@@ -61,7 +63,7 @@ const Declared = z.object({
           offering_key: Key.optional(),
           key: Key,
           product_key: Key.nullable().default(null),
-          position: between(1, 10_000).nullable().default(null),
+          position: between(0, 2_147_483_647).nullable().default(null),
         }),
         200,
       ),
@@ -273,6 +275,10 @@ const apply = async (context: HandlerContext) => {
   }
   const live = await liveOf(context, config)
   const options = { allow_detach_live, reconcile }
+  // without those that have their default
+  const stated = Object.fromEntries(
+    Object.entries(options).filter(([name]) => Object.hasOwn(context.sent as object, name)),
+  )
   const decided = dataOf<object>(
     await context.call(
       'monetization_decide',
@@ -285,7 +291,14 @@ const apply = async (context: HandlerContext) => {
     'control_developer',
     resolved.claims,
     'monetization_apply_start',
-    { project_id: resolved.project?.projectId, plan_hash, confirm, decided, input: options },
+    {
+      project_id: resolved.project?.projectId,
+      plan_hash,
+      confirm,
+      decided,
+      input: options,
+      stated,
+    },
     { failure: 'APPLY_FAILED' },
   )
 }

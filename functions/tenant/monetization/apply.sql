@@ -50,16 +50,24 @@ comment on function api.monetization_export is 'What the provider holds, in the 
 
 create or replace function internal.monetization_is_resolved(entitlement text, product text) returns boolean
 language sql stable security definer set search_path = '' as $$
-  -- stores report a base plan with its subscription or without it; a grant in another store by the same identifier counts too, to be safe
+  -- stores report a base plan with its subscription or without it, and so may be declared; a grant in another store by the same identifier counts too, to be safe
   select exists (
     select from app.entitlement_grants g
      cross join lateral (select substr(monetization_is_resolved.product, strpos(monetization_is_resolved.product, ':') + 1) as store_identifier) s
-     where g.product_id in (s.store_identifier, split_part(s.store_identifier, ':', 1))
+     where g.product_id is not null and split_part(g.product_id, ':', 1) = split_part(s.store_identifier, ':', 1)
+       and (g.product_id = s.store_identifier or strpos(g.product_id, ':') = 0 or strpos(s.store_identifier, ':') = 0)
        and (monetization_is_resolved.entitlement is null or g.entitlement_id = monetization_is_resolved.entitlement)
        and internal.grant_end(g) > internal.now())
 $$;
 comment on function internal.monetization_is_resolved is
   'Whether a customer has access by a product now, to one entitlement or (null) to any. Returns nothing about who it is.';
+
+create or replace function internal.monetization_is_held(entitlement text) returns boolean
+language sql stable security definer set search_path = '' as $$
+  select exists (select from app.entitlement_grants g where g.entitlement_id = monetization_is_held.entitlement and internal.grant_end(g) > internal.now())
+$$;
+comment on function internal.monetization_is_held is
+  'Whether a customer has an entitlement now, by whatever product or none: a promotional grant names none. Returns nothing about who it is.';
 
 create or replace function internal.monetization_in_use(plan jsonb) returns jsonb
 language sql stable as $$
@@ -67,15 +75,14 @@ language sql stable as $$
     from jsonb_array_elements(monetization_in_use.plan -> 'ops') o
    where o.value ->> 'op' in ('detach', 'archive')
      and case o.value ->> 'object_type'
-           when 'entitlement' then exists (
-             select from jsonb_array_elements_text(coalesce(o.value -> 'args' -> 'products', jsonb_build_array(o.value -> 'args' -> 'product'))) p (product)
-              where internal.monetization_is_resolved(o.value -> 'args' ->> 'entitlement', p.product))
+           when 'entitlement' then case o.value ->> 'op' when 'archive' then internal.monetization_is_held(o.value -> 'args' ->> 'entitlement')
+                                     else internal.monetization_is_resolved(o.value -> 'args' ->> 'entitlement', o.value -> 'args' ->> 'product') end
            when 'product' then internal.monetization_is_resolved(null, o.value -> 'args' ->> 'product')
            when 'package' then o.value ->> 'op' = 'detach' and internal.monetization_is_resolved(null, o.value -> 'args' ->> 'product')
            else false end
 $$;
 comment on function internal.monetization_in_use is
-  'The ops of a plan that would detach, or archive, a product by which a customer has access now.';
+  'The ops of a plan that would detach, or archive, a product by which a customer has access now, or archive an entitlement that a customer has.';
 
 create or replace function api.monetization_decide(live jsonb, rc_project_id text, allow_detach_live boolean, reconcile text) returns api.reply
 language sql stable as $$

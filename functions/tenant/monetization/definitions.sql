@@ -1,7 +1,19 @@
 -- Declaring and adopting: what the plan takes the provider to. Definitions are replaced whole; adopting writes what the provider holds into them.
-create or replace trigger tg_monetization_definitions__audit
-  after insert or update or delete on app.monetization_definitions
-  for each row execute function internal.tg_audit('monetization');
+comment on constraint monetization_definitions_identifier_1_to_300 on app.monetization_definitions is
+  '400 INVALID_BODY objects: an object of the provider has no key, or one of more than 300 characters, so that it cannot be declared.';
+comment on constraint monetization_applied_objects_identifier_1_to_300 on app.monetization_applied_objects is
+  '400 INVALID_BODY objects: an object of the provider has no key, or one of more than 300 characters, so that it cannot be declared.';
+
+-- a declaration of thousands of objects is written by one statement of each kind
+create or replace trigger tg_monetization_definitions__audit_insert
+  after insert on app.monetization_definitions referencing new table as new_rows for each statement
+  execute function internal.tg_statement__audit('monetization');
+create or replace trigger tg_monetization_definitions__audit_update
+  after update on app.monetization_definitions referencing old table as old_rows new table as new_rows for each statement
+  execute function internal.tg_statement__audit('monetization');
+create or replace trigger tg_monetization_definitions__audit_delete
+  after delete on app.monetization_definitions referencing old table as old_rows for each statement
+  execute function internal.tg_statement__audit('monetization');
 
 create or replace function internal.monetization_invalid(field text, reason text) returns void
 language sql volatile
@@ -111,8 +123,7 @@ begin
   perform internal.monetization_check(monetization_definitions_put.monetization);
   perform internal.advisory_lock('monetization');
   delete from app.monetization_definitions d
-   where not exists (select from internal.monetization_rows(monetization_definitions_put.monetization) r
-                      where (r.object_type, r.identifier) = (d.object_type, d.identifier));
+   where (d.object_type, d.identifier) not in (select r.object_type, r.identifier from internal.monetization_rows(monetization_definitions_put.monetization) r);
   perform internal.monetization_write(monetization_definitions_put.monetization);
   return api.monetization_definitions_get();
 end $$;

@@ -82,8 +82,9 @@ language sql immutable parallel safe as $$
      where l.object_type = 'product'),
   counted as (
     select n.identifier, n.declared_key, left(n.made_key, 190) as made_key, count(*) over (partition by left(n.made_key, 190)) as n,
-           exists (select from internal.monetization_objects(monetization_product_keys.declared) d
-                    where d.object_type = 'product' and d.more ->> 'key' = left(n.made_key, 190)) as is_taken
+           -- hashed: of thousands of products each would be compared with each
+           left(n.made_key, 190) in (select d.value ->> 'key'
+                                       from jsonb_array_elements(internal.monetization_list(monetization_product_keys.declared -> 'products')) d) as is_taken
       from named n)
   select coalesce(jsonb_object_agg(c.identifier, coalesce(c.declared_key, case when c.n = 1 and not c.is_taken then c.made_key
                                                                                else c.made_key || '.' || left(md5(c.identifier), 8) end)), '{}')

@@ -35,10 +35,10 @@ language sql immutable parallel safe as $$
       from internal.monetization_pairs(monetization_validation.declared, monetization_validation.live, monetization_validation.applied) p
      where p.object_type = 'product' and p.is_declared)
   select 'MULTIPLE_CURRENT_OFFERINGS', 'offering', o.identifier, 'More than one offering is declared as the current one.'
-    from internal.monetization_objects(monetization_validation.declared) o
-   where o.object_type = 'offering' and o.more ->> 'is_current' = 'true'
-     and (select count(*) from internal.monetization_objects(monetization_validation.declared) c
-           where c.object_type = 'offering' and c.more ->> 'is_current' = 'true') > 1
+    from (select c.identifier, count(*) over () as n
+            from internal.monetization_objects(monetization_validation.declared) c
+           where c.object_type = 'offering' and c.more ->> 'is_current' = 'true') o
+   where o.n > 1
   union all
   select 'PRODUCT_TYPE_REQUIRED', 'product', p.identifier, 'A product that is created needs a type.'
     from products p where not p.is_live and p.product_type is null
