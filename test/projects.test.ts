@@ -26,6 +26,7 @@ describe('creating a project', () => {
       id: expect.stringMatching(uuid),
       name: 'Garden',
       developer_id: developer.id,
+      organization_id: expect.stringMatching(uuid),
       bundle_id: null,
       google_oauth_client_id: null,
       platform: 'all',

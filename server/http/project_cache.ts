@@ -6,7 +6,7 @@ import { sha256 } from '#server/secrets.ts'
 /** A project in the cache: where its database is and how its tokens are signed. */
 export type CachedProject = {
   readonly projectId: string
-  readonly developerId: string
+  readonly organizationId: string
   readonly environment: 'development' | 'production'
   readonly effectiveTier: 'free' | 'pro' | 'enterprise'
   readonly userSearchEnabled: boolean
@@ -28,7 +28,7 @@ export type CachedKey = {
 
 type CachedProjectRow = {
   project_id: string
-  developer_id: string
+  organization_id: string
   environment: CachedProject['environment']
   effective_tier: CachedProject['effectiveTier']
   user_search_enabled: boolean
@@ -66,7 +66,7 @@ export const createProjectCache = (
     const cluster = ready ? await clusterOf(ready.cluster_id) : null
     return {
       projectId: row.project_id,
-      developerId: row.developer_id,
+      organizationId: row.organization_id,
       environment: row.environment,
       effectiveTier: row.effective_tier,
       userSearchEnabled: row.user_search_enabled,
