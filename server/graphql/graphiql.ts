@@ -35,10 +35,12 @@ const page = `<!doctype html>
 `
 
 /** Our own files beside those of the editor. */
-const own: Readonly<Record<string, string>> = {
-  'page.js': 'text/javascript; charset=utf-8',
-  'page.css': 'text/css; charset=utf-8',
-}
+const own: ReadonlyMap<string, string> = new Map([
+  ['page.js', 'text/javascript; charset=utf-8'],
+  ['page.css', 'text/css; charset=utf-8'],
+])
+/** Looked up in an object by the package: no name that every object has. */
+const fileName = /^[\w.]+\.(js|css|ttf)$/
 
 /**
  * The editor of queries, GraphiQL as the package ruru has it: a page for every project, without data and without a credential. Who opens it writes
@@ -59,19 +61,21 @@ export const graphiql = async (app: FastifyInstance): Promise<void> => {
   })
   app.get(`${folder}:file`, async (request, reply) => {
     const { file } = request.params as { file: string }
-    const type = own[file]
+    const type = own.get(file)
     if (type) {
       const text = await readFile(new URL(`./page/${file}`, import.meta.url), 'utf8')
       return reply.type(type).header('cache-control', 'public, max-age=300').send(text)
     }
     // packed files of 4 MB, read when somebody opens the page
     const { getStaticFile } = await import('ruru/static')
-    const found = await getStaticFile({
-      staticPath: folder,
-      urlPath: `${folder}${file}`,
-      acceptEncoding: request.headers['accept-encoding'],
-      disallowDevAssets: true,
-    })
+    const found = fileName.test(file)
+      ? await getStaticFile({
+          staticPath: folder,
+          urlPath: `${folder}${file}`,
+          acceptEncoding: request.headers['accept-encoding'],
+          disallowDevAssets: true,
+        })
+      : null
     if (!found) throw refusal(404, 'NOT_FOUND', 'There is nothing at this path.')
     return (
       reply

@@ -11,7 +11,7 @@ createRoot(document.getElementById('ruru-root')).render(
     staticPath: folder.pathname,
     endpoint: location.pathname,
     // tokens are not stored
-    storeHeaders: false,
+    shouldPersistHeaders: false,
     initialHeaders: '{"Authorization": "Bearer "}',
   }),
 )
