@@ -556,6 +556,8 @@ create table app.projects (
   updated_at timestamp with time zone not null default internal.now(),
   -- Whether the project's users may search for each other by name. Supplement B2.
   user_search_enabled boolean not null default false,
+  -- Whether {root_url}/rest/v1 serves the project's collections as PostgREST does.
+  rest_enabled boolean not null default false,
   constraint projects_pkey PRIMARY KEY (id),
   constraint projects_developer_id_fkey FOREIGN KEY (developer_id) REFERENCES app.developers(id) ON DELETE RESTRICT,
   -- 400 INVALID_INPUT bundle_id: must have at most 255 characters.

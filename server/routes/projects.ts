@@ -33,6 +33,7 @@ export const Project = z.strictObject({
   magic_link_redirect_url: z.string().nullable(),
   auth_email_brand_name: z.string().nullable(),
   user_search_enabled: z.boolean(),
+  rest_enabled: z.boolean(),
   created_at: Time,
   updated_at: Time,
 })
@@ -257,6 +258,7 @@ export const projects = area({
         magic_link_redirect_url: RedirectUrl.nullable().optional(),
         auth_email_brand_name: HeaderText(80).nullable().optional(),
         user_search_enabled: z.boolean('must be true or false').optional(),
+        rest_enabled: z.boolean('must be true or false').optional(),
       }),
       example: { name: 'My other app' },
       patch: true,

@@ -1,0 +1,46 @@
+-- What runs in the transactions of PostgREST: the settings that every other call has, and the rules of rows that its statements need.
+
+create or replace function internal.rest_begin() returns void
+language plpgsql volatile as $$
+declare
+  claims constant json := nullif(current_setting('request.jwt.claims', true), '')::json;
+begin
+  -- every one of them, empty ones too: see server/database/call.ts
+  perform set_config('app.caller', coalesce(claims ->> 'caller', ''), true),
+          set_config('app.user_id', coalesce(claims ->> 'user_id', ''), true),
+          set_config('app.session_id', coalesce(claims ->> 'session_id', ''), true),
+          set_config('app.developer_id', '', true),
+          set_config('app.project_id', coalesce(claims ->> 'project_id', ''), true),
+          set_config('app.actor', '', true),
+          set_config('app.clock', coalesce(claims ->> 'clock', ''), true),
+          set_config('app.due_at', '', true),
+          set_config('app.changed', '', true),
+          set_config('app.effects', '', true),
+          set_config('statement_timeout', claims ->> 'timeout_ms', true),
+          -- a request could name another one (Prefer: timezone), and times without a zone are UTC
+          set_config('timezone', 'UTC', true),
+          set_config('search_path', '', true);
+end $$;
+comment on function internal.rest_begin is
+  'The first statement of each request of PostgREST, after it has taken the role: sets what the server sets in every other call, from the claims of the
+   server''s own token.';
+
+create or replace function internal.tg_rest_rows__delete() returns trigger
+language plpgsql volatile set search_path = '' as $$
+declare
+  done uuid;
+begin
+  execute format('update collections.%I t set deleted_at = internal.now() where t.id = $1 and t.deleted_at is null returning t.id', tg_table_name)
+    into done using old.id;
+  return case when done is not null then old end;
+end $$;
+comment on function internal.tg_rest_rows__delete is
+  'Instead of the deletion of a row through the door: marks it deleted, under the policies of the caller. A row that the write policy keeps is not counted.';
+
+create or replace function internal.tg_rest_rows__id_stays() returns trigger
+language plpgsql volatile set search_path = '' as $$
+begin
+  perform internal.fail(400, 'VALIDATION_ERROR', 'id: cannot be changed.', '{"field": "id", "reason": "cannot be changed"}');
+  return null;
+end $$;
+comment on function internal.tg_rest_rows__id_stays is 'Before the id of a row changes: refuses 400 VALIDATION_ERROR. An upsert by id names it without changing it.';
