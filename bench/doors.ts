@@ -10,8 +10,8 @@ import { figure, medianOf, medianRatio, table } from './support/numbers.ts'
 import { aimLine, circumstances, publish, say, versionOf } from './support/results.ts'
 
 const isShort = process.argv.includes('--short')
-const [rounds, seconds, rows, owners] = isShort ? [3, 1, 20_000, 200] : [5, 2, 200_000, 2000]
-const warmUp = isShort ? 400 : 2000
+const [rounds, seconds, rows, owners] = isShort ? [3, 1, 20_000, 200] : [3, 2, 100_000, 1000]
+const warmUp = isShort ? 400 : 4000
 const connections = 8
 const names = { get: 'one row by its id', list: 'a page of 50' } as const
 type Operation = keyof typeof names

@@ -1,26 +1,19 @@
 -- What runs in the transactions of PostgREST: the settings that every other call has, and the rules of rows that its statements need.
 
-create or replace function internal.rest_begin() returns void
-language plpgsql volatile as $$
-declare
-  claims constant json := nullif(current_setting('request.jwt.claims', true), '')::json;
-begin
+create or replace function internal.rest_begin() returns int
+language sql volatile as $$
   -- every one of them, empty ones too: see server/database/call.ts
-  perform set_config('app.caller', coalesce(claims ->> 'caller', ''), true),
-          set_config('app.user_id', coalesce(claims ->> 'user_id', ''), true),
-          set_config('app.session_id', coalesce(claims ->> 'session_id', ''), true),
-          set_config('app.developer_id', '', true),
-          set_config('app.project_id', coalesce(claims ->> 'project_id', ''), true),
-          set_config('app.actor', '', true),
-          set_config('app.clock', coalesce(claims ->> 'clock', ''), true),
-          set_config('app.due_at', '', true),
-          set_config('app.changed', '', true),
-          set_config('app.effects', '', true),
-          set_config('statement_timeout', claims ->> 'timeout_ms', true),
-          -- a request could name another one (Prefer: timezone), and times without a zone are UTC
-          set_config('timezone', 'UTC', true),
-          set_config('search_path', '', true);
-end $$;
+  select num_nonnulls(
+           set_config('app.caller', c.caller, true), set_config('app.user_id', c.user_id, true),
+           set_config('app.session_id', c.session_id, true), set_config('app.developer_id', '', true),
+           set_config('app.project_id', c.project_id, true), set_config('app.actor', '', true), set_config('app.clock', c.clock, true),
+           set_config('app.due_at', '', true), set_config('app.changed', '', true), set_config('app.effects', '', true),
+           set_config('statement_timeout', c.timeout_ms, true),
+           -- a request could name another one (Prefer: timezone), and times without a zone are UTC
+           set_config('timezone', 'UTC', true), set_config('search_path', '', true))
+    from json_to_record(current_setting('request.jwt.claims')::json)
+         as c (caller text, user_id text, session_id text, project_id text, clock text, timeout_ms text)
+$$;
 comment on function internal.rest_begin is
   'The first statement of each request of PostgREST, after it has taken the role: sets what the server sets in every other call, from the claims of the
    server''s own token.';
