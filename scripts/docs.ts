@@ -7,6 +7,7 @@ import { root } from '#server/database/files.ts'
 import { loadAreas } from '#server/http/areas.ts'
 import { declaredCodes, fullPath } from '#server/http/openapi.ts'
 import type { Area, Caller, Route } from '#server/http/route.ts'
+import { withCalls } from './docs/supabase.ts'
 import { table } from './docs/table.ts'
 import { registerProblems } from './registers.ts'
 
@@ -172,6 +173,7 @@ const main = async (): Promise<void> => {
     ['docs/api.md', apiPage(areas)],
     ['docs/errors.md', errorsPage(areas)],
     ['README.md', withEnvironment(await read('README.md'))],
+    ['docs/supabase-js.md', withCalls(await read('docs/supabase-js.md'))],
   ]
   const isCheck = process.argv.includes('--check')
   // these need a database: the test suite checks them

@@ -132,6 +132,37 @@ export const environment = z.object({
     .optional()
     .describe('For development: networks exempt from the refusal of private addresses and of ports other than 443.'),
   WEBHOOK_CA_FILE: optional.describe('For development: a certificate authority to trust besides the public ones.'),
+  POSTGREST_BIN: optional.describe(
+    'PostgREST 12 or newer for the REST door. Default: the one that npm installed, if there is one for this platform.',
+  ),
+  REST_PROCESSES: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(500)
+    .default(8)
+    .describe(
+      'Processes of PostgREST that one server process runs: one for each project that uses its REST door at the moment.',
+    ),
+  REST_CONNECTIONS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(100)
+    .default(4)
+    .describe('Connections of each PostgREST, besides the one with which it listens for changes of the schema.'),
+  REST_MEMORY_MB: z.coerce
+    .number()
+    .int()
+    .min(32)
+    .default(192)
+    .describe('Heap of each PostgREST; one that needs more ends, and starts again.'),
+  REST_IDLE_SECONDS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .default(300)
+    .describe('A PostgREST that served no request for so long is stopped.'),
   GENERAL_RATE_LIMITS: z
     .enum(['on', 'off'])
     .default('on')

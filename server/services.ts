@@ -21,6 +21,7 @@ import type { Outbound } from '#server/providers/outbound.ts'
 import type { ProjectFiles } from '#server/providers/project_files.ts'
 import type { Upstream } from '#server/providers/upstream.ts'
 import type { Realtime } from '#server/realtime/realtime.ts'
+import type { Doors } from '#server/rest/doors.ts'
 import type { Secrets } from '#server/secrets.ts'
 import type { Stopping } from '#server/stopping.ts'
 
@@ -51,6 +52,7 @@ export type Services = {
   readonly notifier: Notifier
   readonly realtime: Realtime
   readonly graphql: GraphQL
+  readonly rest: Doors
   /** When the server stops: background work looks between its steps. */
   readonly stopping: Stopping
   /** The clock: real, or the one that a test harness passes. */

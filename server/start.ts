@@ -33,6 +33,9 @@ import { createOutbound } from '#server/providers/outbound.ts'
 import type { ProjectFiles } from '#server/providers/project_files.ts'
 import { createUpstream } from '#server/providers/upstream.ts'
 import { announcePublished, createRealtime, type Realtime } from '#server/realtime/realtime.ts'
+import { door } from '#server/rest/caller.ts'
+import { createDoors } from '#server/rest/doors.ts'
+import { serveRest } from '#server/rest/serve.ts'
 import type { Services } from '#server/services.ts'
 import { createStopping } from '#server/stopping.ts'
 import { startWorkers, type Workers } from '#workers/runner.ts'
@@ -111,6 +114,7 @@ export const assemble = async (
   const areas = await loadAreas()
   const now = () => harness.clock?.() ?? new Date()
   const stopping = createStopping(config.SHUTDOWN_SECONDS)
+  const clock = () => harness.clock?.()?.toISOString() ?? null
   const tenants = createDatabase({
     secrets,
     limits: {
@@ -120,7 +124,7 @@ export const assemble = async (
     },
     timeoutMs: config.STATEMENT_TIMEOUT_MS,
     log,
-    clock: () => harness.clock?.()?.toISOString() ?? null,
+    clock,
     isBehind: (place) => behind.has(place.database),
     onUnsealed: () => waker.seal(),
   })
@@ -143,6 +147,7 @@ export const assemble = async (
     log,
     now,
   })
+  const rest = createDoors({ config, database, secrets, log, clock })
   // the project cache asks the fleet where a cluster is, the fleet invalidates entries of the project cache
   let fleet: Fleet
   const projectCache = createProjectCache(database, controlPlace, (id) => fleet.clusterOf(id))
@@ -152,6 +157,7 @@ export const assemble = async (
     statements.drop(changed)
     realtime.drop(changed)
     graphql.drop(changed)
+    rest.drop(changed)
   }
   const notifier = createNotifier({ cluster, database: controlPlace.database }, log, drop, () => {
     projectCache.clear()
@@ -198,7 +204,9 @@ export const assemble = async (
     log,
   })
 
-  const areaByRoute = new Map<Route, Area>(areas.flatMap((area) => area.routes.map((route) => [route, area] as const)))
+  const areaByRoute = new Map<Route, Area>(
+    [...areas, door].flatMap((area) => area.routes.map((route) => [route, area] as const)),
+  )
   const areaOf = (route: Route): Area => {
     const found = areaByRoute.get(route)
     if (!found) throw new Error(`${route.method} ${route.path} belongs to no area`)
@@ -250,6 +258,7 @@ export const assemble = async (
     notifier,
     realtime,
     graphql,
+    rest,
     stopping: stopping.signals,
     now,
     areas,
@@ -266,6 +275,7 @@ export const assemble = async (
     stopping.ask()
     await Promise.all([app?.close(), realtime.stop(), workers?.stop()])
     await graphql.close()
+    await rest.stop()
     await waker.close()
     await notifier.close()
     await outbound.close()
@@ -281,6 +291,7 @@ export const assemble = async (
       app = createApp({ areas, services, ...(harness.observe ? { observe: harness.observe } : {}) })
       void app.register(serveMedia(services))
       void app.register(graphiql)
+      void app.register(serveRest(services))
     }
     return app
   }

@@ -37,6 +37,10 @@ export const processCpu = (pid: number): number => {
   return timesOf(pid)?.own ?? 0
 }
 
+/** Microseconds of CPU of a process and of all that it has started and that still run. */
+export const familyCpu = (pid: number): number =>
+  childrenOf(pid).reduce((sum, child) => sum + familyCpu(child), timesOf(pid)?.own ?? 0)
+
 /** Microseconds of CPU of the programs that this process has run and that have ended. */
 export const endedCpu = (): number => timesOf(process.pid)?.ended ?? 0
 

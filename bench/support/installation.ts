@@ -110,6 +110,8 @@ export type Scenario = {
   readonly users: readonly User[]
   /** As the pools of the program reach the tenant for end users. */
   readonly target: Target
+  /** Switches the project's REST door on. */
+  enableRest(): Promise<void>
   /** A process that makes database calls as these users. */
   caller(): Promise<Child>
 }
@@ -118,7 +120,7 @@ export type Scenario = {
 export const createScenario = async (installation: Installation, users: number): Promise<Scenario> => {
   const { cluster, secretsKey } = installation
   const server = await installation.serve()
-  const { projectId, key } = await createTestProject(server.url)
+  const { projectId, key, developer } = await createTestProject(server.url)
   const signedIn: User[] = []
   for (let count = 0; count < users; count += 1) signedIn.push(await signIn(server.url, key))
   const database = tenantName('trellis', projectId)
@@ -128,6 +130,16 @@ export const createScenario = async (installation: Installation, users: number):
     database,
     users: signedIn,
     target: targetOf(cluster, database, 'app_user', createSecrets(secretsKey)),
+    async enableRest() {
+      const { status } = await ask(
+        server.url,
+        'PATCH',
+        `/v1/admin/projects/${projectId}`,
+        { rest_enabled: true },
+        developer,
+      )
+      if (status !== 200) throw new Error(`the door stays off: ${status}`)
+    },
     async caller() {
       const child = startChild('caller.ts')
       const claims = signedIn.map(({ userId, sessionId }) => ({ userId, sessionId }))

@@ -617,6 +617,8 @@ create table app.projects (
   updated_at timestamp with time zone not null default internal.now(),
   -- Whether the project's users may search for each other by name. Supplement B2.
   user_search_enabled boolean not null default false,
+  -- Whether {root_url}/rest/v1 serves the project's collections as PostgREST does.
+  rest_enabled boolean not null default false,
   -- Whether the project's developers may query its database with GraphQL.
   graphql_enabled boolean not null default false,
   organization_id uuid,

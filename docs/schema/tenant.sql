@@ -3127,6 +3127,17 @@ create policy "administrators change the defaults" on app.referral_defaults for 
 create policy "administrators read the defaults" on app.referral_defaults for select to app_admin
   using (true);
 
+-- One row once the REST door of this project has been used: from then on the views in schema rest follow the collections. generator is the
+-- version of internal.rest_view_sql that made them.
+create table app.rest_doors (
+  id boolean not null default true,
+  generator integer not null,
+  prepared_at timestamp with time zone not null default internal.now(),
+  constraint rest_doors_pkey PRIMARY KEY (id),
+  constraint rest_doors_one_row CHECK (id)
+);
+alter table app.rest_doors enable row level security;
+
 -- Every reward ever given, once per user and source. outcome says per part what was given, or why it could not be.
 create table app.reward_grants (
   id uuid not null default internal.new_id(),

@@ -33,6 +33,7 @@ language sql stable as $$
     'default_reply_to', (project_json.p).default_reply_to, 'magic_link_redirect_url', (project_json.p).magic_link_redirect_url,
     'auth_email_brand_name', (project_json.p).auth_email_brand_name, 'user_search_enabled', (project_json.p).user_search_enabled,
     'graphql_enabled', (project_json.p).graphql_enabled,
+    'rest_enabled', (project_json.p).rest_enabled,
     'created_at', internal.iso((project_json.p).created_at), 'updated_at', internal.iso((project_json.p).updated_at))
 $$;
 comment on function internal.project_json is 'A project as the contract shows it.';
@@ -186,6 +187,7 @@ begin
            default_reply_to = case when project_patch.patch ? 'default_reply_to' then project_patch.patch ->> 'default_reply_to' else p.default_reply_to end,
            magic_link_redirect_url = case when project_patch.patch ? 'magic_link_redirect_url' then project_patch.patch ->> 'magic_link_redirect_url' else p.magic_link_redirect_url end,
            auth_email_brand_name = case when project_patch.patch ? 'auth_email_brand_name' then project_patch.patch ->> 'auth_email_brand_name' else p.auth_email_brand_name end,
+           rest_enabled = case when project_patch.patch ? 'rest_enabled' then (project_patch.patch ->> 'rest_enabled')::boolean else p.rest_enabled end,
            user_search_enabled = case when project_patch.patch ? 'user_search_enabled' then (project_patch.patch ->> 'user_search_enabled')::boolean else p.user_search_enabled end,
            graphql_enabled = case when project_patch.patch ? 'graphql_enabled' then (project_patch.patch ->> 'graphql_enabled')::boolean else p.graphql_enabled end,
            updated_at = internal.now()

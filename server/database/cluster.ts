@@ -16,6 +16,7 @@ export const tenantRoles = [
   'app_auth',
   'app_dashboard',
   'app_worker',
+  'app_rest',
 ] as const
 export type Role = (typeof controlRoles)[number] | (typeof tenantRoles)[number]
 
@@ -50,6 +51,21 @@ export const targetOf = (cluster: Cluster, database: string, role: Role, secrets
   user: `login_${role}`,
   password: loginPassword(secrets, `login_${role}`),
 })
+
+/**
+ * How PostgREST reaches a database of this cluster: not through a pooler, because it listens. Its login may become `app_rest`, which has
+ * what `app_user` has, and `app_server`.
+ */
+export const restUri = (cluster: Cluster, database: string, secrets: Secrets): string => {
+  const { host, port } = address(cluster)
+  const settings = new URLSearchParams({ host, port: String(port), application_name: 'trellis_rest' })
+  for (const name of ['sslmode', 'sslrootcert']) {
+    const value = new URL(cluster.dsn).searchParams.get(name)
+    if (value) settings.set(name, value)
+  }
+  const login = 'login_app_rest'
+  return `postgresql://${login}:${loginPassword(secrets, login)}@/${encodeURIComponent(database)}?${settings}`
+}
 
 /** Connection settings of the cluster's administrator, acting as the owner of our objects once `asOwner`. */
 export const adminConfig = (cluster: Cluster, database: string, asOwner = true, settings = ''): pg.ClientConfig => {

@@ -15,6 +15,7 @@ const byRole: Readonly<Record<Role, Share>> = {
   control_worker: workers,
   app_anon: users,
   app_user: users,
+  app_rest: users,
   app_auth: signIn,
   app_server: servers,
   app_admin: administrators,

@@ -183,7 +183,7 @@ declare module 'fastify' {
 /** CORS: apps call from any origin, with tokens in headers; consoles only from the configured origins. */
 const corsFor =
   (origins: readonly string[]) => (request: FastifyRequest, done: (error: Error | null, options: object) => void) => {
-    const isOpen = /^\/(v1\/client|storage)\//.test(request.url)
+    const isOpen = /^\/(v1\/client|storage|rest)\//.test(request.url)
     done(null, {
       origin: isOpen ? '*' : origins.length > 0 ? origins : false,
       credentials: false,
@@ -289,7 +289,7 @@ const serve = async (area: Area, route: Route, request: FastifyRequest, services
   return call(route.call ?? '', argumentsOf(route, { ...input, request, services, resolved }))
 }
 
-const takeRateLimits = (route: Route, { claims, project }: Resolved, services: Services) => {
+export const takeRateLimits = (route: Pick<Route, 'ceiling'>, { claims, project }: Resolved, services: Services) => {
   if (!project || route.ceiling === 'none' || claims.caller === 'developer') return
   const perUser = route.ceiling === 'events' ? { perSecond: 50, burst: 50 } : { perSecond: 20, burst: 60 }
   services.rateLimiter.take([

@@ -11,6 +11,7 @@ export type CachedProject = {
   readonly effectiveTier: 'free' | 'pro' | 'enterprise'
   readonly userSearchEnabled: boolean
   readonly graphqlEnabled: boolean
+  readonly restEnabled: boolean
   readonly signing: { readonly keyId: string; readonly publicJwk: JsonWebKey; readonly sealed: string }
   /** Null while the database is being created. */
   readonly place: Place | null
@@ -33,6 +34,7 @@ type CachedProjectRow = {
   effective_tier: CachedProject['effectiveTier']
   user_search_enabled: boolean
   graphql_enabled: boolean
+  rest_enabled: boolean
   signing: { key_id: string; public_jwk: JsonWebKey; sealed: string }
   tenant: {
     status: string
@@ -71,6 +73,7 @@ export const createProjectCache = (
       effectiveTier: row.effective_tier,
       userSearchEnabled: row.user_search_enabled,
       graphqlEnabled: row.graphql_enabled,
+      restEnabled: row.rest_enabled,
       signing: { keyId: row.signing.key_id, publicJwk: row.signing.public_jwk, sealed: row.signing.sealed },
       place: ready && cluster ? { cluster, database: ready.database_name, kind: 'tenant' } : null,
       schemaVersion: ready?.schema_version ?? '',

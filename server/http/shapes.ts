@@ -25,6 +25,7 @@ export const Project = z.strictObject({
   auth_email_brand_name: z.string().nullable(),
   user_search_enabled: z.boolean(),
   graphql_enabled: z.boolean(),
+  rest_enabled: z.boolean(),
   created_at: Time,
   updated_at: Time,
 })

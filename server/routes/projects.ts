@@ -240,6 +240,7 @@ export const projects = area({
         auth_email_brand_name: HeaderText(80).nullable().optional(),
         user_search_enabled: z.boolean('must be true or false').optional(),
         graphql_enabled: z.boolean('must be true or false').optional(),
+        rest_enabled: z.boolean('must be true or false').optional(),
       }),
       example: { name: 'My other app' },
       patch: true,

@@ -91,7 +91,8 @@ begin
   perform internal.collection_confirm(collection_drop.confirm, c.name);
   -- imports before the table: their jobs lock them in this order
   perform from app.collection_imports i where i.collection_id = c.id order by i.id for update;
-  perform internal.collection_execute(statements);
+  perform internal.collection_execute(internal.rest_view_drop_sql(c.name) || statements);
+  perform internal.rest_reload();
   delete from internal.user_data d where d.table_name in (format('collections.%I', c.name), 'collections.' || c.name) and d.declared_in = 'collections';
   -- references of the collection to itself first, because they would prevent the deletion
   delete from app.collection_columns k where k.collection_id = c.id;
@@ -230,7 +231,7 @@ begin
       || array(select 'The index ' || i.name || ' goes with it.' from app.collection_indexes i where i.id = any (lost) order by i.created_at));
   end if;
   perform internal.collection_confirm(collection_column_drop.confirm, k.name);
-  perform internal.collection_execute(statements);
+  perform internal.collection_execute(internal.rest_view_drop_sql(c.name) || statements);
   delete from app.collection_indexes i where i.id = any (lost);
   delete from app.collection_columns o where o.id = k.id;
   perform internal.collection_changed(c.id);

@@ -166,7 +166,7 @@ begin
   if to_jsonb(after) = to_jsonb(before) then
     return internal.collection_column_json(before);
   end if;
-  perform internal.collection_execute(plan.statements);
+  perform internal.collection_execute(internal.rest_view_drop_sql(c.name) || plan.statements);
   update app.collection_columns k
      set name = after.name, type = after.type, sql_type = after.sql_type, nullable = after.nullable, default_value = after.default_value,
          max_length = after.max_length, min = after.min, max = after.max, enum = after.enum, dimensions = after.dimensions, is_moderated = after.is_moderated

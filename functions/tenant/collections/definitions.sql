@@ -85,6 +85,7 @@ begin
    where k.id = collection_changed.collection_id
   returning k.* into c;
   perform internal.collection_register(c);
+  perform internal.rest_view_follow(c.id);
   perform internal.changed('collection:' || coalesce(internal.project_id()::text, '') || '/' || c.name);
   return c;
 end $$;
@@ -260,6 +261,7 @@ begin
   insert into app.collection_columns select n.* from unnest(columns) as n;
   insert into app.collection_indexes select n.* from unnest(indexes) as n;
   perform internal.collection_register(c);
+  perform internal.rest_view_follow(c.id);
   perform internal.changed('collection:' || coalesce(internal.project_id()::text, '') || '/' || c.name);
   return internal.collection_json(c);
 end $$;

@@ -1,0 +1,7 @@
+-- Only internal.rest_prepare and what follows collections read this table.
+alter table app.rest_doors enable row level security;
+
+-- app_rest has what app_user has by membership: see sql/cluster/roles.sql
+grant usage on schema rest to app_rest, app_server;
+grant execute on function internal.rest_begin to app_rest, app_server;
+grant execute on function internal.rest_prepare, api.rest_prepare to app_worker;

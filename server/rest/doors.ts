@@ -1,0 +1,196 @@
+import { randomBytes } from 'node:crypto'
+import type { Logger } from 'pino'
+import type { Config } from '#server/config.ts'
+import { restUri } from '#server/database/cluster.ts'
+import type { Database, Place } from '#server/database/database.ts'
+import { refusal } from '#server/errors.ts'
+import { findPostgrest } from '#server/rest/binary.ts'
+import { type Postgrest, startPostgrest } from '#server/rest/process.ts'
+import { createRestTokens, type RestTokens } from '#server/rest/tokens.ts'
+import type { Secrets } from '#server/secrets.ts'
+
+/** The use of a project's PostgREST for one request. Released when the response has been sent. */
+export type Lease = Pick<Postgrest, 'http' | 'pid'> & RestTokens & { release(): void }
+
+/** The REST doors of one server process: a PostgREST for each project that uses its door. */
+export type Doors = {
+  /** Starts the project's PostgREST if it does not run. Refuses 503 REST_UNAVAILABLE, REST_BUSY. */
+  lease(projectId: string, place: Place): Promise<Lease>
+  /** `project:<id>` and `tenant:<id>`: what runs for it ends once it serves no request. */
+  drop(changed: string): void
+  /** Projects whose PostgREST runs, with its process. */
+  running(): ReadonlyMap<string, number>
+  stop(): Promise<void>
+}
+
+export type DoorsOptions = {
+  readonly config: Pick<
+    Config,
+    | 'POSTGREST_BIN'
+    | 'REST_PROCESSES'
+    | 'REST_CONNECTIONS'
+    | 'REST_MEMORY_MB'
+    | 'REST_IDLE_SECONDS'
+    | 'STATEMENT_TIMEOUT_MS'
+  >
+  readonly database: Pick<Database, 'call'>
+  readonly secrets: Secrets
+  readonly log: Pick<Logger, 'warn'>
+  readonly clock: () => string | null
+}
+
+type Door = {
+  readonly place: Place
+  readonly started: Promise<Postgrest>
+  readonly tokens: RestTokens
+  process: Postgrest | null
+  leases: number
+  usedAt: number
+  /** Not for new requests: its database is another one, or it has ended. */
+  isStale: boolean
+  idle: NodeJS.Timeout | undefined
+}
+
+/** After a start that failed: the next one may be tried. */
+const pauseMs = 2_000
+
+const unavailable = (message: string, seconds: number) =>
+  refusal(503, 'REST_UNAVAILABLE', message, null, { 'Retry-After': String(seconds) })
+
+const busy = () =>
+  refusal(503, 'REST_BUSY', 'Too many projects use their REST door at the moment.', null, { 'Retry-After': '2' })
+
+export const createDoors = ({ config, database, secrets, log, clock }: DoorsOptions): Doors => {
+  const doors = new Map<string, Door>()
+  const failedAt = new Map<string, number>()
+  /** Also those that no new request gets, until they have ended. */
+  const living = new Map<Door, string>()
+  let isStopped = false
+
+  const end = (projectId: string, door: Door): Promise<void> => {
+    if (doors.get(projectId) === door) doors.delete(projectId)
+    door.isStale = true
+    clearTimeout(door.idle)
+    return door.started.then((process) => process.stop()).catch(() => undefined)
+  }
+
+  const start = (projectId: string, place: Place): Door => {
+    const binary = findPostgrest(config.POSTGREST_BIN)
+    if (!binary) throw unavailable('There is no PostgREST for this server: see POSTGREST_BIN.', 3600)
+    if (performance.now() - (failedAt.get(projectId) ?? Number.NEGATIVE_INFINITY) < pauseMs)
+      throw unavailable('PostgREST did not start: try again in a moment.', 2)
+    const room = makeRoom()
+    const secret = randomBytes(32).toString('hex')
+    const begin = async () => {
+      await room
+      await database.call(place, 'app_worker', { caller: 'worker', projectId }, 'rest_prepare', {})
+      return startPostgrest({
+        binary,
+        databaseUri: restUri(place.cluster, place.database, secrets),
+        secret,
+        connections: config.REST_CONNECTIONS,
+        memoryMb: config.REST_MEMORY_MB,
+      })
+    }
+    const door: Door = {
+      place,
+      started: begin(),
+      tokens: createRestTokens({ secret, timeoutMs: config.STATEMENT_TIMEOUT_MS, clock }),
+      process: null,
+      leases: 0,
+      usedAt: performance.now(),
+      isStale: false,
+      idle: undefined,
+    }
+    doors.set(projectId, door)
+    living.set(door, projectId)
+    door.started.then(
+      (process) => {
+        door.process = process
+        failedAt.delete(projectId)
+        void process.ended.then(() => {
+          if (!door.isStale) log.warn({ project: projectId }, 'PostgREST ended; the next request starts it again')
+          door.isStale = true
+          living.delete(door)
+          if (doors.get(projectId) === door) doors.delete(projectId)
+        })
+      },
+      (error: Error) => {
+        living.delete(door)
+        if (doors.get(projectId) === door) doors.delete(projectId)
+        if (failedAt.size > 1000) failedAt.clear()
+        failedAt.set(projectId, performance.now())
+        log.warn({ project: projectId, error: error.message }, 'PostgREST did not start')
+      },
+    )
+    return door
+  }
+
+  /** The one that was not used for the longest time ends for another project; none that serves a request does. */
+  const makeRoom = (): Promise<void> => {
+    if (doors.size < config.REST_PROCESSES) return Promise.resolve()
+    let oldest: [string, Door] | undefined
+    for (const [id, door] of doors)
+      if (door.leases === 0 && door.usedAt < (oldest?.[1].usedAt ?? Number.POSITIVE_INFINITY)) oldest = [id, door]
+    if (!oldest) throw busy()
+    return end(...oldest).then(() => undefined)
+  }
+
+  const isCurrent = (door: Door, place: Place) =>
+    !door.isStale && door.place.database === place.database && door.place.cluster.id === place.cluster.id
+
+  const release = (projectId: string, door: Door) => {
+    door.leases -= 1
+    door.usedAt = performance.now()
+    if (door.leases > 0) return
+    if (door.isStale) void end(projectId, door)
+    else {
+      clearTimeout(door.idle)
+      door.idle = setTimeout(() => void end(projectId, door), config.REST_IDLE_SECONDS * 1000).unref()
+    }
+  }
+
+  return {
+    async lease(projectId, place) {
+      if (isStopped) throw unavailable('The server is stopping.', 2)
+      const known = doors.get(projectId)
+      if (known && !isCurrent(known, place) && known.leases === 0) await end(projectId, known)
+      const now = doors.get(projectId)
+      const door = now && isCurrent(now, place) ? now : start(projectId, place)
+      clearTimeout(door.idle)
+      door.leases += 1
+      try {
+        const { http, pid } = door.process ?? (await door.started)
+        let isReleased = false
+        return {
+          http,
+          pid,
+          tokenFor: (claims) => door.tokens.tokenFor(claims),
+          release() {
+            if (isReleased) return
+            isReleased = true
+            release(projectId, door)
+          },
+        }
+      } catch (error) {
+        door.leases -= 1
+        // of the database: its own refusal
+        if (error instanceof Error && 'status' in error) throw error
+        throw unavailable('PostgREST did not start: try again in a moment.', 2)
+      }
+    },
+    drop(changed) {
+      const [kind, id = ''] = changed.split(':')
+      if (kind !== 'project' && kind !== 'tenant') return
+      const door = doors.get(id)
+      if (!door) return
+      door.isStale = true
+      if (door.leases === 0) void end(id, door)
+    },
+    running: () => new Map([...doors].flatMap(([id, door]) => (door.process ? [[id, door.process.pid]] : []))),
+    async stop() {
+      isStopped = true
+      await Promise.all([...living].map(([door, id]) => end(id, door)))
+    },
+  }
+}
