@@ -121,7 +121,7 @@ describe('what users see', () => {
 })
 
 describe('all users', () => {
-  test('who qualifies already is unlocked in the background, paid, and nobody is told', async () => {
+  test('a user who already qualifies is unlocked in the background and rewarded, without an event', async () => {
     const other = await harness.project()
     const users = [await other.user(), await other.user()]
     for (const { id } of users)

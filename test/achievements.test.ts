@@ -107,7 +107,7 @@ describe('definitions', () => {
 })
 
 describe('unlocks', () => {
-  test('come with the event that reaches, once, with XP, and are told', async () => {
+  test('are unlocked once, by the event that reaches the goal, with XP and an event', async () => {
     const { key, id, event } = await define({}, { xp_reward: 50, icon_url: 'https://x.y/i.png' })
     const user = await someone()
     expect(await send(user, event)).toBeUndefined()

@@ -23,7 +23,7 @@ const eventsOf = async (user: User) =>
   ).map(({ event_name, properties }) => [event_name, properties.session_id, properties.end_reason])
 
 describe('starting a session', () => {
-  test('answers its row and tells of it', async () => {
+  test('returns its row and emits an event', async () => {
     const user = await project.user()
     const device = {
       platform: 'ios',

@@ -113,7 +113,7 @@ describe('sealers', () => {
   const step = async (project: Project) =>
     (await project.as('app_worker', {}, `select r.body -> 'data' as step from api.audit_seal(1000) r`))[0].step
 
-  test('one at a time: a second one is told that another is at work, and writers do not notice', async () => {
+  test('one at a time: a second one is refused while the first runs, and writers are not blocked', async () => {
     const project = await harness.project()
     await project.sql(`select internal.audit('test.many', 'tests', n::text) from generate_series(1, 10) n`)
     const sealer = await sealing(project)

@@ -168,7 +168,7 @@ describe('definitions', () => {
 })
 
 describe('counting', () => {
-  test('joins with the first event, counts by occurred_at in the window, completes once, and tells', async () => {
+  test('joins with the first event, counts by occurred_at in the window, completes once, and emits an event', async () => {
     const { data: badge } = await admin.post('/achievements', {
       key: 'badge',
       name: 'Badge',

@@ -138,7 +138,7 @@ describe('email codes', () => {
     expect(answer.error?.details.field).toBe(field)
   })
 
-  test('a banned user is told so, and the code is not used up', async () => {
+  test('a banned user is refused as banned, and the code is not used up', async () => {
     const email = newEmail()
     const { id } = await stage.signup(email)
     await project.sql('update app.users set is_banned = true where id = $1', [id])
@@ -231,7 +231,7 @@ describe('magic links', () => {
     expect((await stage.verifyLink(token)).status).toBe(201)
   })
 
-  test('a banned user is told so', async () => {
+  test('a banned user is refused as banned', async () => {
     const email = newEmail()
     const { id } = await stage.signup(email)
     await project.sql('update app.users set is_banned = true where id = $1', [id])
@@ -250,7 +250,7 @@ describe('magic links', () => {
   ])('the token is added to %s', (url, wanted) => expect(magicLinkUrl(url, 'T')).toBe(wanted))
 })
 
-describe('a request tells nothing', () => {
+describe('a request does not reveal whether an account exists', () => {
   test('of whether the address is registered: same status, same body, same headers', async () => {
     const known = newEmail()
     await stage.signup(known)

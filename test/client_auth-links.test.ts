@@ -280,7 +280,7 @@ describe('unlinking', () => {
 })
 
 describe('a server key', () => {
-  test('does nothing of this for a user, and with a Bearer beside it is told to choose', async () => {
+  test('does nothing of this for a user, and refuses a request that has a Bearer token as well', async () => {
     const me = await stage.signup(newEmail())
     const other = await stage.anonymous()
     const onBehalf = project.onBehalfOf(me.id)

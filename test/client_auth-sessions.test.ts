@@ -113,7 +113,7 @@ describe('sessions', () => {
   })
 })
 
-test('however many sessions end at once, the servers are told once: of their user', async () => {
+test('however many sessions end at once, the servers are notified of their user, not of each session', async () => {
   const me = await stage.signup(newEmail())
   await project.sql(
     `insert into app.user_sessions (app_user_id, refresh_hash, expires_at)

@@ -67,7 +67,7 @@ describe.each(['apple', 'google'] as const)('%s', (provider) => {
   })
 })
 
-test('Apple writes email_verified as a text, and tells the name to the app alone', async () => {
+test('Apple sends email_verified as a string, and the name only to the app', async () => {
   const email = newEmail()
   const { data } = await social('apple', { email, email_verified: 'true' }, { name: '  Grace\tHopper ' })
   expect(data.user).toMatchObject({ email, email_verified: true, display_name: 'Grace Hopper' })
@@ -285,7 +285,7 @@ test('of a project that has just been deleted the key is no good, though a serve
   expectRefusal(await gone.app.post('/client/auth/social', { provider: 'google', id_token }), 401, 'UNAUTHORIZED')
 })
 
-test('a banned user is told so, once the token has proved who it is', async () => {
+test('a banned user is refused as banned, after the token has been verified', async () => {
   const sub = randomUUID()
   const { data } = await social('google', { sub })
   await project.sql('update app.users set is_banned = true where id = $1', [data.user.id])

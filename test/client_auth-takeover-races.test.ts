@@ -158,7 +158,7 @@ describe('raced', () => {
     expect(answer).toBe('The session has ended.')
   })
 
-  test('the three proofs at once: one account, and every one of them signed in or told to link', async () => {
+  test('the three proofs at once: one account, and each request is signed in or asked to link', async () => {
     const { email, device: holder } = await attack()
     const [code, token] = [await stage.code(email), await stage.magicToken(email)]
     const claims = { sub: randomUUID(), email, email_verified: true }

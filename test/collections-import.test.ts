@@ -100,7 +100,7 @@ describe('rows come in', () => {
     expect(await values(name, 'n')).toEqual([7, 2])
   })
 
-  test('a hundred errors are told, all are counted', async () => {
+  test('a hundred errors are listed, all are counted', async () => {
     const name = await define({ columns: [{ name: 'n', type: 'integer' }] })
     const done = await imported(name, lines(...Array.from({ length: 700 }, () => ({ user_id: user.id, n: 'x' }))))
     expect([done.result.inserted, done.result.failed, done.result.errors.length]).toEqual([0, 700, 100])

@@ -78,7 +78,7 @@ describe('showing and dropping', () => {
 })
 
 describe('changing the collection itself', () => {
-  test('description, policies, realtime: each goes up by one version, is audited and told', async () => {
+  test('description, policies, realtime: each change raises the version by one, is audited and notified', async () => {
     const name = await define({ columns: [{ name: 'a', type: 'text' }] })
     const patch = (body: unknown, query = '') => project.admin.patch(`/collections/${name}${query}`, body)
     const user = await project.user()

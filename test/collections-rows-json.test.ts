@@ -237,7 +237,7 @@ describe('the tap', () => {
     return Buffer.concat([head, body])
   }
 
-  test('hands rows to who takes them and all else to pg, wherever the stream is cut', () => {
+  test('passes rows to the consumer and all other messages to pg, wherever the stream is split', () => {
     const kinds = fc.constantFrom('D', 'C', 'Z', 'N', '2')
     const frames = fc.array(fc.tuple(kinds, fc.uint8Array({ maxLength: 40 })), { maxLength: 20 })
     fc.assert(

@@ -124,7 +124,7 @@ describe('a row has at most 1 MB', () => {
     expect((await user.post(path, { a: 'a text of 1e1000', b: '\\"1e5000' })).status).toBe(201)
   })
 
-  test('an import tells the lines that are too long, and takes the others', async () => {
+  test('an import lists the lines that are too long, and stores the others', async () => {
     const lines = [{ a: 'x' }, { meta: Array.from({ length: 400_000 }, () => 1) }, { a: 'y' }]
     const started = await project.admin.request(
       'POST',
@@ -166,7 +166,7 @@ describe('a row that was too long before the rule came', () => {
     return id
   }
 
-  test('may shrink, be deleted and change hands, and not grow', async () => {
+  test('may shrink, be deleted and change its owner, but not grow', async () => {
     const id = await old()
     expect((await user.patch(`${path}/${id}`, { n: 1 })).error).toMatchObject(refusal)
     expect((await user.patch(`${path}/${id}`, { slug: 'new' })).status).toBe(200)

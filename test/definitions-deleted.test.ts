@@ -288,7 +288,7 @@ describe('a user who goes', () => {
     return outcome as string
   }
 
-  test('while a store tells what they bought', async () => {
+  test('while a store sends what they bought', async () => {
     const { id } = await project.user()
     expect(await meanwhile('user_delete($1)', id, () => ingest(id, `first ${id}`))).toBe('unknown_user')
     expect(await project.sql('select outcome from app.subscription_events where id = $1', [`first ${id}`])).toEqual([
@@ -296,7 +296,7 @@ describe('a user who goes', () => {
     ])
   })
 
-  test('while a store tells of more that they bought', async () => {
+  test('while a store sends another purchase', async () => {
     const { id } = await project.user()
     expect(await ingest(id, `first ${id}`)).toBe('applied')
     expect(await meanwhile('user_delete($1)', id, () => ingest(id, `second ${id}`))).toBe('unknown_user')

@@ -58,7 +58,7 @@ const levels = (userId: string) =>
   )
 
 describe('a hook of an area', () => {
-  test('moves what it moves, tells it in effects, and what it emits moves it again, to a fixed point', async () => {
+  test('applies its changes, reports them as effects, and its own events are processed again, to a fixed point', async () => {
     const user = await project.user()
     const one = await user.post('/client/events', { event_name: 'scored' })
     expect(one.data.effects).toEqual({ leaderboards: [{ key: 'points', points: 1 }] })

@@ -103,7 +103,7 @@ describe('what is refused', () => {
     expect(await problems([filter])).toEqual([problem])
   })
 
-  test('filter_check tells path and reason apart, with an empty path for the filter itself', async () => {
+  test('filter_check returns path and reason separately, with an empty path for the filter itself', async () => {
     const { rows } = await client.query(
       `select c.* from unnest($1::text[]) as f (text) cross join lateral internal.filter_check(f.text::json) c`,
       [['{"and": [{"column": "a", "op": "in", "value": 1}]}', '7', '{"and": []}']],

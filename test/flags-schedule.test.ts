@@ -239,7 +239,7 @@ describe('a ramp', () => {
     return users
   }
 
-  test('is stopped when the event of its guardrail comes to more of its users than may, and the owner is told', async () => {
+  test('is stopped when more of its users than allowed have the event of its guardrail, and the owner gets an email', async () => {
     const flag = await flagOf({ rules: [{ percentage: 1, value: true }] })
     const started = await ramp({ from: 99.99, to: 100, step: 0.01, guardrail })
     expect(started.data.ramp.guardrail).toEqual({ ...guardrail, min_users: 1 })

@@ -70,7 +70,7 @@ describe('the envelope', () => {
     expect((await user.get('/client/users/me', { 'content-encoding': 'gzip' })).status).toBe(200)
   })
 
-  test('what is not there is required, what is of another kind is told what it must be', async () => {
+  test('a missing field is "required", a field of another type gets its expected type as the reason', async () => {
     const reason = async (body: object) => (await harness.anyone.post('/auth/developer/login', body)).error?.details
     expect(await reason({ password: 'p' })).toEqual({ field: 'email', reason: 'is required' })
     for (const email of [5, null, [], {}]) {

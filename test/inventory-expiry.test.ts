@@ -31,7 +31,7 @@ const world = async () => {
   return { project, give, eventsOf }
 }
 
-test('what is left of a stack at its end is told once, at that time', async () => {
+test('the rest of a stack that expires is reported in one event, at that time', async () => {
   const { project, give, eventsOf } = await world()
   const [a, b] = [await project.user(), await project.user()]
   await give(a.id, 'potion', 3, 10)
@@ -58,7 +58,7 @@ test('what is left of a stack at its end is told once, at that time', async () =
   expect((await project.admin.get(`/inventory?user_id=${a.id}`)).body.total).toBe(2)
 })
 
-test('a worker that comes late tells everything as of its time, once, also when ten come at once', async () => {
+test('a late worker emits every event once, with its own time, also when ten workers run at once', async () => {
   const { project, give, eventsOf } = await world()
   const users = await Promise.all(Array.from({ length: 6 }, () => project.user()))
   for (const [n, user] of users.entries()) {
@@ -96,7 +96,7 @@ test('an event of an expiry is one like any other: a streak counts it at its own
   expect(data).toMatchObject({ current_count: 1 })
 })
 
-test('nobody but a worker tells it', async () => {
+test('only a worker may run the expiry', async () => {
   const { project } = await world()
   for (const [role, caller] of [
     ['app_user', 'user'],

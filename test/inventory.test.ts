@@ -52,7 +52,7 @@ const proof = async (userId: string) =>
   ).toEqual([])
 
 describe('a grant', () => {
-  test('adds to the stack of its end, and is told and noted', async () => {
+  test('adds to the stack with the same expiry, emits an event and writes the ledger', async () => {
     const thing = await item({ icon_url: 'https://x/i.png' })
     const { id, user } = await someone()
     const [stack] = await give(id, thing.key, 3)

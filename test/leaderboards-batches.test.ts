@@ -94,7 +94,7 @@ test.each([
   },
 )
 
-test('friends who were passed are told of each who passed them in a batch', async () => {
+test('friends who were passed get an event for each friend who passed them in a batch', async () => {
   const name = 'batch_friends'
   const { key } = await board({ source: { type: 'event', event_name: name, value_property: 'score' } })
   const all = (await people(15)) as any[]

@@ -115,7 +115,7 @@ test('whoever has the first score while the rules change keeps it: the rules sta
   expect(await entries(made)).toEqual([{ score: '7' }])
 })
 
-test('whoever comes while the rules change is told so', async () => {
+test('a score that arrives while the rules change is refused with that reason', async () => {
   const made = await manual()
   await bring(first, made)
   await take(first, made)

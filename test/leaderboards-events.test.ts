@@ -178,7 +178,7 @@ describe('other sources', () => {
 })
 
 describe('svc.leaderboard.rank_changed', () => {
-  test('is told to who enters the top 10 and, by the job, to who leaves it; and to nobody else', async () => {
+  test('is emitted for users who enter the top 10 and, by the job, for those who leave it; for nobody else', async () => {
     const { id, key } = await board()
     const all = (await people(12)) as any[]
     for (const [n, who] of all.entries()) await submit(who, key, 100 - n)
@@ -206,7 +206,7 @@ describe('svc.leaderboard.rank_changed', () => {
     expect((await eventsOf(all[9].id)).at(-1)).toMatchObject({ reason: 'entered_top_10', rank: 10 })
   })
 
-  test('is told to friends who were passed, where it is still so when the job comes', async () => {
+  test('is emitted for friends who were passed, if that still holds when the job runs', async () => {
     const { key } = await board()
     const all = (await people(20)) as any[]
     for (const [n, who] of all.entries()) await submit(who, key, 1000 - n)

@@ -59,7 +59,7 @@ describe('closing', () => {
     { from_rank: 1, to_rank: 1, reward: { xp: 100 } },
     { from_rank: 1, to_rank: 2, reward: { xp: 10 } },
   ]
-  test('freezes ranks, gives each reward once and tells everybody, however often the job runs', async () => {
+  test('freezes ranks, grants each reward once and emits each event once, however often the job runs', async () => {
     harness.setTime('2026-10-03T20:00:00Z')
     const { id, key } = await board({ period: 'daily', rewards })
     const [a, b, c, d] = (await people(4)) as [any, any, any, any]

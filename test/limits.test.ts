@@ -150,7 +150,7 @@ describe('developer login', () => {
     expect((await login(anyone, freshIp(), email)).status).toBe(429)
   })
 
-  test('a window that was given back whole begins again with the next attempt', async () => {
+  test('a window whose attempts were all refunded begins again with the next attempt', async () => {
     harness.setTime('2026-11-21T10:00:00Z')
     const { email } = await harness.developer()
     expect((await login(anyone, freshIp(), email)).status).toBe(200)
@@ -163,7 +163,7 @@ describe('developer login', () => {
     expect((await login(anyone, freshIp(), email)).status).toBe(200)
   })
 
-  test('aliases share a budget whether or not there is an account, so that it does not tell', async () => {
+  test('aliases share a budget whether or not there is an account, so that the limit does not reveal accounts', async () => {
     const name = freshEmail().split('@')[0]
     const answers = await atOnce(30, (client, index) => login(client, freshIp(), `${name}+${index}@example.org`))
     expectExactly(answers, 20, 3600)
@@ -291,7 +291,7 @@ describe('general ceilings', () => {
     await limited.stop()
   })
 
-  test('give back what time gives back, and take nothing when refused', () => {
+  test('refill with time, and consume nothing when they refuse', () => {
     vi.useFakeTimers({ toFake: ['performance'] })
     try {
       const rateLimiter = createRateLimiter(true)

@@ -270,7 +270,7 @@ describe('the way through a flow', () => {
     },
   )
 
-  test('each move is told once, however often a user goes through the flow', async () => {
+  test('each step emits its event once, however often a user goes through the flow', async () => {
     const rule = { key: 'welcome', name: 'Welcome', event_name: 'svc.onboarding.completed', amount: 100 }
     expect((await project.admin.post('/xp/rules', rule)).status).toBe(201)
     const flow = await flowOf()

@@ -162,7 +162,7 @@ describe('a lock of ours that a login holds', () => {
     expect(order).toEqual(['first', 'second'])
   })
 
-  test('and that an administrator never gives back is named', async () => {
+  test('and that an administrator never releases is named', async () => {
     const lock = numberedLock('a test', 77)
     const connect = () => connectAdmin(cluster, project.database, false)
     const [holder, waiting] = [await connect(), await connect()]

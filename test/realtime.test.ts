@@ -85,7 +85,7 @@ describe('before the upgrade', () => {
     })
   })
 
-  test('plain HTTP is told to upgrade', async () => {
+  test('plain HTTP is refused with 426 and the header Upgrade', async () => {
     const user = await project.user()
     const answer = await user.get('/client/realtime')
     expectRefusal(answer, 426, 'UPGRADE_REQUIRED')

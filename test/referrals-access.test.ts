@@ -43,7 +43,7 @@ describe('in the database', () => {
       await expect(project.as(role, { 'app.user_id': user.id, 'app.caller': caller }, text)).rejects.toThrow(/not/)
   })
 
-  test('a bundle tells each side its own, and deletion leaves the other’s', async () => {
+  test('a bundle contains each side’s own part, and deletion keeps the other side’s', async () => {
     await setDefaults({ reward_referrer: { xp: 5 }, reward_referee: { xp: 2 } })
     const [owner, user] = [await someone(), await known()]
     const { claim: made } = await claimed(user, (await mine(owner)).code)

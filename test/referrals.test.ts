@@ -295,7 +295,7 @@ test('a promo code that one user claims fifty times at once is claimed once, and
 })
 
 describe('a claim is refused', () => {
-  test('of an unknown code, and its fields are judged', async () => {
+  test('of an unknown code, and of invalid fields', async () => {
     const user = await someone()
     refused(await claim(user, 'nobodyhas'), 404, 'REFERRAL_NOT_FOUND')
     for (const code of ['', 5, null])

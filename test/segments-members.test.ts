@@ -25,7 +25,7 @@ describe('members', () => {
     expect(await rows()).toEqual([{ members: 0, counted: 0, size: 0 }])
   })
 
-  test('are materialised every five minutes, told once, counted by day', async () => {
+  test('are materialised every five minutes, emit each event once, are counted by day', async () => {
     harness.setTime('2026-12-10T23:50:00Z')
     const own = await harness.project()
     const [a, b] = [await userWith({ tier: 'pro' }, own), await userWith({ tier: 'free' }, own)]

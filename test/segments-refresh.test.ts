@@ -81,7 +81,7 @@ test('a change that a step waits for counts, not what the step had seen before',
   expect(await totalOf(project, segment)).toBe(1)
 })
 
-test('events during an evaluation are not lost, nor told twice', { timeout: 180_000 }, async () => {
+test('events during an evaluation are not lost, and nothing is emitted twice', { timeout: 180_000 }, async () => {
   const own = await harness.project()
   const ids = await Promise.all(Array.from({ length: 24 }, () => userWith({}, own)))
   await Promise.all(ids.slice(0, 12).map((id) => send(id, 'ran', {}, own)))

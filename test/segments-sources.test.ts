@@ -394,7 +394,7 @@ describe('members', () => {
     await fc.assert(property, { numRuns: sized(20, 60) })
   })
 
-  test('are stored at the next look at all, and told then', async () => {
+  test('are stored at the next full evaluation, which emits their events', async () => {
     const w = await world()
     const [rich, poor] = [(await w.project.user()).id, (await w.project.user()).id]
     await made(w.admin.patch('/segments/asked', { rules: { and: [w.leaf.coins('gte', 100), w.leaf.pro('active')] } }))

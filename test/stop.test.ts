@@ -41,7 +41,7 @@ const drain = (run: OutboxTask['run'], stopping = createStopping(600)) => {
 }
 
 describe('a drain that is asked to stop', () => {
-  test('hands its lease back at the next step: due at once, with the attempt that it had', async () => {
+  test('releases its lease at the next step: due at once, with the same attempt count', async () => {
     await project.sql(`select internal.enqueue('t', 'long')`)
     let steps = 0
     const { done, stopping } = drain(async ({ step }) => {
@@ -84,7 +84,7 @@ describe('a drain that is asked to stop', () => {
     expect(await rows()).toMatchObject([handedBack])
   })
 
-  test('waits no longer than the stop gives, and hands back what hangs', async () => {
+  test('waits no longer than SHUTDOWN_SECONDS, and releases the lease of a task that hangs', async () => {
     await project.sql(`select internal.enqueue('t', 'hangs')`)
     const { done, stopping } = drain(async () => {
       stopping.end()
@@ -281,7 +281,7 @@ describe('requests', () => {
 })
 
 describe('the process', () => {
-  test('ends at once when it is told twice, though a request hangs, and Postgres with it', {
+  test('ends at once at a second signal, though a request hangs, and Postgres with it', {
     timeout: 180_000,
   }, async () => {
     const server = await startServer({ SHUTDOWN_SECONDS: '600' })
@@ -314,7 +314,9 @@ describe('the process', () => {
     await endServer(next)
   })
 
-  test('of several ends when its group is told, with what its members had begun', { timeout: 180_000 }, async () => {
+  test('of several ends when its group gets the signal, after its members have finished what they had begun', {
+    timeout: 180_000,
+  }, async () => {
     const server = await startServer({ WEB_CONCURRENCY: '2' })
     const story = await createTestProject(server.url)
     const answers = Array.from({ length: 20 }, (_, n) =>

@@ -224,7 +224,7 @@ const happened = async ({ life, changes, looks, end }: Story, home: string, isWo
   }
 }
 
-test('the clock tells of any life what a watched clock tells, whenever a worker looks, and reading needs no worker', async () => {
+test('evaluating a history late gives the same events as evaluating it continuously, and reading needs no worker', async () => {
   let count = 0
   await fc.assert(
     fc.asyncProperty(story, async (drawing) => {

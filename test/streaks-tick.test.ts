@@ -20,7 +20,7 @@ const news = async (userId: string, streak: { id: string }) =>
   (await eventsOf(userId, streak)).map(({ what, at, properties }) => `${what} ${properties.period} ${at.slice(0, 16)}`)
 const clockRow = () => project.sql(`select internal.iso(due_at) as due_at from app.outbox where task = 'streaks__tick'`)
 
-describe('what the clock tells', () => {
+describe('events that the clock causes', () => {
   test('at risk, frozen and broken, with times, periods and what is left; once each, whoever looks how often', async () => {
     const streak = await define({ freezes_initial: 1 })
     harness.setTime('2026-11-02T12:00:00Z')
@@ -73,7 +73,7 @@ describe('what the clock tells', () => {
     expect(rows).toEqual([{ next_check_at: null }])
   })
 
-  test('a week without a worker is told at last, as it was; what happens first tells it first', async () => {
+  test('after a week without a worker each event is emitted with its own time; a user who comes back first emits them at once', async () => {
     const streak = await define({ freezes_initial: 2, grace_hours: 3 })
     harness.setTime('2026-11-02T12:00:00Z')
     const [user, other] = [await someone('America/New_York'), await someone('Asia/Kolkata')]
@@ -104,7 +104,7 @@ describe('what the clock tells', () => {
     expect((await see(user, streak)).status).toBe('broken')
   })
 
-  test('a pause tells nothing; a late event that makes a chain whole is no news of the clock', async () => {
+  test('a pause emits nothing; nor does a late event that completes a chain', async () => {
     const streak = await define()
     harness.setTime('2026-11-02T12:00:00Z')
     const user = await someone()
@@ -129,7 +129,7 @@ describe('what the clock tells', () => {
     ])
   })
 
-  test('rules that change in between: what was due is told by the old ones, the rest by the new', async () => {
+  test('rules that change in between: what was due is evaluated by the old rules, the rest by the new', async () => {
     const streak = await define({ grace_hours: 12 })
     harness.setTime('2026-11-02T12:00:00Z')
     const user = await someone()
@@ -166,7 +166,7 @@ describe('what the clock tells', () => {
     expect(await news(user.id, streak)).toEqual(['broken 2026-11-03 2026-11-05T12:00'])
   })
 
-  test('a traveller is told by the zone that is left until the move, and by the later end after it', async () => {
+  test('for a user who changes the time zone the old zone counts until the change, and the later end of the day after it', async () => {
     const streak = await define()
     harness.setTime('2026-11-02T12:00:00Z')
     const user = await someone('Asia/Tokyo')
@@ -212,7 +212,7 @@ describe('what the clock tells', () => {
 })
 
 describe('races', () => {
-  test('a look that meets a qualifying event: one waits for the other, and nothing is told twice or of a saved day', async () => {
+  test('an evaluation concurrent with a qualifying event: one waits for the other, and nothing is emitted twice or for a saved day', async () => {
     const streak = await define()
     harness.setTime('2026-11-02T12:00:00Z')
     const user = await someone()
@@ -231,7 +231,7 @@ describe('races', () => {
     expect(await news(user.id, streak)).toHaveLength(1)
   })
 
-  test('many users, looks and events at once: each deadline is told once', { timeout: 180_000 }, async () => {
+  test('many users, evaluations and events at once: each deadline emits one event', { timeout: 180_000 }, async () => {
     const streak = await define()
     harness.setTime('2026-11-02T12:00:00Z')
     const users = await Promise.all(Array.from({ length: 20 }, () => someone()))
@@ -261,7 +261,7 @@ describe('races', () => {
       ])
   })
 
-  test('a worker that dies in a look has told nothing', async () => {
+  test('a worker that dies in an evaluation has emitted nothing', async () => {
     const streak = await define()
     harness.setTime('2026-11-02T12:00:00Z')
     const user = await someone()
@@ -295,7 +295,7 @@ describe('the outbox', () => {
     expect(await clockRow()).toEqual([{ due_at: '2026-12-03T09:00:00.000Z' }])
   })
 
-  test('is empty when no streak has anything to tell', async () => {
+  test('is empty when no streak has a deadline', async () => {
     harness.setTime('2027-03-01T00:00:00Z')
     await project.drain()
     expect(await clockRow()).toEqual([])

@@ -126,7 +126,7 @@ describe('CSV', () => {
     expect(csvRow(['x', 'y'], `{"x":${json},"y":0}`)).toBe(`${cell},0\r\n`)
   })
 
-  test('names of columns are quoted as cells are; a cell of our own making is judged like any other', () => {
+  test('names of columns are quoted as cells are; a generated cell is checked like any other', () => {
     expect(csvHead(['a,b', 'c'])).toBe('"a,b",c\r\n')
     expect(cellText('=x|y')).toBe("'=x|y")
     expect(cellText(undefined)).toBe('')

@@ -50,7 +50,7 @@ describe('the export of users', () => {
     )
   })
 
-  test('is CSV unless told otherwise, oldest first, with the contract’s columns', async () => {
+  test('is CSV by default, oldest first, with the contract’s columns', async () => {
     const answer = await own.admin.get('/users/export')
     expect(answer.status).toBe(200)
     expect(answer.headers.get('content-type')).toBe('text/csv; charset=utf-8')

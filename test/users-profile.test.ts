@@ -274,7 +274,7 @@ describe('the search of users for each other', () => {
     ])
   })
 
-  test('answers 20 unless told otherwise, 50 at most', async () => {
+  test('returns 20 by default, 50 at most', async () => {
     await own.sql(`insert into app.users (display_name) select 'many ' || n from generate_series(1, 60) n`)
     expect(
       [await found('many'), await found('many', '&limit=3'), await found('many', '&limit=999')].map(

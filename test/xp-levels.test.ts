@@ -48,7 +48,7 @@ describe('levels', () => {
     expect(await levels({ generate: { count: 1000, base: 1, exponent: 1 } })).toHaveLength(1000)
   })
 
-  test('are reached, told, rewarded once each, and kept when the table changes or XP is taken', async () => {
+  test('are reached, emitted and rewarded once each, and kept when the table changes or XP is taken', async () => {
     const table = (...required: number[]) => ({
       levels: required.map((xp_required, n) => ({
         level: n + 1,
@@ -118,7 +118,7 @@ describe('levels', () => {
     expect((await me(user)).total).toBe(5)
   })
 
-  test('fifty posts that each reach the level: it is told once, and paid once', async () => {
+  test('fifty posts that each reach the level: one event and one reward', async () => {
     await levels({
       levels: [
         { level: 1, xp_required: 0 },

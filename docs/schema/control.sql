@@ -652,6 +652,8 @@ create table app.projects (
   updated_at timestamp with time zone not null default internal.now(),
   -- Whether the project's users may search for each other by name. Supplement B2.
   user_search_enabled boolean not null default false,
+  -- Whether the project's developers may query its database with GraphQL.
+  graphql_enabled boolean not null default false,
   organization_id uuid,
   constraint projects_pkey PRIMARY KEY (id),
   constraint projects_developer_id_fkey FOREIGN KEY (developer_id) REFERENCES app.developers(id) ON DELETE RESTRICT,

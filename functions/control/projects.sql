@@ -32,6 +32,7 @@ language sql stable as $$
     'default_from_email', (project_json.p).default_from_email, 'default_from_name', (project_json.p).default_from_name,
     'default_reply_to', (project_json.p).default_reply_to, 'magic_link_redirect_url', (project_json.p).magic_link_redirect_url,
     'auth_email_brand_name', (project_json.p).auth_email_brand_name, 'user_search_enabled', (project_json.p).user_search_enabled,
+    'graphql_enabled', (project_json.p).graphql_enabled,
     'created_at', internal.iso((project_json.p).created_at), 'updated_at', internal.iso((project_json.p).updated_at))
 $$;
 comment on function internal.project_json is 'A project as the contract shows it.';
@@ -186,6 +187,7 @@ begin
            magic_link_redirect_url = case when project_patch.patch ? 'magic_link_redirect_url' then project_patch.patch ->> 'magic_link_redirect_url' else p.magic_link_redirect_url end,
            auth_email_brand_name = case when project_patch.patch ? 'auth_email_brand_name' then project_patch.patch ->> 'auth_email_brand_name' else p.auth_email_brand_name end,
            user_search_enabled = case when project_patch.patch ? 'user_search_enabled' then (project_patch.patch ->> 'user_search_enabled')::boolean else p.user_search_enabled end,
+           graphql_enabled = case when project_patch.patch ? 'graphql_enabled' then (project_patch.patch ->> 'graphql_enabled')::boolean else p.graphql_enabled end,
            updated_at = internal.now()
      where p.id = project.id
     returning p.* into project;

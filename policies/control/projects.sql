@@ -25,7 +25,8 @@ create policy "members read the tenants of their projects" on app.tenants for se
 grant select on app.projects, app.api_keys, app.tenants to control_developer;
 grant insert (id, developer_id, organization_id, name, bundle_id, google_oauth_client_id, platform, environment),
       update (name, bundle_id, google_oauth_client_id, platform, environment, default_from_email, default_from_name, default_reply_to,
-              magic_link_redirect_url, auth_email_brand_name, user_search_enabled, updated_at)
+              magic_link_redirect_url, auth_email_brand_name, user_search_enabled, updated_at,
+              graphql_enabled)
    on app.projects to control_developer;
 grant insert on app.project_signing_keys to control_developer;
 grant insert (project_id, key_prefix, key_hash, key_type, environment), update (is_active) on app.api_keys to control_developer;

@@ -154,6 +154,17 @@ export const administrator: Caller = {
   },
 }
 
+/** The project's owner, reading the project's own database with queries of their own. */
+export const dashboard: Caller = {
+  ...administrator,
+  name: 'dashboard',
+  reaches: { kind: 'tenant', roles: ['app_dashboard'] },
+  resolve: async (request, services, route) => ({
+    ...(await administrator.resolve(request, services, route)),
+    role: 'app_dashboard',
+  }),
+}
+
 /** An app in which nobody is signed in: any API key of the project. */
 export const appKey: Caller = {
   name: 'appKey',

@@ -10,6 +10,7 @@ export type CachedProject = {
   readonly environment: 'development' | 'production'
   readonly effectiveTier: 'free' | 'pro' | 'enterprise'
   readonly userSearchEnabled: boolean
+  readonly graphqlEnabled: boolean
   readonly signing: { readonly keyId: string; readonly publicJwk: JsonWebKey; readonly sealed: string }
   /** Null while the database is being created. */
   readonly place: Place | null
@@ -31,6 +32,7 @@ type CachedProjectRow = {
   environment: CachedProject['environment']
   effective_tier: CachedProject['effectiveTier']
   user_search_enabled: boolean
+  graphql_enabled: boolean
   signing: { key_id: string; public_jwk: JsonWebKey; sealed: string }
   tenant: {
     status: string
@@ -68,6 +70,7 @@ export const createProjectCache = (
       environment: row.environment,
       effectiveTier: row.effective_tier,
       userSearchEnabled: row.user_search_enabled,
+      graphqlEnabled: row.graphql_enabled,
       signing: { keyId: row.signing.key_id, publicJwk: row.signing.public_jwk, sealed: row.signing.sealed },
       place: ready && cluster ? { cluster, database: ready.database_name, kind: 'tenant' } : null,
       schemaVersion: ready?.schema_version ?? '',

@@ -81,6 +81,8 @@ export type OfDefinition = { readonly kind: string; readonly verb: 'create' | 'l
 export type Declaration = {
   readonly caller: Caller
   readonly summary: string
+  /** The name of its operation in the document, where the rule of server/http/operation_ids.ts makes an awkward one. */
+  readonly operationId?: string
   readonly description?: string
   readonly params?: Shape
   readonly query?: Shape

@@ -24,6 +24,7 @@ export const Project = z.strictObject({
   magic_link_redirect_url: z.string().nullable(),
   auth_email_brand_name: z.string().nullable(),
   user_search_enabled: z.boolean(),
+  graphql_enabled: z.boolean(),
   created_at: Time,
   updated_at: Time,
 })

@@ -175,6 +175,7 @@ export const ai = area({
       failure: 'UPDATE_FAILED',
     }),
     route(`GET ${prompt}/spend`, {
+      operationId: 'getAiPromptSpend',
       caller: administrator,
       summary: 'What a prompt has cost today, this month or in all (UTC)',
       query: { period: Period.optional() },
@@ -184,6 +185,7 @@ export const ai = area({
       failure: 'FETCH_FAILED',
     }),
     route(`POST ${base}/messages`, {
+      operationId: 'sendAiMessages',
       caller: administrator,
       summary: "Forward a body in the provider's own format",
       description:
@@ -198,6 +200,7 @@ export const ai = area({
       failure: 'CREATE_FAILED',
     }),
     route(`POST ${base}/embeddings`, {
+      operationId: 'createAiEmbeddings',
       caller: administrator,
       summary: 'Embeddings of texts, by OpenAI',
       body: EmbeddingsRequest,

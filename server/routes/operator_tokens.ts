@@ -80,6 +80,7 @@ export const operatorTokens = area({
       failure: 'DELETE_FAILED',
     }),
     route('POST /admin/operator-tokens/introspect', {
+      operationId: 'introspectOperatorToken',
       caller: delegator,
       sessionOnly: true,
       readOnly: true,

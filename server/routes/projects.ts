@@ -216,6 +216,7 @@ export const projects = area({
       failure: 'LIST_FAILED',
     }),
     route('GET /admin/projects/:projectId', {
+      operationId: 'getProject',
       caller: projectOwner,
       summary: 'A project with its API keys and integrations',
       handle: get,
@@ -224,6 +225,7 @@ export const projects = area({
       failure: 'FETCH_FAILED',
     }),
     route('PATCH /admin/projects/:projectId', {
+      operationId: 'updateProject',
       caller: projectOwner,
       summary: 'Change the given fields of a project',
       body: z.object({
@@ -237,6 +239,7 @@ export const projects = area({
         magic_link_redirect_url: RedirectUrl.nullable().optional(),
         auth_email_brand_name: HeaderText(80).nullable().optional(),
         user_search_enabled: z.boolean('must be true or false').optional(),
+        graphql_enabled: z.boolean('must be true or false').optional(),
       }),
       example: { name: 'My other app' },
       patch: true,
@@ -247,6 +250,7 @@ export const projects = area({
       failure: 'UPDATE_FAILED',
     }),
     route('DELETE /admin/projects/:projectId', {
+      operationId: 'deleteProject',
       caller: projectOwner,
       sessionOnly: true,
       rank: 'owner',
@@ -281,6 +285,7 @@ export const projects = area({
       failure: 'CREATE_FAILED',
     }),
     route('DELETE /admin/projects/:projectId/api-keys/:keyId', {
+      operationId: 'revokeApiKey',
       caller: projectOwner,
       rank: 'admin',
       summary: 'Deactivate an API key at once',
@@ -291,6 +296,7 @@ export const projects = area({
       failure: 'DELETE_FAILED',
     }),
     route('GET /admin/projects/:projectId/provisioning-status', {
+      operationId: 'getProvisioningStatus',
       caller: projectOwner,
       summary: "The progress of creating the project's database",
       handle: provisioningStatus,
@@ -299,6 +305,7 @@ export const projects = area({
       failure: 'FETCH_FAILED',
     }),
     route('POST /admin/projects/:projectId/reprovision', {
+      operationId: 'reprovisionProject',
       caller: projectOwner,
       summary: "Create the project's database again: from the first step that failed, or an empty one if it was lost",
       body: z.object({ workflow_id: Text(200, 1).optional() }),

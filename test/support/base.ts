@@ -16,7 +16,11 @@ import { type Base, basePrefix, readyDatabase } from '#test/support/server.ts'
 /** Prepared clusters of former runs of a part of the suite, each under a hash of all that it was made from. */
 const kept = join(root, 'node_modules/.cache/trellis-tests')
 
-export type StartedBase = Base & { stop(): Promise<void> }
+export type StartedBase = Base & {
+  /** The process that the backends are children of; null for the server of DATABASE_URL. */
+  readonly postmaster: number | null
+  stop(): Promise<void>
+}
 
 /**
  * One Postgres for the whole run: embedded in `folder`, or the server of DATABASE_URL. Its control database, its template and a
@@ -27,7 +31,7 @@ export const startBase = async (folder: string, keep: boolean): Promise<StartedB
   const given = process.env['DATABASE_URL']
   if (given) {
     const server = { dsn: given, socketDirectory: null, secretsKey }
-    return { ...server, clusterId: await prepareBase(server, folder), stop: async () => undefined }
+    return { ...server, clusterId: await prepareBase(server, folder), postmaster: null, stop: async () => undefined }
   }
   const from = join(kept, await hashOfBase(secretsKey))
   const isKept = keep && (await restore(from, folder))
@@ -41,7 +45,7 @@ export const startBase = async (folder: string, keep: boolean): Promise<StartedB
     postgres = await start(folder)
   }
   const found = server()
-  return { ...found, clusterId: await clusterIdOf(found), stop: () => postgres.stop() }
+  return { ...found, clusterId: await clusterIdOf(found), postmaster: postgres.pid, stop: () => postgres.stop() }
 }
 
 const start = (dataDir: string): Promise<EmbeddedPostgres> =>

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { loadAreas } from '#server/http/areas.ts'
 import { startBase } from '#test/support/base.ts'
+import { isMetered, tableOfUse } from '#test/support/cpu.ts'
 import { unseenCodes } from '#test/support/declared.ts'
 import { beginRun } from '#test/support/run.ts'
 import type { Base } from '#test/support/server.ts'
@@ -14,6 +15,7 @@ declare module 'vitest' {
     socketDirectory: string | null
     secretsKey: string
     seenFile: string
+    postmaster: number | null
   }
 }
 
@@ -23,18 +25,21 @@ export default async (project: TestProject) => {
   const run = await beginRun({ inMemory: true })
   const folder = join(run.folder, 'base')
   await mkdir(folder)
-  const { stop, ...base } = await startBase(folder, !isWhole)
+  const { stop, postmaster, ...base } = await startBase(folder, !isWhole)
   const { dsn, socketDirectory, secretsKey } = base
 
+  const began = process.cpuUsage()
   const seenFile = join(folder, 'seen.jsonl')
   project.provide('base', base)
   project.provide('dsn', dsn)
   project.provide('socketDirectory', socketDirectory)
   project.provide('secretsKey', secretsKey)
   project.provide('seenFile', seenFile)
+  project.provide('postmaster', postmaster)
 
   return async () => {
     const seen = await readFile(seenFile, 'utf8').catch(() => '')
+    if (isMetered) console.log(await tableOfUse(join(folder, 'cpu.jsonl'), process.cpuUsage(began)))
     await stop()
     const survivors = await run.survivors()
     await run.end()

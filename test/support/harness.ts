@@ -4,6 +4,7 @@ import type { Role } from '#server/database/cluster.ts'
 import { controlName } from '#server/database/prepare.ts'
 import type { Harness as Hooks, Running } from '#server/start.ts'
 import { type Client, createClient, freshEmail } from '#test/support/client.ts'
+import { metered } from '#test/support/cpu.ts'
 import { isRelayed, problemOf } from '#test/support/declared.ts'
 import { startTestServer, type TestServer } from '#test/support/server.ts'
 import { drainTenant } from '#workers/drain.ts'
@@ -96,7 +97,9 @@ const isInTest = () => {
  * A server of this test file's own, with a control database of its own, on the run's Postgres. Call it at the top of a file:
  * it ends by itself, and fails a test that saw an answer which its route does not declare. Called within a test, it ends with that test.
  */
-export const startHarness = async (options: HarnessOptions = {}): Promise<Harness> => {
+export const startHarness = (options: HarnessOptions = {}): Promise<Harness> => metered('start', () => start(options))
+
+const start = async (options: HarnessOptions): Promise<Harness> => {
   let clock: Date | null = null
   const violations: string[] = []
   const observe = observeInto(violations)
@@ -125,7 +128,8 @@ export const startHarness = async (options: HarnessOptions = {}): Promise<Harnes
   const developer = () => developerOf('/auth/developer/signup', freshEmail())
   const signIn = ({ email }: Developer) => developerOf('/auth/developer/login', email)
 
-  const project: Harness['project'] = async (wanted = {}) => {
+  const project: Harness['project'] = (wanted = {}) => metered('projects', () => makeProject(wanted))
+  const makeProject = async (wanted: { developer?: Developer; environment?: string }) => {
     const owning = wanted.developer ?? (await developer())
     const { environment } = wanted
     const made = await owning.post('/admin/projects', { name: 'test', ...(environment ? { environment } : {}) })
@@ -140,10 +144,11 @@ export const startHarness = async (options: HarnessOptions = {}): Promise<Harnes
   }
 
   const endings: (() => Promise<void>)[] = []
-  const stopAll = async () => {
-    await Promise.all(endings.map((end) => end()))
-    await server.stop()
-  }
+  const stopAll = () =>
+    metered('stop', async () => {
+      await Promise.all(endings.map((end) => end()))
+      await server.stop()
+    })
   let stopped: Promise<void> | undefined
   const stop = () => {
     stopped ??= stopAll()

@@ -56,21 +56,21 @@ begin
       from app.push_deliveries d
       join app.users u on u.id = d.app_user_id
      where d.id = any (ids)
-  ), alone as materialized (
+  ), one_per_user as materialized (
     -- one message of a user at a time, so that a cap sees the one before
     select distinct on (p.app_user_id) p.* from picked p order by p.app_user_id, p.due_at, p.id
-  ), asked as materialized (
+  ), configured as materialized (
     select d.*, coalesce(d.message, v.message, c.message, a.message, t.message) as base, coalesce(c.quiet_hours, a.quiet_hours) as quiet,
            coalesce(c.frequency_cap, a.frequency_cap) as cap, coalesce(p.enabled, true) as enabled, p.categories, p.quiet_hours as own_quiet,
            (at at time zone coalesce(z.name, 'UTC'))::time as local_time
-      from alone d
+      from one_per_user d
       left join app.timezones z on z.name = d.timezone
       left join app.push_preferences p on p.app_user_id = d.app_user_id
       left join app.push_campaigns c on c.id = d.campaign_id
       left join app.push_automations a on a.id = d.automation_id
       left join app.push_templates t on t.key = a.template_key
       left join lateral (select e.value -> 'message' as message from jsonb_array_elements(c.variants) e where e.value ->> 'key' = d.variant) v on true
-  ), judged as materialized (
+  ), checked as materialized (
     select k.*, d.tokens, d.lost,
            case when k.status = 'sending' or k.tries > 0 then null
                 when k.is_banned then 'opted_out'
@@ -84,7 +84,7 @@ begin
                 then 'capped'
                 when d.tokens is null and d.lost is null then 'no_token' end as reason,
            internal.push_rendered(k.base, k.properties, k.display_name, k.context) as shown
-      from asked k
+      from configured k
      cross join lateral (
        select json_agg(json_build_object('id', n.id, 'token', n.token, 'provider', r.route))
                 filter (where r.route is not null and not r.is_unknown) as tokens,
@@ -101,7 +101,7 @@ begin
   ), decided as materialized (
     select j.*, case when j.reason is not null then 'skipped' when j.tokens is not null then 'sending' when j.sent_at is not null then 'sent'
                      else 'failed' end as next_status
-      from judged j
+      from checked j
   ), moved as (
     update app.push_deliveries d
        set status = case when n.next_status = 'sent' and d.opened_at is not null then 'opened' else n.next_status end,
@@ -119,7 +119,7 @@ begin
            coalesce(n.shown -> 'data', '{}'), at, at + interval '90 days'
       from decided n
      where n.inbox and n.tries = 0 and not n.is_banned
-       -- whoever wants no push at all still finds it in the app; of a category that is switched off nobody does
+       -- a user who switched push off still gets the item in the inbox, but not one of a category that is switched off
        and (n.reason is null or n.reason in ('no_token', 'quiet_hours')
             or n.reason = 'opted_out' and coalesce(n.categories -> (n.base ->> 'category') <> 'false', true))
      order by n.app_user_id

@@ -4,7 +4,7 @@ create or replace function internal.is_heard() returns boolean
 language sql stable parallel safe
 return coalesce(pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp()), false);
 comment on function internal.is_heard is
-  'Whether anybody listens in this project, or did within minutes: for functions. The conditions of triggers have the same expression and not this function, which would be
+  'Whether this project has a subscriber, or had one within minutes: for functions. The conditions of triggers have the same expression and not this function, which would be
    inlined anew in every statement.';
 
 create or replace function internal.realtime_wake() returns void
@@ -60,10 +60,10 @@ begin
 end $$;
 comment on function internal.notify_servers is
   'A notice for servers in the order of events, without a number and not replayed. To ~<user id> or a channel: ~check has the subscriptions of the user, or of the channel,
-   authorised again before they hear anything later; ~session has the user''s sessions checked. presence is sent on. Granted to nobody.';
+   authorised again before they get anything later; ~session has the user''s sessions checked. presence is sent on. Granted to nobody.';
 
 create or replace function internal.recheck_users(app_user_ids uuid[]) returns void
 language sql volatile
 return internal.notify_servers((select array_agg('~' || u) from unnest(recheck_users.app_user_ids) u), '~check');
 comment on function internal.recheck_users is
-  'What these users may hear has changed: a membership, a role, a block. What is committed later reaches them only if they may hear it then. Granted to nobody.';
+  'The channels that these users may subscribe to have changed: a membership, a role, a block. What is committed later reaches them only if they are still authorised. Granted to nobody.';

@@ -18,7 +18,7 @@ select internal.source_declare(null::app.message_reactions,
                              'count', (select count(*) from app.message_reactions k where (k.message_id, k.emoji) = (r.message_id, r.emoji)))$q$);
 
 select internal.source_declare(null::app.conversation_participants,
-  'participant.added, participant.removed {user_id} and read {user_id, last_read_at}, to the conversation. Who is removed hears nothing later.',
+  'participant.added, participant.removed {user_id} and read {user_id, last_read_at}, to the conversation. A removed participant gets nothing later.',
   ops => 'insert or delete', changes => '{last_read_at}',
   also => $q$if op = 'DELETE' then perform internal.recheck_users(array[r.app_user_id]); end if;$q$, publishes => $q$
     select 'conversation:' || r.conversation_id,
@@ -28,15 +28,15 @@ select internal.source_declare(null::app.conversation_participants,
                    else json_build_object('user_id', r.app_user_id, 'last_read_at', internal.iso(r.last_read_at)) end$q$);
 
 select internal.source_declare(null::app.blocks,
-  'Who blocks somebody, and who is blocked, may hear less now.',
-  ops => 'insert', also => 'perform internal.recheck_users(array[r.blocker, r.blocked]);');
+  'A block, or its end, changes what both users may hear.',
+  ops => 'insert or delete', also => 'perform internal.recheck_users(array[r.blocker, r.blocked]);');
 
 select internal.source_declare(null::app.role_assignments,
-  'Who gets or loses a role may hear other channels now.',
+  'A role that is assigned or removed changes which channels its user may subscribe to.',
   ops => 'insert or update or delete', also => 'perform internal.recheck_users(array[r.app_user_id]);');
 
 select internal.source_declare(null::app.group_members,
-  'member.joined, member.role_changed (the member) and member.left {user_id}, to the group. Who left hears nothing later.',
+  'member.joined, member.role_changed (the member) and member.left {user_id}, to the group. A former member gets nothing later.',
   ops => 'insert or delete', changes => '{role}', also => 'perform internal.recheck_users(array[r.app_user_id]);', publishes => $q$
     select 'group:' || r.group_id,
            case op when 'INSERT' then 'member.joined' when 'UPDATE' then 'member.role_changed' else 'member.left' end,
@@ -44,20 +44,14 @@ select internal.source_declare(null::app.group_members,
                    else (select internal.group_member_json(r, u) from app.users u where u.id = r.app_user_id) end$q$);
 
 select internal.source_declare(null::app.feed_entries,
-  'feed.created, the entry, to those of its group who see it: without those of banned actors, and of pairs of whom one has blocked the other.',
+  'feed.created, the entry, to those of its group who see it: nothing of banned actors. Blocks and hidden actions are those of a listener when it is sent.',
   ops => 'insert', by_statement => '{id}', has_meta => true, publishes => $q$
-    select 'group:' || r.group_id, 'feed.created', internal.feed_entry_json(e),
-           (select json_build_object('not', json_agg(b.id))
-              from (select k.blocked as id from app.blocks k where k.blocker = r.actor_id
-                    union all
-                    select k.blocker from app.blocks k where k.blocked = r.actor_id) b
-             where exists (select from app.group_members m where (m.group_id, m.app_user_id) = (r.group_id, b.id))
-            having count(*) > 0)
+    select 'group:' || r.group_id, 'feed.created', internal.feed_entry_json(e), json_build_object('actor', r.actor_id, 'action', r.action)
       from app.feed_entries e
      where e.id = r.id and e.group_id is not null
        and not exists (select from app.users u where u.id = e.actor_id and u.is_banned)$q$);
 
--- who asked hears nothing of a request that is declined
+-- the requester gets no event when a request is declined
 select internal.source_declare(null::app.friendships,
   'friend.requested, friend.accepted and friend.removed {user, status}, to both users; the end of a request only to who was asked.',
   ops => 'insert or delete', changes => '{status}', publishes => $q$
@@ -121,9 +115,10 @@ select internal.source_declare(null::app.user_sessions,
   also => $q$if was.ended_at is null then perform internal.notify_servers(array['~' || r.app_user_id], '~session'); end if;$q$);
 
 select internal.source_declare(null::app.users,
-  'A user was banned or is gone: the connections are closed.',
-  ops => 'delete', changes => '{is_banned}',
-  also => $q$if op = 'DELETE' or r.is_banned then perform internal.notify_servers(array['~' || r.id], '~session'); end if;$q$);
+  'A user was banned or is gone: the connections are closed. Who hides other actions of feeds hears of others.',
+  ops => 'delete', changes => '{is_banned,properties}',
+  also => $q$if op = 'DELETE' or r.is_banned then perform internal.notify_servers(array['~' || r.id], '~session');
+  elsif (r.properties -> 'feed_hidden_actions') is distinct from (was.properties -> 'feed_hidden_actions') then perform internal.recheck_users(array[r.id]); end if;$q$);
 
 create or replace function internal.event_plan__realtime() returns table (event_name text, plan boolean)
 language sql stable as $$

@@ -1,4 +1,4 @@
--- Numbering, reading and forgetting of events. As with the audit trail, rows are written without a number and numbered after their commit, one numberer at a time, so a
+-- Numbering, reading and forgetting of events. As with the audit trail, rows are written without a number and numbered after their commit, by one session at a time, so a
 -- channel that everybody writes to has no row that writers wait for.
 
 create or replace function internal.realtime_number(most int) returns int
@@ -10,7 +10,7 @@ begin
   if not exists (select from app.realtime_publications i order by i.id limit 1) then
     return 0;
   end if;
-  -- waits for who numbers now; what that one left is seen by the next statement. Until the commit, so that positions are in the order of commits
+  -- waits for the session that numbers now; the next statement sees what that session left. Until the commit, so that positions are in the order of commits
   perform internal.advisory_lock('realtime');
   with taken as (
     -- whatever is visible: a row that commits later gets a later number, whenever its transaction began
@@ -39,8 +39,8 @@ begin
   return numbered;
 end $$;
 comment on function internal.realtime_number is
-  'Gives committed events the next numbers of their channels, and all of them positions; returns how many it took. A channel keeps its last 1000. One numberer works at
-   a time in a database. Granted to nobody.';
+  'Gives committed events the next numbers of their channels, and all of them positions; returns how many it took. A channel keeps its last 1000. One session at a
+   time numbers events in a database. Granted to nobody.';
 
 create or replace function internal.realtime_tail(server_id uuid, after bigint) returns json
 language plpgsql volatile security definer set search_path = '' as $$
