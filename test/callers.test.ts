@@ -13,15 +13,24 @@ const of = (...names: string[]) =>
   routes.filter((route) => names.includes(route.caller.name)).map((route) => ({ name: nameOf(route), route }))
 afterAll(() => harness.setTime(null))
 
-describe.each(of('developer', 'organizationMember', 'projectOwner', 'administrator'))('$name', ({ route }) => {
-  test('needs a developer token', async () => {
-    const wrong = ['', 'Bearer x', `Bearer ${user.sessionToken}`, `Bearer ${cast.developer.refreshToken}`, 'Basic eDp5']
-    for (const authorization of wrong) {
-      const answer = await callRoute(route, cast, harness.anyone.with(authorization ? { authorization } : {}))
-      expect(answer).toMatchObject({ status: 401, error: { code: 'INVALID_DEVELOPER_TOKEN' } })
-    }
-  })
-})
+describe.each(of('developer', 'delegator', 'organizationMember', 'projectOwner', 'administrator'))(
+  '$name',
+  ({ route }) => {
+    test('needs a developer token', async () => {
+      const wrong = [
+        '',
+        'Bearer x',
+        `Bearer ${user.sessionToken}`,
+        `Bearer ${cast.developer.refreshToken}`,
+        'Basic eDp5',
+      ]
+      for (const authorization of wrong) {
+        const answer = await callRoute(route, cast, harness.anyone.with(authorization ? { authorization } : {}))
+        expect(answer).toMatchObject({ status: 401, error: { code: 'INVALID_DEVELOPER_TOKEN' } })
+      }
+    })
+  },
+)
 
 describe.each(of('projectOwner', 'administrator'))('$name', ({ route }) => {
   test("refuses another developer's project, and one that is not there", async () => {

@@ -518,6 +518,41 @@ create policy "workers update operations" on app.operations for update to contro
   using (true)
   with check (true);
 
+-- Short-lived tokens for the projects of an organization, or for one of them. What they may do is decided at each use: by their scopes, and by what their maker, a service account or a developer, may then do.
+create table app.operator_tokens (
+  id uuid not null default internal.new_id(),
+  organization_id uuid not null,
+  project_id uuid,
+  service_account_id uuid,
+  developer_id uuid,
+  scopes text[] not null,
+  label text,
+  acts_for text,
+  token_hash text not null,
+  expires_at timestamp with time zone not null,
+  revoked_at timestamp with time zone,
+  last_used_at timestamp with time zone,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint operator_tokens_pkey PRIMARY KEY (id),
+  constraint operator_tokens_token_unique UNIQUE (token_hash),
+  constraint operator_tokens_developer_id_fkey FOREIGN KEY (developer_id) REFERENCES app.developers(id) ON DELETE CASCADE,
+  constraint operator_tokens_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES app.organizations(id) ON DELETE CASCADE,
+  constraint operator_tokens_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE,
+  constraint operator_tokens_service_account_id_fkey FOREIGN KEY (service_account_id) REFERENCES app.service_accounts(id) ON DELETE CASCADE,
+  -- 400 VALIDATION_ERROR actor: must have at most 200 characters.
+  constraint operator_tokens_actor_at_most_200 CHECK ((char_length(acts_for) <= 200)),
+  -- 400 VALIDATION_ERROR label: must have at most 200 characters.
+  constraint operator_tokens_label_at_most_200 CHECK ((char_length(label) <= 200)),
+  constraint operator_tokens_one_maker CHECK ((num_nonnulls(service_account_id, developer_id) = 1)),
+  constraint operator_tokens_scopes_some CHECK ((cardinality(scopes) > 0))
+);
+CREATE INDEX operator_tokens_ended ON app.operator_tokens USING btree (expires_at);
+CREATE INDEX operator_tokens_of_developer ON app.operator_tokens USING btree (developer_id, created_at DESC, id DESC) WHERE (developer_id IS NOT NULL);
+CREATE INDEX operator_tokens_of_organization ON app.operator_tokens USING btree (organization_id);
+CREATE INDEX operator_tokens_of_project ON app.operator_tokens USING btree (project_id);
+CREATE INDEX operator_tokens_of_service_account ON app.operator_tokens USING btree (service_account_id, created_at DESC, id DESC) WHERE (service_account_id IS NOT NULL);
+alter table app.operator_tokens enable row level security;
+
 -- Invites of a mailbox into an organization. token_hash is the SHA-256 of the token in the mail, which derives from the id and SECRETS_KEY and is stored nowhere.
 create table app.organization_invites (
   id uuid not null default internal.new_id(),
@@ -679,6 +714,34 @@ create policy "workers delete old windows" on app.rate_limits for delete to cont
   using (true);
 create policy "workers read old windows" on app.rate_limits for select to control_worker
   using (true);
+
+-- Machines that make operator tokens. scopes and project_ids are the ceiling of their tokens, now and later; project_ids null means every project of the organization.
+create table app.service_accounts (
+  id uuid not null default internal.new_id(),
+  organization_id uuid not null,
+  name text not null,
+  scopes text[] not null,
+  project_ids uuid[],
+  is_active boolean not null default true,
+  key_hash text not null,
+  last_used_at timestamp with time zone,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint service_accounts_pkey PRIMARY KEY (id),
+  constraint service_accounts_key_unique UNIQUE (key_hash),
+  constraint service_accounts_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES app.organizations(id) ON DELETE CASCADE,
+  -- 400 VALIDATION_ERROR name: must have 1 to 80 characters.
+  constraint service_accounts_name_1_to_80 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 80))),
+  constraint service_accounts_project_ids_some CHECK ((cardinality(project_ids) > 0)),
+  constraint service_accounts_scopes_some CHECK ((cardinality(scopes) > 0))
+);
+CREATE INDEX service_accounts_of_organization ON app.service_accounts USING btree (organization_id, created_at DESC, id DESC);
+alter table app.service_accounts enable row level security;
+create policy "the server reads service accounts" on app.service_accounts for select to control_auth
+  using (true);
+create policy "the server records the use of service accounts" on app.service_accounts for update to control_auth
+  using (true)
+  with check (true);
 
 -- What the template database of each cluster holds; it is closed to connections and cannot be asked.
 create table app.templates (

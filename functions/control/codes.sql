@@ -61,6 +61,8 @@ begin
   update app.developer_tokens t set revoked_at = internal.now(), updated_at = internal.now()
    where t.developer_id = account_reclaim.developer_id and t.revoked_at is null;
   get diagnostics tokens = row_count;
+  update app.operator_tokens t set revoked_at = internal.now()
+   where t.developer_id = account_reclaim.developer_id and t.revoked_at is null and t.expires_at > internal.now();
   -- whoever made the account may have let another account of theirs into its personal organization
   update app.organization_invites i set revoked_at = internal.now()
     from app.organizations o
@@ -73,7 +75,7 @@ begin
   perform internal.changed('developer:' || account_reclaim.developer_id);
 end $$;
 comment on function internal.account_reclaim is
-  'Removes every credential that an account had before its address was verified: password, providers, sessions, personal access tokens, and the
+  'Removes every credential that an account had before its address was verified: password, providers, sessions, personal access tokens, operator tokens, and the
    other members and open invites of its personal organization. The caller must hold the lock of the account''s row.';
 
 create or replace function api.code_verify(sid uuid, refresh_hash text, mailbox text, code_mac text, own_sid uuid default null,

@@ -378,6 +378,7 @@ begin
   delete from app.developer_codes c where c.expires_at < internal.now() - interval '1 day';
   delete from app.developer_token_secrets s where s.ends_at < internal.now() - interval '1 day';
   delete from app.developer_tokens t where coalesce(t.revoked_at, t.expires_at) < internal.now() - interval '90 days';
+  delete from app.operator_tokens t where t.expires_at < internal.now() - interval '90 days';
   delete from app.organization_invites i where coalesce(i.accepted_at, i.revoked_at, i.expires_at) < internal.now() - interval '90 days';
 end $$;
-comment on function internal.purge_accounts is 'Daily: deletes expired codes and token texts, and tokens and invites into organizations that ended 90 days ago.';
+comment on function internal.purge_accounts is 'Daily: deletes expired codes and token texts, and personal access tokens, operator tokens and invites into organizations that ended 90 days ago.';

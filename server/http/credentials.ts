@@ -2,11 +2,12 @@ import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
+import type { CachedProject } from '#server/http/project_cache.ts'
 import { checkRank, type OrganizationRole } from '#server/http/ranks.ts'
 import type { Route } from '#server/http/route.ts'
 import { uuidPattern } from '#server/http/schemas.ts'
-import { allows, scopeNeeded } from '#server/http/scopes.ts'
-import { tokenBeginning } from '#server/http/tokens.ts'
+import { allows, isDelegable, scopeNeeded } from '#server/http/scopes.ts'
+import { operatorTokenBeginning, serviceKeyBeginning, tokenBeginning } from '#server/http/tokens.ts'
 import { sha256 } from '#server/secrets.ts'
 import type { Services } from '#server/services.ts'
 
@@ -19,12 +20,20 @@ export type HeldToken = {
   readonly projectIds: readonly string[] | null
 }
 
-/** A developer's verified Bearer: a session's access token, or a personal access token. */
+/** Who an operator token acts for. Its own id stands in the place of the developer's: it is nobody's session. */
+export type HeldOperator = {
+  readonly organizationId: string
+  readonly serviceAccountId: string | null
+  readonly developerId: string | null
+}
+
+/** A verified Bearer of /v1/admin: a session's access token, a personal access token, or an operator token. */
 export type DeveloperCredential = {
   readonly developerId: string
-  /** The session id; null for a personal access token. */
+  /** The session id; null for a token. */
   readonly sid: string | null
   readonly token: HeldToken | null
+  readonly operator?: HeldOperator
   /** Unix seconds; null if it never expires. */
   readonly expiresAt: number | null
   /** The developer's role in each organization, by its id. */
@@ -81,13 +90,61 @@ const tokenOf = async (services: Services, text: string): Promise<DeveloperCrede
   }
 }
 
+type OperatorRow = {
+  id: string
+  organization_id: string
+  service_account_id: string | null
+  developer_id: string | null
+  scopes: string[]
+  role: OrganizationRole
+  project_ids: string[] | null
+  label: string | null
+  expires_at: number
+}
+
+const operatorOf = async (services: Services, text: string): Promise<DeveloperCredential | null> => {
+  const row = await ask<OperatorRow | null>(services, 'operator_token_check', { token_hash: sha256(text) })
+  if (!row) return null
+  return {
+    developerId: row.id,
+    sid: null,
+    token: { id: row.id, name: row.label ?? '', scopes: row.scopes, projectIds: row.project_ids },
+    operator: {
+      organizationId: row.organization_id,
+      serviceAccountId: row.service_account_id,
+      developerId: row.developer_id,
+    },
+    expiresAt: row.expires_at,
+    roles: { [row.organization_id]: row.role },
+  }
+}
+
+const loaderOf = (text: string) => {
+  if (text.startsWith(tokenBeginning)) return tokenOf
+  return text.startsWith(operatorTokenBeginning) ? operatorOf : sessionOf
+}
+
+const invalidToken = () =>
+  refusal(401, 'INVALID_DEVELOPER_TOKEN', 'The developer token is missing, expired or invalid.')
+
+export type ServiceAccount = { readonly id: string; readonly name: string }
+
+/** The service account whose key a request presents; null for any other Bearer. */
+export const serviceAccountOf = async (request: FastifyRequest, services: Services): Promise<ServiceAccount | null> => {
+  const text = bearer(request)
+  if (!text?.startsWith(serviceKeyBeginning) || text.length > 4096) return null
+  const load = () => ask<ServiceAccount | null>(services, 'service_account_check', { key_hash: sha256(text) })
+  const account = await services.sessions.serviceAccounts.get(hash('sha256', text, 'base64'), load)
+  if (!account) throw invalidToken()
+  return account
+}
+
 const developerOf = async (request: FastifyRequest, services: Services): Promise<DeveloperCredential> => {
   const text = bearer(request)
-  const refuse = () => refusal(401, 'INVALID_DEVELOPER_TOKEN', 'The developer token is missing, expired or invalid.')
-  if (!text || text.length > 4096) throw refuse()
-  const load = text.startsWith(tokenBeginning) ? tokenOf : sessionOf
+  if (!text || text.length > 4096) throw invalidToken()
+  const load = loaderOf(text)
   const held = await services.sessions.developers.get(hash('sha256', text, 'base64'), () => load(services, text))
-  if (!held || (held.expiresAt !== null && held.expiresAt <= services.now().getTime() / 1000)) throw refuse()
+  if (!held || (held.expiresAt !== null && held.expiresAt <= services.now().getTime() / 1000)) throw invalidToken()
   return held
 }
 
@@ -99,6 +156,13 @@ const checkToken = (token: HeldToken, request: FastifyRequest, services: Service
   }
 }
 
+const delegationNotAllowed = () =>
+  refusal(
+    403,
+    'DELEGATION_NOT_ALLOWED',
+    'This is never delegated: an operator token cannot do it, whatever its scopes are.',
+  )
+
 export const sessionRequired = () =>
   refusal(403, 'SESSION_REQUIRED', 'A personal access token cannot do this: sign in and use the access token.')
 
@@ -108,6 +172,7 @@ export const projectForbidden = (message = 'You are not a member of the organiza
 /** The caller of a route of the account itself. A token that is limited to projects cannot change anything there. */
 export const accountOf = async (request: FastifyRequest, services: Services, route: Route) => {
   const held = await developerOf(request, services)
+  if (held.operator) throw delegationNotAllowed()
   if (!held.token) return held
   checkToken(held.token, request, services, route)
   const needed = scopeNeeded(services.areaOf(route), route, request)
@@ -120,6 +185,7 @@ export const accountOf = async (request: FastifyRequest, services: Services, rou
 /** The caller of a route of a project, and the project, in whose organization they must have the role that the route needs. */
 export const ownedProject = async (request: FastifyRequest, services: Services, route: Route) => {
   const held = await developerOf(request, services)
+  if (held.operator && !isDelegable(services.areaOf(route), route)) throw delegationNotAllowed()
   const { projectId = '' } = request.params as { projectId?: string }
   const project = uuidPattern.test(projectId) ? await services.projectCache.byProject(projectId.toLowerCase()) : null
   if (!project) throw refusal(404, 'NOT_FOUND', 'There is no such project.')
@@ -161,13 +227,20 @@ export const originOf = (request: FastifyRequest) => ({
  */
 export const actorOf = (
   request: FastifyRequest,
-  { developerId, token }: DeveloperCredential,
+  { developerId, token, operator, roles }: DeveloperCredential,
+  project: CachedProject | null,
   organizationId: string | null = null,
-) =>
-  JSON.stringify({
+) => {
+  if (operator && token) {
+    const { organizationId: home } = operator
+    const name = { type: 'operator_token', id: token.id, label: token.name || null }
+    return JSON.stringify({ ...name, home, role: roles[home], project_ids: [project?.projectId], ...originOf(request) })
+  }
+  return JSON.stringify({
     ...(token
       ? { type: 'pat', id: token.id, label: token.name, ...(token.projectIds ? { project_ids: token.projectIds } : {}) }
       : { type: 'developer', id: developerId, label: null }),
     ...(organizationId ? { organization_id: organizationId } : {}),
     ...originOf(request),
   })
+}

@@ -4,7 +4,7 @@ import { operationIds } from '#server/http/operation_ids.ts'
 import { rankOf, rankRefusals } from '#server/http/ranks.ts'
 import { type Area, invalidBodyCode, invalidCode, invalidJsonCode, type Route } from '#server/http/route.ts'
 import { ErrorEnvelope } from '#server/http/schemas.ts'
-import { scopeOf, tokenRefusals } from '#server/http/scopes.ts'
+import { isDelegable, scopeOf, tokenRefusals } from '#server/http/scopes.ts'
 import { mayStreamEvents, streamedTypes } from '#server/http/stream.ts'
 
 /** A part of the path that accepts any text, such as an id or a key, is never malformed. */
@@ -146,6 +146,7 @@ const operation = (area: Area, route: Route, id: string) => ({
   ...(route.description ? { description: route.description } : {}),
   security: route.caller.security,
   ...(route.caller.takesTokens ? { 'x-scope': route.sessionOnly ? 'session only' : scopeOf(area, route) } : {}),
+  ...(route.caller.takesTokens && isDelegable(area, route) ? { 'x-delegable': true } : {}),
   ...(rankOf(area, route) ? { 'x-role': rankOf(area, route) } : {}),
   parameters: [
     ...pathParameters(route),
@@ -197,7 +198,12 @@ export const openApi = async (areas: readonly Area[], publicUrl: string): Promis
           type: 'http',
           scheme: 'bearer',
           description:
-            'Access token of a developer, or a personal access token (`svc_dpat_…`) with the scope that `x-scope` of the operation names.',
+            'Access token of a developer, or a personal access token (`svc_dpat_…`) or operator token (`svc_dop_…`) with the scope that `x-scope` of the operation names.',
+        },
+        ServiceAccount: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'Key of a service account (`svc_dsvc_…`).',
         },
         ApiKey: {
           type: 'apiKey',

@@ -128,6 +128,8 @@ export type Declaration = {
   readonly scope?: `${string}:${'read' | 'write'}` | null
   /** The lowest role that may call the route, if it is not the default of server/http/ranks.ts. */
   readonly rank?: OrganizationRole
+  /** Operator tokens are refused with 403 DELEGATION_NOT_ALLOWED, although the area is one that scopes name. */
+  readonly neverDelegated?: boolean
   /** Personal access tokens are refused with 403 SESSION_REQUIRED. */
   readonly sessionOnly?: boolean
   /** The general rate limit that the route counts against: events have their own. */

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { isRanked, rankOf } from '#server/http/ranks.ts'
 import type { Area, Route } from '#server/http/route.ts'
 
 /** Areas that personal access tokens and operator tokens can be limited to (supplement A4), including areas that are not implemented yet. */
@@ -40,6 +41,20 @@ export const scopeAreas = (areas: readonly Area[]): ReadonlySet<string> =>
     ),
   ])
 
+/** What service accounts and operator tokens may be given: the areas of the supplement's list, and no other. */
+export const delegableAreas: ReadonlySet<string> = new Set(namedAreas)
+
+/**
+ * Whether an operator token may call a route: one of a project, of an area that a scope names, open to developers (what needs an admin holds credentials or
+ * ends something), and not excluded by its declaration.
+ */
+export const isDelegable = (area: Area, route: Route): boolean => {
+  if (route.caller.guards !== 'project' || route.neverDelegated) return false
+  const scope = scopeOf(area, route)
+  const least = rankOf(area, route)
+  return scope !== null && delegableAreas.has(scope.split(':')[0] ?? '') && least !== null && !isRanked(least, 'admin')
+}
+
 export const isScope = (scope: string, known: ReadonlySet<string>): boolean => {
   const [, area = '', access] = /^(\*|[a-z_]+):(read|write)$/.exec(scope) ?? []
   return access !== undefined && (area === '*' || known.has(area))
@@ -48,9 +63,10 @@ export const isScope = (scope: string, known: ReadonlySet<string>): boolean => {
 /** The codes with which a route may refuse a token, in addition to its other refusals. */
 export const tokenRefusals = (area: Area, route: Route): readonly string[] => {
   if (!route.caller.takesTokens) return []
-  if (route.sessionOnly) return ['SESSION_REQUIRED']
+  const never = isDelegable(area, route) ? [] : ['DELEGATION_NOT_ALLOWED']
+  if (route.sessionOnly) return [...never, 'SESSION_REQUIRED']
   const scope = scopeOf(area, route)
-  if (scope === null) return []
+  if (scope === null) return never
   // outside of its projects a token that is limited to some may read, but not change anything
-  return scope.endsWith(':write') ? ['SCOPE_REQUIRED', 'PROJECT_FORBIDDEN'] : ['SCOPE_REQUIRED']
+  return [...never, 'SCOPE_REQUIRED', ...(scope.endsWith(':write') ? ['PROJECT_FORBIDDEN'] : [])]
 }

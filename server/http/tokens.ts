@@ -170,9 +170,22 @@ export const createApiKey = (type: 'client' | 'server', environment: 'developmen
 
 /** How personal access tokens begin. */
 export const tokenBeginning = 'svc_dpat_'
+export const serviceKeyBeginning = 'svc_dsvc_'
+export const operatorTokenBeginning = 'svc_dop_'
 
 /** A new personal access token: the text is shown once, the hash is stored. */
 export const createPersonalToken = () => {
   const text = tokenBeginning + randomText(40)
   return { text, token_prefix: text.slice(0, 16), token_hash: sha256(text) }
+}
+
+/** The key of a service account. */
+export const createServiceKey = () => {
+  const text = serviceKeyBeginning + randomText(40)
+  return { text, key_hash: sha256(text) }
+}
+
+export const createOperatorToken = () => {
+  const text = operatorTokenBeginning + randomText(40)
+  return { text, token_hash: sha256(text) }
 }

@@ -79,6 +79,7 @@ export const ai = area({
     }),
     route(`GET ${base}/providers`, {
       caller: administrator,
+      neverDelegated: true,
       summary: 'The registered providers, without their keys',
       call: 'ai_provider_list',
       replies: { 200: data(z.array(Provider)) },

@@ -40,7 +40,7 @@ export const pathOf = (route: Route, projectId: string, organization = uuid) =>
 /** Who may call a route. */
 export const clientOf = (route: Route, { harness, project, user, developer }: Cast): Client => {
   if (route.caller.guards) return project.developer
-  if (route.caller.name === 'developer') return developer
+  if (['developer', 'delegator'].includes(route.caller.name)) return developer
   if (['serverForUser', 'serverAlone'].includes(route.caller.name)) return project.onBehalfOf(user.id)
   return route.path.startsWith('/client') ? user : harness.anyone
 }

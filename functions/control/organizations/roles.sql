@@ -7,13 +7,19 @@ comment on function internal.role_rank is 'owner > admin > developer > viewer > 
 
 create or replace function internal.organization_ids(lowest text default 'viewer') returns uuid[]
 language sql stable security definer set search_path = '' as $$
-  select array(select m.organization_id
+  select case
+    -- the server has checked that the project of the call is the token's; the restrictive policy of projects shows no other
+    when internal.actor() ->> 'type' = 'operator_token' then
+      case when internal.role_rank(organization_ids.lowest) <= internal.role_rank(internal.actor() ->> 'role')
+           then array[internal.as_uuid(internal.actor() ->> 'home')] else '{}' end
+    else array(select m.organization_id
                  from app.organization_members m
                 where m.developer_id = internal.developer_id()
                   and internal.role_rank(m.role) >= internal.role_rank(organization_ids.lowest))
+    end
 $$;
 comment on function internal.organization_ids is
-  'The organizations in which the caller has at lowest this role. In policies always as (select internal.organization_ids())::uuid[].';
+  'The organizations in which the caller has at least this role; of an operator token the one that it is for. In policies always as (select internal.organization_ids())::uuid[].';
 
 create or replace function internal.organization_roles(developer_id uuid) returns json
 language sql stable security definer set search_path = '' as $$

@@ -1,0 +1,105 @@
+import { z } from 'zod'
+import { dataOf } from '#server/database/database.ts'
+import { delegator } from '#server/http/callers.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { Deleted, data, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { Scopes } from '#server/http/scope_lists.ts'
+import { createOperatorToken } from '#server/http/tokens.ts'
+import { sha256 } from '#server/secrets.ts'
+
+const OperatorToken = z.strictObject({
+  id: Uuid,
+  scopes: z.array(z.string()),
+  project_id: Uuid.nullable(),
+  organization_id: Uuid.nullable(),
+  label: z.string().nullable(),
+  actor: z.string().nullable(),
+  status: z.enum(['active', 'expired', 'revoked']),
+  expires_at: Time,
+  last_used_at: Time.nullable(),
+  created_at: Time,
+})
+
+/** The text of a token is in this response only. */
+const create = async (context: HandlerContext) => {
+  const { text: token, token_hash } = createOperatorToken()
+  const reply = await context.call('operator_token_create', { ...context.body, token_hash })
+  return { status: reply.status, body: JSON.stringify({ data: { ...dataOf<object>(reply), token } }) }
+}
+
+const introspect = (context: HandlerContext) =>
+  context.call('operator_token_introspect', { token_hash: sha256(context.body['token'] as string) })
+
+const lifetime = 'must be a whole number of 60 to 7776000'
+
+export const operatorTokens = area({
+  stem: 'operator_tokens',
+  title: 'Operator tokens',
+  source: 'supplement',
+  routes: [
+    route('POST /admin/operator-tokens', {
+      caller: delegator,
+      sessionOnly: true,
+      summary: 'Create an operator token for a project, or for all projects of an organization; its text is shown once',
+      body: z.object({
+        project_id: Uuid.nullable().optional(),
+        organization_id: Uuid.nullable().optional(),
+        scopes: Scopes,
+        expires_in_seconds: z.int(lifetime).min(60, lifetime).max(7_776_000, lifetime).default(3600),
+        label: Text(200).nullable().optional(),
+        actor: Text(200).nullable().optional(),
+      }),
+      example: {
+        organization_id: '00000000-0000-4000-8000-000000000000',
+        scopes: ['streaks:write'],
+        label: 'Nightly run',
+        actor: 'gardener',
+      },
+      handle: create,
+      replies: { 201: data(OperatorToken.extend({ token: z.string() })) },
+      refusals: { 403: ['SCOPE_EXCEEDS_CEILING', 'PROJECT_FORBIDDEN'], 404: ['NOT_FOUND'], 409: ['LIMIT_REACHED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /admin/operator-tokens', {
+      caller: delegator,
+      sessionOnly: true,
+      summary: 'Operator tokens that the caller made, newest first',
+      query: Page,
+      call: 'operator_token_list',
+      replies: { 200: page(OperatorToken) },
+      failure: 'LIST_FAILED',
+    }),
+    route('DELETE /admin/operator-tokens/:operatorTokenId', {
+      caller: delegator,
+      sessionOnly: true,
+      summary: 'Revoke an operator token',
+      params: { operatorTokenId: Uuid },
+      call: 'operator_token_revoke',
+      replies: { 200: Deleted },
+      refusals: { 404: ['NOT_FOUND'] },
+      failure: 'DELETE_FAILED',
+    }),
+    route('POST /admin/operator-tokens/introspect', {
+      operationId: 'introspectOperatorToken',
+      caller: delegator,
+      sessionOnly: true,
+      readOnly: true,
+      summary: 'What an operator token of the caller may do now; active is false for any other text',
+      body: z.object({ token: Text(4096, 1) }),
+      example: { token: 'svc_dop_…' },
+      handle: introspect,
+      replies: {
+        200: data(
+          z.strictObject({
+            active: z.boolean(),
+            scopes: z.array(z.string()),
+            project_id: Uuid.nullable(),
+            organization_id: Uuid.nullable(),
+            expires_at: Time.nullable(),
+          }),
+        ),
+      },
+      failure: 'FETCH_FAILED',
+    }),
+  ],
+})

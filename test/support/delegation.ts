@@ -1,0 +1,29 @@
+import { expect } from 'vitest'
+import { withBearer } from '#test/support/accounts.ts'
+import type { Answer, Client, Harness } from '#test/support/harness.ts'
+
+/** A service account and a client with its key. */
+export const serviceAccountOf = async (
+  harness: Harness,
+  admin: Client,
+  wanted: { organization_id: string; scopes?: string[]; project_ids?: string[] | null },
+): Promise<{ id: string; key: string; client: Client; data: Answer['data'] }> => {
+  const { status, data, text } = await admin.post('/admin/service-accounts', {
+    name: 'Agents',
+    scopes: ['*:write'],
+    ...wanted,
+  })
+  expect(status, text).toBe(201)
+  return { id: data.id, key: data.key, client: withBearer(harness.anyone, data.key), data }
+}
+
+/** An operator token and a client that sends it. */
+export const operatorTokenOf = async (
+  harness: Harness,
+  maker: Client,
+  wanted: object,
+): Promise<{ id: string; token: string; client: Client; data: Answer['data'] }> => {
+  const { status, data, text } = await maker.post('/admin/operator-tokens', { scopes: ['*:write'], ...wanted })
+  expect(status, text).toBe(201)
+  return { id: data.id, token: data.token, client: withBearer(harness.anyone, data.token), data }
+}
