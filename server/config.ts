@@ -116,6 +116,14 @@ export const environment = z.object({
     .min(100)
     .default(60_000)
     .describe('Longest call of an AI provider, and longest pause of a stream.'),
+  AI_STREAM_MS: z.coerce
+    .number()
+    .int()
+    .min(100)
+    // the reservation of a call ends after 15 minutes
+    .max(840_000)
+    .default(840_000)
+    .describe('Longest stream of a prompt, from its call to its end: at most 14 minutes.'),
   AI_PRICES_FILE: optional.describe(
     'A JSON file with prices of AI models over the built-in ones, in USD per million tokens: `{"openai": {"gpt-x": {"input_usd": 1, "output_usd": 4}}}`.',
   ),

@@ -13,3 +13,7 @@ export const codeOf = (secrets: Secrets, purpose: string, id: string): string =>
 /** What is stored of a code: bound to its purpose and its address, and worth nothing without SECRETS_KEY. */
 export const codeMac = (secrets: Secrets, purpose: string, address: string, code: string): string =>
   secrets.mac(purpose, `${address} ${code}`)
+
+/** The token of an invite into an organization, 32 bytes: it derives from SECRETS_KEY too, so that only the mail holds it. */
+export const inviteToken = (secrets: Secrets, id: string): string =>
+  Buffer.from(secrets.mac('organization invite', id), 'hex').toString('base64url')

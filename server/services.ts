@@ -5,11 +5,12 @@ import type { Fleet } from '#server/database/fleet.ts'
 import type { Notifier } from '#server/database/notifier.ts'
 import type { Statements } from '#server/database/statements.ts'
 import type { Waker } from '#server/database/waker.ts'
-import type { Sessions } from '#server/http/callers.ts'
+import type { GraphQL } from '#server/graphql/graphql.ts'
 import type { Passwords } from '#server/http/passwords.ts'
 import type { CachedProject, ProjectCache } from '#server/http/project_cache.ts'
 import type { RateLimiter } from '#server/http/rate_limiter.ts'
 import type { Area, Route } from '#server/http/route.ts'
+import type { Sessions } from '#server/http/sessions.ts'
 import type { Tokens } from '#server/http/tokens.ts'
 import type { Media } from '#server/media/media.ts'
 import type { Prices } from '#server/providers/ai/prices.ts'
@@ -51,6 +52,7 @@ export type Services = {
   readonly waker: Waker
   readonly notifier: Notifier
   readonly realtime: Realtime
+  readonly graphql: GraphQL
   /** When the server stops: background work looks between its steps. */
   readonly stopping: Stopping
   /** The clock: real, or the one that a test harness passes. */

@@ -2,28 +2,28 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Logger } from 'pino'
-import { checkDatabase, refuseErrors } from '#server/checks/program.ts'
 import { adminConfig, type Cluster } from '#server/database/cluster.ts'
 import { createDatabase, migrationPending, type Place } from '#server/database/database.ts'
-import { readProgram, root } from '#server/database/files.ts'
 import { createFleet, type Fleet } from '#server/database/fleet.ts'
 import { createNotifier } from '#server/database/notifier.ts'
-import { type Check, controlName, type Programs, prepareInstallation } from '#server/database/prepare.ts'
-import { logged, type Progress } from '#server/database/progress.ts'
+import { controlName } from '#server/database/prepare.ts'
 import { createStatements } from '#server/database/statements.ts'
 import { createWaker } from '#server/database/waker.ts'
 import { watchTenants } from '#server/database/watch.ts'
+import { graphiql } from '#server/graphql/graphiql.ts'
+import { createGraphQL } from '#server/graphql/graphql.ts'
 import { createApp, type Observer } from '#server/http/app.ts'
 import { loadAreas } from '#server/http/areas.ts'
-import { createSessions } from '#server/http/callers.ts'
 import { createPasswords, type PasswordCost } from '#server/http/passwords.ts'
 import { type CachedProject, createProjectCache } from '#server/http/project_cache.ts'
 import { createRateLimiter } from '#server/http/rate_limiter.ts'
 import type { Area, Route } from '#server/http/route.ts'
+import { createSessions } from '#server/http/sessions.ts'
 import { createTokens } from '#server/http/tokens.ts'
 import { createMedia, type Media } from '#server/media/media.ts'
 import { serveMedia } from '#server/media/serve.ts'
 import type { Foundation } from '#server/postgres.ts'
+import { type Installed, type OwnProgram, prepare } from '#server/prepare.ts'
 import { parseAllowedCidrs } from '#server/providers/addresses.ts'
 import { readPrices } from '#server/providers/ai/prices.ts'
 import { type BillingProvider, createNoBilling } from '#server/providers/billing.ts'
@@ -38,44 +38,18 @@ import type { Services } from '#server/services.ts'
 import { createStopping } from '#server/stopping.ts'
 import { startWorkers, type Workers } from '#workers/runner.ts'
 
+export { checkFor, type Installed, prepare } from '#server/prepare.ts'
+
 /** What only tests pass: their clock, their eyes, their SQL, their outside world. None of it can be reached by a request or the environment. */
-export type Harness = {
+export type Harness = OwnProgram & {
   readonly clock?: () => Date | null
   readonly observe?: Observer
-  readonly sqlRoot?: string
-  /** Whoever checks the program afterwards and wants to name all that is wrong. */
-  readonly isUnchecked?: boolean
   readonly billing?: BillingProvider
   readonly files?: ProjectFiles
   /** Stands in for the storage, or watches it. */
   readonly media?: (media: Media) => Media
   /** Less than a real one: a hash costs as much CPU as the rest of a test. */
   readonly passwordCost?: PasswordCost
-}
-
-/** The program, and where control is. */
-export type Installed = { readonly programs: Programs; readonly cluster: Cluster }
-
-/** Brings the databases to this program, and answers where control is. */
-export const prepare = async (
-  foundation: Foundation,
-  harness: Harness = {},
-  progress: Progress = logged(foundation.log),
-  onControl: (installed: Installed) => void = () => undefined,
-): Promise<Installed> => {
-  const { config, log, secrets, postgres } = foundation
-  const base = harness.sqlRoot ?? root
-  const [control, tenant] = await Promise.all([readProgram('control', base), readProgram('tenant', base)])
-  const programs = { control, tenant }
-  const cluster = { id: '', dsn: postgres.dsn, socketDirectory: postgres.socketDirectory }
-  const options = {
-    log,
-    progress,
-    onControl: (id: string) => onControl({ programs, cluster: { ...cluster, id } }),
-    ...(harness.isUnchecked ? {} : { check: checkFor(base) }),
-  }
-  const { clusterId } = await prepareInstallation(cluster, config.DATABASE_PREFIX, programs, secrets, options)
-  return { programs, cluster: { ...cluster, id: clusterId } }
 }
 
 /**
@@ -93,7 +67,7 @@ export const prepareAndAssemble = async (foundation: Foundation): Promise<Runnin
     early.catch(() => undefined)
   }
   try {
-    const installed = await prepare(foundation, {}, logged(foundation.log), onControl)
+    const installed = await prepare(foundation, {}, { onControl })
     return await (early ?? assemble(foundation, installed))
   } catch (error) {
     const running = await early?.catch(() => undefined)
@@ -101,12 +75,6 @@ export const prepareAndAssemble = async (foundation: Foundation): Promise<Runnin
     throw error
   }
 }
-
-/** Refuses a program whose routes and SQL do not fit together, before it reaches a project. */
-export const checkFor =
-  (base: string): Check =>
-  async (client, kind) =>
-    refuseErrors(await checkDatabase(client, kind, await loadAreas(), { base, errorsOnly: true }))
 
 export type Running = {
   readonly services: Services
@@ -139,7 +107,7 @@ const createJobsPool = (cluster: Cluster, database: string, log: Logger): pg.Poo
 /** Makes everything that serves and works, and starts none of it. */
 export const assemble = async (
   foundation: Foundation,
-  { programs, cluster }: Installed,
+  { programs, cluster, upgrade }: Installed,
   harness: Harness = {},
 ): Promise<Running> => {
   const { config, log, secrets } = foundation
@@ -167,6 +135,7 @@ export const assemble = async (
   const jobs = createJobsPool(cluster, controlPlace.database, log)
 
   const sessions = createSessions()
+  const graphql = createGraphQL({ log })
   const tokens = createTokens(secrets, now)
   const realtime: Realtime = createRealtime({
     database,
@@ -185,6 +154,7 @@ export const assemble = async (
     sessions.drop(changed)
     statements.drop(changed)
     realtime.drop(changed)
+    graphql.drop(changed)
   }
   const notifier = createNotifier({ cluster, database: controlPlace.database }, log, drop, () => {
     projectCache.clear()
@@ -195,6 +165,7 @@ export const assemble = async (
     database,
     control: controlPlace,
     ownClusterId: cluster.id,
+    upgrade,
     prefix: config.DATABASE_PREFIX,
     programs,
     secrets,
@@ -282,6 +253,7 @@ export const assemble = async (
     waker,
     notifier,
     realtime,
+    graphql,
     stopping: stopping.signals,
     now,
     areas,
@@ -297,6 +269,7 @@ export const assemble = async (
     cancelWhenOver(services)
     stopping.ask()
     await Promise.all([app?.close(), realtime.stop(), workers?.stop()])
+    await graphql.close()
     await waker.close()
     await notifier.close()
     await outbound.close()
@@ -311,6 +284,7 @@ export const assemble = async (
     if (!app) {
       app = createApp({ areas, services, ...(harness.observe ? { observe: harness.observe } : {}) })
       void app.register(serveMedia(services))
+      void app.register(graphiql)
     }
     return app
   }

@@ -47,6 +47,7 @@ describe('a budget', () => {
       [{ budget_usd: -1 }, 'budget_usd'],
       [{ budget_usd: '5' }, 'budget_usd'],
       [{ budget_usd: 1e13 }, 'budget_usd'],
+      [{ budget_usd: 1e-20 }, 'budget_usd'],
       [{ budget_usd: 1, budget_period: 'weekly' }, 'budget_period'],
     ] as const)
       expectRefusal(await admin.put(`/ai/prompts/${name}/budget`, body), 400, 'INVALID_INPUT', field)

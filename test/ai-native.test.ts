@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import {
   answers,
@@ -91,6 +92,17 @@ describe('messages', () => {
       '{"provider":"openai","body":{"seed":12345678901234567890,"top_p":0.10,"__proto__":{"a":1}}}',
     )
     expect(provider.asked[0]!.text).toBe('{"seed":12345678901234567890,"top_p":0.1,"__proto__":{"a":1}}')
+  })
+
+  test('that come in another encoding are passed on with its name', async () => {
+    const packed = gzipSync(JSON.stringify(answers('x').openai))
+    provider.answer((_asked, response) => {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end(packed)
+    })
+    const answer = await admin.post('/ai/messages', { provider: 'openai', body: sent('openai') })
+    expect(answer.headers.get('content-encoding')).toBe('gzip')
+    expect(answer.body.choices[0].message.content).toBe('x')
+    await recorded({ status: 'succeeded', is_estimated: true })
   })
 
   test('of a provider that does not answer', async () => {

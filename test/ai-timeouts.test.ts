@@ -1,9 +1,12 @@
-import { expect, test } from 'vitest'
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { setTimeout as turn } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
 import { begin, eventsIn, finished, hello, startAi } from '#test/support/ai.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
 
 /** Providers that do not answer in time. */
-const { provider, project, admin, prompt } = await startAi({ AI_TIMEOUT_MS: '300' })
+const { provider, harness, project, admin, prompt } = await startAi({ AI_TIMEOUT_MS: '300', AI_STREAM_MS: '1500' })
 const user = await project.user()
 await admin.post('/collections', {
   name: 'notes',
@@ -59,4 +62,45 @@ test('native bodies and embeddings', async () => {
   const search = { column: 'near', text: 'a' }
   expectRefusal(await admin.post('/collections/notes/find-nearest', search), 502, 'PROVIDER_TIMEOUT')
   expectRefusal(await user.post('/client/collections/notes/find-nearest', search), 502, 'PROVIDER_TIMEOUT')
+})
+
+describe('a stream that never ends', () => {
+  const endless = (text = 'on and on ') =>
+    provider.answer(async (asked, response) => {
+      begin(response)
+      const piece = `data: {"choices":[{"index":0,"delta":{"content":"${text}"}}]}\n\n`
+      let isOver = false
+      void asked.closed.then(() => {
+        isOver = true
+      })
+      while (!isOver) {
+        response.write(piece)
+        await turn(20)
+      }
+    })
+
+  test('ends before its reservation does, and is paid for', async () => {
+    const name = await prompt({ provider: 'openai' })
+    endless()
+    const events = eventsIn((await user.post(`/client/ai/prompts/${name}/invoke`, { ...hello, stream: true })).text)
+    expect(events.at(-1)).toEqual({ event: 'error', data: { code: 'PROVIDER_TIMEOUT', message: expect.any(String) } })
+    expect(events.length).toBeGreaterThan(5)
+    await provider.asked[0]!.closed
+    const row = await finished(project, name)
+    expect(row).toMatchObject({ status: 'failed', error_code: 'PROVIDER_TIMEOUT' })
+    expect(row.output_tokens).toBeGreaterThan(5)
+  })
+
+  test('and that its client does not read is recorded all the same', async () => {
+    const name = await prompt({ provider: 'mistral' })
+    endless('x'.repeat(1_000_000))
+    const unread = request(`${harness.url}/v1/client/ai/prompts/${name}/invoke`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...user.headers },
+    })
+    unread.on('error', () => undefined).end(JSON.stringify({ ...hello, stream: true }))
+    await once(unread, 'response')
+    expect(await finished(project, name)).toMatchObject({ status: 'cancelled', is_estimated: true })
+    unread.destroy()
+  })
 })

@@ -13,7 +13,7 @@ const of = (...names: string[]) =>
   routes.filter((route) => names.includes(route.caller.name)).map((route) => ({ name: nameOf(route), route }))
 afterAll(() => harness.setTime(null))
 
-describe.each(of('developer', 'projectOwner', 'administrator'))('$name', ({ route }) => {
+describe.each(of('developer', 'organizationMember', 'projectOwner', 'administrator'))('$name', ({ route }) => {
   test('needs a developer token', async () => {
     const wrong = ['', 'Bearer x', `Bearer ${user.sessionToken}`, `Bearer ${cast.developer.refreshToken}`, 'Basic eDp5']
     for (const authorization of wrong) {

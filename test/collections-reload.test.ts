@@ -158,18 +158,18 @@ describe('files that are applied anew', () => {
   test('a newer generator makes the policies of every collection anew', async () => {
     const name = await define({ columns: [{ name: 'a', type: 'text' }] })
     await applied(async (folder) => {
-      await edit(folder, 'functions/tenant/collections/policies.sql', /return 3;/, 'return 4;')
+      await edit(folder, 'functions/tenant/collections/policies.sql', /return 4;/, 'return 5;')
       await edit(
         folder,
         'functions/tenant/collections/policies.sql',
         'users add rows of their own',
         'users add their rows',
       )
-      await edit(folder, 'sql/seeds/tenant/collections.sql', 'regenerate(3)', 'regenerate(4)')
+      await edit(folder, 'sql/seeds/tenant/collections.sql', 'regenerate(4)', 'regenerate(5)')
     })
     expect((await policiesOf(name)).map((policy) => policy.name)).toContain('users add their rows')
     expect((await policiesOf(name)).map((policy) => policy.name)).not.toContain('users add rows of their own')
-    expect(await project.sql('select distinct generator from app.collections')).toEqual([{ generator: 4 }])
+    expect(await project.sql('select distinct generator from app.collections')).toEqual([{ generator: 5 }])
     expect(await tried('app_user', user.id, `insert into collections.${name} (a) values ('x') returning a`)).toEqual([
       { a: 'x' },
     ])

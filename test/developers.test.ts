@@ -185,7 +185,12 @@ describe('the current developer', () => {
     const { accessToken, id, email } = await harness.developer()
     const { status, data } = await me(accessToken)
     expect(status).toBe(200)
-    expect(data).toMatchObject({ id, email, has_password: true, organizations: [] })
+    expect(data).toMatchObject({
+      id,
+      email,
+      has_password: true,
+      organizations: [{ name: email.split('@')[0], role: 'owner' }],
+    })
     expect(data.token).toEqual({ type: 'session', scopes: null, expires_at: '2026-11-21T09:30:00.000Z' })
   })
 

@@ -30,6 +30,34 @@ const withTemplate = async () => {
 }
 
 describe('sending', () => {
+  test('two users who merge get one message of a campaign: the one that has come further, else the survivor’s', async () => {
+    const on = await withTemplate()
+    const claims = { 'app.caller': 'worker', 'app.clock': harness.now().toISOString() }
+    const pairs = await Promise.all([0, 1].map(async () => [await reader(on), await reader(on)] as const))
+    const { id } = await mailCampaign(on, { send_now: true })
+    await on.as('app_worker', claims, 'select api.push_plan_step($1)', [id])
+    await on.as('app_worker', claims, 'select api.push_claim($1, 500, false)', [id])
+    const messageOf = async (user: { id: string }) =>
+      (await on.sql('select id from app.email_messages where app_user_id = $1', [user.id]))[0].id as string
+    const [[kept, merged], [waits, arrived]] = pairs as [(typeof pairs)[number], (typeof pairs)[number]]
+    const message = await messageOf(arrived)
+    await on.as('app_worker', claims, 'select api.email_attempt_begin($1)', [message])
+    await on.as('app_worker', claims, `select api.email_attempt_end($1, 1, 'sent')`, [message])
+    for (const [survivor, other] of [
+      [kept, merged],
+      [waits, arrived],
+    ] as const)
+      await on.sql('select internal.merge__push_deliveries($1, $2)', [survivor.id, other.id])
+    await on.drain()
+    expect([kept, merged, waits].map(({ email }) => mail.to(email).length)).toEqual([1, 0, 0])
+    expect(await mailCampaignOf(on, id)).toMatchObject({
+      status: 'sent',
+      counts: { targeted: 4, sent: 2, skipped: 2, failed: 0 },
+    })
+    const left = await on.sql('select app_user_id, status from app.push_deliveries order by app_user_id')
+    expect(left.map(({ app_user_id }) => app_user_id).sort()).toEqual([kept.id, waits.id].sort())
+  })
+
   test('goes by the path of all mail, in the language of each user, with the headers to unsubscribe', async () => {
     const on = await withTemplate()
     await on.admin.patch('/email/templates/news', {

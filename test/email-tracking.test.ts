@@ -208,6 +208,49 @@ test('only links to web pages are rewritten, wherever the attribute stands', () 
   expect(performance.now() - started).toBeLessThan(5000)
 })
 
+test('the first 200 links of a message are tracked: a message of nothing but links does not grow to many times its size', () => {
+  const { services } = harness.running
+  const link = '<a href="https://a.example">x</a>'
+  const text = `<p><a href="#top">x</a></p>${link.repeat(20_000)}`
+  const made = withTracking(services, project.id, randomUUID(), text)
+  expect(made.match(/\/e\/v1\./g)).toHaveLength(201)
+  expect(made.endsWith(link) || made.slice(0, made.lastIndexOf('<img')).endsWith(link)).toBe(true)
+  expect(made.length).toBeLessThan(text.length + 100_000)
+})
+
+test('of a campaign a message that comes back has not been sent; one that was opened before has come', async () => {
+  const on = await harness.project()
+  await defineTemplate(on, { html, text: null })
+  const [one, two] = [await reader(on), await reader(on)]
+  const { id } = await mailCampaign(on, { track: true, send_now: true })
+  await on.drain()
+  await open(addressesIn(mail.to(two.email)[0]?.raw ?? '').pictures[0] ?? '')
+  const claims = { 'app.caller': 'worker', 'app.clock': harness.now().toISOString() }
+  const report = async (user: { email: string }, bounce_type: string) =>
+    on.as('app_worker', claims, 'select api.email_provider_event($1)', [
+      JSON.stringify({
+        id: randomUUID(),
+        type: 'bounce',
+        bounce_type,
+        message_id: mail.to(user.email)[0]?.headers['message-id'],
+      }),
+    ])
+  await report(one, 'soft')
+  expect((await mailCampaignOf(on, id)).counts).toMatchObject({ sent: 2, failed: 0 })
+  for (const user of [one, two]) for (let n = 0; n < 2; n += 1) await report(user, 'hard')
+  expect((await mailCampaignOf(on, id)).counts).toMatchObject({ sent: 1, failed: 1, opened: 1 })
+  const deliveries = (await on.admin.get(`/email/campaigns/${id}/deliveries`)).data
+  const of = (user: { id: string }) =>
+    deliveries.find(({ app_user_id }: { app_user_id: string }) => app_user_id === user.id)
+  expect([of(one), of(two)]).toMatchObject([
+    { status: 'failed', code: 'BOUNCED' },
+    { status: 'opened', code: null },
+  ])
+  // whoever opens it has got it after all
+  await open(addressesIn(mail.to(one.email)[0]?.raw ?? '').pictures[0] ?? '')
+  expect((await mailCampaignOf(on, id)).counts).toMatchObject({ sent: 2, failed: 0, opened: 2 })
+})
+
 test('of a campaign opens and clicks are counted, and prove what was uncertain', async () => {
   const on = await harness.project()
   await defineTemplate(on, { html, text: null })

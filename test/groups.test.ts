@@ -342,6 +342,18 @@ describe('when a user goes', () => {
     expect(await project.sql('select from app.groups where id = $1', [group.id])).toEqual([])
   })
 
+  test('a banned user inherits only where all are banned', async () => {
+    const [maker, admin, member] = [await project.user(), await project.user(), await project.user()]
+    const group = await make(maker)
+    await add(group.id, admin, 'admin')
+    await add(group.id, member, 'viewer')
+    await project.sql('update app.users set is_banned = true where id = $1', [admin.id])
+    await gone(maker)
+    expect(await roles(group.id)).toEqual({ [admin.id]: 'admin', [member.id]: 'owner' })
+    await gone(member)
+    expect(await roles(group.id)).toEqual({ [admin.id]: 'owner' })
+  })
+
   test('who inherits is told, once, after the change', async () => {
     const maker = await project.user()
     const [heir, other] = [await project.user(), await project.user()]

@@ -109,6 +109,17 @@ describe('POST integrations', () => {
     expectRefusal(await put(provider, config), 400, 'INVALID_CONFIG', { field, reason: expect.any(String) })
   })
 
+  test('refuses a secret of webhooks that no header brings', async () => {
+    for (const webhook_secret of ['secret ', ' secret', 'se\ncret', 'sécret', 5])
+      expectRefusal(
+        await put('revenuecat', { secret_api_key: 'sk', webhook_secret }),
+        400,
+        'INVALID_CONFIG',
+        'config.webhook_secret',
+      )
+    expect((await put('revenuecat', { secret_api_key: 'sk', webhook_secret: 'two words' })).status).toBe(200)
+  })
+
   test('refuses a provider that is none, and a body that is none', async () => {
     for (const provider of ['unknown', 'constructor', ''])
       expectRefusal(await put(provider, {}), 400, 'PROVIDER_UNKNOWN', { field: 'provider' })

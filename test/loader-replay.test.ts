@@ -1,102 +1,38 @@
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+// A difference that is worked out once and replayed ends as loading file by file does. With few areas: nothing here is about a certain one.
+import { cp, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Client } from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { connectAdmin, maintenanceDatabase } from '#server/database/cluster.ts'
-import { readProgram, root } from '#server/database/files.ts'
-import { loadBase } from '#server/database/load.ts'
+import { root } from '#server/database/files.ts'
 import { migrateDatabase } from '#server/database/migrate.ts'
-import { createLoader, type Loader, type TargetOf } from '#server/database/replay.ts'
-import { fingerprintHere, fingerprintOf, stateOf } from '#server/database/state.ts'
-import { managedOf, readTarget } from '#server/database/target.ts'
+import { createLoader } from '#server/database/replay.ts'
+import { fingerprintOf } from '#server/database/state.ts'
 import { buildDraft, buildTemplate, draftOf } from '#server/database/templates.ts'
-import { formerNotedIn, knownOf, witnessHere } from '#server/database/witness.ts'
+import { formerNotedIn } from '#server/database/witness.ts'
 import { startHarness } from '#test/support/harness.ts'
+import { linesOf, startReplay } from '#test/support/replay.ts'
 
 const harness = await startHarness()
 const { cluster } = harness.running.services.control
-const nameOf = (n: number) => `${harness.prefix}_replay_${n}`
-const count = 4
-let base: string
-/** The first is loaded file by file and stands for the template, the others follow it by one loader, the last with a DBA's hand. */
-const clients: Client[] = []
-
-const onMaintenance = async (text: string) => {
-  const admin = await connectAdmin(cluster, maintenanceDatabase(cluster), false)
-  await admin.query(text).finally(() => admin.end())
-}
-const connect = async (n: number) => {
-  clients[n] = await connectAdmin(cluster, nameOf(n))
-}
-
-beforeAll(async () => {
-  base = await mkdtemp(join(tmpdir(), 'trellis-replay-'))
-  for (const folder of ['sql', 'functions', 'policies', 'db'])
-    await cp(join(root, folder), join(base, folder), { recursive: true })
-  await onMaintenance(`create database "${nameOf(0)}" owner trellis_owner template template0`)
-  await migrateDatabase(cluster, nameOf(0), await readProgram('tenant', base))
-  for (let n = 1; n < count; n += 1)
-    await onMaintenance(`create database "${nameOf(n)}" owner trellis_owner template "${nameOf(0)}"`)
-  for (let n = 0; n < count; n += 1) await connect(n)
-})
-afterAll(async () => {
-  for (const client of clients) await client.end()
-  for (let n = 0; n < count; n += 1) await onMaintenance(`drop database if exists "${nameOf(n)}" with (force)`)
-  await rm(base, { recursive: true, force: true })
+const { base, client, edit, migrate, program, snapshot, upgradeAll, withDatabase } = startReplay(harness, {
+  count: 3,
+  areas: 'few',
 })
 
-const edit = async (path: string, change: (text: string) => string) => {
-  const file = join(base, path)
-  const text = await readFile(file, 'utf8')
-  expect(change(text), path).not.toBe(text)
-  await writeFile(file, change(text))
-}
-/** Makes database n a copy of database 0. */
-const cloneOf = async (n: number) => {
-  for (const one of [0, n]) await clients[one]?.end()
-  await onMaintenance(`drop database "${nameOf(n)}" with (force)`)
-  await onMaintenance(`create database "${nameOf(n)}" owner trellis_owner template "${nameOf(0)}"`)
-  for (const one of [0, n]) await connect(one)
-}
-/** Everything that the loader manages, as text. */
-const snapshot = async (n: number) => {
-  const lines = [...(await stateOf(clients[n]!)).values()].map((item) => Object.values(item).join(' | '))
-  return lines.sort()
-}
-const migrate = async (n: number, loader?: Loader, target?: TargetOf) => {
-  const log = { warn: () => undefined }
-  const program = await readProgram('tenant', base)
-  return migrateDatabase(cluster, nameOf(n), program, {
-    log,
-    ...(loader ? { loader, target } : {}),
-  })
-}
-
-/** Brings database 0 to the files of `base` one by one, and 1 and 2 to what it is then; all must end the same. */
-const upgradeAll = async (): Promise<{ replayed: boolean[] }> => {
-  const former = await fingerprintOf(clients[1]!)
-  const before = managedOf(clients[1]!)
-  await migrate(0)
-  const target = await readTarget(clients[0]!, before)
-  const templates: TargetOf = async (fingerprint) => (fingerprint === former ? target : null)
-  const loader = createLoader()
-  const began = [await transactionsOf(clients[1]!), await transactionsOf(clients[2]!)]
-  const applied = await migrate(1, loader, templates)
-  expect(applied.length).toBeGreaterThan(0)
-  expect(await migrate(2, loader, templates)).toEqual(applied)
-  const [first, second, third] = [await snapshot(0), await snapshot(1), await snapshot(2)]
-  expect(second).toEqual(first)
-  expect(third).toEqual(first)
-  expect(await fingerprintOf(clients[2]!)).toBe(await fingerprintOf(clients[0]!))
-  const ended = [await transactionsOf(clients[1]!), await transactionsOf(clients[2]!)]
-  return { replayed: ended.map((transactions, n) => transactions <= began[n]! + 1) }
-}
-
-/** Transactions that wrote which files are applied: file by file there is one for each. */
-const transactionsOf = async (client: Client) => {
-  const { rows } = await client.query<{ n: string }>('select count(distinct xmin::text)::int as n from ops.files')
-  return Number(rows[0]?.n)
+/** A function that makes functions, and a file that calls it. */
+const writeDeclaration = async (parameters: string, body: string, call: string) => {
+  const isLonger = parameters.includes('b boolean')
+  await writeFile(
+    join(base(), 'functions/tenant/replay_declare.sql'),
+    `drop function if exists internal.replay_declare(${isLonger ? 'text' : 'text, boolean'});
+create or replace function internal.replay_declare(${parameters}) returns void language plpgsql as $$
+begin
+  execute format('create or replace function internal.replay_%s() returns text language sql return %L', replay_declare.a, '${body}');
+end $$;
+comment on function internal.replay_declare is 'For the test.';
+`,
+  )
+  await writeFile(join(base(), 'functions/tenant/replay_sources.sql'), `select internal.replay_declare(${call});\n`)
 }
 
 const kinds: Readonly<Record<string, () => Promise<void>>> = {
@@ -143,7 +79,7 @@ create or replace trigger tg_replay after insert on app.settings for each row ex
   },
   async 'all of that gone'() {
     for (const path of ['functions/tenant/settings.sql', 'policies/tenant/settings.sql'])
-      await cp(join(root, path), join(base, path))
+      await cp(join(root, path), join(base(), path))
   },
   async 'column grants, a privilege on a table, and row security'() {
     await edit('policies/tenant/outbox.sql', (text) => text.replace('update (due_at, ', 'update ('))
@@ -166,7 +102,7 @@ grant references on app.push_tokens to app_dashboard;`,
     await edit('policies/tenant/push_tokens.sql', (text) => text + own('app_dashboard', 'select', 'using (true)'))
     await upgradeAll()
     const oid = async () =>
-      (await clients[1]!.query(`select oid from pg_policy where polname = 'replay''s own; comment on policy'`)).rows
+      (await client(1).query(`select oid from pg_policy where polname = 'replay''s own; comment on policy'`)).rows
     const before = await oid()
     expect(before).toHaveLength(1)
     await edit('policies/tenant/push_tokens.sql', (text) =>
@@ -187,7 +123,7 @@ grant references on app.push_tokens to app_dashboard;`,
   },
   async 'rows of the registries'() {
     await edit('policies/tenant/push_tokens.sql', (text) => text.replace("'move'", "'keep survivor'"))
-    await edit('policies/tenant/xp.sql', (text) => text.replace("'{key}', 200", "'{key}', 199"))
+    await edit('policies/tenant/roles.sql', (text) => text.replace("'{key}', 50", "'{key}', 49"))
   },
   async 'a definition less'() {
     await edit('policies/tenant/roles.sql', (text) =>
@@ -196,9 +132,27 @@ grant references on app.push_tokens to app_dashboard;`,
         .replace("select internal.definition_declare('role');", ''),
     )
   },
+  async 'a declaration that other files call while they are loaded'() {
+    await writeDeclaration('a text', 'declare', "'one'")
+  },
+  async 'that declaration with an argument more, whose former version it drops, as realtime has done'() {
+    await writeDeclaration('a text, b boolean default false', 'declare_more', "'one', true")
+    expect(await upgradeAll()).toEqual({ replayed: [true, true] })
+    for (const n of [0, 1, 2]) {
+      const { rows } = await client(n).query(
+        `select p.oid::regprocedure::text as signature from pg_proc p where p.proname in ('replay_declare', 'replay_one') order by 1`,
+      )
+      expect(rows).toEqual([
+        { signature: 'internal.replay_declare(text,boolean)' },
+        { signature: 'internal.replay_one()' },
+      ])
+    }
+    // and back again
+    await writeDeclaration('a text', 'declare', "'one'")
+  },
   async 'a file that moved, and one that is gone'() {
-    const path = join(base, 'functions/tenant/idempotency.sql')
-    await writeFile(join(base, 'functions/tenant/aa_idempotency.sql'), await readFile(path, 'utf8'))
+    const path = join(base(), 'functions/tenant/idempotency.sql')
+    await writeFile(join(base(), 'functions/tenant/aa_idempotency.sql'), await readFile(path, 'utf8'))
     await rm(path)
   },
   async 'a seed'() {
@@ -206,7 +160,7 @@ grant references on app.push_tokens to app_dashboard;`,
   },
   async 'a migration with its functions and policies'() {
     await writeFile(
-      join(base, 'db/tenant/migrations/20991231000000_push_tokens.sql'),
+      join(base(), 'db/tenant/migrations/20991231000000_push_tokens.sql'),
       '-- migrate:up\ncreate table app.replay (id int primary key);\nalter table app.push_tokens add column replay text;\n\n-- migrate:down\ndrop table app.replay;\n',
     )
     await edit(
@@ -218,38 +172,11 @@ grant select on app.replay to app_user;`,
     )
   },
   async 'every file'() {
-    const program = await readProgram('tenant', base)
-    for (const file of [...program.functions, ...program.policies])
+    const { functions, policies } = await program()
+    for (const file of [...functions, ...policies])
       await edit(file.path, (text) => `${text.replaceAll(/as \$\$\n/g, 'as $$$$\n-- changed\n')}\n-- changed\n`)
   },
 }
-
-test('an empty database is loaded in one transaction, and ends as one that is loaded file by file', {
-  timeout: 120_000,
-}, async () => {
-  const times = async (n: number) => {
-    const { rows } = await clients[n]!.query<{ n: number }>(
-      `select count(distinct applied_at)::int as n from ops.files where path !~ '^sql/(shared|tenant)/'`,
-    )
-    return rows[0]?.n
-  }
-  expect(await times(0)).toBe(1)
-  const name = `${harness.prefix}_replay_slow`
-  await onMaintenance(`create database "${name}" owner trellis_owner template template0`)
-  const program = await readProgram('tenant', base)
-  const slow = await connectAdmin(cluster, name)
-  try {
-    await loadBase(slow, program)
-    // a file that is known keeps the loader from taking the database for an empty one
-    await slow.query(`insert into ops.files (path, hash) values ('policies/tenant/former.sql', '')`)
-    await migrateDatabase(cluster, name, program)
-    const lines = [...(await stateOf(slow)).values()].map((item) => Object.values(item).join(' | '))
-    expect(lines.sort()).toEqual(await snapshot(0))
-  } finally {
-    await slow.end()
-    await onMaintenance(`drop database "${name}" with (force)`)
-  }
-})
 
 test.each(Object.keys(kinds))('one by one or replayed, the end is the same: %s', { timeout: 120_000 }, async (kind) => {
   await kinds[kind]?.()
@@ -260,215 +187,13 @@ test('a database that was upgraded is as one that is made of the same files', { 
   // compiles every definition again, and the file that does so must not take them from the files that declare them
   await edit('functions/tenant/definitions/compile.sql', (text) => `${text}\n-- changed\n`)
   expect(await upgradeAll()).toEqual({ replayed: [true, true] })
-  const name = `${harness.prefix}_replay_fresh`
-  await onMaintenance(`create database "${name}" owner trellis_owner template template0`)
-  const program = await readProgram('tenant', base)
-  const fresh = await connectAdmin(cluster, name)
-  try {
-    await migrateDatabase(cluster, name, program)
-    const lines = [...(await stateOf(fresh)).values()].map((item) => Object.values(item).join(' | ')).sort()
+  const files = await program()
+  await withDatabase('fresh', async (fresh, name) => {
+    await migrateDatabase(cluster, name, files)
+    const lines = await linesOf(fresh)
     for (const n of [0, 1, 2]) expect(await snapshot(n)).toEqual(lines)
-    expect(await fingerprintOf(clients[0]!)).toBe(await fingerprintOf(fresh))
-  } finally {
-    await fresh.end()
-    await onMaintenance(`drop database "${name}" with (force)`)
-  }
-})
-
-test('the plans of events are computed anew where their functions changed, also by a replay', {
-  timeout: 120_000,
-}, async () => {
-  for (const n of [0, 1, 2]) await clients[n]?.query(`insert into app.event_plans (event_name) values ('outdated')`)
-  await edit('functions/tenant/leaderboards/score.sql', (text) =>
-    text.replace('where b.is_active\n   group by 1', 'where b.is_active and true\n   group by 1'),
-  )
-  expect(await upgradeAll()).toEqual({ replayed: [true, true] })
-  // areas whose plan has no definitions have theirs in an empty project too
-  for (const n of [0, 1, 2]) {
-    const kept = await clients[n]?.query(`select p.event_name from app.event_plans p where p.event_name = 'outdated'`)
-    expect(kept?.rows).toEqual([])
-  }
-})
-
-test('a database changed by hand is loaded with care: what its DBA made stays, and is not taken for ours', {
-  timeout: 120_000,
-}, async () => {
-  await migrate(3)
-  const byHand = `
-    create policy "the DBA's own" on app.settings for select to app_dashboard using (true);
-    grant delete on app.settings to app_dashboard;
-    create or replace function internal.now() returns timestamptz language sql stable as 'select now()'`
-  for (const n of [0, 3]) await clients[n]?.query(byHand)
-  await edit('policies/tenant/settings.sql', (text) => `${text}\ngrant delete on app.settings to app_dashboard;\n`)
-  const careful = await migrate(0)
-  const loader = createLoader()
-  expect(await migrate(1, loader)).toEqual(careful)
-  expect(await migrate(2, loader)).toEqual(careful)
-  expect(await migrate(3, loader)).toEqual(careful)
-  expect(await snapshot(3)).toEqual(await snapshot(0))
-  expect(await snapshot(2)).toEqual(await snapshot(1))
-  const recorded = async (n: number) =>
-    (
-      await clients[n]!.query(
-        `select from ops.grants where identity = 'app.settings' and privilege = 'DELETE' and grantee = 'app_dashboard'`,
-      )
-    ).rowCount
-  expect([await recorded(3), await recorded(1)]).toEqual([0, 1])
-})
-
-test('whatever a fingerprint does not show stands against a replay, and nothing of it is left', {
-  timeout: 120_000,
-}, async () => {
-  for (const n of [1, 2]) await migrate(n)
-  // a view of the DBA's in a schema of their own depends on a function whose result changes
-  await edit(
-    'functions/tenant/settings.sql',
-    (text) => `${text}
-create or replace function internal.replay_leaned_on() returns int language sql stable as 'select 1';`,
-  )
-  for (const n of [1, 2]) await migrate(n)
-  await clients[2]?.query(
-    'create schema reports; create view reports.leaning as select internal.replay_leaned_on() as n',
-  )
-  expect(await fingerprintOf(clients[2]!)).toBe(await fingerprintOf(clients[1]!))
-  await edit('functions/tenant/settings.sql', (text) =>
-    text.replace('internal.replay_leaned_on() returns int', 'internal.replay_leaned_on() returns bigint'),
-  )
-  const before = await snapshot(2)
-  const loader = createLoader()
-  await migrate(1, loader)
-  await expect(migrate(2, loader)).rejects.toThrow('internal.replay_leaned_on')
-  expect(await snapshot(2)).toEqual(before)
-  await clients[2]?.query('drop schema reports cascade')
-  await migrate(2, loader)
-  expect(await snapshot(2)).toEqual(await snapshot(1))
-})
-
-test('each difference in what is managed shows in the fingerprint', async () => {
-  const client = clients[1]!
-  const before = await fingerprintOf(client)
-  const witness = async () => (await witnessHere(client)).witness
-  const witnessBefore = await witness()
-  for (const statement of [
-    `comment on function internal.now() is 'another'`,
-    'alter function internal.now() parallel unsafe',
-    'grant execute on function internal.now() to public',
-    'alter table app.settings disable row level security',
-    'alter table app.settings force row level security',
-    'alter table app.settings add column by_hand text',
-    'grant select on app.settings to app_dashboard with grant option',
-    'grant select (key) on app.settings to app_dashboard',
-    'revoke usage on schema app from app_user',
-    'create policy other on app.settings for select using (true)',
-    'create view internal.other as select 1 as one',
-    `create type internal.other as enum ('a')`,
-    'alter default privileges grant execute on functions to app_user',
-    'update internal.user_data set section = section || 1 where declared_in in (select path from ops.files)',
-    `update ops.files set hash = 'x' where path = 'functions/shared/rate_limits.sql'`,
-    'delete from ops.objects where identity = (select min(identity) from ops.objects)',
-    'delete from ops.grants where identity = (select min(identity) from ops.grants)',
-    'delete from ops.schema_migrations where version = (select max(version) from ops.schema_migrations)',
-    `do $$ begin execute format('alter table %s disable trigger %I', (select tgrelid::regclass from pg_trigger where not tgisinternal and tgrelid::regclass::text like 'app.%' and tgparentid = 0 order by oid limit 1), (select tgname from pg_trigger where not tgisinternal and tgrelid::regclass::text like 'app.%' and tgparentid = 0 order by oid limit 1)); end $$`,
-  ]) {
-    await client.query(`begin; ${statement}`)
-    await client.query(`set local search_path = ''`)
-    const changed = await fingerprintHere(client)
-    const witnessChanged = await witness()
-    await client.query('rollback')
-    expect(changed, statement).not.toBe(before)
-    expect(witnessChanged, statement).not.toBe(witnessBefore)
-  }
-  expect(await fingerprintOf(client)).toBe(before)
-  expect(await witness()).toBe(witnessBefore)
-})
-
-/** Of each database: whether what was noted when it was loaded still counts. */
-const isNoted = async (client: Client) => {
-  const { rows } = await client.query<{ witness: string }>('select witness from ops.loaded')
-  return rows[0]?.witness === (await witnessHere(client)).witness
-}
-
-test('what a project does at run time leaves its witness as it was, and a hand on what is managed does not', async () => {
-  const project = await harness.project()
-  const client = await connectAdmin(cluster, project.database)
-  try {
-    expect(await isNoted(client)).toBe(true)
-    const made = await project.admin.post('/collections', {
-      name: 'notes',
-      columns: [{ name: 'text', type: 'text' }],
-    })
-    expect(made.status).toBe(201)
-    const user = await project.user()
-    expect((await user.post('/client/events', { event_name: 'noted' })).status).toBe(201)
-    await client.query('analyze')
-    expect(await isNoted(client)).toBe(true)
-    // undone, but by hand: only the fingerprint can tell that nothing differs
-    await client.query('grant select on app.settings to app_dashboard with grant option')
-    await client.query('revoke grant option for select on app.settings from app_dashboard')
-    expect(await isNoted(client)).toBe(false)
-    const fingerprint = await fingerprintOf(client)
-    expect((await knownOf(client))?.fingerprint).toBe(fingerprint)
-  } finally {
-    await client.end()
-  }
-})
-
-test.each([
-  ['makes a policy', `create policy "in between" on app.settings for select to app_dashboard using (true)`],
-  [
-    'drops a policy',
-    `do $$ begin execute (select format('drop policy %I on app.push_tokens', polname) from pg_policy where polrelid = 'app.push_tokens'::regclass order by polname limit 1); end $$`,
-  ],
-  [
-    'replaces a function',
-    `create or replace function internal.now() returns timestamptz language sql stable as 'select statement_timestamp()'`,
-  ],
-])('a DBA who %s while a proven difference is replayed is seen', { timeout: 120_000 }, async (_what, statement) => {
-  for (const n of [1, 2]) await cloneOf(n)
-  await edit('functions/tenant/settings.sql', (text) => `${text}\n-- ${statement.length}\n`)
-  const program = await readProgram('tenant', base)
-  const loader = createLoader()
-  const path = 'test'
-  for (const n of [1, 2]) {
-    const known = await knownOf(clients[n]!)
-    await loader.load(clients[n]!, program, { ...known!, path })
-  }
-  // the second followed the first, and nobody has computed its fingerprint
-  expect(await isNoted(clients[2]!)).toBe(true)
-  expect((await knownOf(clients[2]!))?.fingerprint).toBe(await fingerprintOf(clients[1]!))
-  await cloneOf(3)
-  const known = await knownOf(clients[3]!)
-  await clients[3]!.query(statement)
-  await loader.load(clients[3]!, program, { ...known!, path })
-  const after = await fingerprintOf(clients[3]!)
-  expect(after).not.toBe(await fingerprintOf(clients[2]!))
-  expect((await knownOf(clients[3]!))?.fingerprint).toBe(after)
-})
-
-test('replaced again and again, functions and policies use the space that their former versions left', {
-  timeout: 120_000,
-}, async () => {
-  for (const n of [1, 2]) {
-    await cloneOf(n)
-    // autovacuum may have been there: without space of former versions the first round has to grow
-    await clients[n]!.query('set role none')
-    await clients[n]!.query('vacuum (full) pg_catalog.pg_proc')
-    await clients[n]!.query('set role trellis_owner')
-  }
-  const size = async () =>
-    Number((await clients[2]!.query<{ size: string }>(`select pg_table_size('pg_proc') as size`)).rows[0]?.size)
-  const sizes = [await size()]
-  for (const round of ['one', 'two', 'three']) {
-    const program = await readProgram('tenant', base)
-    for (const file of program.functions.filter(({ path }) => path.includes('/collections/')))
-      await edit(file.path, (text) => `${text.replaceAll(/as \$\$\n/g, `as $$$$\n-- ${round}\n`)}\n`)
-    const loader = createLoader()
-    for (const n of [1, 2]) await migrate(n, loader)
-    sizes.push(await size())
-  }
-  const [before = 0, one = 0, , three = 0] = sizes
-  expect(one).toBeGreaterThan(before)
-  expect(three - one).toBeLessThan(one - before)
+    expect(await fingerprintOf(client(0))).toBe(await fingerprintOf(fresh))
+  })
 })
 
 test('many databases at once: one is loaded file by file, and the others follow it', { timeout: 120_000 }, async () => {
@@ -488,10 +213,10 @@ test('the template of a few files and migrations more is a copy of the former on
   // without the lock of the server, since nobody else uses this name
   const admin = await connectAdmin(cluster, maintenanceDatabase(cluster), false)
   try {
-    await buildTemplate(cluster, admin, name, await readProgram('tenant', base))
+    await buildTemplate(cluster, admin, name, await program())
     const { rows } = await admin.query<{ now: string }>('select now()::text as now')
     await writeFile(
-      join(base, 'db/tenant/migrations/20991231000001_settings.sql'),
+      join(base(), 'db/tenant/migrations/20991231000001_settings.sql'),
       '-- migrate:up\ncreate table app.replay_copied (id int primary key);\n\n-- migrate:down\ndrop table app.replay_copied;\n',
     )
     await edit(
@@ -500,16 +225,16 @@ test('the template of a few files and migrations more is a copy of the former on
 alter table app.replay_copied enable row level security;
 grant select on app.replay_copied to app_user;`,
     )
-    const program = await readProgram('tenant', base)
+    const changed = await program()
     for (const template of [name, `${name}_other`]) {
-      await buildDraft(cluster, admin, template, program)
+      await buildDraft(cluster, admin, template, changed)
       const client = await connectAdmin(cluster, draftOf(template))
       const old = await client.query<{ old: number }>(
         'select count(*)::int as old from ops.files where applied_at < $1',
         [rows[0]?.now],
       )
       reports[template] = {
-        lines: [...(await stateOf(client)).values()].map((item) => Object.values(item).join(' | ')).sort(),
+        lines: await linesOf(client),
         fingerprint: await fingerprintOf(client),
         former: await formerNotedIn(client),
         old: Number(old.rows[0]?.old),
@@ -522,7 +247,7 @@ grant select on app.replay_copied to app_user;`,
     await admin.end()
   }
   const [copied, built] = Object.values(reports)
-  expect(copied?.old).toBeGreaterThan(100)
+  expect(copied?.old).toBeGreaterThan(30)
   expect(built?.old).toBe(0)
   expect(copied?.lines).toEqual(built?.lines)
   expect(copied?.fingerprint).toBe(built?.fingerprint)

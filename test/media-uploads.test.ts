@@ -102,9 +102,9 @@ describe('resumable parts', () => {
       expect([answer.status, answer.headers.get('upload-offset')]).toEqual([308, String(end + 1)])
     }
     const parts = (await storedOf(harness, project)).flatMap((name) =>
-      name.includes(id) ? (/part-\d+-\d+$/.exec(name) ?? []) : [],
+      name.includes(id) ? (/part-\d+-\d+-12$/.exec(name) ?? []) : [],
     )
-    expect(parts.sort()).toEqual(['part-0-3', 'part-4-4', 'part-5-5', 'part-6-6'])
+    expect(parts.sort()).toEqual(['part-0-3-12', 'part-4-4-12', 'part-5-5-12', 'part-6-6-12'])
     expect((await part(uploadUrl, 'fghijkl', 'bytes 5-11/12')).status).toBe(200)
     expect((await textOf((await commit(user, id)).data.storage_url)).text).toBe('abcdefghijkl')
   })
@@ -115,16 +115,18 @@ describe('resumable parts', () => {
     const parts = async (more: Record<string, unknown>) => {
       const { id, uploadUrl } = await register(user, more)
       expect((await part(uploadUrl, 'abcd', 'bytes 0-3/8')).status).toBe(308)
-      const [first = ''] = (await readdir(join(folder, id))).filter((name) => name.endsWith('.part-0-3'))
+      const [first = ''] = (await readdir(join(folder, id))).filter((name) => name.endsWith('.part-0-3-8'))
       await writeFile(join(folder, id, first.replace('0-3', '4-7')), 'efgh')
       return { id, uploadUrl }
     }
     // who asks how far it is, and who sends the last part again, is not told of bytes that no commit finds
     const asked = await parts({ size_bytes: 8 })
     expect(await offsetOf(asked.uploadUrl)).toEqual([200, 8])
+    const unknown = await parts({ size_bytes: undefined })
+    expect(await offsetOf(unknown.uploadUrl)).toEqual([200, 8])
     const sent = await parts({ size_bytes: undefined })
     expect((await part(sent.uploadUrl, 'efgh', 'bytes 4-7/8')).status).toBe(200)
-    for (const { id } of [asked, sent])
+    for (const { id } of [asked, unknown, sent])
       expect((await textOf((await commit(user, id)).data.storage_url)).text).toBe('abcdefgh')
   })
 
@@ -144,6 +146,8 @@ describe('resumable parts', () => {
     const { uploadUrl } = await register(user, { size_bytes: undefined })
     expect((await part(uploadUrl, 'abcd', 'bytes 0-3/12')).status).toBe(308)
     expect(await refusedWith(await part(uploadUrl, 'xy', 'bytes 0-1/2'))).toEqual([400, 'INVALID_INPUT'])
+    expect(await refusedWith(await part(uploadUrl, 'efgh', 'bytes 4-7/8'))).toEqual([400, 'INVALID_INPUT'])
+    expect(await offsetOf(uploadUrl)).toEqual([200, 4])
     expect((await put(uploadUrl, 'abcdefgh')).status).toBe(200)
     for (const [text, range] of [
       ['xy', 'bytes 0-1/2'],

@@ -253,8 +253,11 @@ describe('whose it is', () => {
       ).length
     expect([await seen('app_user', user.id), await seen('app_user', other.id)]).toEqual([1, 0])
     expect([await seen('app_server', ''), await seen('app_admin', '')]).toEqual([1, 2])
-    for (const role of ['app_anon', 'app_auth', 'app_worker', 'app_dashboard'] as const)
+    for (const role of ['app_anon', 'app_auth', 'app_worker'] as const)
       await expect(project.as(role, {}, 'select from app.media_assets')).rejects.toThrow(/permission denied/)
+    await expect(project.as('app_dashboard', {}, 'select object_version from app.media_assets')).rejects.toThrow(
+      /permission denied/,
+    )
   })
 
   test('lists are paged, newest first', async () => {

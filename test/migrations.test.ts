@@ -121,6 +121,68 @@ test('transaction:false runs outside of a transaction', async () => {
   expect(rows).toHaveLength(1)
 })
 
+/** Migrations of these texts, which follow each other. */
+const migrateAll = async (client: Client, texts: readonly string[]) => {
+  const files = texts.map((text, n) => file(text, `2098010100000${n}_probe.sql`))
+  const migrations = files.map(({ path }) => path.split('/').at(-1)?.slice(0, 14) ?? '')
+  await runMigrations(client, { ...programOf(''), migrations, migrationFiles: files }, migrations)
+}
+const up = (text: string) => `-- migrate:up\n${text}\n-- migrate:down\n`
+
+test.each([
+  ['a mistake', 'create table app.probe_2 (id int); select 1 / 0;', 'division by zero'],
+  ['a comment that it leaves open', 'create table app.probe_2 (id int); /* open', 'unterminated'],
+])(
+  'of many migrations each is a transaction of its own; those before one with %s stay, and it is named',
+  async (_what, wrong, message) => {
+    const client = clientOf(ours)
+    const before = await schema(ours)
+    const good = (n: number) => up(`create table app.probe_${n} (id int); -- no newline, no semicolon after it`)
+    await expect(migrateAll(client, [good(0), good(1), up(wrong), up('/* a */ select 1')])).rejects.toThrow(message)
+    const { rows } = await client.query<{ versions: number; transactions: number }>(
+      `select count(*)::int as versions, count(distinct xmin::text)::int as transactions from ops.schema_migrations where version like '2098%'`,
+    )
+    expect(rows).toEqual([{ versions: 2, transactions: 2 }])
+    await client.query(
+      `drop table app.probe_0, app.probe_1; delete from ops.schema_migrations where version like '2098%'`,
+    )
+    expect(await schema(ours)).toEqual(before)
+  },
+)
+
+test('many migrations run although one must not be in a transaction, and one waits for a lock', async () => {
+  const client = clientOf(ours)
+  const holder = await connectAdmin(cluster, ours)
+  await holder.query('begin; lock table app.settings in access share mode')
+  const waiting = migrateAll(client, [
+    up('create table app.probe_0 (id int);'),
+    up('alter table app.settings add column probe_many int;'),
+    up('create table app.probe_2 (id int);'),
+  ])
+  // the first is not held up by what the second waits for
+  await expect
+    .poll(async () => (await holder.query(`select from ops.schema_migrations where version like '2098%'`)).rowCount)
+    .toBe(1)
+  await holder.query('commit')
+  await waiting
+  await holder.end()
+  await client.query(
+    `drop table app.probe_0, app.probe_2; alter table app.settings drop column probe_many; delete from ops.schema_migrations where version like '2098%'`,
+  )
+  await migrateAll(client, [
+    up('create table app.probe_0 (id int);'),
+    '-- migrate:up transaction:false\ncreate index concurrently probe_many on app.probe_0 (id);\n-- migrate:down\n',
+    up('create table app.probe_2 (id int);'),
+  ])
+  const { rows } = await client.query(
+    `select relname from pg_class where relname in ('probe_0', 'probe_many', 'probe_2')`,
+  )
+  expect(rows).toHaveLength(3)
+  await client.query(
+    `drop table app.probe_0, app.probe_2; delete from ops.schema_migrations where version like '2098%'`,
+  )
+})
+
 test('a migration older than one that was applied is refused', async () => {
   await expect(migrate('-- migrate:up\nselect 1;\n-- migrate:down\n', '20200101000000_old.sql')).rejects.toThrow(
     /Migration 20200101000000 is older than \d{14}/,

@@ -26,6 +26,7 @@ describe('creating a project', () => {
       id: expect.stringMatching(uuid),
       name: 'Garden',
       developer_id: developer.id,
+      organization_id: expect.stringMatching(uuid),
       bundle_id: null,
       google_oauth_client_id: null,
       platform: 'all',
@@ -39,6 +40,7 @@ describe('creating a project', () => {
       magic_link_redirect_url: null,
       auth_email_brand_name: null,
       user_search_enabled: false,
+      graphql_enabled: false,
       created_at: expect.stringMatching(time),
       updated_at: data.project.created_at,
     })
@@ -166,6 +168,7 @@ describe('changing a project', () => {
       magic_link_redirect_url: 'orchard://signed-in',
       auth_email_brand_name: 'Orchard',
       user_search_enabled: true,
+      graphql_enabled: true,
     }
     const { status, data } = await developer.patch(path, patch)
     expect([status, data]).toEqual([200, { id, name: 'Orchard', updated_at: '2026-11-21T11:00:00.123Z' }])
@@ -222,6 +225,7 @@ describe('changing a project', () => {
     [{ default_from_email: 'nobody' }, 'default_from_email'],
     [{ user_search_enabled: 'yes' }, 'user_search_enabled'],
     [{ user_search_enabled: null }, 'user_search_enabled'],
+    [{ graphql_enabled: 'yes' }, 'graphql_enabled'],
     [{ default_reply_to: 'a@example.org, b@example.org' }, 'default_reply_to'],
     [{ magic_link_redirect_url: 'no url' }, 'magic_link_redirect_url'],
     [{ magic_link_redirect_url: 'javascript:alert(1)' }, 'magic_link_redirect_url'],

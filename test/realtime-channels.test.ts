@@ -259,6 +259,46 @@ test('group: entries by users who are banned, blocked or have blocked the subscr
   expect(await heard(again)).toEqual([last])
 })
 
+test('group: what is hidden from a listener is decided when an entry is sent, also again', async () => {
+  const [ada, ben, cleo] = [await project.user(), await project.user(), await project.user()]
+  const group = await post(ada, '/client/groups', { name: 'Ours', is_public: true })
+  for (const user of [ben, cleo]) await post(user, `/client/groups/${group.id}/join`)
+  const channel = `group:${group.id}`
+  const socket = await connect(ben)
+  const { seq } = await socket.subscribe(channel)
+  const say = async (who: User, action: string) =>
+    void (await post(who, '/client/feeds', { action, group_id: group.id }))
+  const heard = async (of: Socket) => {
+    const actions: string[] = []
+    while (actions.at(-1) !== 'ended') actions.push((await event(of, 'feed.created'))['action'])
+    return actions
+  }
+  const again = async () => {
+    const other = await connect(ben)
+    await other.subscribe(channel, { since: seq })
+    const actions = await heard(other)
+    other.close()
+    return actions
+  }
+  for (const action of ['said', 'liked']) await say(ada, action)
+  await say(cleo, 'ended')
+  expect(await heard(socket)).toEqual(['said', 'liked', 'ended'])
+  await project.sql(`update app.users set properties = '{"feed_hidden_actions": ["liked"]}' where id = $1`, [ben.id])
+  for (const user of [ada, cleo]) await say(user, 'liked')
+  await say(cleo, 'ended')
+  expect(await heard(socket)).toEqual(['ended'])
+  expect(await again()).toEqual(['said', 'ended'])
+  await post(ben, `/client/friends/${ada.id}/block`)
+  await say(ada, 'said')
+  await say(cleo, 'ended')
+  expect(await heard(socket)).toEqual(['ended'])
+  expect(await again()).toEqual(['ended'])
+  expect((await ben.delete(`/client/friends/${ada.id}/block`)).status).toBe(200)
+  await say(ada, 'said')
+  await say(cleo, 'ended')
+  expect(await heard(socket)).toEqual(['said', 'ended'])
+})
+
 test('config: remote config and flags', async () => {
   const socket = await connect(await project.user(), 'config')
   await post(admin, '/config', { key: 'welcome', value: 'Hi', value_type: 'string' })

@@ -2,8 +2,9 @@ import { appendFile, cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { connectAdmin } from '#server/database/cluster.ts'
 import { readProgram, root } from '#server/database/files.ts'
-import { prepareInstallation } from '#server/database/prepare.ts'
+import { prepareInstallation, templateName } from '#server/database/prepare.ts'
 import { logged, type Step, sentenceOf } from '#server/database/progress.ts'
 import {
   addCluster,
@@ -15,6 +16,9 @@ import {
   rollOut,
   withoutMigrations,
 } from '#server/database/rollout.ts'
+import { managedOf } from '#server/database/target.ts'
+import { readTemplate } from '#server/database/templates.ts'
+import { knownOf } from '#server/database/witness.ts'
 import { assemble } from '#server/start.ts'
 import { type Project, startHarness } from '#test/support/harness.ts'
 
@@ -40,7 +44,7 @@ const programsHere = async () => ({
 /** What npm run db:reload does, with the files of `base`. */
 const reload = async () => {
   const programs = await programsHere()
-  const { clusterId, ...changed } = await reloadInstallation(cluster, harness.prefix, programs)
+  const { clusterId, upgrade, ...changed } = await reloadInstallation(cluster, harness.prefix, programs)
   const foundation = {
     config: services.config,
     log: services.log,
@@ -50,6 +54,7 @@ const reload = async () => {
   const running = await assemble(foundation, {
     programs: { ...programs, tenant: withoutMigrations(programs.tenant) },
     cluster: { ...cluster, id: clusterId },
+    upgrade,
   })
   try {
     const tenants = await readyTenants(cluster, harness.prefix, programs.tenant.contentHash)
@@ -96,6 +101,36 @@ test('projects that nobody changed are brought to the template in one transactio
   )
   expect(open).toEqual([])
 })
+
+test.each([
+  ['a copy of the former one', 'policies/tenant/settings.sql'],
+  ['built from nothing', 'sql/tenant/20_events.sql'],
+])(
+  'what tenants need is read while the template is made, and is what the finished one says: %s',
+  async (_how, path) => {
+    const untouched = projects[2]!
+    await appendFile(join(base, path), '\n-- read meanwhile\n')
+    const programs = await programsHere()
+    const { upgrade } = await reloadInstallation(cluster, harness.prefix, programs)
+    const client = await connectAdmin(cluster, untouched.database)
+    try {
+      expect((await knownOf(client))?.fingerprint).toBe(upgrade?.former)
+      const before = await managedOf(client)
+      expect(upgrade?.before.state).toEqual(before.state)
+      const read = await readTemplate(
+        cluster,
+        templateName(harness.prefix),
+        programs.tenant,
+        upgrade?.former ?? '',
+        Promise.resolve(before),
+      )
+      expect(upgrade?.target).toEqual(read?.upgrade?.target)
+    } finally {
+      await client.end()
+    }
+    expect(await reload()).toEqual({ control: false, template: false, done: 3, failures: [] })
+  },
+)
 
 test('a project that fails is named and holds up no other; once mended it follows', async () => {
   const file = join(base, 'policies/tenant/settings.sql')

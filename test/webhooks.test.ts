@@ -346,9 +346,17 @@ test('workers deliver within two seconds of the event', async () => {
 test('only workers read secrets and payloads, and workers change nothing else', async () => {
   await watch()
   const tables = ['webhooks', 'webhook_secrets', 'webhook_deliveries', 'webhook_attempts', 'webhook_breakers', 'outbox']
-  for (const role of ['app_user', 'app_server', 'app_anon', 'app_auth', 'app_dashboard'] as const)
+  for (const role of ['app_user', 'app_server', 'app_anon', 'app_auth'] as const)
     for (const table of tables)
       await expect(project.as(role, {}, `select from app.${table}`)).rejects.toThrow(/permission denied/)
+  for (const text of [
+    'secret_id from app.webhooks',
+    'target_url from app.webhooks',
+    'secret_id from app.webhook_deliveries',
+  ])
+    await expect(project.as('app_dashboard', {}, `select ${text}`)).rejects.toThrow(/permission denied/)
+  for (const table of ['webhook_secrets', 'webhook_breakers', 'outbox'])
+    await expect(project.as('app_dashboard', {}, `select from app.${table}`)).rejects.toThrow(/permission denied/)
   await expect(project.as('app_admin', {}, 'select from app.webhook_secrets')).rejects.toThrow(/permission denied/)
   const denied = (role: 'app_admin' | 'app_worker', text: string) =>
     expect(project.as(role, {}, text)).rejects.toThrow(/permission denied|row-level security/)

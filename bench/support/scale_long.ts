@@ -92,7 +92,7 @@ const others = async ({ url, serverKey, known }: Filled, isOver: () => boolean):
   return taken.length < 20 ? null : (taken.sort((a, b) => a - b)[Math.floor(taken.length * 0.95)] ?? null)
 }
 
-/** A new segment, until all users are evaluated; and what other requests took meanwhile, against before. */
+/** A new segment, until all users are evaluated, then a refresh in which nobody moves; and what other requests took during the first, against before. */
 const refreshed =
   (key: string, rulesOf: (admin: Client) => Promise<object>) =>
   async (project: Filled): Promise<string> => {
@@ -117,8 +117,19 @@ const refreshed =
       }, began)
       isOver = true
       const during = await meanwhile
+      const evaluatedAt = async () => {
+        const { rows } = await admin.query<{ at: string }>(
+          `select t.last_evaluated_at::text as at from app.segment_states t where t.segment_id = $1`,
+          [data.id],
+        )
+        return rows[0]?.at
+      }
+      const first = await evaluatedAt()
+      const beganAgain = performance.now()
+      await asked(project, 'POST', `/segments/${key}/refresh`)
+      const again = await until(async () => (await evaluatedAt()) !== first, beganAgain)
       const p95 = before && during ? `; p95 of others ${figure(before)} ms before, ${figure(during)} ms meanwhile` : ''
-      return `${figure(seconds)} s, ${Number(entered).toLocaleString('en')} entered${p95}`
+      return `${figure(seconds)} s, ${Number(entered).toLocaleString('en')} entered; refreshed again in ${figure(again)} s${p95}`
     } finally {
       isOver = true
       await meanwhile

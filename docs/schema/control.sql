@@ -19,21 +19,21 @@ create table app.api_keys (
 );
 CREATE INDEX api_keys_of_project ON app.api_keys USING btree (project_id, created_at DESC, id DESC);
 alter table app.api_keys enable row level security;
-create policy "developers create keys of their own projects" on app.api_keys for insert to control_developer
+create policy "admins create keys of their projects" on app.api_keys for insert to control_developer
   with check ((project_id IN ( SELECT p.id
    FROM app.projects p
-  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
-create policy "developers deactivate keys of their own projects" on app.api_keys for update to control_developer
+  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids('admin'::text) AS organization_ids)::uuid[])))));
+create policy "admins deactivate keys of their projects" on app.api_keys for update to control_developer
   using ((project_id IN ( SELECT p.id
    FROM app.projects p
-  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))))
+  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids('admin'::text) AS organization_ids)::uuid[])))))
   with check ((project_id IN ( SELECT p.id
    FROM app.projects p
-  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
-create policy "developers read keys of their own projects" on app.api_keys for select to control_developer
+  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids('admin'::text) AS organization_ids)::uuid[])))));
+create policy "members read keys of their projects" on app.api_keys for select to control_developer
   using ((project_id IN ( SELECT p.id
    FROM app.projects p
-  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
+  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])))));
 create policy "the project cache reads keys" on app.api_keys for select to control_auth
   using (true);
 create policy "the project cache records the use of keys" on app.api_keys for update to control_auth
@@ -53,9 +53,9 @@ create table app.audit_chains (
 );
 alter table app.audit_chains enable row level security;
 create policy "developers read their former chains" on app.audit_chains for select to control_developer
-  using (((scope = ( SELECT internal.developer_id() AS developer_id)) OR (scope IN ( SELECT p.id
+  using (((scope = ( SELECT internal.developer_id() AS developer_id)) OR (scope = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])) OR (scope IN ( SELECT p.id
    FROM app.projects p
-  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id))))));
+  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[]))))));
 
 -- Rows of the trail that wait for their seal: the SHA-256 of each, written in the same transaction. A row that is changed, removed or put in before it is sealed differs from this.
 create table app.audit_digests (
@@ -68,9 +68,9 @@ create table app.audit_digests (
 );
 alter table app.audit_digests enable row level security;
 create policy "developers read digests of their trails" on app.audit_digests for select to control_developer
-  using (((scope = ( SELECT internal.developer_id() AS developer_id)) OR (scope IN ( SELECT p.id
+  using (((scope = ( SELECT internal.developer_id() AS developer_id)) OR (scope = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])) OR (scope IN ( SELECT p.id
    FROM app.projects p
-  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id))))));
+  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[]))))));
 
 -- Who changed what: one row for each change that an administrator makes, in the change's own transaction. Append-only; numbered and hashed by app.audit_seals. Partitioned by month, kept 400 days.
 create table app.audit_events (
@@ -98,10 +98,10 @@ CREATE INDEX audit_events_newest ON ONLY app.audit_events USING btree (scope, oc
 CREATE INDEX audit_events_of_actor ON ONLY app.audit_events USING btree (scope, ((actor ->> 'id'::text)), occurred_at DESC, "position" DESC);
 CREATE INDEX audit_events_of_target ON ONLY app.audit_events USING btree (scope, target_id, occurred_at DESC, "position" DESC);
 alter table app.audit_events enable row level security;
-create policy "developers read the trails of their projects and of their accou" on app.audit_events for select to control_developer
-  using (((scope = ( SELECT internal.developer_id() AS developer_id)) OR (scope IN ( SELECT p.id
+create policy "developers read the trails of their projects, their organizatio" on app.audit_events for select to control_developer
+  using (((scope = ( SELECT internal.developer_id() AS developer_id)) OR (scope = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])) OR (scope IN ( SELECT p.id
    FROM app.projects p
-  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id))))));
+  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[]))))));
 
 -- Where each month of a chain of seals begins and ends: opening_hash is the last one of the month before, so that what is left can be verified when that is dropped.
 create table app.audit_heads (
@@ -116,9 +116,9 @@ create table app.audit_heads (
 );
 alter table app.audit_heads enable row level security;
 create policy "developers read where their seals begin and end" on app.audit_heads for select to control_developer
-  using (((scope = ( SELECT internal.developer_id() AS developer_id)) OR (scope IN ( SELECT p.id
+  using (((scope = ( SELECT internal.developer_id() AS developer_id)) OR (scope = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])) OR (scope IN ( SELECT p.id
    FROM app.projects p
-  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id))))));
+  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[]))))));
 
 -- The hash chain of each scope: hash is sha256(hash of the seal before || this seal). position counts without gaps. Partitioned by month, kept 400 days.
 create table app.audit_seals (
@@ -136,9 +136,9 @@ create table app.audit_seals (
 ) partition by range (sealed_at);
 alter table app.audit_seals enable row level security;
 create policy "developers read seals of their trails" on app.audit_seals for select to control_developer
-  using (((scope = ( SELECT internal.developer_id() AS developer_id)) OR (scope IN ( SELECT p.id
+  using (((scope = ( SELECT internal.developer_id() AS developer_id)) OR (scope = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])) OR (scope IN ( SELECT p.id
    FROM app.projects p
-  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id))))));
+  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[]))))));
 
 -- Postgres servers that hold tenants. dsn_sealed is encrypted by the server; null is the server of the control database itself.
 create table app.clusters (
@@ -367,25 +367,25 @@ CREATE INDEX domains_due ON app.domains USING btree (next_check_at) WHERE (statu
 -- 409 DOMAIN_TAKEN domain: Another project has proved that it owns this domain.
 CREATE UNIQUE INDEX domains_verified_once ON app.domains USING btree (kind, domain) WHERE (status = 'verified'::text);
 alter table app.domains enable row level security;
-create policy "developers ask for checks of their own domains" on app.domains for update to control_developer
+create policy "developers ask for checks of their domains" on app.domains for update to control_developer
   using ((project_id IN ( SELECT p.id
    FROM app.projects p
-  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))))
+  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids('developer'::text) AS organization_ids)::uuid[])))))
   with check ((project_id IN ( SELECT p.id
    FROM app.projects p
-  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
-create policy "developers attach domains to their own projects" on app.domains for insert to control_developer
+  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids('developer'::text) AS organization_ids)::uuid[])))));
+create policy "developers attach domains to their projects" on app.domains for insert to control_developer
   with check ((project_id IN ( SELECT p.id
    FROM app.projects p
-  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
-create policy "developers detach domains from their own projects" on app.domains for delete to control_developer
+  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids('developer'::text) AS organization_ids)::uuid[])))));
+create policy "developers detach domains from their projects" on app.domains for delete to control_developer
   using ((project_id IN ( SELECT p.id
    FROM app.projects p
-  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
-create policy "developers read domains of their own projects" on app.domains for select to control_developer
+  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids('developer'::text) AS organization_ids)::uuid[])))));
+create policy "members read domains of their projects" on app.domains for select to control_developer
   using ((project_id IN ( SELECT p.id
    FROM app.projects p
-  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
+  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])))));
 create policy "workers read domains" on app.domains for select to control_worker
   using (true);
 create policy "workers take domains that are due" on app.domains for update to control_worker
@@ -506,10 +506,10 @@ CREATE INDEX operations_of_project ON app.operations USING btree (project_id, cr
 -- 409 ALREADY_RUNNING: An apply of this project runs, or waits for its confirmation. Poll, confirm or cancel its operation.
 CREATE UNIQUE INDEX operations_one_monetization_apply ON app.operations USING btree (project_id) WHERE ((type = 'monetization.apply'::text) AND (status = ANY (ARRAY['queued'::text, 'running'::text, 'waiting'::text])));
 alter table app.operations enable row level security;
-create policy "developers read operations of their own projects" on app.operations for select to control_developer
+create policy "members read operations of their projects" on app.operations for select to control_developer
   using ((project_id IN ( SELECT p.id
    FROM app.projects p
-  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
+  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])))));
 create policy "workers delete old operations" on app.operations for delete to control_worker
   using (true);
 create policy "workers read operations" on app.operations for select to control_worker
@@ -517,6 +517,67 @@ create policy "workers read operations" on app.operations for select to control_
 create policy "workers update operations" on app.operations for update to control_worker
   using (true)
   with check (true);
+
+-- Invites of a mailbox into an organization. token_hash is the SHA-256 of the token in the mail, which derives from the id and SECRETS_KEY and is stored nowhere.
+create table app.organization_invites (
+  id uuid not null default internal.new_id(),
+  organization_id uuid not null,
+  email text not null,
+  mailbox text not null,
+  role text not null,
+  token_hash text not null,
+  invited_by uuid,
+  accepted_by uuid,
+  expires_at timestamp with time zone not null,
+  accepted_at timestamp with time zone,
+  revoked_at timestamp with time zone,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint organization_invites_pkey PRIMARY KEY (id),
+  constraint organization_invites_token_unique UNIQUE (token_hash),
+  constraint organization_invites_accepted_by_fkey FOREIGN KEY (accepted_by) REFERENCES app.developers(id) ON DELETE SET NULL,
+  constraint organization_invites_invited_by_fkey FOREIGN KEY (invited_by) REFERENCES app.developers(id) ON DELETE SET NULL,
+  constraint organization_invites_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES app.organizations(id) ON DELETE CASCADE,
+  constraint organization_invites_role_known CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'developer'::text, 'viewer'::text])))
+);
+CREATE INDEX organization_invites_accepted_by ON app.organization_invites USING btree (accepted_by);
+CREATE INDEX organization_invites_by ON app.organization_invites USING btree (invited_by);
+CREATE INDEX organization_invites_of_organization ON app.organization_invites USING btree (organization_id, created_at DESC, id DESC);
+CREATE INDEX organization_invites_open ON app.organization_invites USING btree (organization_id, mailbox) WHERE ((accepted_at IS NULL) AND (revoked_at IS NULL));
+alter table app.organization_invites enable row level security;
+
+-- The role of each developer in an organization, and with it in all of its projects.
+create table app.organization_members (
+  organization_id uuid not null,
+  developer_id uuid not null,
+  role text not null,
+  joined_at timestamp with time zone not null default internal.now(),
+  constraint organization_members_pkey PRIMARY KEY (organization_id, developer_id),
+  constraint organization_members_developer_id_fkey FOREIGN KEY (developer_id) REFERENCES app.developers(id) ON DELETE CASCADE,
+  constraint organization_members_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES app.organizations(id) ON DELETE CASCADE,
+  constraint organization_members_role_known CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'developer'::text, 'viewer'::text])))
+);
+CREATE INDEX organization_members_of_developer ON app.organization_members USING btree (developer_id, organization_id) INCLUDE (role);
+alter table app.organization_members enable row level security;
+
+-- Who owns projects. developer_id is set for a personal organization: each developer has one.
+create table app.organizations (
+  id uuid not null default internal.new_id(),
+  name text not null,
+  slug text not null,
+  developer_id uuid,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint organizations_pkey PRIMARY KEY (id),
+  constraint organizations_one_personal UNIQUE (developer_id),
+  constraint organizations_slug_unique UNIQUE (slug),
+  constraint organizations_developer_id_fkey FOREIGN KEY (developer_id) REFERENCES app.developers(id) ON DELETE CASCADE,
+  -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
+  constraint organizations_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  constraint organizations_slug_form CHECK (((slug ~ '^[a-z0-9](-?[a-z0-9])*$'::text) AND (char_length(slug) <= 64)))
+);
+alter table app.organizations enable row level security;
+create policy "members read their organizations" on app.organizations for select to control_developer
+  using ((id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])));
 
 -- ES256 key pair that signs the project's session tokens; the private half is encrypted by the server.
 create table app.project_signing_keys (
@@ -529,10 +590,10 @@ create table app.project_signing_keys (
   constraint project_signing_keys_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE
 );
 alter table app.project_signing_keys enable row level security;
-create policy "developers store signing keys of their own projects" on app.project_signing_keys for insert to control_developer
+create policy "admins store signing keys of their projects" on app.project_signing_keys for insert to control_developer
   with check ((project_id IN ( SELECT p.id
    FROM app.projects p
-  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
+  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids('admin'::text) AS organization_ids)::uuid[])))));
 create policy "the project cache reads signing keys" on app.project_signing_keys for select to control_auth
   using (true);
 
@@ -556,8 +617,12 @@ create table app.projects (
   updated_at timestamp with time zone not null default internal.now(),
   -- Whether the project's users may search for each other by name. Supplement B2.
   user_search_enabled boolean not null default false,
+  -- Whether the project's developers may query its database with GraphQL.
+  graphql_enabled boolean not null default false,
+  organization_id uuid,
   constraint projects_pkey PRIMARY KEY (id),
   constraint projects_developer_id_fkey FOREIGN KEY (developer_id) REFERENCES app.developers(id) ON DELETE RESTRICT,
+  constraint projects_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES app.organizations(id) ON DELETE SET NULL,
   -- 400 INVALID_INPUT bundle_id: must have at most 255 characters.
   constraint projects_bundle_id_at_most_255 CHECK ((char_length(bundle_id) <= 255)),
   -- 400 INVALID_INPUT default_from_name: must have at most 80 characters.
@@ -565,6 +630,7 @@ create table app.projects (
   constraint projects_environment_known CHECK ((environment = ANY (ARRAY['development'::text, 'production'::text]))),
   -- 400 INVALID_INPUT google_oauth_client_id: must have at most 255 characters.
   constraint projects_google_oauth_client_id_at_most_255 CHECK ((char_length(google_oauth_client_id) <= 255)),
+  constraint projects_in_an_organization CHECK (((organization_id IS NOT NULL) OR (deleted_at IS NOT NULL))),
   -- 400 INVALID_INPUT name: must have 1 to 200 characters.
   constraint projects_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
   constraint projects_platform_known CHECK ((platform = ANY (ARRAY['ios'::text, 'android'::text, 'all'::text]))),
@@ -572,17 +638,18 @@ create table app.projects (
 );
 CREATE INDEX projects_deleted ON app.projects USING btree (deleted_at) WHERE (deleted_at IS NOT NULL);
 CREATE INDEX projects_of_developer ON app.projects USING btree (developer_id, created_at DESC, id DESC);
+CREATE INDEX projects_of_organization ON app.projects USING btree (organization_id, created_at DESC, id DESC);
 alter table app.projects enable row level security;
 create policy "a token that is limited to projects reaches no others" on app.projects as restrictive for all to control_developer
   using (((( SELECT internal.token_project_ids() AS token_project_ids) IS NULL) OR (id = ANY (( SELECT internal.token_project_ids() AS token_project_ids)::uuid[]))))
   with check (((( SELECT internal.token_project_ids() AS token_project_ids) IS NULL) OR (id = ANY (( SELECT internal.token_project_ids() AS token_project_ids)::uuid[]))));
-create policy "developers change their own projects" on app.projects for update to control_developer
-  using ((developer_id = ( SELECT internal.developer_id() AS developer_id)))
-  with check ((developer_id = ( SELECT internal.developer_id() AS developer_id)));
-create policy "developers create projects of their own" on app.projects for insert to control_developer
-  with check ((developer_id = ( SELECT internal.developer_id() AS developer_id)));
-create policy "developers read their own projects" on app.projects for select to control_developer
-  using ((developer_id = ( SELECT internal.developer_id() AS developer_id)));
+create policy "admins create projects in their organizations" on app.projects for insert to control_developer
+  with check (((developer_id = ( SELECT internal.developer_id() AS developer_id)) AND (organization_id = ANY (( SELECT internal.organization_ids('admin'::text) AS organization_ids)::uuid[]))));
+create policy "developers change the projects of their organizations" on app.projects for update to control_developer
+  using ((organization_id = ANY (( SELECT internal.organization_ids('developer'::text) AS organization_ids)::uuid[])))
+  with check ((organization_id = ANY (( SELECT internal.organization_ids('developer'::text) AS organization_ids)::uuid[])));
+create policy "members read the projects of their organizations" on app.projects for select to control_developer
+  using ((organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])));
 create policy "the project cache reads projects" on app.projects for select to control_auth
   using (true);
 create policy "workers delete the rows of deleted projects" on app.projects for delete to control_worker
@@ -661,10 +728,10 @@ CREATE INDEX tenants_failed ON app.tenants USING btree (project_id) WHERE (statu
 CREATE INDEX tenants_of_cluster ON app.tenants USING btree (cluster_id);
 CREATE INDEX tenants_written ON app.tenants USING btree (last_written_at) WHERE (status = 'ready'::text);
 alter table app.tenants enable row level security;
-create policy "developers read the tenants of their own projects" on app.tenants for select to control_developer
+create policy "members read the tenants of their projects" on app.tenants for select to control_developer
   using ((project_id IN ( SELECT p.id
    FROM app.projects p
-  WHERE (p.developer_id = ( SELECT internal.developer_id() AS developer_id)))));
+  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])))));
 create policy "the project cache reads tenants" on app.tenants for select to control_auth
   using (true);
 create policy "workers delete the tenants of deleted projects" on app.tenants for delete to control_worker

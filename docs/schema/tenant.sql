@@ -59,6 +59,8 @@ create policy "administrators delete achievements" on app.achievements for delet
   using (true);
 create policy "administrators read achievements" on app.achievements for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.achievements for select to app_dashboard
+  using (true);
 create policy "users read achievements" on app.achievements for select to app_user
   using (true);
 
@@ -101,6 +103,8 @@ CREATE INDEX ai_invocations_running ON app.ai_invocations USING btree (prompt_id
 alter table app.ai_invocations enable row level security;
 create policy "administrators read invocations" on app.ai_invocations for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.ai_invocations for select to app_dashboard
+  using (true);
 create policy "users read their own invocations" on app.ai_invocations for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
@@ -130,6 +134,8 @@ create table app.ai_prompt_days (
 alter table app.ai_prompt_days enable row level security;
 create policy "administrators read spend" on app.ai_prompt_days for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.ai_prompt_days for select to app_dashboard
+  using (true);
 
 -- The configuration of each version of a prompt: the newest 1000.
 create table app.ai_prompt_versions (
@@ -142,6 +148,8 @@ create table app.ai_prompt_versions (
 );
 alter table app.ai_prompt_versions enable row level security;
 create policy "administrators read versions" on app.ai_prompt_versions for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.ai_prompt_versions for select to app_dashboard
   using (true);
 
 -- Prompts of the project with their budgets. At most 500.
@@ -182,6 +190,8 @@ create policy "administrators read prompts" on app.ai_prompts for select to app_
 create policy "administrators set budgets" on app.ai_prompts for update to app_admin
   using (true)
   with check (true);
+create policy "dashboards read every row" on app.ai_prompts for select to app_dashboard
+  using (true);
 
 -- Registered AI providers. api_key_sealed is the API key, encrypted by the server under the key that key_id names; it is never returned.
 create table app.ai_providers (
@@ -207,6 +217,8 @@ create policy "administrators revoke providers" on app.ai_providers for delete t
 create policy "administrators rotate keys" on app.ai_providers for update to app_admin
   using (true)
   with check (true);
+create policy "dashboards read every row" on app.ai_providers for select to app_dashboard
+  using (true);
 create policy "the server reads sealed keys" on app.ai_providers for select to app_worker
   using (true);
 
@@ -235,6 +247,8 @@ CREATE INDEX app_sessions_of_user ON app.app_sessions USING btree (app_user_id, 
 CREATE INDEX app_sessions_open ON app.app_sessions USING btree (app_user_id) WHERE (ended_at IS NULL);
 alter table app.app_sessions enable row level security;
 create policy "administrators read every app session" on app.app_sessions for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.app_sessions for select to app_dashboard
   using (true);
 create policy "users read their own app sessions" on app.app_sessions for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
@@ -295,6 +309,8 @@ CREATE INDEX audit_events_of_target ON ONLY app.audit_events USING btree (scope,
 alter table app.audit_events enable row level security;
 create policy "administrators read the audit trail" on app.audit_events for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.audit_events for select to app_dashboard
+  using (true);
 
 -- Where each month of a chain of seals begins and ends: opening_hash is the last one of the month before, so that what is left can be verified when that is dropped.
 create table app.audit_heads (
@@ -344,6 +360,8 @@ CREATE INDEX blocks_of_blocked ON app.blocks USING btree (blocked, blocker);
 alter table app.blocks enable row level security;
 create policy "administrators read every block" on app.blocks for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.blocks for select to app_dashboard
+  using (true);
 create policy "users read whom they blocked" on app.blocks for select to app_user
   using ((blocker = ( SELECT internal.user_id() AS user_id)));
 
@@ -370,6 +388,8 @@ create policy "administrators delete contents of bundles" on app.bundle_contents
   using (true);
 create policy "administrators read contents of bundles" on app.bundle_contents for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.bundle_contents for select to app_dashboard
+  using (true);
 create policy "users read contents of bundles" on app.bundle_contents for select to app_user
   using (true);
 
@@ -394,6 +414,8 @@ create policy "administrators change prices" on app.catalog_item_prices for upda
 create policy "administrators delete prices" on app.catalog_item_prices for delete to app_admin
   using (true);
 create policy "administrators read prices" on app.catalog_item_prices for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.catalog_item_prices for select to app_dashboard
   using (true);
 create policy "users read prices" on app.catalog_item_prices for select to app_user
   using (true);
@@ -444,6 +466,8 @@ create policy "administrators delete items" on app.catalog_items for delete to a
   using (true);
 create policy "administrators read items" on app.catalog_items for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.catalog_items for select to app_dashboard
+  using (true);
 create policy "users read items" on app.catalog_items for select to app_user
   using (true);
 
@@ -466,6 +490,8 @@ CREATE INDEX challenge_participants_by_progress ON app.challenge_participants US
 CREATE INDEX challenge_participants_of_team ON app.challenge_participants USING btree (challenge_id, group_id) INCLUDE (app_user_id, progress, status) WHERE (group_id IS NOT NULL);
 alter table app.challenge_participants enable row level security;
 create policy "administrators read every participant" on app.challenge_participants for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.challenge_participants for select to app_dashboard
   using (true);
 create policy "users read their own participation" on app.challenge_participants for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
@@ -554,6 +580,8 @@ create policy "administrators delete challenges" on app.challenges for delete to
   using (true);
 create policy "administrators read challenges" on app.challenges for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.challenges for select to app_dashboard
+  using (true);
 
 -- The developer's columns of each collection, without the server-managed ones. sql_type is the type in the table: of a vector it is
 -- extensions.vector(n), or real[] where pgvector was not there.
@@ -591,6 +619,8 @@ CREATE INDEX collection_columns_of_collection ON app.collection_columns USING bt
 CREATE INDEX collection_columns_references ON app.collection_columns USING btree (references_collection_id);
 alter table app.collection_columns enable row level security;
 create policy "administrators read columns" on app.collection_columns for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.collection_columns for select to app_dashboard
   using (true);
 create policy "server keys read columns" on app.collection_columns for select to app_server
   using (true);
@@ -646,6 +676,8 @@ create table app.collection_indexes (
 );
 alter table app.collection_indexes enable row level security;
 create policy "administrators read indexes" on app.collection_indexes for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.collection_indexes for select to app_dashboard
   using (true);
 create policy "server keys read indexes" on app.collection_indexes for select to app_server
   using (true);
@@ -705,6 +737,8 @@ create table app.collections (
 alter table app.collections enable row level security;
 create policy "administrators read definitions" on app.collections for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.collections for select to app_dashboard
+  using (true);
 create policy "server keys read definitions" on app.collections for select to app_server
   using (true);
 create policy "users read definitions" on app.collections for select to app_user
@@ -744,6 +778,8 @@ create policy "administrators delete keys" on app.config_keys for delete to app_
 create policy "administrators read the configuration" on app.config_keys for select to app_admin
   using (true);
 create policy "apps read the configuration" on app.config_keys for select to app_anon
+  using (true);
+create policy "dashboards read every row" on app.config_keys for select to app_dashboard
   using (true);
 create policy "users read the configuration" on app.config_keys for select to app_user
   using (true);
@@ -785,6 +821,8 @@ CREATE INDEX conversation_participants_unread ON app.conversation_participants U
 alter table app.conversation_participants enable row level security;
 create policy "administrators read participants" on app.conversation_participants for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.conversation_participants for select to app_dashboard
+  using (true);
 create policy "users read their own parts" on app.conversation_participants for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
@@ -814,6 +852,8 @@ create table app.conversations (
 CREATE INDEX conversations_newest ON app.conversations USING btree (created_at DESC, id DESC);
 alter table app.conversations enable row level security;
 create policy "administrators read conversations" on app.conversations for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.conversations for select to app_dashboard
   using (true);
 create policy "users read their conversations" on app.conversations for select to app_user
   using ((id IN ( SELECT internal.my_conversation_ids() AS my_conversation_ids)));
@@ -874,6 +914,8 @@ create policy "administrators delete currencies" on app.currencies for delete to
   using (true);
 create policy "administrators read currencies" on app.currencies for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.currencies for select to app_dashboard
+  using (true);
 create policy "users read currencies in use" on app.currencies for select to app_user
   using (is_active);
 
@@ -896,6 +938,8 @@ CREATE INDEX currency_balances_by_size ON app.currency_balances USING btree (cur
 alter table app.currency_balances enable row level security;
 create policy "administrators read every balance" on app.currency_balances for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.currency_balances for select to app_dashboard
+  using (true);
 create policy "users read their own balances" on app.currency_balances for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
@@ -913,6 +957,8 @@ create table app.currency_checks (
 CREATE INDEX currency_checks_newest ON app.currency_checks USING btree (checked_at DESC, id DESC);
 alter table app.currency_checks enable row level security;
 create policy "administrators read proofs" on app.currency_checks for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.currency_checks for select to app_dashboard
   using (true);
 
 -- What is left of credits that expire. The rest of a balance never does.
@@ -933,6 +979,8 @@ CREATE INDEX currency_lots_of_transaction ON app.currency_lots USING btree (tran
 CREATE INDEX currency_lots_soonest ON app.currency_lots USING btree (app_user_id, currency_code, expires_at, id);
 alter table app.currency_lots enable row level security;
 create policy "administrators read all credits that expire" on app.currency_lots for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.currency_lots for select to app_dashboard
   using (true);
 create policy "users read their own credits that expire" on app.currency_lots for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
@@ -972,6 +1020,8 @@ CREATE INDEX currency_transactions_of_reason ON app.currency_transactions USING 
 CREATE INDEX currency_transactions_of_user ON app.currency_transactions USING btree (app_user_id, currency_code, id DESC);
 alter table app.currency_transactions enable row level security;
 create policy "administrators read every ledger" on app.currency_transactions for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.currency_transactions for select to app_dashboard
   using (true);
 create policy "users read their own ledger" on app.currency_transactions for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
@@ -1033,6 +1083,8 @@ CREATE INDEX email_messages_of_user ON app.email_messages USING btree (app_user_
 alter table app.email_messages enable row level security;
 create policy "administrators read messages" on app.email_messages for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.email_messages for select to app_dashboard
+  using (true);
 
 -- What a user chose: categories is {<category>: boolean}. They follow the user, suppressions follow the address.
 create table app.email_preferences (
@@ -1080,6 +1132,8 @@ create policy "administrators read suppressions" on app.email_suppressions for s
   using (true);
 create policy "administrators suppress addresses" on app.email_suppressions for insert to app_admin
   with check (true);
+create policy "dashboards read every row" on app.email_suppressions for select to app_dashboard
+  using (true);
 
 -- Templates of mail. subject, html and text are the default; locales is {<locale>: {subject?, html?, text?}}. A row with the key of a built-in template replaces it. version counts changes of the content.
 create table app.email_templates (
@@ -1122,6 +1176,8 @@ create policy "administrators delete templates" on app.email_templates for delet
   using (true);
 create policy "administrators read templates" on app.email_templates for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.email_templates for select to app_dashboard
+  using (true);
 
 -- Everything that happens to a user, partitioned by month of receipt. Areas that an event moves hook in with a statement trigger each.
 create table app.engagement_events (
@@ -1144,6 +1200,8 @@ CREATE INDEX engagement_events_of_name ON ONLY app.engagement_events USING btree
 CREATE INDEX engagement_events_of_user ON ONLY app.engagement_events USING btree (app_user_id, occurred_at DESC, id DESC);
 alter table app.engagement_events enable row level security;
 create policy "administrators read every event" on app.engagement_events for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.engagement_events for select to app_dashboard
   using (true);
 create policy "server keys read every event" on app.engagement_events for select to app_server
   using (true);
@@ -1184,6 +1242,8 @@ CREATE INDEX entitlement_grants_of_source ON app.entitlement_grants USING btree 
 alter table app.entitlement_grants enable row level security;
 create policy "administrators read every grant" on app.entitlement_grants for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.entitlement_grants for select to app_dashboard
+  using (true);
 create policy "users read their own grants" on app.entitlement_grants for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
@@ -1215,6 +1275,8 @@ create policy "administrators change definitions of events" on app.event_definit
 create policy "administrators delete definitions of events" on app.event_definitions for delete to app_admin
   using (true);
 create policy "administrators read definitions of events" on app.event_definitions for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.event_definitions for select to app_dashboard
   using (true);
 
 -- Ids that clients chose, remembered for 90 days: a partitioned table cannot hold a unique id across its partitions.
@@ -1312,6 +1374,8 @@ CREATE INDEX feed_entries_of_group ON app.feed_entries USING btree (group_id, cr
 alter table app.feed_entries enable row level security;
 create policy "administrators read entries" on app.feed_entries for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.feed_entries for select to app_dashboard
+  using (true);
 
 -- What app.feed_counts says about a user in one row, so that the total of a home feed reads one narrow row for each friend. Kept by the triggers that keep app.feed_counts; a
 -- user without a row is read there. The system has none: its writers would share it.
@@ -1340,6 +1404,8 @@ create table app.flag_counts (
 CREATE INDEX flag_counts_of_value ON app.flag_counts USING btree (flag_id, value_key);
 alter table app.flag_counts enable row level security;
 create policy "administrators read counts of flags" on app.flag_counts for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.flag_counts for select to app_dashboard
   using (true);
 create policy "workers delete old counts of flags" on app.flag_counts for delete to app_worker
   using (true);
@@ -1384,6 +1450,8 @@ CREATE INDEX flag_overrides_of_user ON app.flag_overrides USING btree (app_user_
 alter table app.flag_overrides enable row level security;
 create policy "administrators read overrides" on app.flag_overrides for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.flag_overrides for select to app_dashboard
+  using (true);
 
 -- The hash of the project's flags: one row, new at every change of a flag or an override.
 create table app.flag_sets (
@@ -1422,6 +1490,8 @@ CREATE INDEX flag_users_of_user ON app.flag_users USING btree (app_user_id);
 alter table app.flag_users enable row level security;
 create policy "administrators read users of flags" on app.flag_users for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.flag_users for select to app_dashboard
+  using (true);
 create policy "workers delete users of flags" on app.flag_users for delete to app_worker
   using (true);
 create policy "workers read users of flags" on app.flag_users for select to app_worker
@@ -1438,6 +1508,8 @@ create table app.flag_values (
 alter table app.flag_values enable row level security;
 create policy "administrators read evaluated values of flags" on app.flag_values for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.flag_values for select to app_dashboard
+  using (true);
 
 -- A flag as each of its versions was.
 create table app.flag_versions (
@@ -1451,6 +1523,8 @@ create table app.flag_versions (
 );
 alter table app.flag_versions enable row level security;
 create policy "administrators read versions of flags" on app.flag_versions for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.flag_versions for select to app_dashboard
   using (true);
 
 create table app.flags (
@@ -1506,6 +1580,8 @@ create policy "administrators delete flags" on app.flags for delete to app_admin
   using (true);
 create policy "administrators read flags" on app.flags for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.flags for select to app_dashboard
+  using (true);
 create policy "workers read when flags change" on app.flags for select to app_worker
   using (true);
 
@@ -1557,6 +1633,8 @@ CREATE INDEX friendships_outgoing ON app.friendships USING btree (requested_by, 
 alter table app.friendships enable row level security;
 create policy "administrators read every friendship" on app.friendships for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.friendships for select to app_dashboard
+  using (true);
 create policy "users read their own friendships" on app.friendships for select to app_user
   using (((user_a = ( SELECT internal.user_id() AS user_id)) OR (user_b = ( SELECT internal.user_id() AS user_id))));
 
@@ -1603,6 +1681,8 @@ CREATE INDEX group_members_roster ON app.group_members USING btree (group_id, jo
 alter table app.group_members enable row level security;
 create policy "administrators read members" on app.group_members for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.group_members for select to app_dashboard
+  using (true);
 create policy "server keys read members" on app.group_members for select to app_server
   using (true);
 create policy "users read their own memberships and members of visible groups" on app.group_members for select to app_user
@@ -1639,6 +1719,8 @@ CREATE INDEX groups_newest ON app.groups USING btree (created_at DESC, id DESC) 
 CREATE INDEX groups_search ON app.groups USING gin (name extensions.gin_trgm_ops) WHERE is_public;
 alter table app.groups enable row level security;
 create policy "administrators read groups" on app.groups for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.groups for select to app_dashboard
   using (true);
 create policy "server keys read groups" on app.groups for select to app_server
   using (true);
@@ -1709,6 +1791,8 @@ create policy "administrators read integrations" on app.integrations for select 
 create policy "administrators replace configs" on app.integrations for update to app_admin
   using (true)
   with check (true);
+create policy "dashboards read every row" on app.integrations for select to app_dashboard
+  using (true);
 create policy "workers read integrations" on app.integrations for select to app_worker
   using (true);
 
@@ -1741,6 +1825,8 @@ CREATE INDEX inventory_ledger_rows_of_user ON app.inventory_ledger_rows USING bt
 alter table app.inventory_ledger_rows enable row level security;
 create policy "administrators read every movement of items" on app.inventory_ledger_rows for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.inventory_ledger_rows for select to app_dashboard
+  using (true);
 
 -- What users have of an item: one stack for each end. Expired and empty ones stay as a record and are hidden. At most 10,000 a user.
 create table app.inventory_stacks (
@@ -1769,6 +1855,8 @@ CREATE INDEX inventory_stacks_of_item ON app.inventory_stacks USING btree (catal
 CREATE INDEX inventory_stacks_of_user ON app.inventory_stacks USING btree (app_user_id, created_at DESC, id DESC);
 alter table app.inventory_stacks enable row level security;
 create policy "administrators read every stack" on app.inventory_stacks for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.inventory_stacks for select to app_dashboard
   using (true);
 create policy "users read their own stacks" on app.inventory_stacks for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
@@ -1824,6 +1912,8 @@ CREATE INDEX leaderboard_entries_order ON app.leaderboard_entries USING btree (r
 alter table app.leaderboard_entries enable row level security;
 create policy "administrators read every entry" on app.leaderboard_entries for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.leaderboard_entries for select to app_dashboard
+  using (true);
 create policy "users read their own entries" on app.leaderboard_entries for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
@@ -1865,6 +1955,8 @@ CREATE INDEX leaderboard_runs_newest ON app.leaderboard_runs USING btree (leader
 CREATE UNIQUE INDEX leaderboard_runs_shadow ON app.leaderboard_runs USING btree (leaderboard_id, run_key) WHERE (state = 'shadow'::text);
 alter table app.leaderboard_runs enable row level security;
 create policy "administrators read runs" on app.leaderboard_runs for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.leaderboard_runs for select to app_dashboard
   using (true);
 
 -- Sums of neighbouring buckets, so that a rank adds up few rows in a run of any size.
@@ -1932,6 +2024,8 @@ create policy "administrators change boards" on app.leaderboards for update to a
 create policy "administrators delete boards" on app.leaderboards for delete to app_admin
   using (true);
 create policy "administrators read boards" on app.leaderboards for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.leaderboards for select to app_dashboard
   using (true);
 
 -- Answers of requests that moved value under an Idempotency-Key, by user and route, kept for ever.
@@ -2006,6 +2100,8 @@ CREATE UNIQUE INDEX media_assets_one_per_key ON app.media_assets USING btree (ke
 alter table app.media_assets enable row level security;
 create policy "administrators read assets" on app.media_assets for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.media_assets for select to app_dashboard
+  using (true);
 create policy "server keys read committed assets" on app.media_assets for select to app_server
   using ((status = 'committed'::text));
 create policy "users read their own committed assets" on app.media_assets for select to app_user
@@ -2042,6 +2138,8 @@ create policy "administrators delete catalogs" on app.media_catalogs for delete 
   using (true);
 create policy "administrators read catalogs" on app.media_catalogs for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.media_catalogs for select to app_dashboard
+  using (true);
 
 -- Folders in which administrators sort assets. They are not part of the key of an asset.
 create table app.media_folders (
@@ -2063,6 +2161,8 @@ create policy "administrators change folders" on app.media_folders for update to
 create policy "administrators delete folders" on app.media_folders for delete to app_admin
   using (true);
 create policy "administrators read folders" on app.media_folders for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.media_folders for select to app_dashboard
   using (true);
 
 -- Work on images. A thumbnail belongs to the asset; any other result is an asset of its own.
@@ -2096,6 +2196,8 @@ CREATE UNIQUE INDEX media_jobs_one_thumbnail ON app.media_jobs USING btree (asse
 CREATE INDEX media_jobs_results ON app.media_jobs USING btree (result_asset_id) WHERE (result_asset_id IS NOT NULL);
 alter table app.media_jobs enable row level security;
 create policy "administrators read jobs" on app.media_jobs for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.media_jobs for select to app_dashboard
   using (true);
 
 -- Assets whose bytes are to be removed. The row of the asset may be gone: its user was deleted.
@@ -2133,6 +2235,8 @@ create table app.message_reactions (
 CREATE INDEX message_reactions_of_user ON app.message_reactions USING btree (app_user_id, message_id);
 alter table app.message_reactions enable row level security;
 create policy "administrators read reactions" on app.message_reactions for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.message_reactions for select to app_dashboard
   using (true);
 create policy "users read the reactions to messages that they see" on app.message_reactions for select to app_user
   using ((EXISTS ( SELECT
@@ -2176,6 +2280,8 @@ CREATE INDEX messages_search ON app.messages USING gin (body extensions.gin_trgm
 alter table app.messages enable row level security;
 create policy "administrators read messages" on app.messages for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.messages for select to app_dashboard
+  using (true);
 create policy "users read the messages of their conversations" on app.messages for select to app_user
   using ((conversation_id IN ( SELECT internal.my_conversation_ids() AS my_conversation_ids)));
 
@@ -2213,6 +2319,8 @@ CREATE UNIQUE INDEX moderation_items_one_open ON app.moderation_items USING btre
 CREATE INDEX moderation_items_queue ON app.moderation_items USING btree (status, created_at DESC, id DESC);
 alter table app.moderation_items enable row level security;
 create policy "administrators read the queue" on app.moderation_items for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.moderation_items for select to app_dashboard
   using (true);
 
 -- Reports of users, one for each reporter and subject.
@@ -2273,6 +2381,8 @@ create policy "administrators delete rules" on app.moderation_rules for delete t
   using (true);
 create policy "administrators read rules" on app.moderation_rules for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.moderation_rules for select to app_dashboard
+  using (true);
 
 -- Trust levels, stored and listed; the queue does not read them.
 create table app.moderation_trust_levels (
@@ -2288,6 +2398,8 @@ create table app.moderation_trust_levels (
 CREATE INDEX moderation_trust_levels_newest ON app.moderation_trust_levels USING btree (created_at DESC, app_user_id DESC);
 alter table app.moderation_trust_levels enable row level security;
 create policy "administrators read trust levels" on app.moderation_trust_levels for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.moderation_trust_levels for select to app_dashboard
   using (true);
 
 -- How the subscription provider held each managed object when it was last applied or adopted. A live object with another hash has drifted.
@@ -2334,6 +2446,8 @@ create policy "administrators declare" on app.monetization_definitions for inser
 create policy "administrators read definitions" on app.monetization_definitions for select to app_admin
   using (true);
 create policy "administrators withdraw declarations" on app.monetization_definitions for delete to app_admin
+  using (true);
+create policy "dashboards read every row" on app.monetization_definitions for select to app_dashboard
   using (true);
 create policy "workers adopt" on app.monetization_definitions for insert to app_worker
   with check (true);
@@ -2384,6 +2498,8 @@ create policy "administrators delete flows" on app.onboarding_flows for delete t
   using (true);
 create policy "administrators read flows" on app.onboarding_flows for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.onboarding_flows for select to app_dashboard
+  using (true);
 create policy "users read flows in use" on app.onboarding_flows for select to app_user
   using (is_active);
 
@@ -2409,6 +2525,8 @@ create table app.onboarding_progress (
 CREATE INDEX onboarding_progress_of_flow ON app.onboarding_progress USING btree (flow_id, status);
 alter table app.onboarding_progress enable row level security;
 create policy "administrators read progress" on app.onboarding_progress for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.onboarding_progress for select to app_dashboard
   using (true);
 create policy "users read their own progress" on app.onboarding_progress for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
@@ -2484,6 +2602,8 @@ create policy "administrators delete automations" on app.push_automations for de
   using (true);
 create policy "administrators read automations" on app.push_automations for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.push_automations for select to app_dashboard
+  using (true);
 
 -- Token buckets of throttles: "project", and the id of each campaign with a throttle; and the circuit breaker of each provider: "provider apns".
 create table app.push_buckets (
@@ -2537,6 +2657,8 @@ CREATE INDEX push_campaigns_with_goal ON app.push_campaigns USING btree (goal_ev
 alter table app.push_campaigns enable row level security;
 create policy "administrators read campaigns" on app.push_campaigns for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.push_campaigns for select to app_dashboard
+  using (true);
 
 -- The categories that messages of the project have used.
 create table app.push_categories (
@@ -2565,6 +2687,8 @@ create table app.push_counts (
 CREATE INDEX push_counts_of_source ON app.push_counts USING btree (source_id, hour, variant);
 alter table app.push_counts enable row level security;
 create policy "administrators read counts" on app.push_counts for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.push_counts for select to app_dashboard
   using (true);
 
 -- One message to one user: pending, sending (marked before a provider is called), then sent, skipped or failed. Kept for 90 days.
@@ -2608,6 +2732,8 @@ CREATE INDEX push_deliveries_of_automation ON app.push_deliveries USING btree (a
 CREATE INDEX push_deliveries_of_user ON app.push_deliveries USING btree (app_user_id, id);
 alter table app.push_deliveries enable row level security;
 create policy "administrators read deliveries" on app.push_deliveries for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.push_deliveries for select to app_dashboard
   using (true);
 
 -- Messages that users find in the app: 500 for each user, for 90 days.
@@ -2687,6 +2813,8 @@ create policy "administrators change templates" on app.push_templates for update
 create policy "administrators delete templates" on app.push_templates for delete to app_admin
   using (true);
 create policy "administrators read templates" on app.push_templates for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.push_templates for select to app_dashboard
   using (true);
 
 -- Devices that can be pushed to. A token belongs to whoever registered it last.
@@ -2915,6 +3043,8 @@ CREATE INDEX referral_claims_waiting ON app.referral_claims USING btree (claimer
 alter table app.referral_claims enable row level security;
 create policy "administrators read claims" on app.referral_claims for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.referral_claims for select to app_dashboard
+  using (true);
 create policy "users count the claims of their codes" on app.referral_claims for select to app_user
   using ((referrer_id = ( SELECT internal.user_id() AS user_id)));
 
@@ -2959,6 +3089,8 @@ create policy "administrators change codes" on app.referral_codes for update to 
 create policy "administrators delete codes" on app.referral_codes for delete to app_admin
   using (true);
 create policy "administrators read codes" on app.referral_codes for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.referral_codes for select to app_dashboard
   using (true);
 
 -- What codes of users begin with, and what the reward of a referrer waits for. One row.
@@ -3007,6 +3139,8 @@ create table app.reward_grants (
 alter table app.reward_grants enable row level security;
 create policy "administrators read every reward" on app.reward_grants for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.reward_grants for select to app_dashboard
+  using (true);
 
 -- The roles of users, in the whole project or in one group. The default role of all users is not stored.
 create table app.role_assignments (
@@ -3030,6 +3164,8 @@ CREATE INDEX role_assignments_of_group ON app.role_assignments USING btree (grou
 CREATE INDEX role_assignments_of_user ON app.role_assignments USING btree (app_user_id, role_id);
 alter table app.role_assignments enable row level security;
 create policy "administrators read assignments" on app.role_assignments for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.role_assignments for select to app_dashboard
   using (true);
 create policy "users read their own assignments" on app.role_assignments for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
@@ -3070,6 +3206,8 @@ create policy "administrators delete roles" on app.roles for delete to app_admin
   using (true);
 create policy "administrators read roles" on app.roles for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.roles for select to app_dashboard
+  using (true);
 create policy "users read the default role and their own" on app.roles for select to app_user
   using ((is_default OR (id IN ( SELECT a.role_id
    FROM app.role_assignments a
@@ -3104,6 +3242,8 @@ create table app.segment_counts (
 alter table app.segment_counts enable row level security;
 create policy "administrators read counts" on app.segment_counts for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.segment_counts for select to app_dashboard
+  using (true);
 
 -- Members of static segments; of dynamic ones, those of the last evaluation.
 create table app.segment_members (
@@ -3116,6 +3256,8 @@ CREATE INDEX segment_members_newest ON app.segment_members USING btree (segment_
 CREATE INDEX segment_members_of_user ON app.segment_members USING btree (app_user_id);
 alter table app.segment_members enable row level security;
 create policy "administrators read members" on app.segment_members for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.segment_members for select to app_dashboard
   using (true);
 
 -- What is worked out of a segment, apart from what its administrator wrote: its rules as SQL and the parameter of that, the events that its rules ask for, also through other segments, the segments
@@ -3175,6 +3317,8 @@ create policy "administrators change segments" on app.segments for update to app
 create policy "administrators delete segments" on app.segments for delete to app_admin
   using (true);
 create policy "administrators read segments" on app.segments for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.segments for select to app_dashboard
   using (true);
 create policy "workers read segments" on app.segments for select to app_worker
   using (true);
@@ -3261,6 +3405,8 @@ create policy "administrators delete definitions" on app.streak_definitions for 
   using (true);
 create policy "administrators read definitions" on app.streak_definitions for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.streak_definitions for select to app_dashboard
+  using (true);
 create policy "users read definitions in use" on app.streak_definitions for select to app_user
   using (is_active);
 
@@ -3282,6 +3428,8 @@ CREATE INDEX streak_freezes_of_streak ON app.streak_freezes USING btree (app_use
 alter table app.streak_freezes enable row level security;
 create policy "administrators read every gift of freezes" on app.streak_freezes for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.streak_freezes for select to app_dashboard
+  using (true);
 create policy "users read their own gifts of freezes" on app.streak_freezes for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
@@ -3300,6 +3448,8 @@ create table app.streak_milestones (
 alter table app.streak_milestones enable row level security;
 create policy "administrators read every milestone" on app.streak_milestones for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.streak_milestones for select to app_dashboard
+  using (true);
 
 -- Dates, both included, on which a user need not feed a streak.
 create table app.streak_pauses (
@@ -3314,6 +3464,8 @@ create table app.streak_pauses (
 );
 alter table app.streak_pauses enable row level security;
 create policy "administrators read every pause" on app.streak_pauses for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.streak_pauses for select to app_dashboard
   using (true);
 create policy "users read their own pauses" on app.streak_pauses for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
@@ -3344,6 +3496,8 @@ CREATE INDEX streak_periods_frozen ON app.streak_periods USING btree (streak_def
 alter table app.streak_periods enable row level security;
 create policy "administrators read every period" on app.streak_periods for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.streak_periods for select to app_dashboard
+  using (true);
 create policy "users read their own periods" on app.streak_periods for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
@@ -3358,6 +3512,8 @@ create table app.streak_timezones (
 );
 alter table app.streak_timezones enable row level security;
 create policy "administrators read every move" on app.streak_timezones for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.streak_timezones for select to app_dashboard
   using (true);
 create policy "users read their own moves" on app.streak_timezones for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
@@ -3387,6 +3543,8 @@ CREATE INDEX subscription_events_of_user ON app.subscription_events USING btree 
 CREATE INDEX subscription_events_transfers ON app.subscription_events USING gin (((payload -> 'transferred_from'::text))) WITH (fastupdate=off) WHERE (type = 'TRANSFER'::text);
 alter table app.subscription_events enable row level security;
 create policy "administrators read every event of the provider" on app.subscription_events for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.subscription_events for select to app_dashboard
   using (true);
 
 -- What stores sold, one row for each original transaction: the fold of its events. Its status is worked out from these times when it is read.
@@ -3424,6 +3582,8 @@ CREATE INDEX subscriptions_trials ON app.subscriptions USING btree (trial_starte
 alter table app.subscriptions enable row level security;
 create policy "administrators read every subscription" on app.subscriptions for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.subscriptions for select to app_dashboard
+  using (true);
 
 -- IANA zones that this Postgres knows; reading the system view costs tens of milliseconds each time.
 create table app.timezones (
@@ -3451,6 +3611,8 @@ CREATE INDEX user_achievements_achievement ON app.user_achievements USING btree 
 CREATE INDEX user_achievements_of_achievement ON app.user_achievements USING btree (achievement_id, unlocked_at DESC, app_user_id DESC) WHERE (revoked_at IS NULL);
 alter table app.user_achievements enable row level security;
 create policy "administrators read every unlock" on app.user_achievements for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.user_achievements for select to app_dashboard
   using (true);
 create policy "users read their own unlocks" on app.user_achievements for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
@@ -3512,6 +3674,8 @@ create table app.user_event_counters (
 alter table app.user_event_counters enable row level security;
 create policy "administrators read every counter" on app.user_event_counters for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.user_event_counters for select to app_dashboard
+  using (true);
 create policy "users read their own counters" on app.user_event_counters for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
@@ -3528,6 +3692,8 @@ create table app.user_identities (
 CREATE INDEX user_identities_of_user ON app.user_identities USING btree (app_user_id, created_at);
 alter table app.user_identities enable row level security;
 create policy "administrators read every identity" on app.user_identities for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.user_identities for select to app_dashboard
   using (true);
 create policy "server keys read every identity" on app.user_identities for select to app_server
   using (true);
@@ -3631,6 +3797,8 @@ CREATE INDEX user_streaks_of_definition ON app.user_streaks USING btree (streak_
 alter table app.user_streaks enable row level security;
 create policy "administrators read every streak" on app.user_streaks for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.user_streaks for select to app_dashboard
+  using (true);
 create policy "users read their own streaks" on app.user_streaks for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
@@ -3681,6 +3849,8 @@ create policy "administrators create users" on app.users for insert to app_admin
   with check (true);
 create policy "administrators read every user" on app.users for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.users for select to app_dashboard
+  using (true);
 create policy "server keys read every user" on app.users for select to app_server
   using (true);
 create policy "sign-in changes users" on app.users for update to app_auth
@@ -3713,6 +3883,8 @@ create table app.webhook_attempts (
 CREATE INDEX webhook_attempts_recent ON app.webhook_attempts USING btree (webhook_id, at DESC) INCLUDE (duration_ms);
 alter table app.webhook_attempts enable row level security;
 create policy "administrators read attempts" on app.webhook_attempts for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.webhook_attempts for select to app_dashboard
   using (true);
 create policy "workers log attempts" on app.webhook_attempts for insert to app_worker
   with check (true);
@@ -3776,6 +3948,8 @@ create policy "administrators read deliveries" on app.webhook_deliveries for sel
 create policy "administrators replay deliveries" on app.webhook_deliveries for update to app_admin
   using (true)
   with check ((status = 'pending'::text));
+create policy "dashboards read every row" on app.webhook_deliveries for select to app_dashboard
+  using (true);
 create policy "workers forget deliveries" on app.webhook_deliveries for delete to app_worker
   using (true);
 create policy "workers read deliveries" on app.webhook_deliveries for select to app_worker
@@ -3833,6 +4007,8 @@ create policy "administrators delete webhooks" on app.webhooks for delete to app
   using (true);
 create policy "administrators read webhooks" on app.webhooks for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.webhooks for select to app_dashboard
+  using (true);
 create policy "workers read webhooks" on app.webhooks for select to app_worker
   using (true);
 create policy "workers switch webhooks off" on app.webhooks for update to app_worker
@@ -3871,6 +4047,8 @@ create policy "administrators delete boosts" on app.xp_boosts for delete to app_
   using (true);
 create policy "administrators read boosts" on app.xp_boosts for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.xp_boosts for select to app_dashboard
+  using (true);
 
 -- The one table of levels, replaced whole.
 create table app.xp_levels (
@@ -3886,6 +4064,8 @@ create table app.xp_levels (
   constraint xp_levels_xp_required_0_or_more CHECK ((xp_required >= 0))
 );
 alter table app.xp_levels enable row level security;
+create policy "dashboards read every row" on app.xp_levels for select to app_dashboard
+  using (true);
 create policy "everybody reads levels" on app.xp_levels for select to app_admin, app_user
   using (true);
 
@@ -3959,6 +4139,8 @@ create policy "administrators delete rules" on app.xp_rules for delete to app_ad
   using (true);
 create policy "administrators read rules" on app.xp_rules for select to app_admin
   using (true);
+create policy "dashboards read every row" on app.xp_rules for select to app_dashboard
+  using (true);
 
 create table app.xp_totals (
   app_user_id uuid not null,
@@ -3974,6 +4156,8 @@ create table app.xp_totals (
 );
 alter table app.xp_totals enable row level security;
 create policy "administrators read every total" on app.xp_totals for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.xp_totals for select to app_dashboard
   using (true);
 create policy "users read their own total" on app.xp_totals for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
@@ -4002,6 +4186,8 @@ CREATE INDEX xp_transactions_counted ON app.xp_transactions USING btree (app_use
 CREATE INDEX xp_transactions_of_user ON app.xp_transactions USING btree (app_user_id, id);
 alter table app.xp_transactions enable row level security;
 create policy "administrators read every ledger" on app.xp_transactions for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.xp_transactions for select to app_dashboard
   using (true);
 create policy "users read their own ledger" on app.xp_transactions for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));

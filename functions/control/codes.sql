@@ -61,12 +61,20 @@ begin
   update app.developer_tokens t set revoked_at = internal.now(), updated_at = internal.now()
    where t.developer_id = account_reclaim.developer_id and t.revoked_at is null;
   get diagnostics tokens = row_count;
+  -- whoever made the account may have let another account of theirs into its personal organization
+  update app.organization_invites i set revoked_at = internal.now()
+    from app.organizations o
+   where o.developer_id = account_reclaim.developer_id and i.organization_id = o.id and i.accepted_at is null and i.revoked_at is null;
+  delete from app.organization_members m
+   using app.organizations o
+   where o.developer_id = account_reclaim.developer_id and m.organization_id = o.id and m.developer_id <> account_reclaim.developer_id;
   perform internal.audit_developer('developer.taken_back', account_reclaim.developer_id,
                                    json_build_object('sessions', json_build_array(sessions, 0), 'tokens', json_build_array(tokens, 0)));
   perform internal.changed('developer:' || account_reclaim.developer_id);
 end $$;
 comment on function internal.account_reclaim is
-  'Removes every credential that an account had before its address was verified: password, providers, sessions, personal access tokens. The caller must hold the lock of the account''s row.';
+  'Removes every credential that an account had before its address was verified: password, providers, sessions, personal access tokens, and the
+   other members and open invites of its personal organization. The caller must hold the lock of the account''s row.';
 
 create or replace function api.code_verify(sid uuid, refresh_hash text, mailbox text, code_mac text, own_sid uuid default null,
                                            ip text default null, user_agent text default null)

@@ -147,11 +147,14 @@ comment on function api.developer_logout is 'Ends one session; the others contin
 
 create or replace function api.developer_session_check(sid uuid) returns api.reply
 language sql stable as $$
-  select internal.reply(200, json_build_object('is_live', exists (
-    select from app.developer_sessions s
-     where s.id = developer_session_check.sid and s.ended_at is null and s.expires_at > internal.now())))
+  select internal.reply(200, coalesce(
+    (select json_build_object('is_live', true, 'roles', internal.organization_roles(s.developer_id))
+       from app.developer_sessions s
+      where s.id = developer_session_check.sid and s.ended_at is null and s.expires_at > internal.now()),
+    '{"is_live": false, "roles": {}}'))
 $$;
-comment on function api.developer_session_check is 'Whether a session is live, so that its access tokens still work.';
+comment on function api.developer_session_check is
+  'Whether a session is live, so that its access tokens still work, and the developer''s roles as {organization_id: role}.';
 
 create or replace function api.developer_own_password(developer_id uuid) returns api.reply
 language sql stable as $$
@@ -177,11 +180,10 @@ begin
   if me is null then
     perform internal.fail(401, 'INVALID_DEVELOPER_TOKEN', 'This account does not exist any more.');
   end if;
-  return internal.reply(200, internal.json_merge(me, json_build_object('organizations', '[]'::json, 'token', developer_me.token)));
+  return internal.reply(200, internal.json_merge(me, json_build_object('organizations', internal.organizations_of_caller(), 'token', developer_me.token)));
 end $$;
 comment on function api.developer_me is
-  'The current developer and the token of the request: {type, scopes, expires_at}. organizations is always empty: organizations are not supported yet.
-   Refuses 401 INVALID_DEVELOPER_TOKEN.';
+  'The current developer with the organizations [{id, name, role}], and the token of the request: {type, scopes, expires_at}. Refuses 401 INVALID_DEVELOPER_TOKEN.';
 
 create or replace function internal.lock_own_account() returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -376,5 +378,6 @@ begin
   delete from app.developer_codes c where c.expires_at < internal.now() - interval '1 day';
   delete from app.developer_token_secrets s where s.ends_at < internal.now() - interval '1 day';
   delete from app.developer_tokens t where coalesce(t.revoked_at, t.expires_at) < internal.now() - interval '90 days';
+  delete from app.organization_invites i where coalesce(i.accepted_at, i.revoked_at, i.expires_at) < internal.now() - interval '90 days';
 end $$;
-comment on function internal.purge_accounts is 'Daily: deletes expired codes and token texts, and tokens that ended 90 days ago.';
+comment on function internal.purge_accounts is 'Daily: deletes expired codes and token texts, and tokens and invites into organizations that ended 90 days ago.';

@@ -48,7 +48,7 @@ create or replace function internal.domain_project_lock(project_id uuid) returns
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform from app.projects p
-    where p.id = domain_project_lock.project_id and p.developer_id = internal.developer_id() and p.deleted_at is null
+    where p.id = domain_project_lock.project_id and p.organization_id = any (internal.organization_ids('developer')) and p.deleted_at is null
       for update;
   perform internal.check_found(found, 'project');
 end $$;
@@ -188,7 +188,7 @@ begin
          next_check_at = internal.now() + case when domain_checked.is_daily and domain_checked.outcome = 'unknown' then interval '1 hour' else interval '1 day' end
    where d.id = domain_checked.domain_id
      and (internal.caller() = 'worker'
-          or exists (select from app.projects p where p.id = d.project_id and p.developer_id = internal.developer_id() and p.deleted_at is null))
+          or exists (select from app.projects p where p.id = d.project_id and p.organization_id = any (internal.organization_ids('developer')) and p.deleted_at is null))
   returning d.* into checked;
   return checked;
 end $$;

@@ -3,8 +3,9 @@
 create or replace function internal.edge_json(project_id uuid) returns json
 language sql stable as $$
   select json_build_object(
-           'project_id', p.id, 'developer_id', p.developer_id, 'environment', p.environment,
+           'project_id', p.id, 'developer_id', p.developer_id, 'organization_id', p.organization_id, 'environment', p.environment,
            'effective_tier', internal.effective_tier(p.tier, p.comped), 'user_search_enabled', p.user_search_enabled,
+           'graphql_enabled', p.graphql_enabled,
            'signing', json_build_object('key_id', s.key_id, 'public_jwk', s.public_jwk, 'sealed', s.sealed),
            'tenant', case when t.project_id is not null then json_build_object(
              'status', t.status, 'cluster_id', t.cluster_id, 'database_name', t.database_name,

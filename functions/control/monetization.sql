@@ -110,7 +110,7 @@ declare
   apply app.monetization_applies;
 begin
   if not exists (select from app.projects p
-                  where p.id = monetization_apply_request.project_id and p.developer_id = internal.developer_id() and p.deleted_at is null) then
+                  where p.id = monetization_apply_request.project_id and p.organization_id = any (internal.organization_ids('developer')) and p.deleted_at is null) then
     raise exception 'applies are started in the caller''s own projects only';
   end if;
   select o.* into operation

@@ -21,7 +21,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   operation_id uuid;
 begin
-  perform from app.projects p where p.id = operation_start.project_id and p.developer_id = internal.developer_id() for key share;
+  perform from app.projects p where p.id = operation_start.project_id and p.organization_id = any (internal.organization_ids('developer')) for key share;
   if not found then
     raise exception 'operations are started on the caller''s own projects only';
   end if;
@@ -66,7 +66,7 @@ begin
   -- the row lock decides between this cancellation and the worker that begins the operation
   select o.* into before
     from app.operations o
-    join app.projects p on p.id = o.project_id and p.developer_id = internal.developer_id() and p.deleted_at is null
+    join app.projects p on p.id = o.project_id and p.organization_id = any (internal.organization_ids('developer')) and p.deleted_at is null
    where o.id = operation_cancel.operation_id and o.project_id = internal.project_id()
      for update of o;
   perform internal.check_found(before.id is not null, 'operation');

@@ -25,12 +25,14 @@ create or replace function internal.project_json(p app.projects) returns json
 language sql stable as $$
   select json_build_object(
     'id', (project_json.p).id, 'name', (project_json.p).name, 'developer_id', (project_json.p).developer_id,
+    'organization_id', (project_json.p).organization_id,
     'bundle_id', (project_json.p).bundle_id, 'google_oauth_client_id', (project_json.p).google_oauth_client_id,
     'platform', (project_json.p).platform, 'environment', (project_json.p).environment, 'tier', (project_json.p).tier,
     'effective_tier', internal.effective_tier((project_json.p).tier, (project_json.p).comped), 'comped', (project_json.p).comped,
     'default_from_email', (project_json.p).default_from_email, 'default_from_name', (project_json.p).default_from_name,
     'default_reply_to', (project_json.p).default_reply_to, 'magic_link_redirect_url', (project_json.p).magic_link_redirect_url,
     'auth_email_brand_name', (project_json.p).auth_email_brand_name, 'user_search_enabled', (project_json.p).user_search_enabled,
+    'graphql_enabled', (project_json.p).graphql_enabled,
     'created_at', internal.iso((project_json.p).created_at), 'updated_at', internal.iso((project_json.p).updated_at))
 $$;
 comment on function internal.project_json is 'A project as the contract shows it.';
@@ -78,7 +80,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   cluster constant uuid := internal.choose_cluster();
 begin
-  if not exists (select from app.projects p where p.id = provisioning_start.project_id and p.developer_id = internal.developer_id()) then
+  if not exists (select from app.projects p where p.id = provisioning_start.project_id and p.organization_id = any (internal.organization_ids('admin'))) then
     raise exception 'a database is made for the caller''s own projects only';
   end if;
   if cluster is null then
@@ -96,7 +98,8 @@ comment on function internal.provisioning_start is
 
 create or replace function api.project_create(
   id uuid, name text, keys json, signing json, database_name text, bundle_id text default null,
-  google_oauth_client_id text default null, platform text default 'all', environment text default 'production')
+  google_oauth_client_id text default null, platform text default 'all', environment text default 'production',
+  organization_id uuid default null)
 returns api.reply
 language plpgsql volatile as $$
 declare
@@ -106,8 +109,12 @@ begin
   if not exists (select from app.developers d where d.id = internal.developer_id() and d.provisioning = 'on') then
     perform internal.fail(403, 'INVITE_REQUIRED', 'This account needs an invite before it can create projects.');
   end if;
-  insert into app.projects (id, developer_id, name, bundle_id, google_oauth_client_id, platform, environment)
-  values (project_create.id, internal.developer_id(), project_create.name, project_create.bundle_id,
+  if project_create.organization_id is not null then
+    -- its API keys are in the response, and keys are an admin's
+    perform internal.organization_check(project_create.organization_id, 'admin');
+  end if;
+  insert into app.projects (id, developer_id, organization_id, name, bundle_id, google_oauth_client_id, platform, environment)
+  values (project_create.id, internal.developer_id(), project_create.organization_id, project_create.name, project_create.bundle_id,
           project_create.google_oauth_client_id, project_create.platform, project_create.environment)
   returning * into made;
   insert into app.project_signing_keys (project_id, key_id, public_jwk, sealed)
@@ -120,17 +127,18 @@ begin
 end $$;
 comment on function api.project_create is
   'Creates a project with its API keys, as hashes: 201 {project, provisioning_status}; the server adds the texts of the keys to this response only.
-   Refuses 403 INVITE_REQUIRED.';
+   organization_id null: the caller''s personal organization. Refuses 403 INVITE_REQUIRED, and 404 NOT_FOUND, 403 ROLE_FORBIDDEN of the organization.';
 
-create or replace function api.project_list() returns api.reply
+create or replace function api.project_list(organization_id uuid default null) returns api.reply
 language sql stable as $$
   select internal.reply(200, coalesce(json_agg(json_build_object(
            'id', p.id, 'name', p.name, 'tier', p.tier, 'effective_tier', internal.effective_tier(p.tier, p.comped),
            'comped', p.comped, 'created_at', internal.iso(p.created_at)) order by p.created_at desc, p.id desc), '[]'))
     from app.projects p
-   where p.developer_id = internal.developer_id() and p.deleted_at is null
+   where p.organization_id = any ((select internal.organization_ids())::uuid[]) and p.deleted_at is null
+     and (project_list.organization_id is null or p.organization_id = project_list.organization_id)
 $$;
-comment on function api.project_list is 'The caller''s projects, newest first.';
+comment on function api.project_list is 'Projects of the caller''s organizations, or of one of them, newest first.';
 
 create or replace function internal.api_key_json(k app.api_keys) returns json
 language sql stable as $$
@@ -179,6 +187,7 @@ begin
            magic_link_redirect_url = case when project_patch.patch ? 'magic_link_redirect_url' then project_patch.patch ->> 'magic_link_redirect_url' else p.magic_link_redirect_url end,
            auth_email_brand_name = case when project_patch.patch ? 'auth_email_brand_name' then project_patch.patch ->> 'auth_email_brand_name' else p.auth_email_brand_name end,
            user_search_enabled = case when project_patch.patch ? 'user_search_enabled' then (project_patch.patch ->> 'user_search_enabled')::boolean else p.user_search_enabled end,
+           graphql_enabled = case when project_patch.patch ? 'graphql_enabled' then (project_patch.patch ->> 'graphql_enabled')::boolean else p.graphql_enabled end,
            updated_at = internal.now()
      where p.id = project.id
     returning p.* into project;
@@ -263,7 +272,7 @@ declare
 begin
   -- locks the project's row, which serialises two restarts of a project that was never placed, and a restart and a deletion
   perform from app.projects p
-    where p.id = provisioning_restart.project_id and p.developer_id = internal.developer_id() and p.deleted_at is null
+    where p.id = provisioning_restart.project_id and p.organization_id = any (internal.organization_ids('developer')) and p.deleted_at is null
       for update;
   perform internal.check_found(found, 'project');
   select t.* into tenant from app.tenants t where t.project_id = provisioning_restart.project_id for update;

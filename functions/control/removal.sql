@@ -35,7 +35,7 @@ declare
 begin
   -- a concurrent transaction that attaches a domain or a database to the project has committed, or waits for this lock
   perform from app.projects p
-    where p.id = project_remove.project_id and p.developer_id = internal.developer_id() and p.deleted_at is null
+    where p.id = project_remove.project_id and p.organization_id = any (internal.organization_ids('owner')) and p.deleted_at is null
       for update;
   perform internal.check_found(found, 'project');
   perform internal.removal_refusal(project_remove.project_id);

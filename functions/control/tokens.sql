@@ -128,10 +128,11 @@ begin
   end if;
   return internal.reply(200, json_build_object(
     'token_id', held.id, 'developer_id', held.developer_id, 'name', held.name, 'scopes', to_json(held.scopes),
-    'project_ids', to_json(held.project_ids), 'expires_at', extract(epoch from held.ends_at)));
+    'project_ids', to_json(held.project_ids), 'expires_at', extract(epoch from held.ends_at),
+    'roles', internal.organization_roles(held.developer_id)));
 end $$;
 comment on function api.token_check is
-  'For the server: the live token whose text has this hash, or null. expires_at in Unix seconds. Records its use, at most once a minute.';
+  'For the server: the live token whose text has this hash, or null, with the developer''s roles as {organization_id: role}. expires_at in Unix seconds. Records its use, at most once a minute.';
 
 create or replace trigger tg_developer_tokens__audit
   after insert or update or delete on app.developer_tokens

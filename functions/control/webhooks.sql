@@ -31,10 +31,14 @@ begin
   return (
     select json_build_object('email', d.email, 'project_name', p.name)
       from app.projects p
-      join app.developers d on d.id = p.developer_id
-     where p.id = webhook_owner_json.project_id and p.deleted_at is null);
+      join app.organization_members m on m.organization_id = p.organization_id
+      join app.developers d on d.id = m.developer_id
+     where p.id = webhook_owner_json.project_id and p.deleted_at is null
+     -- its creator, if still a member; else the first of the highest role
+     order by d.id = p.developer_id desc, internal.role_rank(m.role) desc, m.joined_at, d.id
+     limit 1);
 end $$;
-comment on function internal.webhook_owner_json is 'The address of a project''s owner, for workers; null when the project is deleted.';
+comment on function internal.webhook_owner_json is 'The address of the developer who is notified about a project, for workers; null when the project is deleted.';
 
 create or replace function api.webhook_owner(project_id uuid) returns api.reply
 language sql stable as $$

@@ -4,21 +4,26 @@ alter table app.audit_digests enable row level security;
 alter table app.audit_seals enable row level security;
 alter table app.audit_heads enable row level security;
 
-create policy "developers read the trails of their projects and of their account" on app.audit_events for select to control_developer
+create policy "developers read the trails of their projects, their organizations and their account" on app.audit_events for select to control_developer
   using (scope = (select internal.developer_id())
-         or scope in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())));
+         or scope = any ((select internal.organization_ids())::uuid[])
+         or scope in (select p.id from app.projects p where p.organization_id = any ((select internal.organization_ids())::uuid[])));
 create policy "developers read their former chains" on app.audit_chains for select to control_developer
   using (scope = (select internal.developer_id())
-         or scope in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())));
+         or scope = any ((select internal.organization_ids())::uuid[])
+         or scope in (select p.id from app.projects p where p.organization_id = any ((select internal.organization_ids())::uuid[])));
 create policy "developers read digests of their trails" on app.audit_digests for select to control_developer
   using (scope = (select internal.developer_id())
-         or scope in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())));
+         or scope = any ((select internal.organization_ids())::uuid[])
+         or scope in (select p.id from app.projects p where p.organization_id = any ((select internal.organization_ids())::uuid[])));
 create policy "developers read seals of their trails" on app.audit_seals for select to control_developer
   using (scope = (select internal.developer_id())
-         or scope in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())));
+         or scope = any ((select internal.organization_ids())::uuid[])
+         or scope in (select p.id from app.projects p where p.organization_id = any ((select internal.organization_ids())::uuid[])));
 create policy "developers read where their seals begin and end" on app.audit_heads for select to control_developer
   using (scope = (select internal.developer_id())
-         or scope in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())));
+         or scope = any ((select internal.organization_ids())::uuid[])
+         or scope in (select p.id from app.projects p where p.organization_id = any ((select internal.organization_ids())::uuid[])));
 
 grant select on app.audit_events, app.audit_chains, app.audit_digests, app.audit_seals, app.audit_heads to control_developer;
 grant execute on function internal.audit_hash, internal.audit_json, internal.audit_key, internal.audit_oldest_month,

@@ -1,14 +1,14 @@
 alter table app.domains enable row level security;
 
-create policy "developers read domains of their own projects" on app.domains for select to control_developer
-  using (project_id in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())));
-create policy "developers attach domains to their own projects" on app.domains for insert to control_developer
-  with check (project_id in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())));
-create policy "developers ask for checks of their own domains" on app.domains for update to control_developer
-  using (project_id in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())))
-  with check (project_id in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())));
-create policy "developers detach domains from their own projects" on app.domains for delete to control_developer
-  using (project_id in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())));
+create policy "members read domains of their projects" on app.domains for select to control_developer
+  using (project_id in (select p.id from app.projects p where p.organization_id = any ((select internal.organization_ids())::uuid[])));
+create policy "developers attach domains to their projects" on app.domains for insert to control_developer
+  with check (project_id in (select p.id from app.projects p where p.organization_id = any ((select internal.organization_ids('developer'))::uuid[])));
+create policy "developers ask for checks of their domains" on app.domains for update to control_developer
+  using (project_id in (select p.id from app.projects p where p.organization_id = any ((select internal.organization_ids('developer'))::uuid[])))
+  with check (project_id in (select p.id from app.projects p where p.organization_id = any ((select internal.organization_ids('developer'))::uuid[])));
+create policy "developers detach domains from their projects" on app.domains for delete to control_developer
+  using (project_id in (select p.id from app.projects p where p.organization_id = any ((select internal.organization_ids('developer'))::uuid[])));
 create policy "workers read domains" on app.domains for select to control_worker using (true);
 create policy "workers take domains that are due" on app.domains for update to control_worker using (true) with check (true);
 

@@ -1,7 +1,7 @@
 alter table app.operations enable row level security;
 
-create policy "developers read operations of their own projects" on app.operations for select to control_developer
-  using (project_id in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())));
+create policy "members read operations of their projects" on app.operations for select to control_developer
+  using (project_id in (select p.id from app.projects p where p.organization_id = any ((select internal.organization_ids())::uuid[])));
 create policy "workers read operations" on app.operations for select to control_worker using (true);
 create policy "workers update operations" on app.operations for update to control_worker using (true) with check (true);
 create policy "workers delete old operations" on app.operations for delete to control_worker using (true);

@@ -3,29 +3,30 @@ alter table app.project_signing_keys enable row level security;
 alter table app.api_keys enable row level security;
 alter table app.tenants enable row level security;
 
-create policy "developers read their own projects" on app.projects for select to control_developer
-  using (developer_id = (select internal.developer_id()));
-create policy "developers create projects of their own" on app.projects for insert to control_developer
-  with check (developer_id = (select internal.developer_id()));
-create policy "developers change their own projects" on app.projects for update to control_developer
-  using (developer_id = (select internal.developer_id()))
-  with check (developer_id = (select internal.developer_id()));
-create policy "developers store signing keys of their own projects" on app.project_signing_keys for insert to control_developer
-  with check (project_id in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())));
-create policy "developers read keys of their own projects" on app.api_keys for select to control_developer
-  using (project_id in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())));
-create policy "developers create keys of their own projects" on app.api_keys for insert to control_developer
-  with check (project_id in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())));
-create policy "developers deactivate keys of their own projects" on app.api_keys for update to control_developer
-  using (project_id in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())))
-  with check (project_id in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())));
-create policy "developers read the tenants of their own projects" on app.tenants for select to control_developer
-  using (project_id in (select p.id from app.projects p where p.developer_id = (select internal.developer_id())));
+create policy "members read the projects of their organizations" on app.projects for select to control_developer
+  using (organization_id = any ((select internal.organization_ids())::uuid[]));
+create policy "admins create projects in their organizations" on app.projects for insert to control_developer
+  with check (developer_id = (select internal.developer_id()) and organization_id = any ((select internal.organization_ids('admin'))::uuid[]));
+create policy "developers change the projects of their organizations" on app.projects for update to control_developer
+  using (organization_id = any ((select internal.organization_ids('developer'))::uuid[]))
+  with check (organization_id = any ((select internal.organization_ids('developer'))::uuid[]));
+create policy "admins store signing keys of their projects" on app.project_signing_keys for insert to control_developer
+  with check (project_id in (select p.id from app.projects p where p.organization_id = any ((select internal.organization_ids('admin'))::uuid[])));
+create policy "members read keys of their projects" on app.api_keys for select to control_developer
+  using (project_id in (select p.id from app.projects p where p.organization_id = any ((select internal.organization_ids())::uuid[])));
+create policy "admins create keys of their projects" on app.api_keys for insert to control_developer
+  with check (project_id in (select p.id from app.projects p where p.organization_id = any ((select internal.organization_ids('admin'))::uuid[])));
+create policy "admins deactivate keys of their projects" on app.api_keys for update to control_developer
+  using (project_id in (select p.id from app.projects p where p.organization_id = any ((select internal.organization_ids('admin'))::uuid[])))
+  with check (project_id in (select p.id from app.projects p where p.organization_id = any ((select internal.organization_ids('admin'))::uuid[])));
+create policy "members read the tenants of their projects" on app.tenants for select to control_developer
+  using (project_id in (select p.id from app.projects p where p.organization_id = any ((select internal.organization_ids())::uuid[])));
 
 grant select on app.projects, app.api_keys, app.tenants to control_developer;
-grant insert (id, developer_id, name, bundle_id, google_oauth_client_id, platform, environment),
+grant insert (id, developer_id, organization_id, name, bundle_id, google_oauth_client_id, platform, environment),
       update (name, bundle_id, google_oauth_client_id, platform, environment, default_from_email, default_from_name, default_reply_to,
-              magic_link_redirect_url, auth_email_brand_name, user_search_enabled, updated_at)
+              magic_link_redirect_url, auth_email_brand_name, user_search_enabled, updated_at,
+              graphql_enabled)
    on app.projects to control_developer;
 grant insert on app.project_signing_keys to control_developer;
 grant insert (project_id, key_prefix, key_hash, key_type, environment), update (is_active) on app.api_keys to control_developer;

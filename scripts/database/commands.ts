@@ -29,8 +29,9 @@ import {
   startExistingPostgres,
   startPostgres,
 } from '#server/postgres.ts'
+import { checkFor, type Installed, prepare } from '#server/prepare.ts'
 import { createSecrets, type Secrets } from '#server/secrets.ts'
-import { assemble, checkFor, prepare, type Running } from '#server/start.ts'
+import type { Running } from '#server/start.ts'
 
 const print = (line: string) => process.stdout.write(`${line}\n`)
 
@@ -51,6 +52,12 @@ const onFoundation = async <T>(
   } finally {
     await foundation.postgres.stop()
   }
+}
+
+/** All that works on tenants. Its modules are read when control and the template are made: reading them takes as long as Postgres takes for a copy. */
+const assembleOn = async (foundation: Foundation, installed: Installed): Promise<Running> => {
+  const { assemble } = await import('#server/start.ts')
+  return assemble(foundation, installed)
 }
 
 const readPrograms = async (): Promise<Programs> => {
@@ -99,11 +106,11 @@ const rollOutAndReport = async (
 const migrate = (): Promise<number> =>
   onFoundation(async (foundation) => {
     const began = performance.now()
-    const prepared = await prepare(foundation, {}, sayStep)
+    const prepared = await prepare(foundation, {}, { progress: sayStep, isRolledOut: true })
     const { control, tenant } = prepared.programs
     print(`control   at ${control.schemaVersion}`)
     print(`template  at ${tenant.schemaVersion}`)
-    const running = await assemble(foundation, prepared)
+    const running = await assembleOn(foundation, prepared)
     try {
       const behind = await readyTenants(prepared.cluster, foundation.config.DATABASE_PREFIX, tenant.contentHash)
       const code = await rollOutAndReport(behind, running, began)
@@ -129,9 +136,10 @@ const reload = (): Promise<number> =>
     print(`control   ${reloaded.control ? 'reloaded' : 'as it was'}`)
     print(`template  ${reloaded.template ? 'built anew' : 'as it was'}`)
     const tenantProgram = withoutMigrations(programs.tenant)
-    const running = await assemble(foundation, {
+    const running = await assembleOn(foundation, {
       programs: { ...programs, tenant: tenantProgram },
       cluster: { ...cluster, id: reloaded.clusterId },
+      upgrade: reloaded.upgrade,
     })
     try {
       const behind = await readyTenants(cluster, prefix, programs.tenant.contentHash)

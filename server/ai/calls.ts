@@ -89,6 +89,7 @@ export const exchangeWith = (
   apiKey: openKey(context, provider, sealed),
   signal,
   timeoutMs: context.services.config.AI_TIMEOUT_MS,
+  streamMs: context.services.config.AI_STREAM_MS,
 })
 
 export type Recorded = {

@@ -16,16 +16,14 @@ type Sides = { readonly removed: Item[]; readonly changed: Item[]; readonly adde
 
 /** The items that differ. `changed` holds their definitions after the upgrade. */
 const compare = (before: State, after: State): Sides => {
-  const items = [...after.values()]
-  const former = (item: Item) => before.get(itemKey(item.kind, item.identity))
-  return {
-    removed: [...before.values()].filter((item) => !after.has(itemKey(item.kind, item.identity))),
-    added: items.filter((item) => !former(item)),
-    changed: items.filter((item) => {
-      const old = former(item)
-      return old && (old.definition !== item.definition || old.shape !== item.shape)
-    }),
+  const sides: Sides = { removed: [], changed: [], added: [] }
+  for (const [key, item] of after) {
+    const old = before.get(key)
+    if (!old) sides.added.push(item)
+    else if (old.definition !== item.definition || old.shape !== item.shape) sides.changed.push(item)
   }
+  for (const [key, item] of before) if (!after.has(key)) sides.removed.push(item)
+  return sides
 }
 
 const of = (kind: string, ...lists: readonly (readonly Item[])[]) => lists.flat().filter((item) => item.kind === kind)

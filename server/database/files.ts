@@ -47,7 +47,10 @@ const hashOf = (text: string) => createHash('sha256').update(text).digest('hex')
 /** `policies/tenant/collections/queries.sql` is of the area collections. */
 export const stemOf = (path: string) => path.replace(/^[a-z]+\/[a-z]+\//, '').replace(/(\/.*)?\.sql$/, '')
 
-/** A policy file may grant what the catalog says is there: it is applied again after a migration of its area. */
+/** Says that a policy file grants what it finds in tables of all areas. */
+const ofAllAreas = '-- applied again after every migration'
+
+/** A policy file may grant what the catalog says is there: it is applied again after a migration of its area, or of any. */
 const withMigration = (file: SqlFile, migration: string | undefined): SqlFile =>
   migration ? { ...file, hash: hashOf(`${file.hash} ${migration}`) } : file
 
@@ -72,7 +75,9 @@ export const readProgram = async (kind: Kind, base = root): Promise<Program> => 
   const files = {
     base: [...shared, ...own],
     functions: [...sharedFunctions, ...functions],
-    policies: policies.map((file) => withMigration(file, newestOf(stemOf(file.path)))),
+    policies: policies.map((file) =>
+      withMigration(file, file.text.includes(ofAllAreas) ? names.map(versionOf).at(-1) : newestOf(stemOf(file.path))),
+    ),
     seeds: [...sharedSeeds, ...seeds],
   }
   const hash = createHash('sha256')

@@ -8,6 +8,7 @@ import { type Programs, templateName } from '#server/database/prepare.ts'
 import { repairPrivileges, restoredAmong } from '#server/database/privileges.ts'
 import { logged, timed } from '#server/database/progress.ts'
 import { createLoader, type TargetOf } from '#server/database/replay.ts'
+import type { Upgrade } from '#server/database/target.ts'
 import { buildTemplate, dropFormer, readTemplate } from '#server/database/templates.ts'
 import type { Secrets } from '#server/secrets.ts'
 
@@ -46,6 +47,8 @@ export type FleetOptions = {
   readonly database: Database
   readonly control: Place
   readonly ownClusterId: string
+  /** What the template changes in tenants, where this process has just built it. */
+  readonly upgrade?: Upgrade | null | undefined
   readonly prefix: string
   readonly programs: Programs
   readonly secrets: Secrets
@@ -113,19 +116,27 @@ export const createFleet = (options: FleetOptions): Fleet => {
 
   /** Of each cluster: the fingerprint of the template before the one that is there; null where that one is not of this program. */
   const formers = new Map<string, Promise<string | null>>()
+  let { upgrade } = options
+  if (upgrade) formers.set(options.ownClusterId, Promise.resolve(upgrade.former))
   const targetOn =
     (cluster: Cluster): TargetOf =>
     async (fingerprint, before) => {
+      if (cluster.id === options.ownClusterId && upgrade?.former === fingerprint) {
+        // the loader keeps the difference that it makes of it
+        const known = upgrade
+        upgrade = null
+        return known
+      }
       const former = formers.get(cluster.id)
       if (former && (await former) !== fingerprint) return null
       const read = async () => {
         // a reload has no migrations, so it cannot make a template where there is none
         if (programs.tenant.migrations.length > 0) await ensureTemplate(cluster)
-        return readTemplate(cluster, templateName(prefix), programs.tenant, fingerprint, before)
+        return readTemplate(cluster, templateName(prefix), programs.tenant, fingerprint, before())
       }
       const reading = read().catch(async (error: Error) => {
         // an error of the tenant says nothing about the template
-        await before
+        await before()
         log.warn(
           { cluster: cluster.id, error: error.message },
           'the template cannot be read: tenants are loaded file by file',
@@ -141,7 +152,7 @@ export const createFleet = (options: FleetOptions): Fleet => {
           cluster.id,
           reading.then((found) => found?.former ?? null, forgotten),
         )
-      return (await reading)?.target ?? null
+      return (await reading)?.upgrade ?? null
     }
 
   const asAdmin = async <T>(cluster: Cluster, work: (admin: pg.Client) => Promise<T>): Promise<T> => {

@@ -46,7 +46,7 @@ export const migrateDatabase = async (
     await takeLock(client, migrationLock(database), { connect: () => connectAdmin(cluster, database, false), log })
     const from = loader && (await changedFiles(client, program)).length > 0 ? await knownOf(client) : null
     await loadBase(client, program)
-    await client.query(installVectors)
+    if (await offersVectors(cluster, client)) await client.query(installVectors)
     await lockDown(client)
     await afterBase()
     const pending = await pendingMigrations(client, program)
@@ -72,12 +72,21 @@ export const migrateDatabase = async (
 const installVectors = `
   do $$ begin
     if to_regnamespace('extensions') is not null and to_regtype('extensions.vector') is null
-       and exists (select from pg_available_extensions e where e.name = 'vector')
        and (select r.rolsuper from pg_roles r where r.rolname = session_user) then
       set local role none;
       create extension vector with schema extensions;
     end if;
   end $$`
+
+/** Whether a server offers pgvector. Asked once for each: Postgres reads a file for each extension that it could install. */
+const vectors = new Map<string, boolean>()
+const offersVectors = async (cluster: Cluster, client: pg.Client): Promise<boolean> => {
+  const known = vectors.get(cluster.dsn)
+  if (known !== undefined) return known
+  const { rowCount } = await client.query(`select from pg_available_extensions e where e.name = 'vector'`)
+  vectors.set(cluster.dsn, rowCount === 1)
+  return rowCount === 1
+}
 
 /** Makes the control database if it is not there. The cluster lock must be held. */
 export const createControl = async (admin: pg.Client, database: string): Promise<void> => {

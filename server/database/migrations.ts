@@ -1,4 +1,4 @@
-import type { Client } from 'pg'
+import { type Client, escapeLiteral } from 'pg'
 import type { DatabaseError } from '#server/database/failures.ts'
 import { type Program, type SqlFile, versionOf } from '#server/database/files.ts'
 import { retryPassing } from '#server/database/transactions.ts'
@@ -55,18 +55,46 @@ export const pendingMigrations = async (client: Client, program: Program): Promi
 /** Runs these as dbmate does: each in a transaction of its own with its row in ops.schema_migrations. The migration lock must be held. */
 export const runMigrations = async (client: Client, program: Program, versions: readonly string[]): Promise<void> => {
   await client.query(`create table if not exists ${table} (version varchar(128) primary key)`)
-  for (const version of versions) {
+  const files = versions.map((version) => {
     const file = program.migrationFiles.find((candidate) => versionOf(candidate.path) === version)
     if (!file) throw new Error(`The file of migration ${version} is missing.`)
-    await runOne(client, file, version)
-  }
+    return file
+  })
+  for (const file of await runTogether(client, files)) await runOne(client, file, versionOf(file.path))
   // a migration may have changed a setting of the session
   if (versions.length > 0) await client.query('reset all')
 }
 
+const begin = `begin; set local lock_timeout = '200ms'`
+const noteText = (version: string) => `insert into ${table} (version) values (${escapeLiteral(version)})`
+
+/**
+ * Sends many migrations in one message, still one transaction each, so that Postgres need not wait for this process, which has other work at a first
+ * start. Answers those that are left: what fails here is run by itself, which names the line of a mistake and tries again where a lock is held.
+ */
+const runTogether = async (client: Client, files: readonly SqlFile[]): Promise<readonly SqlFile[]> => {
+  const text = textOf(files)
+  if (files.length < 2 || text === null) return files
+  await client.query(text).catch(() => client.query('rollback'))
+  // asked also where nothing failed: a comment that one file leaves open swallows what follows
+  const applied = await appliedVersions(client)
+  return files.filter(({ path }) => !applied.has(versionOf(path)))
+}
+
+/** Null where one cannot be sent so: it must not run in a transaction, or is no migration. */
+const textOf = (files: readonly SqlFile[]): string | null => {
+  try {
+    const migrations = files.map((file) => ({ ...parseMigration(file), version: versionOf(file.path) }))
+    if (migrations.some(({ inTransaction }) => !inTransaction)) return null
+    return migrations.map(({ up, version }) => `${begin};\n${up}\n;${noteText(version)};\ncommit;`).join('\n')
+  } catch {
+    return null
+  }
+}
+
 const runOne = async (client: Client, file: SqlFile, version: string): Promise<void> => {
   const migration = parseMigration(file)
-  const note = () => client.query(`insert into ${table} (version) values ($1)`, [version])
+  const note = () => client.query(noteText(version))
   const run = () =>
     client.query(migration.up).catch((error: DatabaseError & { position?: string }) => {
       const line = error.position
@@ -79,7 +107,7 @@ const runOne = async (client: Client, file: SqlFile, version: string): Promise<v
     await note()
     return
   }
-  await retryPassing(client, `begin; set local lock_timeout = '200ms'`, async () => {
+  await retryPassing(client, begin, async () => {
     await run()
     await note()
   })

@@ -7,6 +7,7 @@ import { withClusterLock } from '#server/database/locks.ts'
 import { createControl, migrateDatabase } from '#server/database/migrate.ts'
 import { repairPrivileges, restoredAmong } from '#server/database/privileges.ts'
 import { logged, type Progress, timed } from '#server/database/progress.ts'
+import type { Upgrade } from '#server/database/target.ts'
 import { buildDraft, publishDraft } from '#server/database/templates.ts'
 import { StartError } from '#server/errors.ts'
 import type { Secrets } from '#server/secrets.ts'
@@ -27,9 +28,15 @@ type PrepareOptions = {
   readonly check?: Check
   /** Called when control is ready, with the id of its cluster, while the template is still being built. */
   readonly onControl?: (clusterId: string) => void
+  /** Whether tenants follow at once. */
+  readonly isRolledOut?: boolean
 }
 
-export type Prepared = { readonly clusterId: string }
+export type Prepared = {
+  readonly clusterId: string
+  /** What tenants need that follow at once; null where it is still to be read. */
+  readonly upgrade: Upgrade | null
+}
 
 export const controlName = (prefix: string) => `${prefix}_control`
 export const templateName = (prefix: string) => `${prefix}_template`
@@ -44,7 +51,13 @@ export const prepareInstallation = (
   prefix: string,
   programs: Programs,
   secrets: Secrets,
-  { log, progress = logged(log), check = async () => undefined, onControl = () => undefined }: PrepareOptions,
+  {
+    log,
+    progress = logged(log),
+    check = async () => undefined,
+    onControl = () => undefined,
+    isRolledOut = false,
+  }: PrepareOptions,
 ): Promise<Prepared> =>
   withClusterLock(
     cluster,
@@ -61,7 +74,10 @@ export const prepareInstallation = (
         log.warn(
           'The databases are of a newer release than this server: nothing in them is changed. To go back to this release, run npm run db:reload.',
         )
-        return withControl(cluster, control, async (client) => ({ clusterId: await ensureCluster(client) }))
+        return withControl(cluster, control, async (client) => ({
+          clusterId: await ensureCluster(client),
+          upgrade: null,
+        }))
       }
       const isBuilt = await isTemplateBuilt(cluster, admin, prefix, programs.tenant)
       const prepareControl = async () => {
@@ -74,11 +90,13 @@ export const prepareInstallation = (
         timed(progress, template, 'built', () =>
           buildDraft(cluster, admin, template, programs.tenant, {
             check: (draft) => checked(cluster, draft, 'tenant', check),
+            isRolledOut,
           }),
         )
       // the two need nothing of each other, and a server has more than one core; each is ended before an error of the other is thrown
-      const results = await Promise.allSettled([prepareControl(), isBuilt ? null : prepareTemplate()])
-      for (const result of results) if (result.status === 'rejected') throw result.reason
+      const [migrated, built] = await Promise.allSettled([prepareControl(), isBuilt ? null : prepareTemplate()])
+      if (migrated.status === 'rejected') throw migrated.reason
+      if (built.status === 'rejected') throw built.reason
       await storeKey(cluster, control, secrets)
       const client = await connectAdmin(cluster, control)
       try {
@@ -88,7 +106,7 @@ export const prepareInstallation = (
           await publishDraft(admin, template)
           await noteTemplate(client, clusterId, programs.tenant)
         }
-        return { clusterId }
+        return { clusterId, upgrade: built.value }
       } finally {
         await client.end()
       }

@@ -6,7 +6,7 @@ import type { Program, SqlFile } from '#server/database/files.ts'
 import { loadProgram } from '#server/database/load.ts'
 import { functionsLoaded } from '#server/database/load_functions.ts'
 import { fingerprintHere, itemKey, type State } from '#server/database/state.ts'
-import { type Managed, managedOf, readTarget, type Target } from '#server/database/target.ts'
+import { type Managed, managedOf, readTarget, type Target, type Upgrade } from '#server/database/target.ts'
 import { inTransaction } from '#server/database/transactions.ts'
 import { isUndisturbed, type Known, noteHere, noteLoaded, witnessHere } from '#server/database/witness.ts'
 
@@ -33,10 +33,13 @@ export type Origin = Known & {
 }
 
 /**
- * The target of databases with this fingerprint, if it is the fingerprint of the previous template; null otherwise. `before` is the state of such a
- * database, which is read at the same time.
+ * The target of databases with this fingerprint, if it is the fingerprint of the previous template; null otherwise. `before` reads the state of such a
+ * database, where it is not known already; it may be called at any time, and reads once.
  */
-export type TargetOf = (fingerprint: string, before: Promise<Managed>) => Promise<Target | null>
+export type TargetOf = (
+  fingerprint: string,
+  before: () => Promise<Managed>,
+) => Promise<Pick<Upgrade, 'before' | 'target'> | null>
 
 /** Loads programs into many databases, and computes each difference once. */
 export type Loader = {
@@ -100,14 +103,21 @@ const workOut = async (
   program: Program,
   { fingerprint, since, target: targetOf }: Origin,
 ): Promise<Worked> => {
-  const reading = managedOf(client)
-  // two databases, read in parallel; both reads end before an error of either is thrown
-  const [read, found] = await Promise.allSettled([reading, targetOf?.(fingerprint, reading)])
-  if (read.status === 'rejected') throw read.reason
-  if (found.status === 'rejected') throw found.reason
-  const before = read.value
-  if (found.value) {
-    const plan = planOf(program, before, found.value)
+  let reading: Promise<Managed> | undefined
+  const read = () => {
+    reading ??= managedOf(client)
+    return reading
+  }
+  const ended = () =>
+    reading?.then(
+      () => undefined,
+      () => undefined,
+    )
+  // two databases may be read in parallel; both reads end before an error of either is thrown
+  const found = await Promise.resolve(targetOf?.(fingerprint, read)).finally(ended)
+  const before = found?.before ?? (await read())
+  if (found) {
+    const plan = planOf(program, before, found.target)
     if (plan && (await replay(client, plan, since))) return { plan, applied: plan.applied }
   }
   const applied = await loadProgram(client, program)
@@ -129,17 +139,16 @@ const planOf = (program: Program, before: Managed, target: Target): Plan | null 
     const key = itemKey('file', path)
     return before.state.get(key)?.definition !== target.state.get(key)?.definition
   }
-  const gone = [...before.state.values()].filter(
-    ({ kind, identity }) => kind === 'file' && !target.state.has(itemKey(kind, identity)),
-  )
+  const gone = [...before.state]
+    .filter(([key, { kind }]) => kind === 'file' && !target.state.has(key))
+    .map(([, item]) => item)
   const changed = [...program.functions, ...program.policies, ...program.seeds].filter(({ path }) => isChanged(path))
   return {
     statements,
     seeds: program.seeds.filter((seed) => changed.includes(seed)),
-    hasFunctions: [...before.state.values(), ...target.state.values()].some(
-      ({ kind, identity }) =>
-        kind === 'function' &&
-        before.state.get(itemKey(kind, identity))?.definition !== target.state.get(itemKey(kind, identity))?.definition,
+    hasFunctions: [...before.state, ...target.state].some(
+      ([key, { kind }]) =>
+        kind === 'function' && before.state.get(key)?.definition !== target.state.get(key)?.definition,
     ),
     fingerprint: target.fingerprint,
     counts: target.counts,

@@ -101,8 +101,8 @@ type ReloadOptions = {
 
 /**
  * Functions, policies, seeds and sql/ of control and of the template, without migrations. The template is closed to connections
- * and is therefore built anew, and checked before it takes the place of the former. Answers the cluster's id, and whether each of the two
- * changed.
+ * and is therefore built anew, and checked before it takes the place of the former. Answers the cluster's id, whether each of the two
+ * changed, and what tenants need that follow at once.
  */
 export const reloadInstallation = (
   cluster: Cluster,
@@ -130,9 +130,10 @@ export const reloadInstallation = (
         buildDraft(cluster, admin, template, programs.tenant, {
           check: (draft) => checked(cluster, draft, 'tenant', check),
           onCopying: copying.resolve,
+          isRolledOut: true,
         }),
       )
-    const building = isCurrent ? Promise.resolve() : buildTemplate()
+    const building = isCurrent ? Promise.resolve(null) : buildTemplate()
     // the check of control reads the modules of all routes, for which there is time while Postgres copies
     const reloading = Promise.race([copying.promise, building]).then(reloadControl)
     // each is ended before an error of the other is thrown
@@ -148,7 +149,7 @@ export const reloadInstallation = (
         ]),
       )
     }
-    return { clusterId: own.id, control: reloaded.value, template: !isCurrent }
+    return { clusterId: own.id, control: reloaded.value, template: !isCurrent, upgrade: built.value }
   })
 
 const checkReloadable = async (

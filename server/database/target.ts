@@ -1,7 +1,7 @@
 import type { Client } from 'pg'
 import { changedFunctions } from '#server/database/delta.ts'
 import { type Dependency, dependenciesHere, reading, type State, stateHere } from '#server/database/state.ts'
-import { fingerprintAndWitnessHere, witnessHere } from '#server/database/witness.ts'
+import { fingerprintAndWitnessHere, type Loaded, witnessHere } from '#server/database/witness.ts'
 
 /** What the loader manages in a database, and what depends on its functions. */
 export type Managed = { readonly state: State; readonly dependencies: readonly Dependency[] }
@@ -36,13 +36,27 @@ const functionTexts = async (client: Client, identities: readonly string[]): Pro
   return new Map(rows.map((row) => [row.identity, row]))
 }
 
-/** `texts` are those of the functions that differ from what is there before: to write out all of them takes as long as all the rest. */
-export const readTarget = (client: Client, before: Managed | Promise<Managed>): Promise<Target> =>
+/**
+ * `texts` are those of the functions that differ from what is there before: to write out all of them takes as long as all the rest. `loaded` is given by
+ * whoever notes at the same time what is loaded here.
+ */
+export const readTarget = (
+  client: Client,
+  before: Managed | Promise<Managed>,
+  loaded?: Promise<Loaded>,
+): Promise<Target> =>
   reading(client, async () => {
     const { state, dependencies } = await managedHere(client)
-    const found = await fingerprintAndWitnessHere(client)
-    const { counts } = found?.witness ?? (await witnessHere(client))
     const former = await before
     const texts = await functionTexts(client, changedFunctions(former.state, state, former.dependencies))
-    return { state, dependencies, fingerprint: found?.fingerprint ?? null, counts, texts }
+    const { fingerprint, witness } = await (loaded ?? loadedHere(client))
+    return { state, dependencies, fingerprint, counts: witness.counts, texts }
   })
+
+const loadedHere = async (client: Client): Promise<Loaded> => {
+  const found = await fingerprintAndWitnessHere(client)
+  return { fingerprint: found?.fingerprint ?? null, witness: found?.witness ?? (await witnessHere(client)) }
+}
+
+/** What a new version changes in databases with the fingerprint `former`: what is in them, and what they are brought to. */
+export type Upgrade = { readonly former: string; readonly before: Managed; readonly target: Target }

@@ -5,15 +5,15 @@ import { changedFiles } from '#server/database/load.ts'
 import { withClusterLock, withDatabaseLock } from '#server/database/locks.ts'
 import { migrateDatabase } from '#server/database/migrate.ts'
 import { pendingMigrations } from '#server/database/migrations.ts'
-import { type Managed, readTarget, type Target } from '#server/database/target.ts'
+import { type Managed, managedOf, readTarget, type Upgrade } from '#server/database/target.ts'
 import { formerNotedIn, knownOf, noteLoaded } from '#server/database/witness.ts'
 
 /** What a template is to tenants. */
 export type Template = {
   /** Fingerprint of the template before: a tenant with the same one was changed by nobody. Null where there was none. */
   readonly former: string | null
-  /** What such tenants are brought to; null where another fingerprint was asked for. */
-  readonly target: Target | null
+  /** What such tenants are and what they are brought to; null where another fingerprint was asked for. */
+  readonly upgrade: Pick<Upgrade, 'before' | 'target'> | null
 }
 
 /**
@@ -32,7 +32,9 @@ export const readTemplate = (
       const isOther = (await changedFiles(client, program)).length > 0
       if (isOther || (await pendingMigrations(client, program)).length > 0) return null
       const former = await formerNotedIn(client)
-      return { former, target: former === fingerprint ? await readTarget(client, before) : null }
+      if (former !== fingerprint) return { former, upgrade: null }
+      const target = await readTarget(client, before)
+      return { former, upgrade: { before: await before, target } }
     }),
   )
 
@@ -61,23 +63,26 @@ type DraftOptions = {
   readonly check?: (draft: string) => Promise<void>
   /** Called as soon as Postgres copies files, for some tenths of a second in which this process is idle. */
   readonly onCopying?: () => void
+  /** Whether tenants follow at once: then what they need of the former template and the new one is read while the new one is made and checked. */
+  readonly isRolledOut?: boolean
 }
 
 /**
  * Builds a new template beside the old one, so that it is never open for connections and never half made: a copy of the old one in which
- * few files change and the new migrations run, and otherwise a new database. The cluster lock must be held until publishDraft has renamed it.
+ * few files change and the new migrations run, and otherwise a new database. The cluster lock must be held until publishDraft has renamed it. Answers
+ * what `isRolledOut` asks for; null where there was no template, or where migrations change what is there before the files are loaded.
  */
 export const buildDraft = async (
   cluster: Cluster,
   admin: pg.Client,
   template: string,
   program: Program,
-  { check = async () => undefined, onCopying = () => undefined }: DraftOptions = {},
-): Promise<void> => {
+  { check = async () => undefined, onCopying = () => undefined, isRolledOut = false }: DraftOptions = {},
+): Promise<Upgrade | null> => {
   const draft = draftOf(template)
   await admin.query(`drop database if exists "${draft}" with (force)`)
   const former = await whileOpen(cluster, admin, template, async (client) => ({
-    isNear: await isNearlyLoaded(client, program),
+    ...(await distanceOf(client, program)),
     fingerprint: (await knownOf(client))?.fingerprint ?? null,
   }))
   const source = former?.isNear ? `"${template}" strategy wal_log` : `template0 encoding 'UTF8'`
@@ -85,24 +90,46 @@ export const buildDraft = async (
   onCopying()
   await copied
   await admin.query(`revoke all on database "${draft}" from public`)
-  await migrateDatabase(cluster, draft, program, { isProvisional: true })
+  const isFollowed = isRolledOut && former?.fingerprint && former.isMigrated
+  const [before] = await allOf([
+    isFollowed ? whileOpen(cluster, admin, template, managedOf) : null,
+    migrateDatabase(cluster, draft, program, { isProvisional: true }),
+  ])
   const client = await connectAdmin(cluster, draft, true, '-c synchronous_commit=off')
   try {
     if (!former?.isNear) await compact(client)
-    // each in a connection of its own; both are ended before an error of one is thrown
-    const results = await Promise.allSettled([noteLoaded(client, former?.fingerprint), check(draft)])
-    for (const result of results) if (result.status === 'rejected') throw result.reason
+    const noting = noteLoaded(client, former?.fingerprint)
+    const read = async (managed: Managed) => {
+      const reader = await connectAdmin(cluster, draft)
+      return readTarget(reader, managed, noting).finally(() => reader.end())
+    }
+    const [target] = await allOf([before && read(before), noting, check(draft)])
+    return former?.fingerprint && before && target ? { former: former.fingerprint, before, target } : null
   } finally {
     await client.end()
   }
 }
 
-/** Whether the migrations that are missing are new ones, and of the files only a few of functions, policies and seeds differ. */
-const isNearlyLoaded = async (client: pg.Client, program: Program): Promise<boolean> => {
+/** Waits for all of them, each with a connection of its own, before an error of one is thrown. */
+const allOf = async <T extends readonly unknown[]>(work: T): Promise<{ [K in keyof T]: Awaited<T[K]> }> => {
+  const results = await Promise.allSettled(work)
+  for (const result of results) if (result.status === 'rejected') throw result.reason
+  return results.map((result) => (result as PromiseFulfilledResult<unknown>).value) as { [K in keyof T]: Awaited<T[K]> }
+}
+
+/**
+ * How far a database is from a program. `isNear`: the migrations that are missing are new ones, and of the files only a few of functions, policies
+ * and seeds differ.
+ */
+const distanceOf = async (
+  client: pg.Client,
+  program: Program,
+): Promise<{ readonly isNear: boolean; readonly isMigrated: boolean }> => {
   const changed = await changedFiles(client, program)
   const pending = await pendingMigrations(client, program).catch(() => null)
   const bases = new Set(program.base.map(({ path }) => path))
-  return pending !== null && changed.length <= fewFiles && !changed.some((path) => bases.has(path))
+  const isNear = pending !== null && changed.length <= fewFiles && !changed.some((path) => bases.has(path))
+  return { isNear, isMigrated: pending?.length === 0 }
 }
 
 export const draftOf = (template: string) => `${template}_draft`
@@ -150,11 +177,13 @@ export const buildTemplate = async (
  */
 const compact = async (client: pg.Client): Promise<void> => {
   const { rows } = await client.query<{ names: string }>(
-    `select string_agg(format('%I.%I', n.nspname, c.relname), ', ') as names
+    `select string_agg(format('%I.%I', n.nspname, c.relname), ', ' order by array_position($1, c.relname::text) nulls first, c.oid) as names
        from pg_catalog.pg_class c
        join pg_catalog.pg_namespace n on n.oid = c.relnamespace
       where c.relkind in ('r', 'm') and not c.relisshared and n.nspname <> 'pg_toast'
         and (pg_relation_size(c.oid, 'fsm') > 0 or pg_relation_size(c.oid, 'vm') > 0 or pg_table_size(c.oid) > 65536)`,
+    // last: each table that is rewritten leaves dead rows in these
+    [['pg_index', 'pg_type', 'pg_depend', 'pg_attribute', 'pg_class']],
   )
   await client.query(`vacuum (full) ${rows[0]?.names}`)
 }

@@ -81,14 +81,17 @@ export const noteHere = async (
   ])
 }
 
+export type Loaded = { readonly fingerprint: string | null; readonly witness: Witness }
+
 /** Records the state that the loader has just created, so that its fingerprint need not be computed until it changes. */
-export const noteLoaded = async (client: Client, former: string | null = null): Promise<void> => {
+export const noteLoaded = async (client: Client, former: string | null = null): Promise<Loaded> => {
   await client.query(`begin isolation level repeatable read; set local search_path = ''`)
   try {
-    const { witness } = await witnessHere(client)
+    const witness = await witnessHere(client)
     const fingerprint = await fingerprintHere(client)
-    if (fingerprint !== null) await noteHere(client, { fingerprint, witness, former })
+    if (fingerprint !== null) await noteHere(client, { fingerprint, witness: witness.witness, former })
     await client.query('commit')
+    return { fingerprint, witness }
   } catch (error) {
     await client.query('rollback')
     throw error

@@ -15,6 +15,7 @@ import { ApiError, refusal } from '#server/errors.ts'
 import { argumentsOf } from '#server/http/arguments.ts'
 import { answerOf, envelopeOf, nothingHere, send, unsupported, unsupportedEncoding } from '#server/http/errors.ts'
 import { readInput } from '#server/http/input.ts'
+import { invitePage } from '#server/http/invite_page.ts'
 import { mostBytes } from '#server/http/json.ts'
 import { fullPath } from '#server/http/openapi.ts'
 import {
@@ -109,6 +110,7 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
   routeUpgrades(app)
   void app.register(cors, { delegator: corsFor(config.CORS_ORIGINS) })
   void app.register(reference)
+  void app.register(invitePage)
   closeInTime(app, services.stopping)
   app.addHook('onSend', (request, reply, payload, done) => {
     reply.header('x-request-id', request.id)

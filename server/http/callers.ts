@@ -2,12 +2,12 @@ import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
-import { createCache } from '#server/http/cache.ts'
 import {
   accountOf,
   actorOf,
   bearer,
   type DeveloperCredential,
+  memberOf,
   originOf,
   ownedProject,
 } from '#server/http/credentials.ts'
@@ -16,46 +16,6 @@ import type { Caller, Resolved, Route } from '#server/http/route.ts'
 import { uuidPattern } from '#server/http/schemas.ts'
 import type { SessionClaims } from '#server/http/tokens.ts'
 import type { Services } from '#server/services.ts'
-
-/** Caches of verified credentials, for at most 30 seconds; logout and deactivation evict them sooner. */
-export type Sessions = ReturnType<typeof createSessions>
-
-export const createSessions = () => {
-  const users = createCache<SessionClaims & { projectId: string }>(50_000, 30_000)
-  const developers = createCache<DeveloperCredential>(10_000, 30_000)
-  /** Verifying a signature is the most expensive part of a request: a verified token is cached until it expires. */
-  const signatures = createCache<SessionClaims & { projectId: string }>(50_000, 3600_000)
-  const onBehalf = createCache<{ userId: string }>(50_000, 30_000)
-  return {
-    users,
-    developers,
-    signatures,
-    onBehalf,
-    clear() {
-      users.clear()
-      developers.clear()
-      onBehalf.clear()
-    },
-    drop(changed: string) {
-      const [kind, id = ''] = changed.split(':')
-      if (kind === 'session') {
-        users.dropWhere((claims) => claims.sid === id)
-        developers.dropWhere((held) => held.sid === id)
-      }
-      if (kind === 'token') developers.dropWhere((held) => held.token?.id === id)
-      if (kind === 'developer') developers.dropWhere((held) => held.developerId === id)
-      // the database of a project was lost or replaced: drops all of its users from the cache
-      if (kind === 'tenant') {
-        users.dropWhere((claims) => claims.projectId === id)
-        onBehalf.clear()
-      }
-      if (kind === 'user') {
-        users.dropWhere((claims) => claims.userId === id)
-        onBehalf.dropWhere((known) => known.userId === id)
-      }
-    },
-  }
-}
 
 const unauthorized = (message = 'The API key or the session is missing or invalid.') =>
   refusal(401, 'UNAUTHORIZED', message)
@@ -201,11 +161,16 @@ export const anyone: Caller = {
   }),
 }
 
-const developerClaims = (request: FastifyRequest, held: DeveloperCredential, project: CachedProject | null) => ({
+const developerClaims = (
+  request: FastifyRequest,
+  held: DeveloperCredential,
+  project: CachedProject | null,
+  organizationId: string | null = null,
+) => ({
   caller: 'developer',
   developerId: held.developerId,
   sessionId: held.sid,
-  actor: actorOf(request, held),
+  actor: actorOf(request, held, organizationId),
   ...(project ? { projectId: project.projectId } : {}),
 })
 
@@ -230,9 +195,30 @@ export const developer: Caller = {
 
 const ownerRefusals = { ...developerRefusals, 403: ['PROJECT_FORBIDDEN'], 404: ['NOT_FOUND'] }
 
-/** The project's owner, for the project's records in control. */
+/** A member of an organization, for its records. */
+export const organizationMember: Caller = {
+  name: 'organizationMember',
+  reaches: { kind: 'control', roles: ['control_developer'] },
+  security: [{ Developer: [] }],
+  refusals: { ...developerRefusals, 404: ['NOT_FOUND'], 503: ['SERVICE_UNAVAILABLE'] },
+  takesTokens: true,
+  guards: 'organization',
+  async resolve(request, services, route) {
+    const { held, organizationId } = await memberOf(request, services, route)
+    return {
+      place: services.control,
+      role: 'control_developer',
+      claims: developerClaims(request, held, null, organizationId),
+      project: null,
+      developer: held,
+    }
+  },
+}
+
+/** A member of the project's organization, for the project's records in control. */
 export const projectOwner: Caller = {
   name: 'projectOwner',
+  guards: 'project',
   reaches: { kind: 'control', roles: ['control_developer'] },
   security: [{ Developer: [] }],
   refusals: { ...ownerRefusals, 503: ['SERVICE_UNAVAILABLE'] },
@@ -244,9 +230,10 @@ export const projectOwner: Caller = {
   },
 }
 
-/** The project's owner, acting in the project's own database. */
+/** A member of the project's organization, acting in the project's own database. */
 export const administrator: Caller = {
   name: 'administrator',
+  guards: 'project',
   reaches: { kind: 'tenant', roles: ['app_admin'] },
   security: [{ Developer: [] }],
   refusals: { ...ownerRefusals, 503: ['SERVICE_UNAVAILABLE', 'TENANT_UNAVAILABLE', 'TENANT_MIGRATION_PENDING'] },
@@ -261,6 +248,17 @@ export const administrator: Caller = {
       developer: held,
     }
   },
+}
+
+/** The project's owner, reading the project's own database with queries of their own. */
+export const dashboard: Caller = {
+  ...administrator,
+  name: 'dashboard',
+  reaches: { kind: 'tenant', roles: ['app_dashboard'] },
+  resolve: async (request, services, route) => ({
+    ...(await administrator.resolve(request, services, route)),
+    role: 'app_dashboard',
+  }),
 }
 
 /** An app in which nobody is signed in: any API key of the project. */

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
+import { checkRank, type OrganizationRole } from '#server/http/ranks.ts'
 import type { Route } from '#server/http/route.ts'
 import { uuidPattern } from '#server/http/schemas.ts'
 import { allows, scopeNeeded } from '#server/http/scopes.ts'
@@ -26,7 +27,11 @@ export type DeveloperCredential = {
   readonly token: HeldToken | null
   /** Unix seconds; null if it never expires. */
   readonly expiresAt: number | null
+  /** The developer's role in each organization, by its id. */
+  readonly roles: Roles
 }
+
+type Roles = Readonly<Record<string, OrganizationRole>>
 
 export const bearer = (request: FastifyRequest): string | null => {
   const header = request.headers.authorization
@@ -41,8 +46,8 @@ const sessionOf = async (services: Services, text: string): Promise<DeveloperCre
   const verified = await services.tokens.verifyDeveloperAccess(text)
   if (verified.kind !== 'valid' || !uuidPattern.test(verified.claims.sid)) return null
   const { sid } = verified.claims
-  const { is_live } = await ask<{ is_live: boolean }>(services, 'developer_session_check', { sid })
-  return is_live ? { ...verified.claims, token: null } : null
+  const { is_live, roles } = await ask<{ is_live: boolean; roles: Roles }>(services, 'developer_session_check', { sid })
+  return is_live ? { ...verified.claims, token: null, roles } : null
 }
 
 /** The session of an access token that a request sends although it needs none. The caller checks whether that session is live. */
@@ -60,6 +65,7 @@ type TokenRow = {
   scopes: string[]
   project_ids: string[] | null
   expires_at: number | null
+  roles: Roles
 }
 
 const tokenOf = async (services: Services, text: string): Promise<DeveloperCredential | null> => {
@@ -71,6 +77,7 @@ const tokenOf = async (services: Services, text: string): Promise<DeveloperCrede
     sid: null,
     token: { id, name, scopes, projectIds },
     expiresAt: row.expires_at,
+    roles: row.roles,
   }
 }
 
@@ -95,7 +102,7 @@ const checkToken = (token: HeldToken, request: FastifyRequest, services: Service
 export const sessionRequired = () =>
   refusal(403, 'SESSION_REQUIRED', 'A personal access token cannot do this: sign in and use the access token.')
 
-export const projectForbidden = (message = 'This project belongs to another developer.') =>
+export const projectForbidden = (message = 'You are not a member of the organization that this project belongs to.') =>
   refusal(403, 'PROJECT_FORBIDDEN', message)
 
 /** The caller of a route of the account itself. A token that is limited to projects cannot change anything there. */
@@ -110,18 +117,35 @@ export const accountOf = async (request: FastifyRequest, services: Services, rou
   return held
 }
 
-/** The caller of a route of a project, and the project, which must be theirs. */
+/** The caller of a route of a project, and the project, in whose organization they must have the role that the route needs. */
 export const ownedProject = async (request: FastifyRequest, services: Services, route: Route) => {
   const held = await developerOf(request, services)
   const { projectId = '' } = request.params as { projectId?: string }
   const project = uuidPattern.test(projectId) ? await services.projectCache.byProject(projectId.toLowerCase()) : null
   if (!project) throw refusal(404, 'NOT_FOUND', 'There is no such project.')
-  if (project.developerId !== held.developerId) throw projectForbidden()
+  const role = held.roles[project.organizationId]
+  if (!role) throw projectForbidden()
   if (held.token?.projectIds && !held.token.projectIds.includes(project.projectId)) {
     throw projectForbidden('This token is limited to other projects.')
   }
   if (held.token) checkToken(held.token, request, services, route)
+  checkRank(services.areaOf(route), route, role)
   return { held, project }
+}
+
+/** The caller of a route of an organization, of which they must be a member of the role that the route needs. */
+export const memberOf = async (request: FastifyRequest, services: Services, route: Route) => {
+  const held = await accountOf(request, services, route)
+  const { orgId = '' } = request.params as { orgId?: string }
+  const organizationId = orgId.toLowerCase()
+  const role = Object.hasOwn(held.roles, organizationId) ? held.roles[organizationId] : undefined
+  if (!uuidPattern.test(orgId)) {
+    const details = { field: 'orgId', reason: 'must be a uuid' }
+    throw refusal(400, 'INVALID_ID', 'orgId: must be a uuid', details)
+  }
+  if (!role) throw refusal(404, 'NOT_FOUND', 'There is no such organization.')
+  checkRank(services.areaOf(route), route, role)
+  return { held, organizationId }
 }
 
 /** The origin of a request, for the audit trail. */
@@ -131,11 +155,19 @@ export const originOf = (request: FastifyRequest) => ({
   request_id: request.id,
 })
 
-/** The actor of a request, for the audit trail; the policy that restricts a limited token to its projects reads project_ids. */
-export const actorOf = (request: FastifyRequest, { developerId, token }: DeveloperCredential) =>
+/**
+ * The actor of a request, for the audit trail. The policy that restricts a limited token to its projects reads project_ids; the trail of a call for an
+ * organization is that of organization_id.
+ */
+export const actorOf = (
+  request: FastifyRequest,
+  { developerId, token }: DeveloperCredential,
+  organizationId: string | null = null,
+) =>
   JSON.stringify({
     ...(token
       ? { type: 'pat', id: token.id, label: token.name, ...(token.projectIds ? { project_ids: token.projectIds } : {}) }
       : { type: 'developer', id: developerId, label: null }),
+    ...(organizationId ? { organization_id: organizationId } : {}),
     ...originOf(request),
   })

@@ -1,5 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { z } from 'zod'
+import { operationIds } from '#server/http/operation_ids.ts'
+import { rankOf, rankRefusals } from '#server/http/ranks.ts'
 import { type Area, invalidBodyCode, invalidCode, invalidJsonCode, type Route } from '#server/http/route.ts'
 import { ErrorEnvelope } from '#server/http/schemas.ts'
 import { scopeOf, tokenRefusals } from '#server/http/scopes.ts'
@@ -26,8 +28,8 @@ export const declaredCodes = (area: Area, route: Route): ReadonlyMap<number, Rea
       if (kept.length > 0) add(Number(status), ...kept)
     }
   }
-  const refusedTokens = tokenRefusals(area, route)
-  if (refusedTokens.length > 0) add(403, ...refusedTokens)
+  const forbidden = [...tokenRefusals(area, route), ...rankRefusals(area, route)]
+  if (forbidden.length > 0) add(403, ...forbidden)
   if (route.body) {
     add(400, invalidCode(area, route, 'body'), invalidBodyCode(area, route), invalidJsonCode(area, route))
     add(413, 'PAYLOAD_TOO_LARGE')
@@ -137,13 +139,14 @@ const requestBody = (route: Route) => {
   }
 }
 
-const operation = (area: Area, route: Route) => ({
-  operationId: `${route.method.toLowerCase()}${route.path.replace(/[^A-Za-z0-9]+(.)?/g, (_, letter: string | undefined) => letter?.toUpperCase() ?? '')}`,
+const operation = (area: Area, route: Route, id: string) => ({
+  operationId: id,
   tags: [area.title],
   summary: route.summary,
   ...(route.description ? { description: route.description } : {}),
   security: route.caller.security,
   ...(route.caller.takesTokens ? { 'x-scope': route.sessionOnly ? 'session only' : scopeOf(area, route) } : {}),
+  ...(rankOf(area, route) ? { 'x-role': rankOf(area, route) } : {}),
   parameters: [
     ...pathParameters(route),
     ...Object.entries(route.query ?? {}).map(([name, schema]) => parameter(name, 'query', schema)),
@@ -167,10 +170,11 @@ export const fullPath = (area: Area, route: Route) => (area.unversioned ? route.
 /** The OpenAPI 3.1 document of the live routes. Building it takes hundreds of milliseconds: it yields to requests between two routes. */
 export const openApi = async (areas: readonly Area[], publicUrl: string): Promise<object> => {
   const paths: Record<string, Record<string, object>> = {}
+  const ids = operationIds(areas)
   for (const area of areas) {
     for (const route of area.routes) {
       const path = fullPath(area, route).replace(/:([A-Za-z]+)/g, '{$1}')
-      paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(area, route) }
+      paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(area, route, ids.get(route) ?? '') }
       await nextTurn()
     }
   }

@@ -6,10 +6,11 @@ import { sha256 } from '#server/secrets.ts'
 /** A project in the cache: where its database is and how its tokens are signed. */
 export type CachedProject = {
   readonly projectId: string
-  readonly developerId: string
+  readonly organizationId: string
   readonly environment: 'development' | 'production'
   readonly effectiveTier: 'free' | 'pro' | 'enterprise'
   readonly userSearchEnabled: boolean
+  readonly graphqlEnabled: boolean
   readonly signing: { readonly keyId: string; readonly publicJwk: JsonWebKey; readonly sealed: string }
   /** Null while the database is being created. */
   readonly place: Place | null
@@ -27,10 +28,11 @@ export type CachedKey = {
 
 type CachedProjectRow = {
   project_id: string
-  developer_id: string
+  organization_id: string
   environment: CachedProject['environment']
   effective_tier: CachedProject['effectiveTier']
   user_search_enabled: boolean
+  graphql_enabled: boolean
   signing: { key_id: string; public_jwk: JsonWebKey; sealed: string }
   tenant: {
     status: string
@@ -64,10 +66,11 @@ export const createProjectCache = (
     const cluster = ready ? await clusterOf(ready.cluster_id) : null
     return {
       projectId: row.project_id,
-      developerId: row.developer_id,
+      organizationId: row.organization_id,
       environment: row.environment,
       effectiveTier: row.effective_tier,
       userSearchEnabled: row.user_search_enabled,
+      graphqlEnabled: row.graphql_enabled,
       signing: { keyId: row.signing.key_id, publicJwk: row.signing.public_jwk, sealed: row.signing.sealed },
       place: ready && cluster ? { cluster, database: ready.database_name, kind: 'tenant' } : null,
       schemaVersion: ready?.schema_version ?? '',

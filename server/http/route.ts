@@ -7,6 +7,7 @@ import type { Arguments, CallSettings, Lines, Place, Reply } from '#server/datab
 import type { Answered, Question } from '#server/database/statements.ts'
 import type { DeveloperCredential } from '#server/http/credentials.ts'
 import type { CachedProject } from '#server/http/project_cache.ts'
+import type { OrganizationRole } from '#server/http/ranks.ts'
 import type { Services } from '#server/services.ts'
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -31,6 +32,8 @@ export type Caller = {
   readonly reaches: { readonly kind: Place['kind']; readonly roles: readonly Role[] }
   /** Whether the credential is a developer's Bearer, which may be a personal access token. */
   readonly takesTokens?: boolean
+  /** Whether the route is one of a project or an organization, so that the caller's role in the organization decides. */
+  readonly guards?: 'project' | 'organization'
   readonly resolve: (request: FastifyRequest, services: Services, route: Route) => Promise<Resolved>
 }
 
@@ -78,6 +81,8 @@ export type OfDefinition = { readonly kind: string; readonly verb: 'create' | 'l
 export type Declaration = {
   readonly caller: Caller
   readonly summary: string
+  /** The name of its operation in the document, where the rule of server/http/operation_ids.ts makes an awkward one. */
+  readonly operationId?: string
   readonly description?: string
   readonly params?: Shape
   readonly query?: Shape
@@ -121,6 +126,8 @@ export type Declaration = {
   readonly readOnly?: boolean
   /** Scope that a personal access token needs, if it is not the area's `:read` or `:write`; null: any token is accepted. */
   readonly scope?: `${string}:${'read' | 'write'}` | null
+  /** The lowest role that may call the route, if it is not the default of server/http/ranks.ts. */
+  readonly rank?: OrganizationRole
   /** Personal access tokens are refused with 403 SESSION_REQUIRED. */
   readonly sessionOnly?: boolean
   /** The general rate limit that the route counts against: events have their own. */
@@ -151,6 +158,8 @@ export type Area = {
   readonly notMigrated?: string
   /** The area's name in the scopes of tokens; by default its stem. */
   readonly scopeArea?: string
+  /** The lowest role that may call the area's routes other than GET, if it is not the default of server/http/ranks.ts. */
+  readonly rank?: OrganizationRole
   readonly routes: readonly Route[]
 }
 

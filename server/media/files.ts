@@ -98,8 +98,10 @@ export const createFileStorage = (folder: string): FileStorage => {
     })
     return found
       .flatMap((name) => {
-        const [, version, start, end] = /^([0-9a-z]+)\.part-(\d+)-(\d+)$/.exec(name) ?? []
-        return version === upload.version ? [{ name, start: Number(start), end: Number(end) }] : []
+        const [, version, start, end, total] = /^([0-9a-z]+)\.part-(\d+)-(\d+)-(\d+)$/.exec(name) ?? []
+        return version === upload.version
+          ? [{ name, start: Number(start), end: Number(end), total: Number(total) }]
+          : []
       })
       .sort((a, b) => a.start - b.start || b.end - a.end)
   }
@@ -159,11 +161,14 @@ export const createFileStorage = (folder: string): FileStorage => {
   const receivePart: FileStorage['receivePart'] = async (upload, source, start, end, total) => {
     const before = await partsOf(upload)
     const known = reached(before)
+    const [first] = before
+    if (first && first.total !== total) throw refused(`has ${first.total} bytes, as its first part said`)
     if (before.length >= mostParts) throw refused(`comes in more than ${mostParts} parts`)
     // bytes that came before are not stored a second time
     const from = Math.max(start, known)
     const most = end - start + 1
-    const target = `${uploadAt(upload)}.part-${from}-${end}`
+    // with the size of the whole, which nothing else knows where none was registered
+    const target = `${uploadAt(upload)}.part-${from}-${end}-${total}`
     await placed(target, async (file) => {
       const size = await storeBytes(file, source, { skip: from - start, most, tooLong: tooLong(most) })
       if (size !== most) throw refused(`must have the ${most} bytes of its Content-Range`)
@@ -191,7 +196,9 @@ export const createFileStorage = (folder: string): FileStorage => {
     receivePart: (upload, source, start, end, total) =>
       inTurn(upload, () => receivePart(upload, source, start, end, total)),
     async offset(upload) {
-      const whole = upload.sizeBytes === null ? await sizeOf(uploadAt(upload)) : await finish(upload, upload.sizeBytes)
+      const parts = await partsOf(upload)
+      const total = upload.sizeBytes ?? parts[0]?.total
+      const whole = total === undefined ? await sizeOf(uploadAt(upload)) : await finish(upload, total)
       return whole ?? reached(await partsOf(upload))
     },
     finish,

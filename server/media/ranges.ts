@@ -5,10 +5,10 @@ export type Range = { readonly start: number; readonly end: number }
 
 /**
  * The range that a request wants: null for all of it, also where there are several or the header is not understood (RFC 9110, 14.2);
- * `unsatisfiable` where no byte of it exists.
+ * `unsatisfiable` where no byte of it exists. Names of units have no case (14.1).
  */
 export const rangeOf = (header: string | undefined, size: number): Range | 'unsatisfiable' | null => {
-  const [, first = '', last = ''] = /^bytes=(\d*)-(\d*)$/.exec(header?.trim() ?? '') ?? []
+  const [, first = '', last = ''] = /^bytes=(\d*)-(\d*)$/i.exec(header?.trim() ?? '') ?? []
   if (first === '' && last === '') return null
   if (first === '') {
     const length = Math.min(Number(last), size)
@@ -36,7 +36,7 @@ export const isKnown = ({ 'if-none-match': header }: IncomingHttpHeaders, etag: 
 
 /** Content-Range of a part that is uploaded: `bytes 0-8388607/20000000`. */
 export const partOf = (header: string): (Range & { readonly total: number }) | null => {
-  const [, start = '', end = '', total = ''] = /^bytes (\d{1,15})-(\d{1,15})\/(\d{1,15})$/.exec(header.trim()) ?? []
+  const [, start = '', end = '', total = ''] = /^bytes (\d{1,15})-(\d{1,15})\/(\d{1,15})$/i.exec(header.trim()) ?? []
   const part = { start: Number(start), end: Number(end), total: Number(total) }
   return start !== '' && part.start <= part.end && part.end < part.total ? part : null
 }

@@ -82,12 +82,17 @@ const mapTags = (html: string, map: (tag: string) => string): string => {
   return made + html.slice(done)
 }
 
-/** HTML whose links report that they were followed, and which ends in a picture that reports opening. */
+/** A link takes some hundred bytes and a turn of the cipher: a message of nothing but links would grow to many times its size. */
+const mostLinks = 200
+
+/** HTML whose first links report that they were followed, and which ends in a picture that reports opening. */
 export const withTracking = (surroundings: Surroundings, project: string, message: string, html: string): string => {
+  let links = 0
   const linked = mapTags(html, (tag) => {
-    if (!/^<a\s/i.test(tag)) return tag
+    if (!/^<a\s/i.test(tag) || links >= mostLinks) return tag
     return tag.replace(attribute, (whole, space: string, name: string, equals: string, quoted: string) => {
       const url = name.toLowerCase() === 'href' ? followedUrl(unescaped(quoted.slice(1, -1)).trim()) : null
+      if (url !== null) links += 1
       return url !== null ? `${space}${name}${equals}"${trackedUrl(surroundings, { project, message, url })}"` : whole
     })
   })

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { Agent, type Dispatcher } from 'undici'
 import type { Config } from '#server/config.ts'
-import { createLru } from '#server/lru.ts'
+import { createCircuits } from '#server/providers/circuits.ts'
 
 /** Providers whose API this server calls, each with the variable that holds its base URL. */
 export const providers = {
@@ -25,12 +25,6 @@ const maxHeaderBytes = 32 * 1024
 const maxAttempts = 3
 const firstBackoffMs = 250
 const maxBackoffMs = 5_000
-/** Consecutive failures that open a circuit, and for how long. A failure later than a minute after the one before counts as the first. */
-const failuresToOpen = 5
-const openMs = 30_000
-const failureMemoryMs = 60_000
-const maxCircuits = 10_000
-
 export type UpstreamRequest = {
   readonly provider: ProviderName
   readonly projectId: string
@@ -61,6 +55,8 @@ export type CallRequest = UpstreamRequest & {
 export type StreamRequest = UpstreamRequest & {
   /** The longest pause between two pieces of the body, a minute by default. */
   readonly idleMs?: number
+  /** The longest time from the request to the end of the body; none by default. */
+  readonly totalMs?: number
 }
 
 export type FailureCode = 'PROVIDER_TIMEOUT' | 'PROVIDER_UNAVAILABLE' | 'PROVIDER_FAILED' | 'ABORTED'
@@ -173,49 +169,19 @@ const textHeaders = (headers: Readonly<Record<string, string | string[] | undefi
     ),
   )
 
-type Circuit = { failures: number; failedAt: number; openUntil: number; isProbing: boolean }
-
-/** One circuit for each provider and project, so that one project's outage does not refuse another's calls. In memory of this process. */
-const createCircuits = (clock: () => number) => {
-  const circuits = createLru<Circuit>(maxCircuits)
-  return {
-    /** Whether a call may be made. After the pause one call at a time probes the provider. */
-    admits(key: string): boolean {
-      const circuit = circuits.get(key)
-      if (!circuit || circuit.openUntil === 0) return true
-      if (clock() < circuit.openUntil || circuit.isProbing) return false
-      circuit.isProbing = true
-      return true
-    },
-    succeeded(key: string): void {
-      circuits.delete(key)
-    },
-    failed(key: string): void {
-      const now = clock()
-      const known = circuits.get(key)
-      const isRecent = known && (known.openUntil > 0 || now - known.failedAt < failureMemoryMs)
-      const count = (isRecent ? known.failures : 0) + 1
-      const openUntil = count >= failuresToOpen ? now + openMs : 0
-      circuits.set(key, { failures: count, failedAt: now, openUntil, isProbing: false })
-    },
-    /** A call that says nothing about the provider: its caller went away. */
-    undecided(key: string): void {
-      const circuit = circuits.get(key)
-      if (circuit) circuit.isProbing = false
-    },
-  }
-}
-
 /** Aborts with the signal of the caller, and at the end of a call's time. */
-const createBounds = (signal: AbortSignal | undefined, timeoutMs: number) => {
+const createBounds = (signal: AbortSignal | undefined, timeoutMs: number, totalMs?: number) => {
   const controller = new AbortController()
   const onAbort = () => controller.abort(coded('TRELLIS_ABORTED'))
-  const timer = setTimeout(() => controller.abort(coded('TRELLIS_TIMEOUT')), timeoutMs)
+  const onTime = () => controller.abort(coded('TRELLIS_TIMEOUT'))
+  const timer = setTimeout(onTime, timeoutMs)
+  const lastTimer = totalMs === undefined ? undefined : setTimeout(onTime, totalMs)
   if (signal?.aborted) onAbort()
   signal?.addEventListener('abort', onAbort, { once: true })
   const stopTimer = () => clearTimeout(timer)
   const end = () => {
     stopTimer()
+    clearTimeout(lastTimer)
     signal?.removeEventListener('abort', onAbort)
   }
   // the caller's signal stays in force when the time limit is over
@@ -311,7 +277,11 @@ export const createUpstream = (options: UpstreamOptions): Upstream => {
     }
   }
 
-  const exchange = async <T extends Received>(request: UpstreamRequest, kind: Kind<T>): Promise<T | Failure> => {
+  const exchange = async <T extends Received>(
+    request: UpstreamRequest,
+    kind: Kind<T>,
+    totalMs?: number,
+  ): Promise<T | Failure> => {
     const { provider, projectId, method, path, signal, timeoutMs = usualTimeoutMs } = request
     const key = `${provider} ${projectId}`
     const began = clock()
@@ -333,7 +303,7 @@ export const createUpstream = (options: UpstreamOptions): Upstream => {
       log.debug(fields, 'provider called')
     }
     if (!circuits.admits(key)) return { failure: 'PROVIDER_UNAVAILABLE', reason: 'circuit is open', isSent: false }
-    const bounds = createBounds(signal, timeoutMs)
+    const bounds = createBounds(signal, timeoutMs, totalMs)
     try {
       const { answer, made } = await attempts(request, kind, bounds, began + timeoutMs)
       if (answer.failure !== null) {
@@ -365,23 +335,31 @@ export const createUpstream = (options: UpstreamOptions): Upstream => {
         drop: () => undefined,
         whenOver: (_answer, end) => end(),
       }),
-    stream: ({ idleMs = usualIdleMs, ...request }) =>
-      exchange<StreamedResponse>(request, {
-        async send(options, { signal, stopTimer }) {
-          const { statusCode: status, headers, body } = await agent.request({ ...options, signal, bodyTimeout: idleMs })
-          // the body of an error stays under the limit of the call
-          if (status < 400) stopTimer()
-          return { failure: null, status, headers: textHeaders(headers), body }
+    stream: ({ idleMs = usualIdleMs, totalMs, ...request }) =>
+      exchange<StreamedResponse>(
+        request,
+        {
+          async send(options, { signal, stopTimer }) {
+            const {
+              statusCode: status,
+              headers,
+              body,
+            } = await agent.request({ ...options, signal, bodyTimeout: idleMs })
+            // the body of an error stays under the limit of the call
+            if (status < 400) stopTimer()
+            return { failure: null, status, headers: textHeaders(headers), body }
+          },
+          drop: ({ body }) => body.on('error', () => undefined).destroy(),
+          whenOver({ body }, end) {
+            let broken: unknown
+            body.on('error', (error) => {
+              broken = error
+            })
+            body.on('close', () => end(broken))
+          },
         },
-        drop: ({ body }) => body.on('error', () => undefined).destroy(),
-        whenOver({ body }, end) {
-          let broken: unknown
-          body.on('error', (error) => {
-            broken = error
-          })
-          body.on('close', () => end(broken))
-        },
-      }),
+        totalMs,
+      ),
     close: () => agent.destroy(),
   }
 }

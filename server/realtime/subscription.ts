@@ -7,6 +7,9 @@ export type Scope = {
   readonly is_owner?: boolean
   readonly groups?: readonly string[]
   readonly presence?: boolean
+  /** Of a group: whose entries, and which actions, its feed is without for this user. */
+  readonly unseen?: readonly string[]
+  readonly hidden?: readonly string[]
   readonly me?: boolean
   readonly until?: string
 }
@@ -67,7 +70,10 @@ const sees = (
 const toldOf = (subscription: Subscription, of: ChannelEvent): string | null => {
   const { meta } = of
   if (!meta) return of.event
-  if (meta.not) return meta.not.includes(subscription.connection.userId) ? null : of.event
+  if (meta.action !== undefined) {
+    const { unseen = [], hidden = [] } = subscription.scope
+    return hidden.includes(meta.action) || (meta.actor && unseen.includes(meta.actor)) ? null : of.event
+  }
   if (meta.only !== undefined) return meta.only === subscription.connection.userId ? of.event : null
   const { now, was } = meta
   let isSeen = !!now && sees(subscription, now)

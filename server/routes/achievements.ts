@@ -83,6 +83,7 @@ export const achievements = area({
       failure: 'LIST_FAILED',
     }),
     route('GET /client/achievements/unseen', {
+      operationId: 'listUnseenAchievements',
       caller: endUser,
       summary: 'Achievements that the caller has unlocked and not seen yet, oldest first',
       call: 'achievements_unseen',
@@ -90,6 +91,7 @@ export const achievements = area({
       failure: 'LIST_FAILED',
     }),
     route('POST /client/achievements/seen', {
+      operationId: 'markAchievementsSeen',
       caller: endUser,
       summary: 'Mark achievements as seen, on every device',
       body: z.object({ ids: z.array(Uuid).min(1, 'must have 1 to 500 ids').max(500, 'must have 1 to 500 ids') }),
@@ -175,6 +177,7 @@ export const achievements = area({
       failure: 'FETCH_FAILED',
     }),
     route('POST /admin/projects/:projectId/achievements/dry-run', {
+      operationId: 'dryRunAchievementDraft',
       caller: administrator,
       summary: 'Preview who would unlock under criteria that are not stored yet',
       body: z.object({ criteria: Rules.criteria }),
@@ -209,6 +212,7 @@ export const achievements = area({
       failure: 'REVOKE_FAILED',
     }),
     route('POST /admin/projects/:projectId/achievements/:achievementId/dry-run', {
+      operationId: 'dryRunAchievement',
       caller: administrator,
       summary: 'Preview who would unlock under the stored criteria, or under others',
       params: achievementId,

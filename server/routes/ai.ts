@@ -64,6 +64,7 @@ export const ai = area({
   routes: [
     route(`POST ${base}/providers`, {
       caller: administrator,
+      rank: 'admin',
       summary: 'Register a provider, or replace its key',
       body: z.object({
         name: ProviderName,
@@ -85,6 +86,7 @@ export const ai = area({
     }),
     route(`DELETE ${base}/providers/:name`, {
       caller: administrator,
+      rank: 'admin',
       summary: 'Revoke a provider that no prompt uses',
       call: 'ai_provider_delete',
       replies: { 200: Deleted },
@@ -172,6 +174,7 @@ export const ai = area({
       failure: 'UPDATE_FAILED',
     }),
     route(`GET ${prompt}/spend`, {
+      operationId: 'getAiPromptSpend',
       caller: administrator,
       summary: 'What a prompt has cost today, this month or in all (UTC)',
       query: { period: Period.optional() },
@@ -181,6 +184,7 @@ export const ai = area({
       failure: 'FETCH_FAILED',
     }),
     route(`POST ${base}/messages`, {
+      operationId: 'sendAiMessages',
       caller: administrator,
       summary: "Forward a body in the provider's own format",
       description:
@@ -195,6 +199,7 @@ export const ai = area({
       failure: 'CREATE_FAILED',
     }),
     route(`POST ${base}/embeddings`, {
+      operationId: 'createAiEmbeddings',
       caller: administrator,
       summary: 'Embeddings of texts, by OpenAI',
       body: EmbeddingsRequest,

@@ -59,6 +59,7 @@ export const appSessions = area({
   source: 'supplement',
   routes: [
     route('POST /client/sessions/start', {
+      operationId: 'startAppSession',
       caller: endUser,
       summary: 'Start an app session; with an id from the client a retry is idempotent',
       description: 'An open session on the same device (`platform` and `device_model`) ends as `replaced`.',
@@ -78,6 +79,7 @@ export const appSessions = area({
       failure: 'CREATE_FAILED',
     }),
     route('POST /client/sessions/:sessionId/heartbeat', {
+      operationId: 'heartbeatAppSession',
       caller: endUser,
       summary: 'Heartbeat of a session: every 60 seconds in the foreground',
       params: sessionId,
@@ -87,6 +89,7 @@ export const appSessions = area({
       failure: 'UPDATE_FAILED',
     }),
     route('POST /client/sessions/:sessionId/end', {
+      operationId: 'endAppSession',
       caller: endUser,
       summary: 'End a session; ending it again returns the same row',
       params: sessionId,
@@ -106,6 +109,7 @@ export const sessionAnalytics = area({
   invalid: 'INVALID_INPUT',
   routes: [
     route('GET /admin/projects/:projectId/sessions', {
+      operationId: 'getAppSessionAnalytics',
       caller: administrator,
       summary: 'Users and sessions of a period; dau is always of the last 24 hours',
       description:
@@ -123,6 +127,7 @@ export const sessionAnalytics = area({
       failure: 'FETCH_FAILED',
     }),
     route('GET /admin/projects/:projectId/sessions/list', {
+      operationId: 'listAppSessions',
       caller: administrator,
       summary: 'Sessions of all users, newest first',
       query: Page,

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Arguments, dataOf, type Reply } from '#server/database/database.ts'
 import { pageBytes } from '#server/database/row_encoder.ts'
 import { refusal } from '#server/errors.ts'
-import { projectOwner } from '#server/http/callers.ts'
+import { organizationMember, projectOwner } from '#server/http/callers.ts'
 import { type Column, linesOf } from '#server/http/csv.ts'
 import { readCursor, writeCursor } from '#server/http/cursors.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
@@ -52,7 +52,10 @@ const range = { since: Moment.optional(), until: Moment.optional() }
 type Row = { readonly key: string; readonly event: string; readonly is_cut?: boolean }
 type Ask = (name: string, args: Arguments) => Promise<Reply>
 
-/** A project's trail is in two databases: changes of the project itself in control, all others in the project's own database, once it exists. */
+/**
+ * A project's trail is in two databases: changes of the project itself in control, all others in the project's own database, once it exists. An
+ * organization's trail is in control.
+ */
 const placesOf = ({ call, resolved, services }: HandlerContext, failure: string): readonly Ask[] => {
   const place = resolved.project?.place
   if (!place) return [call]
@@ -206,6 +209,16 @@ const verify = async (context: HandlerContext) => {
   return { status: 200, body: JSON.stringify({ data: result }) }
 }
 
+const filtered = {
+  limit: Limit(),
+  cursor: Cursor.optional(),
+  ...range,
+  actor_id: Text(200).optional(),
+  action: Text(200).optional(),
+  target_type: Text(200).optional(),
+  target_id: Text(200).optional(),
+}
+
 const reachable = { 503: ['TENANT_UNAVAILABLE', 'TENANT_MIGRATION_PENDING'] }
 
 export const audit = area({
@@ -213,19 +226,21 @@ export const audit = area({
   title: 'Audit events',
   source: 'supplement',
   routes: [
+    route('GET /admin/organizations/:orgId/audit-events', {
+      caller: organizationMember,
+      summary: 'Who changed what in an organization: its members, invites and projects, newest first',
+      description: 'Changes inside of a project are in the trail of the project. `action` is a prefix.',
+      params: { orgId: Uuid },
+      query: filtered,
+      handle: list,
+      replies: { 200: cursorPage(AuditEvent) },
+      failure: 'LIST_FAILED',
+    }),
     route('GET /admin/projects/:projectId/audit-events', {
       caller: projectOwner,
       summary: 'Who changed what in a project, newest first',
       description: '`action` is a prefix: `streaks.` finds all changes of streaks.',
-      query: {
-        limit: Limit(),
-        cursor: Cursor.optional(),
-        ...range,
-        actor_id: Text(200).optional(),
-        action: Text(200).optional(),
-        target_type: Text(200).optional(),
-        target_id: Text(200).optional(),
-      },
+      query: filtered,
       handle: list,
       replies: { 200: cursorPage(AuditEvent) },
       refusals: reachable,

@@ -110,6 +110,7 @@ export const catalog = area({
   source: 'supplement',
   routes: [
     route('GET /client/catalog', {
+      operationId: 'listCatalogItems',
       caller: endUser,
       source: 'contract',
       summary: 'Active items, newest first',
@@ -119,6 +120,7 @@ export const catalog = area({
       failure: 'LIST_FAILED',
     }),
     route('GET /client/catalog/:itemId', {
+      operationId: 'getCatalogItem',
       caller: endUser,
       source: 'contract',
       summary: 'An active item, by id or key',
@@ -130,6 +132,7 @@ export const catalog = area({
     }),
 
     route('GET /admin/projects/:projectId/catalog', {
+      operationId: 'listCatalogItemDefinitions',
       caller: administrator,
       summary: 'Items, newest first',
       query: {
@@ -180,6 +183,7 @@ export const catalog = area({
       },
     }),
     route('PUT /admin/projects/:projectId/catalog/:idOrKey/prices', {
+      operationId: 'setCatalogItemPrices',
       caller: administrator,
       summary: "Replace an item's prices",
       params: idOrKey,
@@ -191,6 +195,7 @@ export const catalog = area({
       failure: 'UPDATE_FAILED',
     }),
     route('PUT /admin/projects/:projectId/catalog/:idOrKey/contents', {
+      operationId: 'setCatalogItemContents',
       caller: administrator,
       summary: 'Replace the contents of a bundle',
       params: idOrKey,

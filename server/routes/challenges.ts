@@ -117,6 +117,7 @@ export const challenges = area({
       failure: 'UPDATE_FAILED',
     }),
     route('GET /client/challenges/:challengeId/leaderboard', {
+      operationId: 'getChallengeLeaderboard',
       caller: endUser,
       summary: 'Ranking of a challenge, by progress, then by who reached it first',
       params: challengeId,

@@ -86,6 +86,7 @@ const logout = async (context: HandlerContext) => {
 }
 
 const logoutRoute = route('POST /client/auth/logout', {
+  operationId: 'signOut',
   caller: appKey,
   summary: 'End a session, or with its own access token all sessions of its user',
   body: z.object({ refresh_token: Credential, all: z.boolean().default(false) }),
@@ -103,6 +104,7 @@ export const clientAuth = area({
   invalid: 'INVALID_INPUT',
   routes: [
     route('POST /client/auth/anonymous', {
+      operationId: 'signInAnonymously',
       caller: appKey,
       summary: 'Sign in without an identity, or again by anonymous id',
       body: z.object({
@@ -117,6 +119,7 @@ export const clientAuth = area({
       failure: 'CREATE_FAILED',
     }),
     route('POST /client/auth/email/signup', {
+      operationId: 'signUpWithPassword',
       caller: appKey,
       summary: 'Sign up with email and password',
       body: z.object({
@@ -135,6 +138,7 @@ export const clientAuth = area({
       failure: 'CREATE_FAILED',
     }),
     route('POST /client/auth/email/login', {
+      operationId: 'signInWithPassword',
       caller: appKey,
       summary: 'Sign in with email and password',
       body: z.object({ email: Email, password: Password }),
@@ -145,6 +149,7 @@ export const clientAuth = area({
       failure: 'LOGIN_FAILED',
     }),
     route('POST /client/auth/refresh', {
+      operationId: 'refreshSession',
       caller: appKey,
       summary: 'Replace both tokens of a session',
       body: z.object({ refresh_token: Credential }),
@@ -156,6 +161,7 @@ export const clientAuth = area({
     }),
     logoutRoute,
     route('GET /client/auth/sessions', {
+      operationId: 'listSessions',
       caller: sessionCaller,
       summary: "The user's live sessions, newest first",
       query: Page,
@@ -178,6 +184,7 @@ export const clientAuth = area({
       failure: 'LIST_FAILED',
     }),
     route('DELETE /client/auth/sessions/:sessionId', {
+      operationId: 'revokeSession',
       caller: sessionCaller,
       summary: "End one of the user's sessions",
       params: { sessionId: Uuid },
@@ -188,6 +195,7 @@ export const clientAuth = area({
       failure: 'DELETE_FAILED',
     }),
     route('GET /client/auth/jwks', {
+      operationId: 'getJwks',
       caller: appKey,
       summary: "Public keys of the project's session tokens",
       handle: async ({ resolved }) => ({

@@ -58,6 +58,7 @@ export const codes = area({
   invalid: 'INVALID_INPUT',
   routes: [
     route('POST /auth/developer/otp/request', {
+      operationId: 'requestDeveloperCode',
       caller: anyone,
       summary: 'Request a sign-in code by mail; the response does not reveal whether there is an account',
       body: z.object({ email: Email }),
@@ -68,6 +69,7 @@ export const codes = area({
       failure: 'OTP_REQUEST_FAILED',
     }),
     route('POST /auth/developer/otp/verify', {
+      operationId: 'signInDeveloperWithCode',
       caller: anyone,
       summary: 'Sign in with the code of the mail, which marks the address verified',
       description:

@@ -49,6 +49,7 @@ export const config = area({
       failure: 'FETCH_FAILED',
     }),
     route(`POST ${keys}`, {
+      operationId: 'createConfigKey',
       caller: administrator,
       summary: 'Create or replace a key',
       description: 'Omitted fields get their defaults. `version` counts changes of `value`.',
@@ -69,6 +70,7 @@ export const config = area({
       failure: 'SET_FAILED',
     }),
     route(`GET ${keys}`, {
+      operationId: 'listConfigKeys',
       caller: administrator,
       summary: 'All keys, ordered by key',
       call: 'config_key_list',
@@ -76,6 +78,7 @@ export const config = area({
       failure: 'FETCH_FAILED',
     }),
     route(`PATCH ${keys}/:key`, {
+      operationId: 'updateConfigKey',
       caller: administrator,
       summary: 'Change the given fields of a key',
       body: z.object({ value: Json, description, conditions: Conditions }).partial(),

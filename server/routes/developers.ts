@@ -163,6 +163,7 @@ export const developers = area({
   scopeArea: 'account',
   routes: [
     route('POST /auth/developer/signup', {
+      operationId: 'signUpDeveloper',
       caller: anyone,
       summary: 'Create a developer account and sign in to it',
       body: z.object({
@@ -183,6 +184,7 @@ export const developers = area({
       failure: 'CREATE_FAILED',
     }),
     route('POST /auth/developer/login', {
+      operationId: 'signInDeveloper',
       caller: anyone,
       summary: 'Sign in with email and password',
       body: z.object({ email: Email, password: Password }),
@@ -193,6 +195,7 @@ export const developers = area({
       failure: 'LOGIN_FAILED',
     }),
     route('POST /auth/developer/refresh', {
+      operationId: 'refreshDeveloperSession',
       caller: anyone,
       summary: 'Replace both tokens of a session',
       body: RefreshToken,
@@ -203,6 +206,7 @@ export const developers = area({
       failure: 'REFRESH_FAILED',
     }),
     route('POST /auth/developer/logout', {
+      operationId: 'signOutDeveloper',
       caller: anyone,
       summary: 'End the session',
       body: RefreshToken,
@@ -213,6 +217,7 @@ export const developers = area({
       failure: 'LOGOUT_FAILED',
     }),
     route('GET /auth/developer/me', {
+      operationId: 'getDeveloper',
       caller: developer,
       summary: 'The current developer, and the token of the request',
       call: 'developer_me',
@@ -222,6 +227,7 @@ export const developers = area({
       failure: 'FETCH_FAILED',
     }),
     route('PATCH /auth/developer/me', {
+      operationId: 'updateDeveloper',
       caller: developer,
       summary: 'Change the name or the password; a new password ends all other sessions',
       source: 'supplement',
@@ -242,6 +248,7 @@ export const developers = area({
       failure: 'UPDATE_FAILED',
     }),
     route('GET /auth/developer/sessions', {
+      operationId: 'listDeveloperSessions',
       caller: developer,
       summary: "The developer's live sessions, newest first",
       source: 'supplement',
@@ -252,6 +259,7 @@ export const developers = area({
       failure: 'LIST_FAILED',
     }),
     route('DELETE /auth/developer/sessions/:sessionId', {
+      operationId: 'revokeDeveloperSession',
       caller: developer,
       summary: 'End a session',
       source: 'supplement',

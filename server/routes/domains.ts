@@ -132,6 +132,7 @@ export const tlsAsk = area({
   unversioned: true,
   routes: [
     route('GET /internal/tls-ask', {
+      operationId: 'checkTlsDomain',
       caller: anyone,
       summary: 'Whether a reverse proxy may obtain a certificate for a name',
       description: "For Caddy's on-demand TLS: 200 for a verified domain of a site or of functions, else 404.",

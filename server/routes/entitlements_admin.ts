@@ -40,6 +40,7 @@ export const entitlementsAdmin = area({
   unavailable: 502,
   routes: [
     route('POST /admin/projects/:projectId/users/:userId/entitlements', {
+      operationId: 'grantUserEntitlement',
       caller: administrator,
       summary: 'Grant an entitlement, or extend an earlier promotional grant',
       description:
@@ -69,6 +70,7 @@ export const entitlementsAdmin = area({
       failure: 'LIST_FAILED',
     }),
     route('DELETE /admin/projects/:projectId/users/:userId/entitlements/:entitlementId', {
+      operationId: 'revokeUserEntitlement',
       caller: administrator,
       source: 'supplement',
       summary: 'Remove the promotional grants of an entitlement; purchases stay',

@@ -154,6 +154,7 @@ export const events = area({
   source: 'supplement',
   routes: [
     route('POST /client/events', {
+      operationId: 'sendEvents',
       caller: endUserOrServer,
       summary: 'Record one event, or a batch, and return its effects',
       // SQL validates every item on its own, so that valid items of a batch are stored
@@ -194,6 +195,7 @@ export const events = area({
       failure: 'LIST_FAILED',
     }),
     route('POST /admin/projects/:projectId/events', {
+      operationId: 'adminSendEvents',
       caller: administrator,
       summary: 'Record one event, or a batch, for users',
       description: 'As `POST /client/events` with a server key: each event names its `app_user_id`.',

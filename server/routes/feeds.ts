@@ -45,6 +45,7 @@ export const feeds = area({
   invalid: 'INVALID_INPUT',
   routes: [
     route('GET /client/feeds', {
+      operationId: 'listFeedEntries',
       caller: endUser,
       summary: "The caller's home feed: own entries, and those of friends and of the system; newest first",
       description:
@@ -55,6 +56,7 @@ export const feeds = area({
       failure: 'LIST_FAILED',
     }),
     route('GET /client/feeds/me', {
+      operationId: 'listMyFeed',
       caller: endUser,
       summary: "The caller's own entries, newest first",
       query: feedPage,
@@ -63,6 +65,7 @@ export const feeds = area({
       failure: 'LIST_FAILED',
     }),
     route('GET /client/feeds/group/:groupId', {
+      operationId: 'listGroupFeed',
       caller: endUser,
       summary: 'What was posted to a group, newest first; for its members',
       params: { groupId: Uuid },
@@ -73,6 +76,7 @@ export const feeds = area({
       failure: 'LIST_FAILED',
     }),
     route('POST /client/feeds', {
+      operationId: 'createFeedEntry',
       caller: endUser,
       source: 'supplement',
       summary: 'Post an entry; at most 30 an hour',
@@ -89,6 +93,7 @@ export const feeds = area({
       failure: 'CREATE_FAILED',
     }),
     route('DELETE /client/feeds/:entryId', {
+      operationId: 'deleteFeedEntry',
       caller: endUser,
       source: 'supplement',
       summary: "Delete one of the caller's entries",
@@ -99,6 +104,7 @@ export const feeds = area({
       failure: 'DELETE_FAILED',
     }),
     route(`POST ${admin}`, {
+      operationId: 'adminCreateFeedEntry',
       caller: administrator,
       source: 'supplement',
       summary: 'Post an entry of a user, or of the system, which all users see',
@@ -111,6 +117,7 @@ export const feeds = area({
       failure: 'CREATE_FAILED',
     }),
     route(`GET ${admin}`, {
+      operationId: 'adminListFeedEntries',
       caller: administrator,
       source: 'supplement',
       summary: 'Entries of the project, newest first',
@@ -120,6 +127,7 @@ export const feeds = area({
       failure: 'LIST_FAILED',
     }),
     route(`DELETE ${admin}/:entryId`, {
+      operationId: 'adminDeleteFeedEntry',
       caller: administrator,
       source: 'supplement',
       summary: 'Delete an entry of any user or of the system',

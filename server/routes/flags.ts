@@ -259,6 +259,7 @@ export const flags = area({
       failure: 'UPDATE_FAILED',
     }),
     route(`POST ${flag}/:idOrKey/evaluate`, {
+      operationId: 'adminEvaluateFlag',
       caller: administrator,
       summary: 'The value that a user gets, with every condition of every rule',
       params: idOrKey,

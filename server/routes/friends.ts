@@ -29,6 +29,7 @@ export const friends = area({
   source: 'supplement',
   routes: [
     route('POST /client/friends/requests', {
+      operationId: 'sendFriendRequest',
       caller: endUser,
       summary: 'Send a friend request; accepts the other request if that user has sent one',
       description:
@@ -76,6 +77,7 @@ export const friends = area({
       failure: 'UPDATE_FAILED',
     }),
     route('DELETE /client/friends/requests/:userId', {
+      operationId: 'cancelFriendRequest',
       caller: endUser,
       summary: 'Withdraw a request',
       params: userId,
@@ -107,6 +109,7 @@ export const friends = area({
       failure: 'UPDATE_FAILED',
     }),
     route('DELETE /client/friends/:userId', {
+      operationId: 'removeFriend',
       caller: endUser,
       summary: 'End a friendship',
       params: userId,
@@ -116,6 +119,7 @@ export const friends = area({
       failure: 'DELETE_FAILED',
     }),
     route('POST /client/friends/:userId/block', {
+      operationId: 'blockUser',
       caller: endUser,
       summary: 'Block a user, which ends a friendship and requests',
       description:
@@ -128,6 +132,7 @@ export const friends = area({
       failure: 'CREATE_FAILED',
     }),
     route('DELETE /client/friends/:userId/block', {
+      operationId: 'unblockUser',
       caller: endUser,
       summary: 'Unblock a user; a former friendship is not restored',
       params: userId,
@@ -137,6 +142,7 @@ export const friends = area({
       failure: 'DELETE_FAILED',
     }),
     route('GET /client/friends/blocked', {
+      operationId: 'listBlockedUsers',
       caller: endUser,
       summary: 'Users whom the caller has blocked, newest first',
       query: Page,
@@ -168,6 +174,7 @@ export const friends = area({
     }),
 
     route('GET /admin/projects/:projectId/friends', {
+      operationId: 'listFriendships',
       caller: administrator,
       summary: 'The friends or requests of a user, newest first; without private notes',
       query: { user_id: Uuid, status: Status.default('accepted'), ...Page },
@@ -177,6 +184,7 @@ export const friends = area({
       failure: 'LIST_FAILED',
     }),
     route('POST /admin/projects/:projectId/friends', {
+      operationId: 'createFriendship',
       caller: administrator,
       summary: 'Make two users friends, or send a request from one to the other',
       description: '200 when there is a request or a friendship already.',
@@ -192,6 +200,7 @@ export const friends = area({
       failure: 'CREATE_FAILED',
     }),
     route('DELETE /admin/projects/:projectId/friends/:userId/:friendId', {
+      operationId: 'deleteFriendship',
       caller: administrator,
       summary: 'End a friendship or a request of two users',
       params: { ...userId, friendId: Uuid },

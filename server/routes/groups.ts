@@ -102,6 +102,7 @@ export const groups = area({
       failure: 'CREATE_FAILED',
     }),
     route('GET /client/groups/mine', {
+      operationId: 'listMyGroups',
       caller: endUser,
       summary: "The caller's groups with the caller's role in each, newest membership first",
       call: 'groups_mine',
@@ -191,6 +192,7 @@ export const groups = area({
       failure: 'UPDATE_FAILED',
     }),
     route('DELETE /client/groups/:groupId/members/:userId', {
+      operationId: 'removeGroupMember',
       ...supplement,
       summary: 'Remove a member of a lower rank, as owner or admin',
       params: memberId,
@@ -248,6 +250,7 @@ export const groups = area({
       failure: 'DELETE_FAILED',
     }),
     route('POST /client/groups/join', {
+      operationId: 'joinGroupByCode',
       ...supplement,
       summary: 'Join a group, public or private, by the code of an invite',
       description: '201 for a new member, 200 when the caller is a member already, which does not count as a use.',
@@ -308,6 +311,7 @@ export const groups = area({
       failure: 'LIST_FAILED',
     }),
     route('POST /admin/projects/:projectId/groups/:groupId/members', {
+      operationId: 'addGroupMember',
       caller: administrator,
       source: 'supplement',
       summary: 'Add a user to a group, public or private',
@@ -341,6 +345,7 @@ export const groups = area({
       failure: 'UPDATE_FAILED',
     }),
     route(`DELETE ${all}/:groupId/members/:userId`, {
+      operationId: 'adminRemoveGroupMember',
       ...administered,
       summary:
         'Remove a member; after the removal of the owner the oldest admin becomes the owner, else the oldest member',

@@ -69,6 +69,11 @@ const isPort = (value: unknown) =>
 const kinds: Readonly<Record<string, readonly [is: (value: unknown) => boolean, reason: string]>> = {
   service_account_json: [isJsonObject, 'must be a JSON object, or a text of one'],
   port: [isPort, 'must be a port'],
+  // a header carries it, which ends without spaces
+  webhook_secret: [
+    (value) => typeof value === 'string' && /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(value),
+    'must be ASCII text without spaces around it',
+  ],
   // it is part of a path
   project_id: [(value) => typeof value === 'string' && /^[\w-]{1,255}$/.test(value), 'must be an id of the provider'],
 }
@@ -185,6 +190,7 @@ export const integrations = area({
   title: 'Integrations',
   source: 'contract',
   invalid: 'INVALID_CONFIG',
+  rank: 'admin',
   routes: [
     route('POST /admin/projects/:projectId/integrations', {
       caller: administrator,

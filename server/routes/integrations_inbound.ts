@@ -6,6 +6,7 @@ import { anyone, tenantPlace } from '#server/http/callers.ts'
 import { addressKey } from '#server/http/rate_limiter.ts'
 import { area, type HandlerContext, type Route, route } from '#server/http/route.ts'
 import { data, uuidPattern } from '#server/http/schemas.ts'
+import { numberText, spelledJson } from '#server/json/lossless_json.ts'
 import { integrationPurpose } from '#server/providers/project_mail.ts'
 
 type Provider = 'revenuecat' | 'superwall'
@@ -56,20 +57,25 @@ const parsedBody = (bytes: Buffer): { text: string; body: Body } => {
   throw refusal(400, 'INVALID_BODY', 'The body must be a JSON object.')
 }
 
-const idText = (value: unknown): string | null =>
-  (typeof value === 'string' || typeof value === 'number') && /^[^\0]{1,255}$/u.test(String(value))
-    ? String(value)
-    : null
+const idText = (value: unknown): string | null => {
+  const id = typeof value === 'string' ? value : (numberText(value) ?? '')
+  return /^[^\0]{1,255}$/u.test(id) ? id : null
+}
+
+/** Where a provider puts the id of an event. */
+const idsIn = (provider: Provider, { id, event_id, object, event, data: details }: Body): readonly unknown[] =>
+  provider === 'revenuecat'
+    ? [isObject(event) ? event['id'] : null]
+    : [id, event_id, object === 'event' && isObject(details) ? details['id'] : null]
 
 /** The provider's id of the event, by which it is deduplicated; without one the hash of the body. */
 const keyOf = (provider: Provider, body: Body, text: string): string => {
-  const { event, data: details } = body
-  const ids =
-    provider === 'revenuecat'
-      ? [isObject(event) ? event['id'] : null]
-      : [body['id'], body['event_id'], body['object'] === 'event' && isObject(details) ? details['id'] : null]
-  const id = ids.map(idText).find((each) => each !== null)
-  return id ? `id ${id}` : `sha256 ${digest(text).toString('hex')}`
+  const read = idsIn(provider, body)
+  // two long numbers may be one number of JavaScript: then the digits count that were sent
+  const isExact = read.every((id) => typeof id !== 'number' || Number.isSafeInteger(id))
+  const ids = isExact ? read : idsIn(provider, spelledJson(text) as Body)
+  const known = ids.map(idText).find((each) => each !== null)
+  return known ? `id ${known}` : `sha256 ${digest(text).toString('hex')}`
 }
 
 const receive = async (context: HandlerContext, provider: Provider, at: Route) => {
@@ -112,7 +118,8 @@ const receive = async (context: HandlerContext, provider: Provider, at: Route) =
 
 const declared = {
   caller: anyone,
-  query: { project_id: z.string().optional().describe('The id of the project') },
+  // whatever stands in its place, also two of them, names no project
+  query: { project_id: z.unknown().meta({ type: 'string' }).optional().describe('The id of the project') },
   replies: { 200: data(z.strictObject({ received: z.literal(true) })) },
   refusals: {
     400: ['MISSING_PROJECT', 'INVALID_BODY'],
@@ -127,6 +134,7 @@ const declared = {
 } as const
 
 const revenuecat: Route = route('POST /webhooks/revenuecat', {
+  operationId: 'receiveRevenuecatEvents',
   ...declared,
   summary: 'Events of the subscription provider',
   description:
@@ -136,6 +144,7 @@ const revenuecat: Route = route('POST /webhooks/revenuecat', {
 })
 
 const superwall: Route = route('POST /webhooks/superwall', {
+  operationId: 'receiveSuperwallEvents',
   ...declared,
   summary: 'Events of the paywall provider',
   description:

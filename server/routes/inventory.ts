@@ -103,6 +103,7 @@ export const inventory = area({
       failure: 'CREATE_FAILED',
     }),
     route('GET /client/inventory/:idOrKey', {
+      operationId: 'getInventoryItem',
       caller: endUser,
       summary: "One of the caller's stacks, by its id, or an item's stack that expires soonest",
       params: idOrKey,
@@ -112,6 +113,7 @@ export const inventory = area({
       failure: 'FETCH_FAILED',
     }),
     route('PATCH /client/inventory/:idOrKey', {
+      operationId: 'updateInventoryItem',
       caller: endUser,
       summary: "Change the caller's own metadata of a stack",
       description: 'Only `metadata.user` is changed: keys are merged, null removes a key.',
@@ -124,6 +126,7 @@ export const inventory = area({
       failure: 'UPDATE_FAILED',
     }),
     route('POST /client/inventory/:idOrKey/consume', {
+      operationId: 'consumeInventoryItem',
       caller: endUser,
       summary: "Consume the caller's items, the soonest to expire first",
       description: `Grants the item's \`use_effect\`, once for each. ${takesKey}`,

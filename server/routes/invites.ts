@@ -36,6 +36,7 @@ export const invites = area({
   scopeArea: 'account',
   routes: [
     route('POST /auth/developer/redeem-invite', {
+      operationId: 'redeemInvite',
       caller: developer,
       summary: 'Redeem an invite code, to be allowed to create projects',
       body: z.object({ invite_code: InviteCode.min(1, 'is required') }),
@@ -46,6 +47,7 @@ export const invites = area({
       failure: 'UPDATE_FAILED',
     }),
     route('POST /auth/developer/waitlist', {
+      operationId: 'joinWaitlist',
       caller: anyone,
       summary: 'Ask for access',
       body: z.object({ email: Email, note: z.string().optional() }),

@@ -163,6 +163,7 @@ export const leaderboards = area({
       failure: 'FETCH_FAILED',
     }),
     route('GET /client/leaderboards/:idOrKey/me', {
+      operationId: 'getMyLeaderboardEntry',
       caller: endUser,
       summary: "The caller's entry",
       description: '`percentile`: the share of entries, 0 to 100, that it is at or above.',
@@ -174,6 +175,7 @@ export const leaderboards = area({
       failure: 'FETCH_FAILED',
     }),
     route('POST /client/leaderboards/:idOrKey/scores', {
+      operationId: 'submitLeaderboardScore',
       caller: endUser,
       summary: 'Submit a score of the caller',
       description:

@@ -69,6 +69,7 @@ export const media = area({
       failure: 'CREATE_FAILED',
     }),
     route('POST /client/media/presign', {
+      operationId: 'presignMediaUpload',
       caller: endUserOrServer,
       summary: 'Sign a URL to download or upload a file by its key',
       description:
@@ -99,6 +100,7 @@ export const media = area({
       failure: 'CREATE_FAILED',
     }),
     route('POST /client/media/commit', {
+      operationId: 'commitMediaUpload',
       caller: endUserOrServer,
       summary: 'Commit an upload that has arrived; again is the same',
       body: z.object({ upload_id: Uuid, asset_id: Uuid }),

@@ -186,6 +186,7 @@ export const messaging = area({
       failure: 'UPDATE_FAILED',
     }),
     route(`POST ${one}/messages`, {
+      operationId: 'sendMessage',
       caller: endUser,
       summary: 'Send a message; at most 60 a minute',
       description:
@@ -206,6 +207,7 @@ export const messaging = area({
       failure: 'SEND_FAILED',
     }),
     route(`GET ${one}/messages`, {
+      operationId: 'listMessages',
       caller: endUser,
       summary: 'Messages that are not replies, or the replies to one; newest first',
       params: inConversation,
@@ -220,6 +222,7 @@ export const messaging = area({
       failure: 'FETCH_FAILED',
     }),
     route(`PATCH ${oneMessage}`, {
+      operationId: 'updateMessage',
       caller: endUser,
       source: 'supplement',
       summary: 'Edit a message within 15 minutes, as its sender',
@@ -238,6 +241,7 @@ export const messaging = area({
       failure: 'UPDATE_FAILED',
     }),
     route(`DELETE ${oneMessage}`, {
+      operationId: 'deleteMessage',
       caller: endUser,
       source: 'supplement',
       summary: 'Delete a message, as its sender or the owner of the group conversation',
@@ -248,6 +252,7 @@ export const messaging = area({
       failure: 'DELETE_FAILED',
     }),
     route(`POST ${one}/typing`, {
+      operationId: 'sendTyping',
       caller: endUser,
       summary: 'Announce that the caller is typing; nothing is stored',
       params: inConversation,
@@ -257,6 +262,7 @@ export const messaging = area({
       failure: 'TYPING_FAILED',
     }),
     route(`POST ${oneMessage}/reactions`, {
+      operationId: 'addReaction',
       caller: endUser,
       summary: 'React to a message; at most 20 different emojis on one message',
       description: '201, or 200 when the caller has reacted with this emoji already.',
@@ -269,6 +275,7 @@ export const messaging = area({
       failure: 'CREATE_FAILED',
     }),
     route(`DELETE ${oneMessage}/reactions`, {
+      operationId: 'removeReaction',
       caller: endUser,
       summary: 'Remove a reaction, if there is one',
       params: ofMessage,
@@ -279,6 +286,7 @@ export const messaging = area({
       failure: 'DELETE_FAILED',
     }),
     route(`GET ${oneMessage}/reactions`, {
+      operationId: 'listReactions',
       caller: endUser,
       summary: 'Reactions to a message by emoji, the oldest first',
       params: ofMessage,
@@ -288,6 +296,7 @@ export const messaging = area({
       failure: 'FETCH_FAILED',
     }),
     route(`GET ${oneMessage}/receipts`, {
+      operationId: 'getMessageReceipts',
       caller: endUser,
       summary: 'Read receipts of a message',
       params: ofMessage,
@@ -297,6 +306,7 @@ export const messaging = area({
       failure: 'FETCH_FAILED',
     }),
     route(`POST ${one}/participants`, {
+      operationId: 'addParticipants',
       caller: endUser,
       summary: 'Add a user to a group conversation',
       description:
@@ -318,6 +328,7 @@ export const messaging = area({
       failure: 'CREATE_FAILED',
     }),
     route(`DELETE ${one}/participants/me`, {
+      operationId: 'leaveConversation',
       caller: endUser,
       source: 'supplement',
       summary: 'Leave a group conversation',
@@ -328,6 +339,7 @@ export const messaging = area({
       failure: 'DELETE_FAILED',
     }),
     route(`DELETE ${one}/participants/:userId`, {
+      operationId: 'removeParticipant',
       caller: endUser,
       source: 'supplement',
       summary: 'Remove a participant, as the owner of the group conversation',
@@ -338,6 +350,7 @@ export const messaging = area({
       failure: 'DELETE_FAILED',
     }),
     route(`POST ${one}/read`, {
+      operationId: 'markConversationRead',
       caller: endUser,
       summary: 'Mark a conversation as read',
       params: inConversation,
@@ -350,6 +363,7 @@ export const messaging = area({
       failure: 'UPDATE_FAILED',
     }),
     route('GET /client/messaging/unread', {
+      operationId: 'getUnreadCounts',
       caller: endUser,
       source: 'supplement',
       summary: 'Unread messages and mentions, in total and by conversation',
@@ -379,6 +393,7 @@ export const messaging = area({
       failure: 'LIST_FAILED',
     }),
     route(`GET ${adminMessages}`, {
+      operationId: 'adminListMessages',
       caller: administrator,
       source: 'supplement',
       summary: 'All messages of a conversation, including replies, newest first',
@@ -390,6 +405,7 @@ export const messaging = area({
       failure: 'LIST_FAILED',
     }),
     route(`POST ${adminMessages}`, {
+      operationId: 'adminSendMessage',
       caller: administrator,
       source: 'supplement',
       summary: 'Post a message as a participant, or as the system',
@@ -419,6 +435,7 @@ export const messaging = area({
       failure: 'SEND_FAILED',
     }),
     route(`DELETE ${adminMessages}/:messageId`, {
+      operationId: 'adminDeleteMessage',
       caller: administrator,
       source: 'supplement',
       summary: 'Delete a message',
@@ -429,6 +446,7 @@ export const messaging = area({
       failure: 'DELETE_FAILED',
     }),
     route(`GET ${admin}/stats`, {
+      operationId: 'getMessagingStats',
       caller: administrator,
       source: 'supplement',
       summary: 'Statistics of conversations, messages and senders',

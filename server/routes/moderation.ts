@@ -84,6 +84,7 @@ const move = (
   example: Record<string, unknown>,
 ) =>
   route(`POST ${moderation_}/queue/:itemId/${verb}`, {
+    operationId: `${verb}ModerationItem`,
     caller: administrator,
     summary,
     params: { itemId: Uuid },
@@ -177,6 +178,7 @@ export const moderation = area({
       failure: 'FETCH_FAILED',
     }),
     route(`POST ${moderation_}/trust`, {
+      operationId: 'setModerationTrust',
       caller: administrator,
       summary: 'Set the trust level of a user',
       description: 'Trust levels are stored and listed; the queue does not use them.',

@@ -172,6 +172,7 @@ export const onboarding = area({
       failure: 'UPDATE_FAILED',
     }),
     route('GET /admin/projects/:projectId/onboarding/stats', {
+      operationId: 'getOnboardingStats',
       caller: administrator,
       summary: 'How many users started, completed and skipped each flow',
       call: 'onboarding_stats',

@@ -54,5 +54,8 @@ export const openapi = area({
   title: 'Description',
   source: 'contract',
   unversioned: true,
-  routes: [route('GET /v1/openapi.json', declaration), route('GET /openapi.json', declaration)],
+  routes: [
+    route('GET /v1/openapi.json', { ...declaration, operationId: 'getOpenApi' }),
+    route('GET /openapi.json', { ...declaration, operationId: 'getUnversionedOpenApi' }),
+  ],
 })

@@ -6,36 +6,14 @@ import { ApiError, refusal } from '#server/errors.ts'
 import { developer, projectOwner } from '#server/http/callers.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { data, Email, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { Environment, Platform, Project } from '#server/http/shapes.ts'
 import { createApiKey, createSigningKey } from '#server/http/tokens.ts'
 import type { BilledProject } from '#server/providers/billing.ts'
 import type { Services } from '#server/services.ts'
 
-const Platform = z.enum(['ios', 'android', 'all'], 'must be ios, android or all')
-const Environment = z.enum(['development', 'production'], 'must be development or production')
 const KeyType = z.enum(['client', 'server'], 'must be client or server')
-const Tier = z.enum(['free', 'pro', 'enterprise'])
 const ProvisioningStatus = z.enum(['provisioning', 'ready', 'failed'])
 
-export const Project = z.strictObject({
-  id: Uuid,
-  name: z.string(),
-  developer_id: Uuid,
-  bundle_id: z.string().nullable(),
-  google_oauth_client_id: z.string().nullable(),
-  platform: Platform,
-  environment: z.string(),
-  tier: Tier,
-  effective_tier: Tier,
-  comped: z.boolean(),
-  default_from_email: z.string().nullable(),
-  default_from_name: z.string().nullable(),
-  default_reply_to: z.string().nullable(),
-  magic_link_redirect_url: z.string().nullable(),
-  auth_email_brand_name: z.string().nullable(),
-  user_search_enabled: z.boolean(),
-  created_at: Time,
-  updated_at: Time,
-})
 const ApiKey = z.strictObject({
   id: Uuid,
   key_prefix: z.string(),
@@ -207,6 +185,7 @@ export const projects = area({
         ...shared,
         platform: Platform.optional(),
         environment: Environment.optional(),
+        organization_id: Uuid.optional(),
       }),
       example: { name: 'My app', environment: 'development' },
       handle: create,
@@ -219,12 +198,13 @@ export const projects = area({
           }),
         ),
       },
-      refusals: { 400: ['INVALID_INPUT'], 403: ['INVITE_REQUIRED'] },
+      refusals: { 400: ['INVALID_INPUT'], 403: ['INVITE_REQUIRED', 'ROLE_FORBIDDEN'], 404: ['NOT_FOUND'] },
       failure: 'CREATE_FAILED',
     }),
     route('GET /admin/projects', {
       caller: developer,
-      summary: "The developer's projects, newest first",
+      summary: "Projects of the developer's organizations, or of one of them, newest first",
+      query: { organization_id: Uuid.optional() },
       call: 'project_list',
       replies: {
         200: data(
@@ -236,6 +216,7 @@ export const projects = area({
       failure: 'LIST_FAILED',
     }),
     route('GET /admin/projects/:projectId', {
+      operationId: 'getProject',
       caller: projectOwner,
       summary: 'A project with its API keys and integrations',
       handle: get,
@@ -244,6 +225,7 @@ export const projects = area({
       failure: 'FETCH_FAILED',
     }),
     route('PATCH /admin/projects/:projectId', {
+      operationId: 'updateProject',
       caller: projectOwner,
       summary: 'Change the given fields of a project',
       body: z.object({
@@ -257,6 +239,7 @@ export const projects = area({
         magic_link_redirect_url: RedirectUrl.nullable().optional(),
         auth_email_brand_name: HeaderText(80).nullable().optional(),
         user_search_enabled: z.boolean('must be true or false').optional(),
+        graphql_enabled: z.boolean('must be true or false').optional(),
       }),
       example: { name: 'My other app' },
       patch: true,
@@ -267,8 +250,10 @@ export const projects = area({
       failure: 'UPDATE_FAILED',
     }),
     route('DELETE /admin/projects/:projectId', {
+      operationId: 'deleteProject',
       caller: projectOwner,
       sessionOnly: true,
+      rank: 'owner',
       summary: 'Delete a project: its keys stop at once, its database and files are removed in the background',
       handle: remove,
       replies: {
@@ -288,6 +273,7 @@ export const projects = area({
     }),
     route('POST /admin/projects/:projectId/api-keys', {
       caller: projectOwner,
+      rank: 'admin',
       summary: 'Create another API key; its text is shown once',
       body: z.object({ key_type: KeyType, environment: Environment }),
       example: { key_type: 'client', environment: 'production' },
@@ -299,7 +285,9 @@ export const projects = area({
       failure: 'CREATE_FAILED',
     }),
     route('DELETE /admin/projects/:projectId/api-keys/:keyId', {
+      operationId: 'revokeApiKey',
       caller: projectOwner,
+      rank: 'admin',
       summary: 'Deactivate an API key at once',
       params: { keyId: Uuid },
       call: 'api_key_deactivate',
@@ -308,6 +296,7 @@ export const projects = area({
       failure: 'DELETE_FAILED',
     }),
     route('GET /admin/projects/:projectId/provisioning-status', {
+      operationId: 'getProvisioningStatus',
       caller: projectOwner,
       summary: "The progress of creating the project's database",
       handle: provisioningStatus,
@@ -316,6 +305,7 @@ export const projects = area({
       failure: 'FETCH_FAILED',
     }),
     route('POST /admin/projects/:projectId/reprovision', {
+      operationId: 'reprovisionProject',
       caller: projectOwner,
       summary: "Create the project's database again: from the first step that failed, or an empty one if it was lost",
       body: z.object({ workflow_id: Text(200, 1).optional() }),

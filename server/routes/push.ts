@@ -21,6 +21,7 @@ const deliveryId = { deliveryId: Uuid }
 
 const report = (verb: 'opened' | 'received', summary: string) =>
   route(`POST /client/push/deliveries/:deliveryId/${verb}`, {
+    operationId: `reportPush${verb === 'opened' ? 'Opened' : 'Received'}`,
     caller: endUser,
     summary,
     params: deliveryId,
@@ -116,6 +117,7 @@ export const push = area({
       failure: 'FETCH_FAILED',
     }),
     route('POST /client/push/inbox/:inboxItemId/read', {
+      operationId: 'markPushInboxItemRead',
       caller: endUser,
       summary: 'Mark an item as read',
       params: inboxItemId,
@@ -125,6 +127,7 @@ export const push = area({
       failure: 'UPDATE_FAILED',
     }),
     route('POST /client/push/inbox/read-all', {
+      operationId: 'markPushInboxRead',
       caller: endUser,
       summary: 'Mark all items as read',
       call: 'push_inbox_read_all',
@@ -132,6 +135,7 @@ export const push = area({
       failure: 'UPDATE_FAILED',
     }),
     route('DELETE /client/push/inbox/:inboxItemId', {
+      operationId: 'deletePushInboxItem',
       caller: endUser,
       summary: 'Delete an item',
       params: inboxItemId,

@@ -37,6 +37,7 @@ export const pushTokens = area({
   invalid: 'INVALID_INPUT',
   routes: [
     route('POST /client/users/me/push-token', {
+      operationId: 'registerPushToken',
       caller: endUser,
       summary: 'Register a device for push; a token belongs to whoever registered it last',
       body: z.object({ token: Token, platform: Platform }),
@@ -47,6 +48,7 @@ export const pushTokens = area({
       failure: 'REGISTER_FAILED',
     }),
     route('DELETE /client/users/me/push-token', {
+      operationId: 'deletePushToken',
       caller: endUser,
       summary: 'Unregister a device of the caller; the response is the same for other devices',
       query: { token: Token.optional() },

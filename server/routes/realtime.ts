@@ -191,6 +191,7 @@ export const realtime = area({
   source: 'supplement',
   routes: [
     route('GET /client/realtime', {
+      operationId: 'connectRealtime',
       caller: ticketHolder,
       summary: 'Open a WebSocket',
       description: 'Frames, channels and close codes: docs/realtime.md. A sixth connection of a user is refused.',
@@ -200,6 +201,7 @@ export const realtime = area({
       refusals: { 426: ['UPGRADE_REQUIRED'] },
     }),
     route('GET /client/realtime/stream', {
+      operationId: 'streamRealtime',
       caller: ticketHolder,
       summary: 'Listen to channels as server-sent events',
       description: 'As the WebSocket, for listening alone. `Last-Event-ID` is `since`.',

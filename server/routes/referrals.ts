@@ -98,6 +98,7 @@ export const referrals = area({
   source: 'contract',
   routes: [
     route('GET /client/referrals/me', {
+      operationId: 'getMyReferral',
       caller: endUser,
       source: referral,
       summary: "The caller's code to share, created at the first call, with its statistics",
@@ -107,6 +108,7 @@ export const referrals = area({
       failure: 'FETCH_FAILED',
     }),
     route('GET /client/referrals/me/claims', {
+      operationId: 'listMyReferralClaims',
       caller: endUser,
       source: referral,
       summary: 'Users whom the caller referred, newest first',
@@ -116,6 +118,7 @@ export const referrals = area({
       failure: 'LIST_FAILED',
     }),
     route('POST /client/referrals/claim', {
+      operationId: 'claimReferral',
       caller: endUser,
       source: referral,
       summary: 'Claim a code; case, spaces and dashes do not matter',

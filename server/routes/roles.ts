@@ -95,6 +95,7 @@ export const roles = area({
       failure: 'DELETE_FAILED',
     }),
     route('GET /client/roles', {
+      operationId: 'getMyRoles',
       caller: endUser,
       summary: "The caller's roles and permissions",
       call: 'roles_mine',
@@ -102,6 +103,7 @@ export const roles = area({
       failure: 'FETCH_FAILED',
     }),
     route('GET /client/roles/check', {
+      operationId: 'checkRole',
       caller: endUser,
       summary: 'Whether the caller has a permission, in the whole project or in a group',
       query: { permission: Permission, group_id: Uuid.optional() },

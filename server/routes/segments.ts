@@ -79,6 +79,7 @@ export const segments = area({
       },
     }),
     route(`POST ${segment}/preview`, {
+      operationId: 'previewSegment',
       caller: administrator,
       summary: 'Preview the users who match rules now, and the compiled SQL',
       body: z.object({ rules: JsonObject }),
@@ -133,6 +134,7 @@ export const segments = area({
       failure: 'LIST_FAILED',
     }),
     route(`POST ${segment}/:idOrKey/members`, {
+      operationId: 'addSegmentMembers',
       caller: administrator,
       summary: 'Put users into a static segment',
       params: idOrKey,
@@ -144,6 +146,7 @@ export const segments = area({
       failure: 'UPDATE_FAILED',
     }),
     route(`DELETE ${segment}/:idOrKey/members/:userId`, {
+      operationId: 'removeSegmentMember',
       caller: administrator,
       summary: 'Take a user out of a static segment',
       params: ofUser,

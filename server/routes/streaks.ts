@@ -145,6 +145,7 @@ export const streaks = area({
       failure: 'QUALIFY_FAILED',
     }),
     route('PUT /client/streaks/:idOrKey/pause', {
+      operationId: 'pauseStreak',
       caller: endUser,
       summary: "Pause one of the caller's streaks, both dates included",
       description:
@@ -158,6 +159,7 @@ export const streaks = area({
       failure: 'UPDATE_FAILED',
     }),
     route('DELETE /client/streaks/:idOrKey/pause', {
+      operationId: 'resumeStreak',
       caller: endUser,
       summary: 'End the current pause and delete future ones',
       params: idOrKey,
@@ -204,6 +206,7 @@ export const streaks = area({
       failure: 'LIST_FAILED',
     }),
     route('POST /admin/projects/:projectId/streaks/:idOrKey/users/:userId/freezes', {
+      operationId: 'grantUserStreakFreezes',
       caller: administrator,
       summary: "Give a user freezes, up to the streak's freezes_max",
       params: ofUser,
@@ -215,6 +218,7 @@ export const streaks = area({
       failure: 'UPDATE_FAILED',
     }),
     route('POST /admin/projects/:projectId/streaks/:idOrKey/users/:userId/pause', {
+      operationId: 'pauseUserStreak',
       caller: administrator,
       summary: "Pause a user's streak, under the same limits as users",
       params: ofUser,
@@ -226,6 +230,7 @@ export const streaks = area({
       failure: 'UPDATE_FAILED',
     }),
     route('POST /admin/projects/:projectId/streaks/:idOrKey/users/:userId/restore', {
+      operationId: 'restoreUserStreak',
       caller: administrator,
       summary: "Restore a user's broken streak, within its restore window",
       description:
@@ -239,6 +244,7 @@ export const streaks = area({
       failure: 'UPDATE_FAILED',
     }),
     route('POST /admin/projects/:projectId/streaks/:idOrKey/users/:userId/qualify', {
+      operationId: 'qualifyUserStreak',
       caller: administrator,
       summary: "Qualify a period of a user's streak, by default the current one",
       params: ofUser,

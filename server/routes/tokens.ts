@@ -51,6 +51,7 @@ export const tokens = area({
   source: 'supplement',
   routes: [
     route('POST /admin/tokens', {
+      operationId: 'createAccessToken',
       caller: developer,
       summary: 'Create a personal access token; its text is shown once',
       sessionOnly: true,
@@ -76,6 +77,7 @@ export const tokens = area({
       failure: 'CREATE_FAILED',
     }),
     route('GET /admin/tokens', {
+      operationId: 'listAccessTokens',
       caller: developer,
       summary: "The developer's personal access tokens, newest first",
       sessionOnly: true,
@@ -85,6 +87,7 @@ export const tokens = area({
       failure: 'LIST_FAILED',
     }),
     route('DELETE /admin/tokens/:tokenId', {
+      operationId: 'revokeAccessToken',
       caller: developer,
       summary: 'Revoke a personal access token at once',
       sessionOnly: true,
@@ -95,6 +98,7 @@ export const tokens = area({
       failure: 'DELETE_FAILED',
     }),
     route('POST /admin/tokens/:tokenId/rotate', {
+      operationId: 'rotateAccessToken',
       caller: developer,
       summary: 'Rotate a personal access token; the former text stays valid for one hour',
       sessionOnly: true,

@@ -110,6 +110,7 @@ export const ownExport = area({
   source: 'supplement',
   routes: [
     route('GET /client/users/me/export', {
+      operationId: 'exportMe',
       caller: endUser,
       source: 'supplement',
       summary: 'All data of the caller, as NDJSON; once in 24 hours',

@@ -38,6 +38,7 @@ export const users = area({
   invalid: 'INVALID_INPUT',
   routes: [
     route('GET /client/users/me', {
+      operationId: 'getMe',
       caller: endUser,
       summary: "The caller's profile",
       description:
@@ -51,6 +52,7 @@ export const users = area({
       failure: 'FETCH_FAILED',
     }),
     route('PATCH /client/users/me', {
+      operationId: 'updateMe',
       caller: endUser,
       summary: "Change the caller's profile",
       description:
@@ -70,6 +72,7 @@ export const users = area({
       failure: 'UPDATE_FAILED',
     }),
     route('DELETE /client/users/me', {
+      operationId: 'deleteMe',
       caller: sessionUser,
       source: 'supplement',
       summary: "Delete the caller's account with all of its data",

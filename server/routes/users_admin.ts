@@ -124,6 +124,7 @@ export const usersAdmin = area({
       failure: 'DELETE_FAILED',
     }),
     route('POST /admin/projects/:projectId/users/bulk-update', {
+      operationId: 'bulkUpdateUsers',
       caller: administrator,
       summary: 'Update up to 1000 users; each item succeeds or fails separately',
       body: z.object({ updates: z.array(z.unknown()).min(1, 'must have 1 to 1000 items') }),
@@ -136,6 +137,7 @@ export const usersAdmin = area({
       failure: 'UPDATE_FAILED',
     }),
     route('POST /admin/projects/:projectId/users/cohort', {
+      operationId: 'findUserCohort',
       caller: administrator,
       summary: 'Create up to 1000 anonymous users that share properties',
       description: '`{{index}}` in a value counts from 0. Accepts an Idempotency-Key.',
@@ -197,6 +199,7 @@ export const usersAdmin = area({
       failure: 'LIST_FAILED',
     }),
     route('DELETE /admin/projects/:projectId/users/:userId/reset', {
+      operationId: 'resetUser',
       caller: administrator,
       summary: "Reset sections of a user's state; optionally delete the user",
       description: 'Without `sections`: all but `entitlements`, `push` and `sessions`.',

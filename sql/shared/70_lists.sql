@@ -43,11 +43,13 @@ comment on function internal.list_key is 'The key of a counter as an argument in
 -- the declarations of former versions: with two, a call would name neither
 drop function if exists internal.list_declare(text, anyelement, text, text[], text[], text[], text, boolean, boolean, text, boolean);
 drop function if exists internal.list_declare(text, anyelement, text, text[], text[], text[], text, boolean, boolean, text, boolean, boolean, text[]);
+drop function if exists internal.list_declare(text, anyelement, text, text[], text[], text[], text, boolean, boolean, text, boolean, boolean, text[], text[]);
 
 create or replace function internal.list_declare(name text, shape anyelement, shown text, order_by text[], required text[] default '{}',
                                                  filters text[] default '{}', condition text default null, by_cursor boolean default false,
                                                  has_since boolean default false, direction text default 'desc', is_skewed boolean default false,
-                                                 is_counted boolean default false, condition_reads text[] default '{}', counted_filters text[] default '{}')
+                                                 is_counted boolean default false, condition_reads text[] default '{}', counted_filters text[] default '{}',
+                                                 bulk text default null)
 returns void
 language plpgsql volatile as $$
 declare
@@ -68,6 +70,12 @@ begin
   if list_declare.direction not in ('asc', 'desc') or list_declare.by_cursor and list_declare.direction = 'asc' then
     raise exception 'a list is in descending order, one by offset also in ascending order';
   end if;
+  if list_declare.bulk is not null then
+    if not list_declare.by_cursor then
+      raise exception 'a list whose pages are bounded by bytes is by cursor';
+    end if;
+    perform internal.list_columns(source, array[list_declare.bulk]);
+  end if;
   if list_declare.is_counted and (list_declare.by_cursor or cardinality(list_declare.required) > 1) then
     raise exception 'a counted list is by offset, with at most one required column';
   elsif not list_declare.filters @> list_declare.counted_filters or cardinality(list_declare.counted_filters) > 0 and (not list_declare.is_counted or list_declare.required <> '{}') then
@@ -86,15 +94,22 @@ begin
       from json_array_elements(keys) with ordinality n (k, n);
     -- one row more than the page shows says whether there is another page
     statements := format($sql$
-    with found as materialized (select t.* from %2$s t where %3$s order by %4$s limit %1$I.page_limit + 1)
-    select (select json_agg(internal.%5$I(p) order by %6$s) from (select l.* from found l order by %7$s limit %1$I.page_limit) p),
+    with found as materialized (select t.* from %2$s t where %3$s order by %4$s limit %1$I.page_limit + 1)%10$s
+    select (select json_agg(internal.%5$I(p) order by %6$s) from (select l.* from found l order by %7$s limit %11$s) p),
            (select internal.cursor_write(%8$L, %9$s) from found l
-             where (select count(*) from found) > %1$I.page_limit order by %7$s limit 1 offset %1$I.page_limit - 1)
+             where (select count(*) from found) > %11$s order by %7$s limit 1 offset %11$s - 1)
       into rows_json, next_cursor;$sql$,
       list_declare.name, source, conditions || places, format(order_of, 't'), list_declare.shown, format(order_of, 'p'), format(order_of, 'l'),
       array_to_string(list_declare.order_by, ','),
       (select string_agg(format(case k ->> 'kind' when 'timestamp with time zone' then 'internal.cursor_time(l.%I)' else 'l.%I::text' end, k ->> 'name'),
-                         ', ' order by n.n) from json_array_elements(keys) with ordinality n (k, n)));
+                         ', ' order by n.n) from json_array_elements(keys) with ordinality n (k, n)),
+      -- rows until their bulk fills the page
+      case when list_declare.bulk is not null then format($sql$, fitting as materialized (
+      select greatest(count(*), 1) as n
+        from (select row_number() over ranked as n, sum(octet_length(l.%3$I::text)) over (ranked rows unbounded preceding) as bytes
+                from found l window ranked as (order by %2$s)) m
+       where m.n <= %1$I.page_limit and coalesce(m.bytes, 0) <= internal.page_bytes())$sql$, list_declare.name, format(order_of, 'l'), list_declare.bulk) else '' end,
+      case when list_declare.bulk is not null then '(select f.n from fitting f)' else format('%I.page_limit', list_declare.name) end);
     body := format($sql$
 declare
   keys constant text[] := internal.cursor_read(%I.cursor, %L, %L);
@@ -176,5 +191,5 @@ comment on function internal.list_declare is
    internal.<condition>(row), an SQL function of one expression, whose text Postgres puts in the place of the call. has_since: rows from a time on, by the
    first column of the order. is_counted: how many rows the list has without filters is counted as rows are written, see internal.count_declare, and not
    when a page is asked for; a condition then names the columns that it reads, condition_reads. counted_filters: how many rows the list has with one of these
-   filters alone is counted too. is_skewed: some values of a filter are much more frequent than others, so each call is planned for its values. The
-   caller''s rights hold; policy files grant what it makes. Granted to nobody.';
+   filters alone is counted too. is_skewed: some values of a filter are much more frequent than others, so each call is planned for its values. bulk: a column that
+   makes rows large; a page has fewer rows than page_limit, at least one, when it passes internal.page_bytes(). The caller''s rights hold; policy files grant what it makes. Granted to nobody.';

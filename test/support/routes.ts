@@ -17,23 +17,29 @@ export type Cast = {
   readonly project: Project
   readonly user: User
   readonly developer: Developer
+  /** The organization of the project. */
+  readonly organization: string
 }
 
 /** A project with a signed-in user, and a developer without a project. */
 export const createCast = async (harness: Harness): Promise<Cast> => {
   const project = await harness.project()
-  return { harness, project, user: await project.user(), developer: await harness.developer() }
+  const { organization_id: organization } = (await project.admin.get('')).data
+  return { harness, project, organization, user: await project.user(), developer: await harness.developer() }
 }
 
 export const nameOf = (route: Route) => `${route.method} ${route.path}`
 
-/** A path that leads into the project; other ids in it name nothing. */
-export const pathOf = (route: Route, projectId: string) =>
-  route.path.replace(':projectId', projectId).replace(/:[A-Za-z]+/g, uuid)
+/** A path that leads into the project or the organization; other ids in it name nothing. */
+export const pathOf = (route: Route, projectId: string, organization = uuid) =>
+  route.path
+    .replace(':projectId', projectId)
+    .replace(':orgId', organization)
+    .replace(/:[A-Za-z]+/g, uuid)
 
 /** Who may call a route. */
 export const clientOf = (route: Route, { harness, project, user, developer }: Cast): Client => {
-  if (route.path.startsWith('/admin/projects/:projectId')) return project.developer
+  if (route.caller.guards) return project.developer
   if (route.caller.name === 'developer') return developer
   if (['serverForUser', 'serverAlone'].includes(route.caller.name)) return project.onBehalfOf(user.id)
   return route.path.startsWith('/client') ? user : harness.anyone
@@ -60,10 +66,10 @@ const queryOf = ({ query = {} }: Route, projectId: string) => {
 }
 
 /** A link to unsubscribe must be one that this server made. */
-const linkOf = (route: Route, services: Harness['running']['services'], project: string) =>
+const linkOf = (route: Route, services: Harness['running']['services'], project: string, organization: string) =>
   route.path === '/u/:token'
     ? new URL(unsubscribeUrl(services, { project, address: 'a@example.org', category: 'news' })).pathname
-    : pathOf(route, project)
+    : pathOf(route, project, organization)
 
 /** Calls a route as it is meant to be called, or as somebody else, or with another body. */
 export const callRoute = (
@@ -78,5 +84,10 @@ export const callRoute = (
   const { services } = cast.harness.running
   const client = as ?? clientOf(route, cast)
   const at = services.areaOf(route).unversioned ? createClient(cast.harness.url)(client.headers, '') : client
-  return at.request(route.method, linkOf(route, services, projectId) + queryOf(route, projectId), body, headers)
+  return at.request(
+    route.method,
+    linkOf(route, services, projectId, cast.organization) + queryOf(route, projectId),
+    body,
+    headers,
+  )
 }

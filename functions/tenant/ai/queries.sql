@@ -13,7 +13,7 @@ $$;
 comment on function internal.ai_invocation_json is 'An invocation as administrators see it.';
 
 select internal.list_declare('ai_invocations_page', null::app.ai_invocations, 'ai_invocation_json', '{created_at,id}',
-                             filters => '{prompt,app_user_id,status}', by_cursor => true);
+                             filters => '{prompt,app_user_id,status}', by_cursor => true, bulk => 'payload');
 
 create or replace function api.ai_invocations(prompt text default null, user_id uuid default null, status text default null, cursor text default null,
                                               page_limit int default 50)
@@ -21,7 +21,7 @@ returns api.reply
 language sql stable as $$
   select internal.ai_invocations_page(ai_invocations.prompt, ai_invocations.user_id, ai_invocations.status, ai_invocations.cursor, ai_invocations.page_limit)
 $$;
-comment on function api.ai_invocations is 'Invocations, newest first, by cursor, prompt, user and status. Refuses 400 INVALID_INPUT. Supplement G3.';
+comment on function api.ai_invocations is 'Invocations, newest first, by cursor, prompt, user and status; a page of large payloads ends early. Refuses 400 INVALID_INPUT. Supplement G3.';
 
 create or replace function internal.ai_prompt_variables(system_prompt text) returns json
 language sql stable as $$

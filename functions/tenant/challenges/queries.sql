@@ -292,7 +292,7 @@ begin
   )
   select s.id, s.completes
     from scored s
-   where challenge_outcomes.app_user_ids is null or s.id = any (challenge_outcomes.app_user_ids);
+   where challenge_outcomes.app_user_ids is null or s.id in (select unnest(challenge_outcomes.app_user_ids));
 end $$;
 comment on function internal.challenge_outcomes is
   'Of some users, or of all (null), those who did anything for a challenge in the window of the same length right before, and whether they would have completed

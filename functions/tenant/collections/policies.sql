@@ -3,7 +3,7 @@
 
 create or replace function internal.collection_generator() returns int
 language sql immutable parallel safe
-return 3;
+return 4;
 comment on function internal.collection_generator is
   'The version of internal.collection_policies_sql, internal.collection_size_sql and internal.collection_publish_sql. If you change their output, increase it here and in
    sql/seeds/tenant/collections.sql.';
@@ -69,6 +69,8 @@ language sql stable as $$
     select 9, 'administrators change every row', 'update', 'app_admin', 'true', null
     union all
     select 10, 'administrators delete rows', 'delete', 'app_admin', 'true', null
+    union all
+    select 11, 'dashboards read every row', 'select', 'app_dashboard', 'true', null
   )
   select s.statement
     from (
@@ -96,7 +98,7 @@ create or replace function internal.collection_grants_sql(c app.collections, col
 language sql stable as $$
   -- users write the developer's columns; of the server-managed ones only the initial values of a row and its deletion mark, whose
   -- value the stamp trigger sets
-  select format('grant select on collections.%I to app_user, app_server, app_admin', (collection_grants_sql.c).name)
+  select format('grant select on collections.%I to app_user, app_server, app_admin, app_dashboard', (collection_grants_sql.c).name)
   union all
   select format('grant insert (%s) on collections.%I to app_user', string_agg(quote_ident(w.name), ', ' order by w.n), (collection_grants_sql.c).name)
     from (select 'group_id' as name, 0 as n where (collection_grants_sql.c).owner_scope = 'group'

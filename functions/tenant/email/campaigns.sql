@@ -247,6 +247,23 @@ comment on function internal.email_campaign_cancel is
   'Cancels messages of a campaign that no worker is sending; returns how many. What is being sent at this moment ends by itself. Locks users, messages,
    deliveries. Granted to nobody.';
 
+create or replace function internal.email_deliveries_drop(delivery_ids uuid[]) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  waiting uuid;
+begin
+  for waiting in
+    select m.id from app.email_messages m
+     where m.delivery_id = any (email_deliveries_drop.delivery_ids) and m.status = 'queued' and m.attempting_at is null
+     order by m.id
+       for update
+  loop
+    perform internal.email_message_end(waiting, 'cancelled');
+  end loop;
+end $$;
+comment on function internal.email_deliveries_drop is
+  'Cancels the messages of deliveries that are about to go, except one that a worker sends at this moment. The caller has locked their users. Granted to nobody.';
+
 create or replace function internal.email_campaign_is_over(delivery_id uuid) returns boolean
 language sql stable security definer set search_path = '' as $$
   select exists (

@@ -100,6 +100,7 @@ declare
   is_hard constant boolean := kind = 'complaint' or kind = 'bounce' and coalesce(email_provider_event.event ->> 'bounce_type', 'hard') in ('hard', 'permanent');
   named constant uuid := internal.as_uuid(substring(email_provider_event.event ->> 'message_id' from '^<?([0-9A-Fa-f-]{36})(?:@[^>]*)?>?$'));
   m app.email_messages;
+  d app.push_deliveries;
   address text;
   them uuid;
 begin
@@ -125,6 +126,14 @@ begin
    where e.id = m.id
      and (kind = 'delivered' and e.status = 'sent' or kind = 'complaint' and e.status in ('sent', 'delivered')
           or kind = 'bounce' and is_hard and e.status in ('sent', 'delivered'));
+  -- what came back was not sent; what was opened before has come
+  if found and kind = 'bounce' and m.delivery_id is not null then
+    update app.push_deliveries e
+       set status = 'failed', code = 'BOUNCED'
+     where e.id = m.delivery_id and e.status = 'sent'
+    returning e.* into d;
+    perform internal.push_count(d.campaign_id, d.variant, sent => -1, failed => 1) where d.id is not null;
+  end if;
   if is_hard and address is not null then
     insert into app.email_suppressions (address, reason)
     values (address, case kind when 'complaint' then 'complaint' else 'bounce' end)
@@ -139,8 +148,8 @@ begin
 end $$;
 comment on function internal.email_provider_event is
   'What a mail provider reports, once for each id: delivered, bounce (hard unless bounce_type says otherwise) and complaint move the message, and the latter two
-   suppress the address at once; a soft bounce changes no status. Emits svc.email.bounced. False for a repeated id. Refuses 429 RATE_LIMITED. Locks
-   the user, then the message.';
+   suppress the address at once; a soft bounce changes no status. A delivery of a campaign has failed when its message bounces, with BOUNCED. Emits svc.email.bounced. False for a repeated id. Refuses 429 RATE_LIMITED. Locks
+   the user, the message, the delivery.';
 
 create or replace function api.email_provider_event(event jsonb) returns api.reply
 language sql volatile as $$

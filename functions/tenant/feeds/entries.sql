@@ -294,6 +294,19 @@ comment on function internal.feed_of_group is
   'A page of what was posted to a group, newest first, for its members; without the entries of banned users, of users who block the caller or are blocked, and of hidden
    actions. Refuses 404 NOT_FOUND for a group that the caller does not see, 403 NOT_A_MEMBER.';
 
+create or replace function internal.feed_scope(group_id uuid) returns json
+language sql stable security definer set search_path = '' as $$
+  select json_build_object(
+    'hidden', internal.feed_hidden_actions(),
+    'unseen', array(select b
+                      from internal.blocked_ids() b
+                     where exists (select from app.group_members m where (m.group_id, m.app_user_id) = (feed_scope.group_id, b))
+                        or exists (select from app.feed_counts c where (c.actor_key, c.group_key) = (b, feed_scope.group_id))))
+$$;
+comment on function internal.feed_scope is
+  'What a listener to a group is not told of its feed: {hidden, actions that the caller does not want to see; unseen, members and former actors who block the caller or
+   are blocked}. At most as many as the group has, whomever the caller blocks.';
+
 create or replace function internal.feed_write(actor_id uuid, action text, target_id text, group_id uuid, metadata jsonb) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare

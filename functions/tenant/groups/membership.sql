@@ -62,12 +62,14 @@ begin
   if exists (select from app.group_members m where m.group_id = group_succeed.group_id and m.role = 'owner') then
     return;
   end if;
+  -- whoever is banned cannot lead a group, and has it only where all are
   select m.* into heir
     from app.group_members m
+    join app.users u on u.id = m.app_user_id
    where m.group_id = group_succeed.group_id
-   order by internal.group_rank(m.role) desc, m.joined_at, m.app_user_id
+   order by u.is_banned, internal.group_rank(m.role) desc, m.joined_at, m.app_user_id
    limit 1
-     for update;
+     for update of m;
   if heir.group_id is null then
     delete from app.groups g where g.id = group_succeed.group_id;
     return;
@@ -78,7 +80,7 @@ begin
     'group_id', heir.group_id, 'user_id', heir.app_user_id, 'previous_role', heir.role));
 end $$;
 comment on function internal.group_succeed is
-  'Gives a group without an owner to its oldest admin, else to its oldest member, viewers last, who is told by the task groups__notify; deletes a group without
+  'Gives a group without an owner to its oldest admin, else to its oldest member, viewers last and banned users after all others, who is told by the task groups__notify; deletes a group without
    members. Granted to nobody.';
 
 create or replace function internal.group_inherited(group_id uuid, user_id uuid, previous_role text) returns void

@@ -109,7 +109,7 @@ $$;
 comment on function internal.inbound_event_json is 'A received webhook as administrators see it, with its body as text.';
 
 select internal.list_declare('inbound_events_page', null::app.inbound_events, 'inbound_event_json', '{received_at,id}', required => '{provider}',
-                             filters => '{outcome}', by_cursor => true);
+                             filters => '{outcome}', by_cursor => true, bulk => 'body');
 
 create or replace function api.inbound_events(provider text, outcome text default null, cursor text default null, page_limit int default 50)
 returns api.reply

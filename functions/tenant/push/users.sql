@@ -1,18 +1,28 @@
 -- Merges of users, and retention.
+create or replace function internal.push_delivery_rank(status text) returns int
+language sql immutable parallel safe
+return coalesce(array_position('{pending,sending,sent,opened,converted}', push_delivery_rank.status), 0);
+comment on function internal.push_delivery_rank is 'How far a delivery has come: 0 for one that was skipped or has failed. Granted to nobody.';
+
 create or replace function internal.merge__push_deliveries(survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$
 declare
+  doomed uuid[];
   moved int;
 begin
-  -- of a campaign that both got the survivor's stays
-  delete from app.push_deliveries d
-   where d.app_user_id = merge__push_deliveries.other
-     and exists (select from app.push_deliveries s where s.campaign_id = d.campaign_id and s.app_user_id = merge__push_deliveries.survivor);
+  -- of a campaign that both get, the delivery that has come further stays, of two alike the survivor's: nobody gets it a second time
+  doomed := array(
+    select case when internal.push_delivery_rank(o.status) > internal.push_delivery_rank(s.status) then s.id else o.id end
+      from app.push_deliveries o
+      join app.push_deliveries s on s.campaign_id = o.campaign_id and s.app_user_id = merge__push_deliveries.survivor
+     where o.app_user_id = merge__push_deliveries.other);
+  perform internal.email_deliveries_drop(doomed);
+  delete from app.push_deliveries d where d.id = any (doomed);
   update app.push_deliveries d set app_user_id = merge__push_deliveries.survivor where d.app_user_id = merge__push_deliveries.other;
   get diagnostics moved = row_count;
   return moved;
 end $$;
-comment on function internal.merge__push_deliveries is 'Gives the deliveries of one user to another, one for each campaign. Granted to nobody.';
+comment on function internal.merge__push_deliveries is 'Gives the deliveries of one user to another, one for each campaign; a message of mail that waits for one that goes is cancelled. Granted to nobody.';
 
 create or replace function internal.merge__push_inbox_items(survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$

@@ -43,9 +43,9 @@ begin
     perform internal.channel_refused();
   end if;
   name := 'group:' || g.id;
-  scope := '{"presence": true}';
+  scope := internal.json_merge('{"presence": true}', internal.feed_scope(g.id));
 end $$;
-comment on function internal.channel__group is 'group:<id>: its members. Refuses 404 NOT_FOUND for a group that the caller does not see, 403 FORBIDDEN for a public one of others.';
+comment on function internal.channel__group is 'group:<id>: its members. scope: hidden, actions of its feed that the caller does not want to see, and unseen, members whose entries the caller''s feed is without. Refuses 404 NOT_FOUND for a group that the caller does not see, 403 FORBIDDEN for a public one of others.';
 
 create or replace function internal.role_until() returns json
 language sql stable security definer set search_path = ''

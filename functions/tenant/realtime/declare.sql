@@ -106,5 +106,5 @@ comment on function internal.source_declare is
    query of channel, event and payload (json), which sees op (INSERT, UPDATE, DELETE), the row r, on DELETE the old one, and was, the row before, null on INSERT; a payload is made where
    somebody listens to its channel. ops: insert, update, delete, joined by or; changes: also updates of one of these columns to another value. also: statements of plpgsql that
    come first. by_statement, the columns of the primary key, is for tables that definer functions write all the time, many rows at once: their triggers run once
-   for a statement. has_meta: the query has a fourth column, json for the servers that is never sent, null for an event that is for every subscriber; {"not": [user ids]}
-   names those whom it is not for. Granted to nobody.';
+   for a statement. has_meta: the query has a fourth column, json for the servers that is never sent, null for an event that is for every subscriber; {"actor", "action"}
+   is for those in whose scope neither is hidden. Granted to nobody.';

@@ -28,8 +28,8 @@ select internal.source_declare(null::app.conversation_participants,
                    else json_build_object('user_id', r.app_user_id, 'last_read_at', internal.iso(r.last_read_at)) end$q$);
 
 select internal.source_declare(null::app.blocks,
-  'A block may end subscriptions of both users.',
-  ops => 'insert', also => 'perform internal.recheck_users(array[r.blocker, r.blocked]);');
+  'A block, or its end, changes what both users may hear.',
+  ops => 'insert or delete', also => 'perform internal.recheck_users(array[r.blocker, r.blocked]);');
 
 select internal.source_declare(null::app.role_assignments,
   'A role that is assigned or removed changes which channels its user may subscribe to.',
@@ -44,15 +44,9 @@ select internal.source_declare(null::app.group_members,
                    else (select internal.group_member_json(r, u) from app.users u where u.id = r.app_user_id) end$q$);
 
 select internal.source_declare(null::app.feed_entries,
-  'feed.created, the entry, to those of its group who see it: without those of banned actors, and of pairs of whom one has blocked the other.',
+  'feed.created, the entry, to those of its group who see it: nothing of banned actors. Blocks and hidden actions are those of a listener when it is sent.',
   ops => 'insert', by_statement => '{id}', has_meta => true, publishes => $q$
-    select 'group:' || r.group_id, 'feed.created', internal.feed_entry_json(e),
-           (select json_build_object('not', json_agg(b.id))
-              from (select k.blocked as id from app.blocks k where k.blocker = r.actor_id
-                    union all
-                    select k.blocker from app.blocks k where k.blocked = r.actor_id) b
-             where exists (select from app.group_members m where (m.group_id, m.app_user_id) = (r.group_id, b.id))
-            having count(*) > 0)
+    select 'group:' || r.group_id, 'feed.created', internal.feed_entry_json(e), json_build_object('actor', r.actor_id, 'action', r.action)
       from app.feed_entries e
      where e.id = r.id and e.group_id is not null
        and not exists (select from app.users u where u.id = e.actor_id and u.is_banned)$q$);
@@ -121,9 +115,10 @@ select internal.source_declare(null::app.user_sessions,
   also => $q$if was.ended_at is null then perform internal.notify_servers(array['~' || r.app_user_id], '~session'); end if;$q$);
 
 select internal.source_declare(null::app.users,
-  'A user was banned or is gone: the connections are closed.',
-  ops => 'delete', changes => '{is_banned}',
-  also => $q$if op = 'DELETE' or r.is_banned then perform internal.notify_servers(array['~' || r.id], '~session'); end if;$q$);
+  'A user was banned or is gone: the connections are closed. Who hides other actions of feeds hears of others.',
+  ops => 'delete', changes => '{is_banned,properties}',
+  also => $q$if op = 'DELETE' or r.is_banned then perform internal.notify_servers(array['~' || r.id], '~session');
+  elsif (r.properties -> 'feed_hidden_actions') is distinct from (was.properties -> 'feed_hidden_actions') then perform internal.recheck_users(array[r.id]); end if;$q$);
 
 create or replace function internal.event_plan__realtime() returns table (event_name text, plan boolean)
 language sql stable as $$

@@ -12,7 +12,7 @@ language sql stable rows 10000 as $$
       join app.users u on u.id = s.app_user_id
       left join app.timezones t on t.name = u.timezone
      where s.streak_definition_id = (streak_statuses.definition).id and s.first_qualified_at is not null
-       and (streak_statuses.app_user_ids is null or s.app_user_id = any (streak_statuses.app_user_ids))
+       and (streak_statuses.app_user_ids is null or s.app_user_id in (select unnest(streak_statuses.app_user_ids)))
   ), clocks as materialized (
     select z.zone, c.*
       from (select distinct m.zone from mine m) z
@@ -224,7 +224,7 @@ begin
   ), settled as (
     select r.app_user_id, internal.period_number(d.period, d.week_starts_on, r.starts_on) as number
       from app.streak_periods r
-     where r.streak_definition_id = d.id and r.source = 'freeze' and (not is_estimate or r.app_user_id = any (sampled))
+     where r.streak_definition_id = d.id and r.source = 'freeze' and (not is_estimate or r.app_user_id in (select unnest(sampled)))
   ), buckets (label, lowest, highest) as (
     values ('1', 1, 1), ('2-6', 2, 6), ('7-13', 7, 13), ('14-29', 14, 29), ('30-89', 30, 89), ('90-364', 90, 364), ('365+', 365, null)
   ), lengths as (
@@ -284,7 +284,7 @@ begin
        cross join lateral internal.streak_place(d, internal.streak_zone_of(d, e.app_user_id), internal.streak_zone_changes(d, e.app_user_id),
                                                 e.occurred_at) p
        where e.event_name = d.qualifying_event and e.occurred_at >= streak_replay.since
-         and (streak_replay.app_user_ids is null or e.app_user_id = any (streak_replay.app_user_ids))
+         and (streak_replay.app_user_ids is null or e.app_user_id in (select unnest(streak_replay.app_user_ids)))
          and (d.event_filter is null or internal.filter_truth(d.event_filter, e.properties))
        group by 1, 2
     )

@@ -285,7 +285,7 @@ language sql stable security definer set search_path = '' as $$
      select floor(least(internal.xp_amount(r.amount, r.multiplier, e.properties #> string_to_array(r.amount_property, '.'))
                         * case when xp_acts.with_boosts then internal.xp_boost(r.key, e.app_user_id, c.at) else 1 end, 1000000000))::bigint as wished) w
    where (r.is_active or xp_acts.rule_id is not null) and (xp_acts.rule_id is null or r.id = xp_acts.rule_id)
-     and (xp_acts.app_user_ids is null or e.app_user_id = any (xp_acts.app_user_ids))
+     and (xp_acts.app_user_ids is null or e.app_user_id in (select unnest(xp_acts.app_user_ids)))
      and e.occurred_at >= xp_acts.since and e.occurred_at < xp_acts.until
      and (r.event_filter is null or internal.filter_truth(r.event_filter, e.properties))
      and (r.starts_at is null or r.starts_at <= c.at) and (r.ends_at is null or r.ends_at > c.at)

@@ -5,6 +5,7 @@ import {
   type FinishReason,
   isObject,
   type Message,
+  messagesWithSchema,
   type Part,
   type Piece,
   parsed,
@@ -93,7 +94,7 @@ export const anthropic: Dialect = {
         model: chat.model,
         max_tokens: chat.maxTokens,
         ...(system === null ? {} : { system }),
-        messages: chat.messages.filter(({ role }) => role !== 'system').map(messageOf),
+        messages: messagesWithSchema(chat).map(messageOf),
         ...(chat.isStream ? { stream: true } : {}),
       },
     }

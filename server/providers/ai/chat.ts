@@ -106,16 +106,24 @@ export const dataUrl = (url: string): { readonly type: string; readonly data: st
 }
 
 /** What is said to a model whose API has no JSON mode, or none for this schema. */
-export const formatInstruction = (format: Format): string | null => {
-  if (format.type === 'text') return null
-  const rule = 'Answer with one JSON object and nothing else: no explanation, no code fence.'
-  return format.type === 'json_object'
-    ? rule
-    : `${rule} It must match this JSON Schema: ${JSON.stringify(format.json_schema.schema)}`
+const formatRule = 'Answer with one JSON object and nothing else: no explanation, no code fence.'
+
+/**
+ * The messages of a conversation for a model whose API takes no schema: the last one of the user ends with it. The schema is the caller's, as the messages
+ * are, so it has no place in the system prompt.
+ */
+export const messagesWithSchema = ({ messages, format }: ChatRequest): readonly Message[] => {
+  const talk = messages.filter(({ role }) => role !== 'system')
+  if (format.type !== 'json_schema') return talk
+  const schema = `The object must match this JSON Schema: ${JSON.stringify(format.json_schema.schema)}`
+  const at = talk.findLastIndex(({ role }) => role === 'user')
+  const asked = talk[at]
+  if (!asked) return [...talk, { role: 'user', content: schema }]
+  return talk.with(at, { role: 'user', content: [...partsOf(asked), { type: 'text', text: schema }] })
 }
 
-/** The system prompt with the system messages of an administrator and the instruction for the format. */
-export const systemOf = ({ system, messages, format }: ChatRequest, hasInstruction: boolean): string | null => {
+/** The system prompt with the system messages of an administrator and the rule for the format. */
+export const systemOf = ({ system, messages, format }: ChatRequest, hasRule: boolean): string | null => {
   const texts = [
     system,
     ...messages
@@ -125,7 +133,7 @@ export const systemOf = ({ system, messages, format }: ChatRequest, hasInstructi
           .map((part) => (part.type === 'text' ? part.text : ''))
           .join(''),
       ),
-    hasInstruction ? formatInstruction(format) : null,
+    hasRule && format.type !== 'text' ? formatRule : null,
   ]
   return texts.filter(Boolean).join('\n\n') || null
 }

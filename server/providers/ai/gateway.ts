@@ -64,6 +64,8 @@ export type Exchange = {
   readonly signal: AbortSignal
   /** Limit of a call, and of the pauses of a stream. */
   readonly timeoutMs: number
+  /** Limit of a whole stream of a prompt. */
+  readonly streamMs: number
 }
 
 const requestOf = (
@@ -101,6 +103,7 @@ export const openStream = async (
   const answer = await exchange.upstream.stream({
     ...requestOf(exchange, exchange.dialect.request(chat)),
     idleMs: exchange.timeoutMs,
+    totalMs: exchange.streamMs,
   })
   if (answer.failure !== null) throw problemOf(answer)
   if (answer.status >= 300) throw refusalOf(answer.status, await readRefusal(answer), hasImages)

@@ -5,6 +5,7 @@ import {
   type FinishReason,
   isObject,
   type Message,
+  messagesWithSchema,
   type Part,
   type Piece,
   parsed,
@@ -86,7 +87,7 @@ export const google: Dialect = {
   request(chat) {
     const system = systemOf(chat, chat.format.type === 'json_schema')
     return wireOf(modelOf(chat.model) ?? 'unknown', chat.isStream, {
-      contents: chat.messages.filter(({ role }) => role !== 'system').map(contentOf),
+      contents: messagesWithSchema(chat).map(contentOf),
       ...(system === null ? {} : { systemInstruction: { parts: [{ text: system }] } }),
       generationConfig: {
         maxOutputTokens: chat.maxTokens,

@@ -210,6 +210,9 @@ const problemIn = (error: unknown, signal: AbortSignal): ProviderProblem => {
 
 const event = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
 
+/** How long a client may leave the end of a stream unread, after the longest time of a stream. */
+const unreadMs = 1_000
+
 /** How often a stream whose text is held back says that it is alive. */
 const sayingMs = 10_000
 
@@ -292,8 +295,13 @@ const stream = async (context: HandlerContext, name: string, asked: Invocation, 
       throw error instanceof ProviderError ? providerRefusal(error) : error
     }
     const body = Readable.from(events(call, pieces, client), { objectMode: false })
-    // a generator that waits for the provider hears of its client's end only through the signal
-    body.once('close', client.abort)
+    // the provider's end of a stream that is over reaches a generator only when its client reads on: one that does not is cut off
+    const cut = setTimeout(() => body.destroy(), context.services.config.AI_STREAM_MS + unreadMs).unref()
+    body.once('close', () => {
+      clearTimeout(cut)
+      // a generator that waits for the provider hears of its client's end only through the signal
+      client.abort()
+    })
     isHandedOver = true
     return {
       status: 200,

@@ -20,7 +20,8 @@ const sealedKey = async ({ call }: HandlerContext, name: AiProvider): Promise<st
 }
 
 /** Reads in passing what a response says of its usage. */
-const createTap = ({ read, readEvent }: Dialect, isEvents: boolean) => {
+const createTap = ({ read, readEvent }: Dialect, headers: StreamedResponse['headers']) => {
+  const isEvents = String(headers['content-type']).startsWith('text/event-stream')
   const seen = { usage: {} as Usage, outputBytes: 0 }
   const note = (piece: Piece | null) => {
     seen.usage = { ...seen.usage, ...piece?.usage }
@@ -29,7 +30,8 @@ const createTap = ({ read, readEvent }: Dialect, isEvents: boolean) => {
   const readEvents = createEventReader()
   const chunks: Uint8Array[] = []
   let length = 0
-  let isReadable = true
+  // identity is asked for; what comes in another encoding all the same is passed on unread
+  let isReadable = (headers['content-encoding'] ?? 'identity') === 'identity'
   return {
     seen,
     take(chunk: Uint8Array) {
@@ -65,7 +67,7 @@ async function* bytesOf(
   { status, headers, body }: StreamedResponse,
   { provider, model, inputBytes, maxTokens }: Relayed,
 ) {
-  const tap = createTap(dialects[provider], String(headers['content-type']).startsWith('text/event-stream'))
+  const tap = createTap(dialects[provider], headers)
   let outcome: Recorded['status'] = 'cancelled'
   try {
     for await (const chunk of body) {
@@ -130,12 +132,13 @@ export const forward = async (context: HandlerContext): Promise<Answer> => {
     const stream = Readable.from(bytesOf(context, client, answer, relayed), { objectMode: false })
     stream.once('close', client.abort)
     isHandedOver = true
-    const { 'content-type': type, 'retry-after': wait } = answer.headers
+    const { 'content-type': type, 'content-encoding': encoding, 'retry-after': wait } = answer.headers
     return {
       status: answer.status,
       body: stream,
       headers: {
         'content-type': type ?? 'application/octet-stream',
+        ...(encoding ? { 'content-encoding': encoding } : {}),
         ...(wait ? { 'retry-after': wait } : {}),
         ...(isStreamed(sent) ? { 'x-accel-buffering': 'no' } : {}),
       },

@@ -72,7 +72,9 @@ export const WrittenPrompt = data(
 
 const periods = ['daily', 'monthly', 'total'] as const
 export const Period = z.enum(periods, list(periods))
-export const NewBudget = z.object({ budget_usd: usd.nullable(), budget_period: Period.optional() })
+/** Amounts are shown with ten decimal places: a smaller one would be shown as 0. */
+const budgetUsd = usd.refine((amount) => amount === 0 || amount >= 1e-10, 'must be 0, or at least 0.0000000001')
+export const NewBudget = z.object({ budget_usd: budgetUsd.nullable(), budget_period: Period.optional() })
 export const Budget = data(
   z.strictObject({
     budget_usd: z.number().nullable(),

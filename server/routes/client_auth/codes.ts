@@ -72,7 +72,7 @@ const sessionRefusals = { 401: ['UNAUTHORIZED', 'TOKEN_EXPIRED'], 403: ['SESSION
 const requestRoute = (
   signature: `POST /${string}`,
   channel: CodeScope['channel'],
-  declaration: Pick<Declaration, 'summary' | 'description' | 'body' | 'example' | 'refusals'>,
+  declaration: Pick<Declaration, 'operationId' | 'summary' | 'description' | 'body' | 'example' | 'refusals'>,
 ): Route => {
   const made: Route = route(signature, {
     ...declaration,
@@ -93,6 +93,7 @@ export const clientAuthCodes = area({
   invalid: 'INVALID_INPUT',
   routes: [
     route('POST /client/auth/magic-link/request', {
+      operationId: 'requestMagicLink',
       caller: appKey,
       summary: 'Send a sign-in link by mail (magic link)',
       description: 'Returns 200 whether or not the address has an account, and also when its hourly limit is reached.',
@@ -104,6 +105,7 @@ export const clientAuthCodes = area({
       failure: 'OTP_REQUEST_FAILED',
     }),
     route('POST /client/auth/magic-link/verify', {
+      operationId: 'signInWithMagicLink',
       caller: appKey,
       summary: 'Sign in with the token of a mailed link, once',
       body: z.object({ token: Credential }),
@@ -115,6 +117,7 @@ export const clientAuthCodes = area({
       failure: 'OTP_VERIFY_FAILED',
     }),
     requestRoute('POST /client/auth/email/otp/request', 'email', {
+      operationId: 'requestEmailCode',
       summary: 'Send a six-digit code by mail',
       description:
         'With `purpose` `link` or `delete` the request needs the Bearer of a session, for which the code is valid. Returns 200 whether or not a mail is sent.',
@@ -123,6 +126,7 @@ export const clientAuthCodes = area({
       refusals: { ...sessionRefusals, 400: ['INVALID_INPUT'] },
     }),
     route('POST /client/auth/email/otp/verify', {
+      operationId: 'signInWithEmailCode',
       caller: appKey,
       summary: 'Sign in with a mailed code',
       body: z.object({ email: Email, code: Code }),
@@ -133,6 +137,7 @@ export const clientAuthCodes = area({
       failure: 'OTP_VERIFY_FAILED',
     }),
     requestRoute('POST /client/auth/phone/otp/request', 'phone', {
+      operationId: 'requestPhoneCode',
       summary: 'Send a six-digit code as a text message',
       description:
         'Needs the `sms` integration. With `purpose` `link` or `delete` it needs the Bearer of a session, for which the code is valid.',
@@ -141,6 +146,7 @@ export const clientAuthCodes = area({
       refusals: { ...sessionRefusals, 400: ['INVALID_INPUT', 'PROVIDER_NOT_CONFIGURED'] },
     }),
     route('POST /client/auth/phone/otp/verify', {
+      operationId: 'signInWithPhoneCode',
       caller: appKey,
       summary: 'Sign in with a code from a text message',
       body: z.object({ phone: Phone, code: Code }),

@@ -117,6 +117,7 @@ export const clientAuthLinks = area({
   invalid: 'INVALID_INPUT',
   routes: [
     route('POST /client/auth/link', {
+      operationId: 'linkIdentity',
       caller: sessionCaller,
       summary: 'Link an email, a phone, Apple, Google or a password to the signed-in user',
       description:
@@ -146,6 +147,7 @@ export const clientAuthLinks = area({
       failure: 'UPDATE_FAILED',
     }),
     route('POST /client/auth/unlink', {
+      operationId: 'unlinkIdentity',
       caller: sessionCaller,
       summary: 'Unlink a way to sign in from the signed-in user',
       body: z.object({
@@ -159,6 +161,7 @@ export const clientAuthLinks = area({
       failure: 'UPDATE_FAILED',
     }),
     route('POST /client/auth/password', {
+      operationId: 'setPassword',
       caller: sessionCaller,
       summary: "Set or change the signed-in user's password, and end their other sessions",
       description:
@@ -172,6 +175,7 @@ export const clientAuthLinks = area({
       failure: 'UPDATE_FAILED',
     }),
     route('POST /client/auth/merge', {
+      operationId: 'mergeAccounts',
       caller: sessionCaller,
       summary: 'Merge a purely anonymous user into the signed-in one',
       body: z.object({ from_session_token: Credential }),

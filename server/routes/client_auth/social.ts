@@ -53,6 +53,7 @@ export const clientAuthSocial = area({
   invalid: 'INVALID_INPUT',
   routes: [
     route('POST /client/auth/social', {
+      operationId: 'signInWithProvider',
       caller: appKey,
       summary: 'Sign in with an identity token of Apple or Google',
       description:

@@ -36,6 +36,7 @@ export const collectionRows = area({
   invalidJson: 'INVALID_JSON',
   routes: [
     route('POST /admin/projects/:projectId/collections/:name/rows', {
+      operationId: 'adminCreateRow',
       caller: administrator,
       invalid: 'INVALID_BODY',
       summary: 'Insert a row of a user or a group',
@@ -58,6 +59,7 @@ export const collectionRows = area({
       failure: 'CREATE_FAILED',
     }),
     route('POST /admin/projects/:projectId/collections/:name/rows/batch', {
+      operationId: 'adminCreateRows',
       caller: administrator,
       invalid: 'INVALID_BODY',
       summary: 'Insert up to 500 rows, all or none',
@@ -71,6 +73,7 @@ export const collectionRows = area({
       failure: 'CREATE_FAILED',
     }),
     route('POST /admin/projects/:projectId/collections/:name/find', {
+      operationId: 'adminFindRows',
       caller: administrator,
       invalid: 'INVALID_BODY',
       summary: 'Find rows of all users',
@@ -83,6 +86,7 @@ export const collectionRows = area({
       failure: 'FETCH_FAILED',
     }),
     route('POST /admin/projects/:projectId/collections/:name/aggregate', {
+      operationId: 'adminAggregateRows',
       caller: administrator,
       invalid: 'INVALID_BODY',
       summary: 'Counts, sums, averages and extremes of the rows of all users',
@@ -96,6 +100,7 @@ export const collectionRows = area({
       failure: 'FETCH_FAILED',
     }),
     route('POST /admin/projects/:projectId/collections/:name/find-nearest', {
+      operationId: 'adminFindNearestRows',
       caller: administrator,
       invalid: 'INVALID_BODY',
       summary: 'The rows of all users nearest to a vector, or to a text',
@@ -113,6 +118,7 @@ export const collectionRows = area({
       failure: 'FETCH_FAILED',
     }),
     route('GET /admin/projects/:projectId/collections/:name/rows/:id', {
+      operationId: 'adminGetRow',
       caller: administrator,
       summary: 'One row',
       params: row,
@@ -123,6 +129,7 @@ export const collectionRows = area({
       failure: 'FETCH_FAILED',
     }),
     route('PATCH /admin/projects/:projectId/collections/:name/rows/:id', {
+      operationId: 'adminUpdateRow',
       caller: administrator,
       invalid: 'INVALID_BODY',
       summary: 'Change a row',
@@ -137,6 +144,7 @@ export const collectionRows = area({
       failure: 'UPDATE_FAILED',
     }),
     route('DELETE /admin/projects/:projectId/collections/:name/rows/:id', {
+      operationId: 'adminDeleteRow',
       caller: administrator,
       invalidQuery: 'INVALID_BODY',
       summary: 'Delete a row; with `hard=true` permanently',

@@ -82,6 +82,7 @@ export const collections = area({
   invalidJson: 'INVALID_JSON',
   routes: [
     route('POST /client/collections/transaction', {
+      operationId: 'runTransaction',
       caller: endUserOrServer,
       source: 'supplement',
       invalid: 'INVALID_BODY',
@@ -101,6 +102,7 @@ export const collections = area({
       failure: 'UPDATE_FAILED',
     }),
     route('POST /client/collections/:name', {
+      operationId: 'createRow',
       caller: endUserOrServer,
       summary: 'Insert or upsert a row',
       description:
@@ -121,6 +123,7 @@ export const collections = area({
       failure: 'CREATE_FAILED',
     }),
     route('POST /client/collections/:name/batch', {
+      operationId: 'createRows',
       caller: endUserOrServer,
       summary: 'Insert up to 500 rows, all or none',
       description: 'Columns that a row omits are null, even if they have a default.',
@@ -135,6 +138,7 @@ export const collections = area({
       failure: 'CREATE_FAILED',
     }),
     route('POST /client/collections/:name/find', {
+      operationId: 'findRows',
       caller: endUserOrServer,
       summary: 'Find rows',
       description: 'By filter and search, in pages by cursor (no `offset`, an `order` of one column) or by offset.',
@@ -148,6 +152,7 @@ export const collections = area({
       failure: 'FETCH_FAILED',
     }),
     route('POST /client/collections/:name/find-nearest', {
+      operationId: 'findNearestRows',
       caller: endUserOrServer,
       source: 'supplement',
       invalid: 'INVALID_BODY',
@@ -167,6 +172,7 @@ export const collections = area({
       failure: 'FETCH_FAILED',
     }),
     route('POST /client/collections/:name/aggregate', {
+      operationId: 'aggregateRows',
       caller: endUserOrServer,
       source: 'supplement',
       invalid: 'INVALID_BODY',
@@ -182,6 +188,7 @@ export const collections = area({
       failure: 'FETCH_FAILED',
     }),
     route('GET /client/collections/:name', {
+      operationId: 'listRows',
       caller: endUserOrServer,
       source: 'supplement',
       invalidQuery: 'INVALID_BODY',
@@ -208,6 +215,7 @@ export const collections = area({
       failure: 'FETCH_FAILED',
     }),
     route('GET /client/collections/:name/count', {
+      operationId: 'countRows',
       caller: endUserOrServer,
       source: 'supplement',
       invalidQuery: 'INVALID_BODY',
@@ -224,6 +232,7 @@ export const collections = area({
       failure: 'FETCH_FAILED',
     }),
     route('GET /client/collections/:name/:id', {
+      operationId: 'getRow',
       caller: endUserOrServer,
       summary: 'One row',
       params: row,
@@ -234,6 +243,7 @@ export const collections = area({
       failure: 'FETCH_FAILED',
     }),
     route('PATCH /client/collections/:name/:id', {
+      operationId: 'updateRow',
       caller: endUserOrServer,
       summary: 'Change a row',
       description:
@@ -253,6 +263,7 @@ export const collections = area({
       failure: 'UPDATE_FAILED',
     }),
     route('DELETE /client/collections/:name/:id', {
+      operationId: 'deleteRow',
       caller: endUserOrServer,
       summary: 'Delete a row; it can be restored for 30 days',
       params: row,
@@ -263,6 +274,7 @@ export const collections = area({
       failure: 'DELETE_FAILED',
     }),
     route('POST /client/collections/:name/:id/restore', {
+      operationId: 'restoreRow',
       caller: endUserOrServer,
       summary: 'Restore a row that was deleted in the last 30 days',
       params: row,

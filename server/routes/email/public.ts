@@ -143,6 +143,7 @@ const token = { token: z.string() }
 const openLink = { caller: anyone, params: token, replies: { 200: htmlPage() }, refusals: { 404: ['NOT_FOUND'] } }
 
 const post: Route = route('POST /u/:token', {
+  operationId: 'unsubscribe',
   ...openLink,
   summary: 'Unsubscribe the address of a link from its category',
   description: 'Mail clients send `List-Unsubscribe=One-Click` (RFC 8058). Repeating it changes nothing.',
@@ -153,6 +154,7 @@ const post: Route = route('POST /u/:token', {
 })
 
 const webhook: Route = route('POST /webhooks/email', {
+  operationId: 'receiveEmailEvents',
   caller: anyone,
   summary: 'What a mail provider reports: delivered, bounce, complaint',
   description:
@@ -183,6 +185,7 @@ export const emailPublic = area({
   unversioned: true,
   routes: [
     route('GET /u/:token', {
+      operationId: 'showUnsubscribePage',
       ...openLink,
       summary: 'The page of a link to unsubscribe, which asks and changes nothing',
       handle: (context) => answerPage(context, linkOf(context)),

@@ -64,6 +64,7 @@ export const emailSuppressions = area({
       failure: 'LIST_FAILED',
     }),
     route(`DELETE ${root}/suppressions`, {
+      operationId: 'deleteEmailSuppression',
       caller: administrator,
       summary: 'Delete all suppressions of an address',
       query: { address: Email.optional() },

@@ -36,6 +36,7 @@ const open = async (context: HandlerContext, at: Route) => {
 }
 
 const get: Route = route('GET /e/:token', {
+  operationId: 'trackEmail',
   caller: anyone,
   summary: 'A picture or a link of a message with `track`: notes the opening or the click',
   description:

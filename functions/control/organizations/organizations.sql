@@ -1,0 +1,168 @@
+-- Organizations own projects; every developer has a personal one. Supplement A3.
+comment on constraint organizations_name_1_to_200 on app.organizations is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
+
+create or replace function internal.organization_json(o app.organizations, role text) returns json
+language sql stable as $$
+  select json_build_object(
+    'id', (organization_json.o).id, 'name', (organization_json.o).name, 'slug', (organization_json.o).slug,
+    'is_personal', (organization_json.o).developer_id is not null, 'role', organization_json.role,
+    'created_at', internal.iso((organization_json.o).created_at))
+$$;
+comment on function internal.organization_json is 'An organization as responses show it, with the caller''s role.';
+
+create or replace function internal.organizations_of_caller() returns json
+language sql stable security definer set search_path = '' as $$
+  select coalesce(json_agg(json_build_object('id', o.id, 'name', o.name, 'role', m.role) order by m.joined_at, o.id), '[]')
+    from app.organization_members m
+    join app.organizations o on o.id = m.organization_id
+   where m.developer_id = internal.developer_id()
+$$;
+comment on function internal.organizations_of_caller is 'The caller''s organizations as GET /auth/developer/me shows them, oldest membership first.';
+
+create or replace function internal.membership_limit_check(developer_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  -- two memberships of one developer come one after the other
+  perform from app.developers d where d.id = membership_limit_check.developer_id for no key update;
+  perform internal.check_limit((select count(*) from app.organization_members m where m.developer_id = membership_limit_check.developer_id), 100,
+                               'A developer is a member of at most 100 organizations.');
+end $$;
+comment on function internal.membership_limit_check is 'Refuses 409 LIMIT_REACHED at 100 organizations. Locks the account. Granted to nobody.';
+
+create or replace function internal.organization_make(name text) returns app.organizations
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  words constant text := coalesce(nullif(left(btrim(regexp_replace(lower(organization_make.name), '[^a-z0-9]+', '-', 'g'), '-'), 40), ''), 'organization');
+  plain constant text := btrim(words, '-');
+  slug text := plain;
+  made app.organizations;
+begin
+  perform internal.membership_limit_check(internal.developer_id());
+  loop
+    insert into app.organizations (name, slug) values (organization_make.name, slug)
+    on conflict on constraint organizations_slug_unique do nothing
+    returning * into made;
+    exit when made.id is not null;
+    -- eight random hexadecimal digits: a slug that is taken leads to another one
+    slug := plain || '-' || right(replace(internal.new_id()::text, '-', ''), 8);
+  end loop;
+  insert into app.organization_members (organization_id, developer_id, role) values (made.id, internal.developer_id(), 'owner');
+  return made;
+end $$;
+comment on function internal.organization_make is
+  'Creates an organization with the caller as its owner; its slug is made from the name. Refuses 409 LIMIT_REACHED. Locks the account.';
+
+create or replace function api.organization_create(name text) returns api.reply
+language plpgsql volatile as $$
+begin
+  return internal.reply(201, internal.organization_json(internal.organization_make(organization_create.name), 'owner'));
+end $$;
+comment on function api.organization_create is 'Creates an organization of the caller: 201. Refuses 409 LIMIT_REACHED, 400 VALIDATION_ERROR.';
+
+create or replace function internal.organization_page(page_limit int, page_offset bigint) returns api.reply
+language sql stable security definer set search_path = '' as $$
+  select internal.reply_page(
+    (select json_agg(internal.organization_json(o, p.role) order by p.joined_at, p.organization_id)
+       from (select m.organization_id, m.role, m.joined_at
+               from app.organization_members m
+              where m.developer_id = internal.developer_id()
+              order by m.joined_at, m.organization_id
+              limit organization_page.page_limit offset organization_page.page_offset) p
+       join app.organizations o on o.id = p.organization_id),
+    (select count(*) from app.organization_members m where m.developer_id = internal.developer_id()),
+    organization_page.page_offset, organization_page.page_limit)
+$$;
+comment on function internal.organization_page is 'The caller''s organizations, oldest membership first: at most 100.';
+
+create or replace function api.organization_list(page_limit int, page_offset bigint) returns api.reply
+language sql stable as $$
+  select internal.organization_page(organization_list.page_limit, organization_list.page_offset)
+$$;
+comment on function api.organization_list is 'The caller''s organizations, oldest membership first, the personal one among them.';
+
+create or replace function api.organization_get(org_id uuid) returns api.reply
+language plpgsql stable as $$
+declare
+  own_role constant text := internal.organization_check(organization_get.org_id, 'viewer');
+begin
+  return (select internal.reply(200, internal.organization_json(o, own_role)) from app.organizations o where o.id = organization_get.org_id);
+end $$;
+comment on function api.organization_get is 'An organization, with the caller''s role. Refuses 404 NOT_FOUND.';
+
+create or replace function internal.organization_change(organization_id uuid, patch jsonb) returns api.reply
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  own_role constant text := internal.organization_lock(organization_change.organization_id, 'admin');
+  organization app.organizations;
+begin
+  update app.organizations o
+     set name = organization_change.patch ->> 'name', updated_at = internal.now()
+   where o.id = organization_change.organization_id and organization_change.patch ? 'name';
+  select o.* into organization from app.organizations o where o.id = organization_change.organization_id;
+  return internal.reply(200, internal.organization_json(organization, own_role));
+end $$;
+comment on function internal.organization_change is 'Changes the name; the slug stays. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN. Locks the organization.';
+
+create or replace function api.organization_patch(org_id uuid, patch jsonb) returns api.reply
+language sql volatile as $$
+  select internal.organization_change(organization_patch.org_id, organization_patch.patch)
+$$;
+comment on function api.organization_patch is 'Changes the fields that are present. Refuses as internal.organization_change.';
+
+create or replace function internal.organization_remove(organization_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  -- for update: a project that is being created or moved into the organization holds a key share lock of it
+  perform from app.organizations o where o.id = organization_remove.organization_id for update;
+  perform internal.organization_check(organization_remove.organization_id, 'owner');
+  if exists (select from app.organizations o where o.id = organization_remove.organization_id and o.developer_id is not null) then
+    perform internal.fail(409, 'PERSONAL_ORGANIZATION', 'A personal organization exists as long as its account.');
+  end if;
+  if exists (select from app.projects p where p.organization_id = organization_remove.organization_id and p.deleted_at is null) then
+    perform internal.fail(409, 'PROJECTS_EXIST', 'This organization has projects: delete or transfer them first.');
+  end if;
+  delete from app.organizations o where o.id = organization_remove.organization_id;
+end $$;
+comment on function internal.organization_remove is
+  'Deletes an organization, with its memberships and invites. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 409 PERSONAL_ORGANIZATION, PROJECTS_EXIST. Locks it.';
+
+create or replace function api.organization_delete(org_id uuid) returns api.reply
+language plpgsql volatile as $$
+begin
+  perform internal.organization_remove(organization_delete.org_id);
+  return internal.reply_deleted();
+end $$;
+comment on function api.organization_delete is 'Deletes an organization. Refuses as internal.organization_remove.';
+
+create or replace function internal.tg_developers__personal_organization() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  made_id uuid;
+begin
+  insert into app.organizations (name, slug, developer_id)
+  values (left(coalesce(nullif(btrim(new.name), ''), split_part(new.email, '@', 1)), 200), 'personal-' || replace(new.id::text, '-', ''), new.id)
+  returning id into made_id;
+  insert into app.organization_members (organization_id, developer_id, role) values (made_id, new.id, 'owner');
+  return null;
+end $$;
+comment on function internal.tg_developers__personal_organization is 'Gives each new account its personal organization.';
+create or replace trigger tg_developers__personal_organization
+  after insert on app.developers
+  for each row execute function internal.tg_developers__personal_organization();
+
+create or replace function internal.tg_projects__organization() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if new.organization_id is null then
+    select o.id into new.organization_id from app.organizations o where o.developer_id = new.developer_id;
+  end if;
+  return new;
+end $$;
+comment on function internal.tg_projects__organization is 'A project that names no organization belongs to the personal one of its creator.';
+create or replace trigger tg_projects__organization
+  before insert on app.projects
+  for each row execute function internal.tg_projects__organization();
+
+create or replace trigger tg_organizations__audit
+  after insert or update or delete on app.organizations
+  for each row execute function internal.tg_audit('organizations');

@@ -1,0 +1,43 @@
+import { createCache } from '#server/http/cache.ts'
+import type { DeveloperCredential } from '#server/http/credentials.ts'
+import type { SessionClaims } from '#server/http/tokens.ts'
+
+/** Caches of verified credentials, for at most 30 seconds; logout and deactivation evict them sooner. */
+export type Sessions = ReturnType<typeof createSessions>
+
+export const createSessions = () => {
+  const users = createCache<SessionClaims & { projectId: string }>(50_000, 30_000)
+  const developers = createCache<DeveloperCredential>(10_000, 30_000)
+  /** Verifying a signature is the most expensive part of a request: a verified token is cached until it expires. */
+  const signatures = createCache<SessionClaims & { projectId: string }>(50_000, 3600_000)
+  const onBehalf = createCache<{ userId: string }>(50_000, 30_000)
+  return {
+    users,
+    developers,
+    signatures,
+    onBehalf,
+    clear() {
+      users.clear()
+      developers.clear()
+      onBehalf.clear()
+    },
+    drop(changed: string) {
+      const [kind, id = ''] = changed.split(':')
+      if (kind === 'session') {
+        users.dropWhere((claims) => claims.sid === id)
+        developers.dropWhere((held) => held.sid === id)
+      }
+      if (kind === 'token') developers.dropWhere((held) => held.token?.id === id)
+      if (kind === 'developer') developers.dropWhere((held) => held.developerId === id)
+      // the database of a project was lost or replaced: drops all of its users from the cache
+      if (kind === 'tenant') {
+        users.dropWhere((claims) => claims.projectId === id)
+        onBehalf.clear()
+      }
+      if (kind === 'user') {
+        users.dropWhere((claims) => claims.userId === id)
+        onBehalf.dropWhere((known) => known.userId === id)
+      }
+    },
+  }
+}

@@ -1,0 +1,89 @@
+import { z } from 'zod'
+import { targetOf } from '#server/database/cluster.ts'
+import { refusal } from '#server/errors.ts'
+import { dashboard } from '#server/http/callers.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { JsonObject, Text } from '#server/http/schemas.ts'
+
+const Response = z.strictObject({
+  data: z.looseObject({}).nullable().optional(),
+  errors: z
+    .array(
+      z.strictObject({
+        message: z.string(),
+        locations: z.array(z.strictObject({ line: z.int(), column: z.int() })).optional(),
+        path: z.array(z.union([z.string(), z.int()])).optional(),
+        extensions: z.looseObject({ code: z.string() }),
+      }),
+    )
+    .optional(),
+})
+
+const mostVariables = 50_000
+
+type Body = {
+  readonly query: string
+  readonly operationName?: string | null
+  readonly variables?: Record<string, unknown> | null
+}
+
+const ask = async ({ body, text, resolved, services }: HandlerContext) => {
+  const { place, project, developer } = resolved
+  if (!project?.graphqlEnabled) {
+    throw refusal(
+      403,
+      'GRAPHQL_DISABLED',
+      'GraphQL is off in this project: set graphql_enabled with PATCH on the project.',
+    )
+  }
+  const { query, operationName = null } = body as Body
+  // numbers as they are written: GraphQL has types of its own
+  const { variables } = JSON.parse(text) as Body
+  const answer = await services.graphql.ask({
+    target: targetOf(place.cluster, place.database, 'app_dashboard', services.secrets),
+    asking: {
+      projectId: project.projectId,
+      developerId: developer?.developerId ?? '',
+      sessionId: developer?.sid ?? '',
+    },
+    query,
+    operationName,
+    variables: variables ?? {},
+  })
+  return { status: 200, body: answer }
+}
+
+export const graphql = area({
+  stem: 'graphql',
+  title: 'GraphQL',
+  source: 'supplement',
+  routes: [
+    route('POST /admin/projects/:projectId/graphql', {
+      caller: dashboard,
+      summary: "Query the project's database with GraphQL; it reads only",
+      description:
+        'Off until `graphql_enabled` is set on the project. The response is that of GraphQL, `{"data", "errors"}` with status 200, also for a query that is refused: ' +
+        '`errors[].extensions.code` is `INVALID_QUERY`, `INVALID_INPUT`, `QUERY_TOO_LARGE`, `QUERY_TIMEOUT` or `INTERNAL_ERROR`. A browser that opens this path gets an editor.',
+      body: z.object({
+        query: Text(50_000, 1),
+        operationName: Text(200).nullable().optional(),
+        variables: JsonObject.refine(
+          (value) => JSON.stringify(value).length <= mostVariables,
+          `must have at most ${mostVariables} characters`,
+        )
+          .nullable()
+          .optional(),
+        extensions: JsonObject.nullable().optional(),
+      }),
+      example: { query: '{ users(first: 10) { nodes { id createdAt } totalCount } }' },
+      readOnly: true,
+      handle: ask,
+      replies: { 200: Response },
+      refusals: {
+        403: ['GRAPHQL_DISABLED'],
+        429: ['RATE_LIMITED'],
+        503: ['GRAPHQL_UNAVAILABLE', 'TENANT_UNAVAILABLE'],
+      },
+    }),
+  ],
+})

@@ -1,0 +1,209 @@
+import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import { inviteToken } from '#server/derived_codes.ts'
+import { developer, organizationMember, projectOwner } from '#server/http/callers.ts'
+import { asSignIn, perIp, perSubject, takeLimits } from '#server/http/limits.ts'
+import { organizationRoles } from '#server/http/ranks.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { Deleted, data, Email, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { Project } from '#server/http/shapes.ts'
+import { sha256 } from '#server/secrets.ts'
+
+const Role = z.enum(organizationRoles, `must be one of ${organizationRoles.join(', ')}`)
+const Organization = z.strictObject({
+  id: Uuid,
+  name: z.string(),
+  slug: z.string(),
+  is_personal: z.boolean(),
+  role: Role,
+  created_at: Time,
+})
+const Member = z.strictObject({
+  developer_id: Uuid,
+  email: z.string(),
+  name: z.string().nullable(),
+  role: Role,
+  joined_at: Time,
+})
+const Invite = z.strictObject({
+  id: Uuid,
+  email: z.string(),
+  role: Role,
+  status: z.enum(['pending', 'accepted', 'revoked', 'expired']),
+  expires_at: Time,
+  created_at: Time,
+})
+
+const base = '/admin/organizations/:orgId' as const
+const own = { orgId: Uuid }
+
+/** The mail's job derives the token again: it is in no row and in no payload. */
+const invite = async (context: HandlerContext) => {
+  const { body, call, params, services } = context
+  const id = randomUUID()
+  await takeLimits(
+    asSignIn(context),
+    perSubject('organization invites', String(params['orgId']).toLowerCase(), [20, 'hour']),
+  )
+  return call('organization_invite_create', {
+    organization_id: params['orgId'],
+    id,
+    email: body['email'],
+    role: body['role'],
+    token_hash: sha256(inviteToken(services.secrets, id)),
+  })
+}
+
+const accept = async (context: HandlerContext) => {
+  await takeLimits(asSignIn(context), perIp('organization invite accept', context.request.ip, [20, 'minute']))
+  return context.call('organization_invite_accept', { token_hash: sha256(context.body['token'] as string) })
+}
+
+export const organizations = area({
+  stem: 'organizations',
+  title: 'Organizations',
+  source: 'supplement',
+  routes: [
+    route('POST /admin/organizations', {
+      caller: developer,
+      summary: 'Create an organization, with the caller as its owner',
+      body: z.object({ name: Text(200, 1) }),
+      example: { name: 'Example Ltd' },
+      call: 'organization_create',
+      replies: { 201: data(Organization) },
+      refusals: { 409: ['LIMIT_REACHED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route('GET /admin/organizations', {
+      caller: developer,
+      summary: "The developer's organizations, oldest membership first",
+      query: Page,
+      call: 'organization_list',
+      replies: { 200: page(Organization) },
+      failure: 'LIST_FAILED',
+    }),
+    route(`GET ${base}`, {
+      caller: organizationMember,
+      summary: "An organization, with the caller's role",
+      params: own,
+      call: 'organization_get',
+      replies: { 200: data(Organization) },
+      failure: 'FETCH_FAILED',
+    }),
+    route(`PATCH ${base}`, {
+      caller: organizationMember,
+      summary: 'Rename an organization; its slug stays',
+      params: own,
+      body: z.object({ name: Text(200, 1).optional() }),
+      example: { name: 'Example Inc' },
+      patch: true,
+      call: 'organization_patch',
+      replies: { 200: data(Organization) },
+      failure: 'UPDATE_FAILED',
+    }),
+    route(`DELETE ${base}`, {
+      caller: organizationMember,
+      rank: 'owner',
+      sessionOnly: true,
+      summary: 'Delete an organization that has no projects, with its memberships and invites',
+      params: own,
+      call: 'organization_delete',
+      replies: { 200: Deleted },
+      refusals: { 409: ['PROJECTS_EXIST', 'PERSONAL_ORGANIZATION'] },
+      failure: 'DELETE_FAILED',
+    }),
+    route(`GET ${base}/members`, {
+      caller: organizationMember,
+      summary: 'Members of an organization, longest membership first',
+      params: own,
+      query: Page,
+      call: 'member_list',
+      replies: { 200: page(Member) },
+      failure: 'LIST_FAILED',
+    }),
+    route(`PATCH ${base}/members/:developerId`, {
+      caller: organizationMember,
+      sessionOnly: true,
+      summary: 'Give a member another role; owners are made and lowered by owners',
+      params: { ...own, developerId: Uuid },
+      body: z.object({ role: Role.optional() }),
+      example: { role: 'viewer' },
+      patch: true,
+      call: 'member_patch',
+      replies: { 200: data(Member) },
+      refusals: { 409: ['LAST_OWNER', 'PERSONAL_ORGANIZATION'] },
+      failure: 'UPDATE_FAILED',
+    }),
+    route(`DELETE ${base}/members/:developerId`, {
+      caller: organizationMember,
+      // everybody may leave: whether the caller may remove somebody else is decided with the member's row
+      rank: 'viewer',
+      sessionOnly: true,
+      summary: 'Remove a member, or leave; the developer loses access to all projects within 30 seconds',
+      params: { ...own, developerId: Uuid },
+      call: 'member_delete',
+      replies: { 200: Deleted },
+      refusals: { 403: ['ROLE_FORBIDDEN'], 409: ['LAST_OWNER', 'PERSONAL_ORGANIZATION'] },
+      failure: 'DELETE_FAILED',
+    }),
+    route(`POST ${base}/invites`, {
+      caller: organizationMember,
+      sessionOnly: true,
+      summary: 'Invite an address by mail, for seven days',
+      params: own,
+      body: z.object({ email: Email, role: Role }),
+      example: { email: 'colleague@example.com', role: 'developer' },
+      handle: invite,
+      replies: { 201: data(Invite) },
+      refusals: { 409: ['ALREADY_MEMBER', 'CONFLICT', 'LIMIT_REACHED'], 429: ['RATE_LIMIT_EXCEEDED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route(`GET ${base}/invites`, {
+      caller: organizationMember,
+      summary: 'Invites of an organization, newest first; kept 90 days after their end',
+      params: own,
+      query: Page,
+      call: 'organization_invite_list',
+      replies: { 200: page(Invite) },
+      failure: 'LIST_FAILED',
+    }),
+    route(`DELETE ${base}/invites/:inviteId`, {
+      caller: organizationMember,
+      sessionOnly: true,
+      summary: 'Revoke an invite',
+      params: { ...own, inviteId: Uuid },
+      call: 'organization_invite_delete',
+      replies: { 200: Deleted },
+      refusals: { 409: ['INVITE_NOT_PENDING'] },
+      failure: 'DELETE_FAILED',
+    }),
+    route('POST /admin/invites/accept', {
+      caller: developer,
+      sessionOnly: true,
+      summary: 'Accept an invite with the token of the mail, as the developer with the invited address',
+      body: z.object({ token: Text(200, 1) }),
+      example: { token: 'the token of the mail' },
+      handle: accept,
+      replies: { 200: data(Member.extend({ organization_id: Uuid, organization_name: z.string() })) },
+      refusals: {
+        403: ['INVITE_EMAIL_MISMATCH'],
+        404: ['NOT_FOUND'],
+        409: ['INVITE_NOT_PENDING', 'ALREADY_MEMBER', 'LIMIT_REACHED'],
+        429: ['RATE_LIMIT_EXCEEDED'],
+      },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/transfer', {
+      caller: projectOwner,
+      rank: 'owner',
+      sessionOnly: true,
+      summary: 'Move a project into another organization, as owner of both',
+      body: z.object({ organization_id: Uuid }),
+      example: { organization_id: '00000000-0000-4000-8000-000000000000' },
+      call: 'project_transfer',
+      args: ({ params }) => ({ project_id: params['projectId'] }),
+      replies: { 200: data(Project) },
+      failure: 'UPDATE_FAILED',
+    }),
+  ],
+})
