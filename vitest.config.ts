@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './test/support/sequencer.ts'
 
 export default defineConfig({
   test: {
@@ -9,6 +10,7 @@ export default defineConfig({
     pool: 'forks',
     // a worker runs many files: the server's modules are evaluated once, not once a file
     isolate: false,
+    sequence: { sequencer: LongestFirst },
     maxWorkers: Math.min(8, Math.max(2, availableParallelism())),
     // what is waited for may take long on a busy machine; what never comes fails all the same
     testTimeout: 180_000,

@@ -6,6 +6,7 @@ import type { Notifier } from '#server/database/notifier.ts'
 import type { Statements } from '#server/database/statements.ts'
 import type { Waker } from '#server/database/waker.ts'
 import type { GraphQL } from '#server/graphql/graphql.ts'
+import type { Passwords } from '#server/http/passwords.ts'
 import type { CachedProject, ProjectCache } from '#server/http/project_cache.ts'
 import type { RateLimiter } from '#server/http/rate_limiter.ts'
 import type { Area, Route } from '#server/http/route.ts'
@@ -38,6 +39,7 @@ export type Services = {
   readonly projectCache: ProjectCache
   readonly sessions: Sessions
   readonly tokens: Tokens
+  readonly passwords: Passwords
   readonly rateLimiter: RateLimiter
   readonly outbound: Outbound
   readonly upstream: Upstream

@@ -14,6 +14,7 @@ import { graphiql } from '#server/graphql/graphiql.ts'
 import { createGraphQL } from '#server/graphql/graphql.ts'
 import { createApp, type Observer } from '#server/http/app.ts'
 import { loadAreas } from '#server/http/areas.ts'
+import { createPasswords, type PasswordCost } from '#server/http/passwords.ts'
 import { type CachedProject, createProjectCache } from '#server/http/project_cache.ts'
 import { createRateLimiter } from '#server/http/rate_limiter.ts'
 import type { Area, Route } from '#server/http/route.ts'
@@ -50,6 +51,8 @@ export type Harness = OwnProgram & {
   readonly files?: ProjectFiles
   /** Stands in for the storage, or watches it. */
   readonly media?: (media: Media) => Media
+  /** Less than a real one: a hash costs as much CPU as the rest of a test. */
+  readonly passwordCost?: PasswordCost
 }
 
 /**
@@ -240,6 +243,7 @@ export const assemble = async (
     projectCache,
     sessions,
     tokens,
+    passwords: createPasswords(harness.passwordCost),
     rateLimiter: createRateLimiter(config.GENERAL_RATE_LIMITS),
     outbound,
     upstream,

@@ -3,9 +3,10 @@ import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { fullPath } from '#server/http/openapi.ts'
 import { invalidBodyCode, type Route } from '#server/http/route.ts'
 import { ErrorEnvelope } from '#server/http/schemas.ts'
-import { freshIp, startHarness } from '#test/support/harness.ts'
+import { freshIp, requestText, startHarness } from '#test/support/harness.ts'
 import { callRoute, createCast } from '#test/support/routes.ts'
 import { sized } from '#test/support/sized.ts'
+import { watchTables } from '#test/support/watch_tables.ts'
 
 /**
  * Every body, header, path and query of every route, attacked from the OpenAPI document: never a 5xx, always an envelope, answered
@@ -17,54 +18,18 @@ const { project } = cast
 /** Whom the first bodies name; an attack may delete this user for good. */
 const named = cast.user.id
 let document: any
+const watched: (() => Promise<Record<string, string>>)[] = []
 
 beforeAll(async () => {
   document = await (await fetch(`${harness.url}/openapi.json`)).json()
-  for (const [, run] of databases) await run(watch)
+  watched.push(await watchTables(project.sql, marks), await watchTables(harness.control, marks))
 })
 
 /** Counters and marks that a refused request may move: they are not what it asked for. */
-const marks = ['app.rate_limits', 'app.workers', 'app.api_keys']
+const marks = '^(rate_limits|workers|api_keys)$'
 
-/** When a project was last written to is noted after the answer, for the next rollout. */
-const tables = `
-  select format('select %L as name, coalesce(md5(string_agg((to_jsonb(t) - ''last_written_at'')::text, '','' order by t::text)), '''') as hash from %s t', c.oid::regclass, c.oid::regclass) as query
-    from pg_class c where c.relnamespace = 'app'::regnamespace and c.relkind = 'r' and c.relname not in ('disposable_domains', 'timezones', 'name_words')
-     and c.oid::regclass::text <> all ($1)`
-
-/**
- * Each table counts the rows that transactions have changed for good: hashing all tables after each request would take most of
- * the time, so it is done only when the count moved.
- */
-const watch = `
-  create schema attack;
-  create sequence attack.changes;
-  create function attack.count() returns trigger language plpgsql security definer as $$ begin perform nextval('attack.changes'); return null; end $$;
-  do $$ declare t regclass; begin
-    for t in select c.oid from pg_class c where c.relnamespace = 'app'::regnamespace and c.relkind = 'r'
-                and c.oid::regclass::text not in (${marks.map((name) => `'${name}'`).join(', ')}) loop
-      execute format('create constraint trigger attack after insert or update or delete on %s deferrable initially deferred for each row execute function attack.count()', t);
-    end loop;
-  end $$`
-
-const databases = [['tenant', project.sql] as const, ['control', harness.control] as const]
-let known: { count: string; hashes: Record<string, string> } | undefined
-
-/** Each table's rows as a hash, under its name. */
-const state = async (): Promise<Record<string, string>> => {
-  const count = JSON.stringify(
-    await Promise.all(databases.map(([, run]) => run('select last_value::text, is_called from attack.changes'))),
-  )
-  if (known?.count === count) return known.hashes
-  const hashes: Record<string, string> = {}
-  for (const [where, run] of databases) {
-    const queries = (await run(tables, [marks])) as { query: string }[]
-    const rows = (await run(queries.map(({ query }) => query).join(' union all '))) as { name: string; hash: string }[]
-    for (const { name, hash } of rows) hashes[`${where} ${name}`] = hash
-  }
-  known = { count, hashes }
-  return hashes
-}
+/** Of each database, each table's rows as a hash under its name. */
+const state = async (): Promise<Record<string, string>[]> => Promise.all(watched.map((hashes) => hashes()))
 
 const nasty = fc.constantFrom(
   '',
@@ -206,7 +171,7 @@ const send = async (route: Route, path: string, attack: Attack, withCredentials:
   const { authorization: _a, 'x-api-key': _k, 'content-type': type, ...harmless } = attack.headers
   const body = attack.raw ?? (attack.body === undefined ? undefined : JSON.stringify(attack.body))
   const began = performance.now()
-  const response = await fetch(`${harness.url}${url}${query ? `?${query}` : ''}`, {
+  const { status, text } = await requestText(`${harness.url}${url}${query ? `?${query}` : ''}`, {
     method: route.method,
     headers: {
       'x-forwarded-for': freshIp(),
@@ -217,7 +182,7 @@ const send = async (route: Route, path: string, attack: Attack, withCredentials:
     },
     ...(body === undefined || route.method === 'GET' ? {} : { body }),
   })
-  return { response, text: await response.text(), milliseconds: performance.now() - began }
+  return { status, text, milliseconds: performance.now() - began }
 }
 
 /** It ends the project that all others need. */
@@ -252,17 +217,17 @@ test.each(routes)('$name', { timeout: 180_000 }, async ({ area, route }) => {
   let before = await state()
   await fc.assert(
     fc.asyncProperty(attackOn(operation), fc.boolean(), async (attack, withCredentials) => {
-      const { response, text: answer, milliseconds } = await send(route, path, attack, withCredentials)
-      expect(response.status, answer).toBeLessThan(500)
+      const { status, text: answer, milliseconds } = await send(route, path, attack, withCredentials)
+      expect(status, answer).toBeLessThan(500)
       expect(milliseconds).toBeLessThan(10_000)
-      if (response.status < 400) {
+      if (status < 400) {
         before = await state()
         return
       }
       const parsed = JSON.parse(answer)
       expect(ErrorEnvelope.safeParse(parsed).error?.issues ?? []).toEqual([])
       const after = await state()
-      expect(after, `a refused request changed something: ${response.status} ${answer}`).toEqual(before)
+      expect(after, `a refused request changed something: ${status} ${answer}`).toEqual(before)
     }),
     { numRuns: sized(10, 40) },
   )

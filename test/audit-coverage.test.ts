@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import type { Route } from '#server/http/route.ts'
 import { startAiProvider } from '#test/support/ai.ts'
 import { startHarness } from '#test/support/harness.ts'
 import { nameOf } from '#test/support/routes.ts'
+import { watchTables } from '#test/support/watch_tables.ts'
 
 /**
  * Every route by which a developer changes something, called as its example says on things that the calls before it made: what
@@ -65,22 +65,12 @@ const pathOf = async (route: Route): Promise<string> => {
   return found.join('/')
 }
 
-/** When a project was last written to is noted after the answer, for the next rollout: that is no change of the route's. */
-const tables = `
-  select format('select %L as name, coalesce(md5(string_agg((to_jsonb(t) - ''last_written_at'')::text, '','' order by t::text)), '''') as hash from %s t', c.oid::regclass, c.oid::regclass) as query
-    from pg_class c
-   where c.relnamespace in ('app'::regnamespace, coalesce(to_regnamespace('collections'), 'app'::regnamespace)) and c.relkind = 'r'
-     and c.relname !~ '^(audit_|rate_limits|workers|disposable_domains|timezones|name_words)'`
 const both = [harness.control, project.sql] as const
-const state = async (): Promise<string> => {
-  const hash = createHash('sha256')
-  for (const sql of both) {
-    const queries = (await sql(tables)) as { query: string }[]
-    // Postgres may run a union in parallel, so its rows come in no order
-    hash.update(JSON.stringify(await sql(`${queries.map(({ query }) => query).join(' union all ')} order by name`)))
-  }
-  return hash.digest('hex')
-}
+/** The trail itself changes with every change; limits and leases are no changes that somebody made. */
+const states = await Promise.all(
+  both.map((sql) => watchTables(sql, '^(audit_|rate_limits|workers)', sql === project.sql)),
+)
+const state = async (): Promise<string> => JSON.stringify(await Promise.all(states.map((one) => one())))
 const rows = async (): Promise<number> => {
   const counts = await Promise.all(
     both.map((sql) =>

@@ -131,8 +131,9 @@ describe('sign-up', () => {
   })
 
   test('stores a hash of the password and of the refresh token, and neither of them', async () => {
-    const { data } = await signup(freshEmail())
-    const rows = await harness.control(
+    const server = await startHarness({ realPasswords: true })
+    const { data } = await server.anyone.post('/auth/developer/signup', { email: freshEmail(), password })
+    const rows = await server.control(
       'select d.*, s.* from app.developers d join app.developer_sessions s on s.developer_id = d.id where d.id = $1',
       [data.developer.id],
     )

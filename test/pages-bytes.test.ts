@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { define } from '#test/support/collection_rows.ts'
 import { type Answer, type Client, startHarness } from '#test/support/harness.ts'
+import { sized } from '#test/support/sized.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
@@ -261,7 +262,7 @@ describe('lists of other areas', () => {
 describe('the audit trail of large changes', async () => {
   // in the project's own database, between changes that control knows
   const trail = await harness.project()
-  const count = 24
+  const count = sized(16, 24)
   for (let n = 0; n < count; n += 1) {
     const value = Array.from({ length: 14_000 }, (_, at) => `${(n * 14_000 + at) * 7919}-${at}-${'x'.repeat(40)}`)
     const { status } = await trail.admin.post('/config', { key: 'large', value_type: 'json', value })

@@ -18,16 +18,29 @@ export const refuseWeak = (password: string): void => {
   })
 }
 
-/** OWASP's first choice for argon2id: 19 MiB, two passes, one lane. 2 is the library's number of argon2id. About 20 ms; runs off the main thread. */
-const options = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 }
+/** Hashes passwords and checks them, with argon2id off the main thread. */
+export type Passwords = {
+  hash(password: string): Promise<string>
+  /** Takes the same time for an account that does not exist, to prevent user enumeration by timing. */
+  check(stored: string | null, password: string): Promise<boolean>
+}
 
-export const hashPassword = (password: string): Promise<string> => hash(password, options)
+/** Memory in KiB, and passes over it. */
+export type PasswordCost = { readonly memoryCost: number; readonly timeCost: number }
 
-let dummy: Promise<string> | undefined
+/** OWASP's first choice for argon2id: 19 MiB, two passes, one lane. About 20 ms. */
+const usualCost: PasswordCost = { memoryCost: 19_456, timeCost: 2 }
 
-/** Takes the same time for an account that does not exist, to prevent user enumeration by timing. */
-export const checkPassword = async (stored: string | null, password: string): Promise<boolean> => {
-  dummy ??= hashPassword('no account has this password')
-  const matches = await verify(stored ?? (await dummy), password).catch(() => false)
-  return stored !== null && matches
+export const createPasswords = (cost: PasswordCost = usualCost): Passwords => {
+  // 2 is the library's number of argon2id
+  const options = { algorithm: 2, parallelism: 1, ...cost }
+  let dummy: Promise<string> | undefined
+  return {
+    hash: (password) => hash(password, options),
+    async check(stored, password) {
+      dummy ??= hash('no account has this password', options)
+      const matches = await verify(stored ?? (await dummy), password).catch(() => false)
+      return stored !== null && matches
+    },
+  }
 }

@@ -3,7 +3,7 @@ import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { appKey } from '#server/http/callers.ts'
 import { perIp, perSubject, takeLimits } from '#server/http/limits.ts'
-import { checkPassword, hashPassword, NewPassword, Password, refuseWeak } from '#server/http/passwords.ts'
+import { NewPassword, Password, refuseWeak } from '#server/http/passwords.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { Credential, Deleted, data, Email, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 import {
@@ -28,7 +28,11 @@ const emailSignup = async (context: HandlerContext) => {
   const { email, password, display_name } = context.body as { email: string; password: string; display_name?: string }
   refuseWeak(password)
   await newcomers(context)
-  return signIn(context, 'auth_email_signup', { email, display_name, password_hash: await hashPassword(password) })
+  return signIn(context, 'auth_email_signup', {
+    email,
+    display_name,
+    password_hash: await context.services.passwords.hash(password),
+  })
 }
 
 /** Contract, Limits: per IP, per account, per app; successes count too. */
@@ -43,7 +47,7 @@ const emailLogin = async (context: HandlerContext) => {
     ...perSubject('client login account', sha256(known.email), [10, 'quarter'], [100, 'day']),
     ...perSubject('client login', 'app', [perMinute, 'minute']),
   ])
-  if (!(await checkPassword(known.password_hash, password))) {
+  if (!(await context.services.passwords.check(known.password_hash, password))) {
     throw refusal(401, 'UNAUTHORIZED', 'The email or the password is wrong.')
   }
   return signIn(context, 'auth_email_login', { user_id: known.user_id, password_hash: known.password_hash })

@@ -5,7 +5,7 @@ import { anyone, developer } from '#server/http/callers.ts'
 import { sessionRequired } from '#server/http/credentials.ts'
 import { InviteCode, inviteHash, isBlank, requestAccess } from '#server/http/invites.ts'
 import { asSignIn, perIp, perSubject, refundLimits, takeLimits } from '#server/http/limits.ts'
-import { checkPassword, hashPassword, NewPassword, Password, refuseWeak } from '#server/http/passwords.ts'
+import { NewPassword, Password, refuseWeak } from '#server/http/passwords.ts'
 import { area, type HandlerContext, type Resolved, route } from '#server/http/route.ts'
 import { Credential, Deleted, data, Email, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { Developer, SignedIn, signInTokens, visitor, withTokens } from '#server/http/sign-in.ts'
@@ -50,7 +50,7 @@ const signup = async (context: HandlerContext) => {
   const reply = await context.call('developer_signup', {
     ...tokens.stored,
     email,
-    password_hash: await hashPassword(password),
+    password_hash: await context.services.passwords.hash(password),
     name,
     signup_mode: context.services.config.SIGNUP_MODE,
     request_access: requestAccess(context.services),
@@ -76,7 +76,7 @@ const login = async (context: HandlerContext) => {
     ...perIp('developer login', context.request.ip, [10, 'minute'], [100, 'day']),
     ...failures,
   ])
-  if (!(await checkPassword(known.password_hash, password))) {
+  if (!(await context.services.passwords.check(known.password_hash, password))) {
     throw refusal(401, 'INVALID_CREDENTIALS', 'The email or the password is wrong.')
   }
   const tokens = await signInTokens(context)
@@ -140,14 +140,14 @@ const patch = async (context: HandlerContext) => {
       })
     }
     await takeLimits(signIn, failures)
-    if (!(await checkPassword(known.password_hash, current_password))) {
+    if (!(await context.services.passwords.check(known.password_hash, current_password))) {
       throw refusal(401, 'INVALID_CREDENTIALS', 'The current password is wrong.')
     }
   }
   const reply = await context.call('developer_patch', {
     ...changes,
     checked_hash: known?.password_hash,
-    password_hash: await hashPassword(password),
+    password_hash: await context.services.passwords.hash(password),
   })
   if (failures.length > 0) await refundLimits(signIn, failures)
   return reply

@@ -36,25 +36,39 @@ const agent = new Agent()
 /** What fetch says of itself. */
 const usual = { accept: '*/*', 'accept-language': '*', 'user-agent': 'node' }
 
+/** One request, and its answer as text. */
+export const requestText = async (
+  url: string,
+  { method, headers, body }: { method: string; headers: Record<string, string>; body?: string },
+) => {
+  const { origin, pathname, search } = new URL(url)
+  const response = await agent.request({
+    origin,
+    path: pathname + search,
+    method,
+    headers: { ...usual, ...headers },
+    ...(body === undefined ? {} : { body }),
+  })
+  return { status: response.statusCode, received: response.headers, text: await response.body.text() }
+}
+
 /** Requests to the server at `url`: as JSON, each from an address of its own. */
 export const createClient = (url: string) => {
   const client = (headers: Record<string, string>, base = '/v1'): Client => {
     const request: Client['request'] = async (method, path, body, more = {}) => {
-      const { origin, pathname, search } = new URL(url + (path.startsWith('//') ? path.slice(1) : base + path))
-      const response = await agent.request({
-        origin,
-        path: pathname + search,
-        method,
-        headers: {
-          ...usual,
-          'x-forwarded-for': freshIp(),
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...headers,
-          ...more,
+      const { status, received, text } = await requestText(
+        url + (path.startsWith('//') ? path.slice(1) : base + path),
+        {
+          method,
+          headers: {
+            'x-forwarded-for': freshIp(),
+            ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+            ...headers,
+            ...more,
+          },
+          ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
         },
-        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-      })
-      const text = await response.body.text()
+      )
       let parsed: any
       try {
         parsed = JSON.parse(text)
@@ -62,9 +76,9 @@ export const createClient = (url: string) => {
         parsed = undefined
       }
       return {
-        status: response.statusCode,
+        status,
         get headers() {
-          return headersOf(response.headers)
+          return headersOf(received)
         },
         text,
         body: parsed,

@@ -6,11 +6,11 @@ import type { Harness as Hooks, Running } from '#server/start.ts'
 import { type Client, createClient, freshEmail } from '#test/support/client.ts'
 import { metered } from '#test/support/cpu.ts'
 import { isRelayed, problemOf } from '#test/support/declared.ts'
-import { startTestServer, type TestServer } from '#test/support/server.ts'
+import { cheapPasswords, startTestServer, type TestServer } from '#test/support/server.ts'
 import { drainTenant } from '#workers/drain.ts'
 import { loadTasks } from '#workers/task.ts'
 
-export { type Answer, type Client, createClient, freshEmail, freshIp } from '#test/support/client.ts'
+export { type Answer, type Client, createClient, freshEmail, freshIp, requestText } from '#test/support/client.ts'
 
 export type User = Client & {
   readonly id: string
@@ -59,6 +59,8 @@ export type HarnessOptions = {
   /** Start workers in this process. Without them tests drain by hand. */
   readonly work?: boolean
   readonly sqlRoot?: string
+  /** Hash passwords at the cost that a server of the product does. */
+  readonly realPasswords?: boolean
   /** The outside world, as this test file wants it. */
   readonly providers?: Pick<Hooks, 'billing' | 'files' | 'media'>
 }
@@ -106,6 +108,7 @@ const start = async (options: HarnessOptions): Promise<Harness> => {
   const server = await startTestServer(inject('base'), options.env ?? {}, {
     clock: () => clock,
     observe,
+    ...(options.realPasswords ? {} : { passwordCost: cheapPasswords }),
     ...(options.sqlRoot ? { sqlRoot: options.sqlRoot } : {}),
     ...options.providers,
   })

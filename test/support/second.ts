@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { assemble, type Running } from '#server/start.ts'
 import { type Client, createClient, type Harness } from '#test/support/harness.ts'
+import { cheapPasswords } from '#test/support/server.ts'
 
 export type Second = { readonly running: Running; as(headers?: Record<string, string>): Client }
 
@@ -12,7 +13,7 @@ export const startSecond = async (harness: Harness, log?: Logger): Promise<Secon
   const running = await assemble(
     { config, log: log ?? services.log, secrets, postgres },
     { programs: fleet.programs, cluster: control.cluster },
-    { clock: harness.now },
+    { clock: harness.now, passwordCost: cheapPasswords },
   )
   const port = await running.listen()
   harness.beforeStop(running.stop)

@@ -53,6 +53,9 @@ export type TestServer = {
 const copyOf = (name: string, template: string) =>
   `create database "${name}" owner trellis_owner template "${template}" strategy file_copy`
 
+/** A hash of the real cost takes longer than the request that it is made for. */
+export const cheapPasswords = { memoryCost: 8, timeCost: 1 }
+
 let programs: Promise<Programs> | undefined
 /** Read once: 300 files, and no test changes those of the repository. */
 const ownPrograms = (): Promise<Programs> => {

@@ -42,7 +42,18 @@ export const addDays = (date: string, days: number) =>
   new Date(midnightOf(date) + days * day).toISOString().slice(0, 10)
 
 const formats = new Map<string, Intl.DateTimeFormat>()
+const localDates = new Map<string, string>()
+/** Kept for each quarter of an hour: the midnights of all zones of today begin one. */
 const localDate = (zone: string, at: number): string => {
+  const key = `${zone} ${Math.floor(at / (hour / 4))}`
+  const known = localDates.get(key)
+  if (known !== undefined) return known
+  if (localDates.size > 200_000) localDates.clear()
+  const date = formatted(zone, at)
+  localDates.set(key, date)
+  return date
+}
+const formatted = (zone: string, at: number): string => {
   const format =
     formats.get(zone) ??
     new Intl.DateTimeFormat('en-CA', { timeZone: zone, year: 'numeric', month: '2-digit', day: '2-digit' })
@@ -80,6 +91,7 @@ export const previous = (rules: Rules, start: string) => startOf(rules, addDays(
 
 /** Where and when: the calendar of one user who may travel. */
 export const calendarOf = ({ rules, moves, zone, pauses }: Life) => {
+  const paused = new Map<string, boolean>()
   const zoneAt = (at: number) => moves.find((move) => move.at > at)?.from ?? zone
   const begin = (where: string, start: string) => localMidnight(where, start)
   const end = (where: string, start: string) => localMidnight(where, next(rules, start)) + rules.graceHours * hour
@@ -98,11 +110,15 @@ export const calendarOf = ({ rules, moves, zone, pauses }: Life) => {
       return Math.max(...ends)
     },
     isPaused(start: string): boolean {
+      const known = paused.get(start)
+      if (known !== undefined) return known
       const days: boolean[] = []
       for (let date = start; date < next(rules, start); date = addDays(date, 1)) {
         days.push(pauses.some(([from, to]) => from <= date && date <= to))
       }
-      return days.filter(Boolean).length * 2 >= days.length
+      const isPaused = days.filter(Boolean).length * 2 >= days.length
+      paused.set(start, isPaused)
+      return isPaused
     },
     isLeftOut: (start: string) =>
       rules.period === 'day' && localMidnight(zone, start) >= localMidnight(zone, addDays(start, 1)),

@@ -3,7 +3,7 @@ import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { perSubject, takeLimits } from '#server/http/limits.ts'
 import { Code, codeHash, Phone } from '#server/http/one_time_codes.ts'
-import { checkPassword, hashPassword, NewPassword, Password, refuseWeak } from '#server/http/passwords.ts'
+import { NewPassword, Password, refuseWeak } from '#server/http/passwords.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { Credential, data, Email, Text } from '#server/http/schemas.ts'
 import { socialProviders } from '#server/providers/identity.ts'
@@ -31,7 +31,7 @@ const checkedHash = async (context: HandlerContext, current: string | undefined,
   // limits guesses of the password by a person who found an open session
   const guesses = perSubject('client current password', userIdOf(context), [10, 'quarter'], [100, 'day'])
   await takeLimits(context, guesses, 'RATE_LIMITED')
-  if (!(await checkPassword(password_hash, current)))
+  if (!(await context.services.passwords.check(password_hash, current)))
     throw refusal(401, 'UNAUTHORIZED', 'The current password is wrong.')
   return password_hash
 }
@@ -41,7 +41,7 @@ type Passwords = { readonly password: string; readonly current_password?: string
 const newPassword = async (context: HandlerContext, trustsYoung: boolean) => {
   const { password, current_password } = context.body as Passwords
   const checked_hash = await checkedHash(context, current_password, trustsYoung)
-  return { password_hash: await hashPassword(password), checked_hash }
+  return { password_hash: await context.services.passwords.hash(password), checked_hash }
 }
 
 const setPassword = async (context: HandlerContext) => {
