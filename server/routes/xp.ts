@@ -98,6 +98,8 @@ const idempotency = (context: Pick<HandlerContext, 'request'>) => ({ idempotency
 export const xp = area({
   stem: 'xp',
   title: 'XP and levels',
+  part: 'Engagement',
+  about: 'Experience points by rule, boosts, and the levels that they reach.',
   source: 'supplement',
   routes: [
     route('GET /client/xp', {
