@@ -67,7 +67,7 @@ test('schemas can be satisfied: booleans, tuples and required properties are wha
   eachSchema(document, (schema) => {
     const isBoolean = [schema.type].flat().includes('boolean')
     if (isBoolean && schema.enum?.some((value: unknown) => typeof value === 'string')) wrong.push(schema)
-    if (Array.isArray(schema.prefixItems) && schema.items === undefined) wrong.push(schema)
+    if (Array.isArray(schema.prefixItems) && !schema.items) wrong.push(schema)
     if (Array.isArray(schema.required) && schema.required.some((name: string) => !schema.properties?.[name])) {
       wrong.push(schema)
     }

@@ -65,7 +65,7 @@ const tidied = (schema: Schema, io: 'input' | 'output'): Schema => {
   const kept = Object.fromEntries(
     Object.entries(made).filter(([keyword]) => !drop.has(keyword) && !keyword.startsWith('x-trellis')),
   )
-  const places = Array.isArray(kept['prefixItems']) && kept['items'] === undefined ? kept['prefixItems'].length : null
+  const places = Array.isArray(kept['prefixItems']) && !kept['items'] ? kept['prefixItems'].length : null
   const tuple = places === null ? {} : { items: {}, minItems: places, maxItems: places }
   const required = kept['required']
   if (!Array.isArray(required)) return { ...kept, ...tuple }
