@@ -132,7 +132,7 @@ const responsesOf = (area: Area, route: Route, id: string, { schemas, refusal }:
     found[status] ??= refusal(id, status, codes)
   }
   const isRefused = Object.keys(found).some((status) => status.startsWith('4'))
-  if (!isRefused) found['4XX'] = { $ref: '#/components/responses/Failure' }
+  if (!isRefused) found[429] = { $ref: '#/components/responses/Failure' }
   const ordered = Object.entries(found).sort(([a], [b]) => (a < b ? -1 : 1))
   return { ...Object.fromEntries(ordered), default: { $ref: '#/components/responses/Failure' } }
 }
