@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { expect, test } from 'vitest'
 import { root } from '#server/database/files.ts'
+import { specificCodes } from '#server/http/document/operations.ts'
 import { declaredCodes, fullPath } from '#server/http/openapi.ts'
 import { startHarness } from '#test/support/harness.ts'
 
@@ -37,8 +38,11 @@ test('it is made once, and not sent to a client that has it', async () => {
   expect(Buffer.from(await other.arrayBuffer()).equals(bytes)).toBe(true)
 })
 
-test('it is valid under two public validators', async () => {
-  const document = await fetched('/openapi.json')
+/** The contract gives these paths; an id that is a uuid is never the word that the other path has in its place. */
+const given = /^Paths should resolve unambiguously.*(webhooks\/deliveries|friends\/requests)/
+
+test('it is valid under two public validators, and keeps the recommended rules', async () => {
+  const document = { ...(await fetched('/openapi.json')), servers: [{ url: 'https://api.trellis.test' }] }
   const result = await new Validator().validate(structuredClone(document))
   expect(result.errors ?? []).toEqual([])
 
@@ -48,13 +52,14 @@ test('it is valid under two public validators', async () => {
   const redocly = join(root, 'node_modules/@redocly/cli/bin/cli.js')
   const { stdout, stderr } = await promisify(execFile)(
     process.execPath,
-    [redocly, 'lint', file, '--format', 'json', '--extends', 'spec'],
+    [redocly, 'lint', file, '--format', 'json', '--extends', 'recommended', '--max-problems', '1000'],
     {
       env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
     },
   ).catch((error: { stdout: string; stderr: string }) => error)
   await rm(folder, { recursive: true })
-  expect(JSON.parse(stdout || stderr).problems.filter((problem: any) => problem.severity === 'error')).toEqual([])
+  const problems = JSON.parse(stdout || stderr).problems.map(({ ruleId, message }: any) => `${ruleId}: ${message}`)
+  expect(problems.filter((problem: string) => !given.test(problem.replace('no-ambiguous-paths: ', '')))).toEqual([])
 }, 180_000)
 
 test('every route stands in it with its caller, its statuses and the codes of each', async () => {
@@ -66,23 +71,20 @@ test('every route stands in it with its caller, its statuses and the codes of ea
       expect(operation, `${route.method} ${path}`).toBeDefined()
       expect(operation.summary).toMatch(/^[A-Z]/)
       expect(operation.security).toEqual(route.caller.security)
-      for (const [status, codes] of declaredCodes(area, route)) {
+      const resolve = ({ $ref }: { $ref: string }) => document.components.responses[$ref.split('/').at(-1) ?? '']
+      for (const [status, codes] of specificCodes(area, route)) {
         if (route.replies[status]) continue
-        expect(operation.responses[status].description).toBe(
-          [...codes]
-            .sort()
-            .map((code) => `\`${code}\``)
-            .join(', '),
-        )
+        const { description, content } = resolve(operation.responses[status])
+        expect(description).toBe(codes.map((code) => `\`${code}\``).join(', '))
+        expect(content['application/json'].schema.allOf[1].properties.error.properties.code.enum).toEqual(codes)
+      }
+      // what is not told with its own status is told once
+      const told = resolve(operation.responses.default).description
+      for (const [status, codes] of declaredCodes(area, route)) {
+        if (operation.responses[status]) continue
+        expect(told).toContain(String(status))
+        if (status !== 500) for (const code of codes) expect(told).toContain(code)
       }
     }
   }
-})
-
-test('operation ids are unique', async () => {
-  const document = await fetched('/openapi.json')
-  const ids = Object.values(document.paths).flatMap((operations: any) =>
-    Object.values(operations).map((o: any) => o.operationId),
-  )
-  expect(new Set(ids).size).toBe(ids.length)
 })

@@ -81,7 +81,7 @@ export type OfDefinition = { readonly kind: string; readonly verb: 'create' | 'l
 export type Declaration = {
   readonly caller: Caller
   readonly summary: string
-  /** The name of its operation in the document, where the rule of server/http/operation_ids.ts makes an awkward one. */
+  /** The name of its operation in the document, where the rule of server/http/document/operation_ids.ts makes an awkward one. */
   readonly operationId?: string
   readonly description?: string
   readonly params?: Shape
@@ -142,10 +142,27 @@ export type Route = Declaration & {
   readonly path: string
 }
 
+/** The parts of the API, in the order of the document. */
+export const parts = [
+  'People',
+  'Data',
+  'Engagement',
+  'Economy',
+  'Social',
+  'Reach',
+  'Content',
+  'Connections',
+  'Platform',
+] as const
+type Part = (typeof parts)[number]
+
 /** An area: its stem in every layer, and the properties that its routes share. */
 export type Area = {
   readonly stem: string
   readonly title: string
+  /** The part of the API under which the document lists the title, and what the title is about; of areas with one title, one says it. */
+  readonly part?: Part
+  readonly about?: string
   readonly source: 'contract' | 'supplement'
   /** Default code of invalid input: named by the contract for its areas, VALIDATION_ERROR for the supplement's. */
   readonly invalid?: string

@@ -71,6 +71,8 @@ const contract = { caller: administrator, ...shared }
 export const achievements = area({
   stem: 'achievements',
   title: 'Achievements',
+  part: 'Engagement',
+  about: 'Goals that users reach once or in tiers.',
   source: 'supplement',
   routes: [
     route('GET /client/achievements', {

@@ -60,6 +60,8 @@ const PromptForApps = z.strictObject({
 export const ai = area({
   stem: 'ai',
   title: 'AI',
+  part: 'Content',
+  about: 'Prompts, invocations of models, budgets and spending.',
   source: 'contract',
   routes: [
     route(`POST ${base}/providers`, {

@@ -56,6 +56,8 @@ const sessionId = { sessionId: Uuid }
 export const appSessions = area({
   stem: 'app_sessions',
   title: 'App sessions',
+  part: 'People',
+  about: 'How long and how often people use the app.',
   source: 'supplement',
   routes: [
     route('POST /client/sessions/start', {

@@ -224,6 +224,8 @@ const reachable = { 503: ['TENANT_UNAVAILABLE', 'TENANT_MIGRATION_PENDING'] }
 export const audit = area({
   stem: 'audit',
   title: 'Audit events',
+  part: 'Platform',
+  about: 'Who changed what in a project, in a chain that shows tampering.',
   source: 'supplement',
   routes: [
     route('GET /admin/organizations/:orgId/audit-events', {

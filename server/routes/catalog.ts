@@ -107,6 +107,8 @@ const problemAt = (index: number, value: unknown, path: readonly PropertyKey[], 
 export const catalog = area({
   stem: 'catalog',
   title: 'Catalog',
+  part: 'Economy',
+  about: 'Items that can be bought or granted, with prices and contents.',
   source: 'supplement',
   routes: [
     route('GET /client/catalog', {

@@ -70,6 +70,8 @@ const contract = { caller: administrator, ...shared }
 export const challenges = area({
   stem: 'challenges',
   title: 'Challenges',
+  part: 'Engagement',
+  about: 'Goals for a time, alone or together.',
   source: 'supplement',
   routes: [
     route('GET /client/challenges', {

@@ -100,6 +100,8 @@ const logoutRoute = route('POST /client/auth/logout', {
 export const clientAuth = area({
   stem: 'client_auth',
   title: 'Sign-in of end users',
+  part: 'People',
+  about: 'Anonymous accounts, mail address and password, sessions and their renewal.',
   source: 'contract',
   invalid: 'INVALID_INPUT',
   routes: [

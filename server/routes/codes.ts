@@ -54,6 +54,8 @@ const Code = z
 export const codes = area({
   stem: 'codes',
   title: 'Sign-in codes',
+  part: 'People',
+  about: 'Sign-in of developers with a code by mail.',
   source: 'contract',
   invalid: 'INVALID_INPUT',
   routes: [

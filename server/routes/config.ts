@@ -37,6 +37,8 @@ const keys = '/admin/projects/:projectId/config' as const
 export const config = area({
   stem: 'config',
   title: 'Remote config',
+  part: 'Data',
+  about: 'Settings that an app reads at run time.',
   source: 'contract',
   routes: [
     route('GET /client/config', {

@@ -135,6 +135,8 @@ const reverse = (context: HandlerContext) =>
 export const currencies = area({
   stem: 'currencies',
   title: 'Currencies',
+  part: 'Economy',
+  about: 'Virtual currencies: balances, ledger, spending.',
   source: 'supplement',
   routes: [
     route('GET /client/currencies', {

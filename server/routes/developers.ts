@@ -158,6 +158,8 @@ const RefreshToken = z.object({ refresh_token: Credential })
 export const developers = area({
   stem: 'developers',
   title: 'Developer accounts',
+  part: 'Platform',
+  about: 'Accounts of the developers who own projects: sign-up, sign-in, sessions.',
   source: 'contract',
   invalid: 'INVALID_INPUT',
   scopeArea: 'account',

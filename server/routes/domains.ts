@@ -73,6 +73,8 @@ const many = '/admin/projects/:projectId/domains'
 export const domains = area({
   stem: 'domains',
   title: 'Domains',
+  part: 'Platform',
+  about: 'Host names of a project, and their verification.',
   source: 'supplement',
   routes: [
     route(`POST ${many}`, {

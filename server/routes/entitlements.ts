@@ -48,6 +48,8 @@ const restore = async (context: HandlerContext) => {
 export const entitlements = area({
   stem: 'entitlements',
   title: 'Entitlements',
+  part: 'Economy',
+  about: 'What a user may use because of a purchase.',
   source: 'contract',
   invalid: 'INVALID_INPUT',
   routes: [

@@ -35,6 +35,8 @@ const ofUser = { userId: Uuid }
 export const entitlementsAdmin = area({
   stem: 'entitlements',
   title: 'Entitlements (admin)',
+  part: 'Economy',
+  about: 'Grants and withdrawals of entitlements.',
   source: 'contract',
   invalid: 'INVALID_BODY',
   unavailable: 502,

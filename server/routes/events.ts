@@ -151,6 +151,8 @@ const Moment = z.string().max(40, 'must be an ISO 8601 time').meta({ format: 'da
 export const events = area({
   stem: 'events',
   title: 'Events',
+  part: 'Data',
+  about: 'What happens in the app: events, their definitions, replay.',
   source: 'supplement',
   routes: [
     route('POST /client/events', {

@@ -41,6 +41,8 @@ const admin = '/admin/projects/:projectId/feeds' as const
 export const feeds = area({
   stem: 'feeds',
   title: 'Feeds',
+  part: 'Social',
+  about: 'Posts for everybody, for friends, for a group.',
   source: 'contract',
   invalid: 'INVALID_INPUT',
   routes: [

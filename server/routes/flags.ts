@@ -117,6 +117,8 @@ const read =
 export const flags = area({
   stem: 'flags',
   title: 'Feature flags',
+  part: 'Data',
+  about: 'Switches and variants, who gets which, and gradual release.',
   source: 'supplement',
   routes: [
     route('GET /client/flags', {

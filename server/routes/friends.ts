@@ -26,6 +26,8 @@ const noFriend = { 404: ['NOT_FOUND'] }
 export const friends = area({
   stem: 'friends',
   title: 'Friends',
+  part: 'Social',
+  about: 'Requests, friends, blocks and suggestions.',
   source: 'supplement',
   routes: [
     route('POST /client/friends/requests', {

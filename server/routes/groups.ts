@@ -87,6 +87,8 @@ const all = '/admin/projects/:projectId/groups' as const
 export const groups = area({
   stem: 'groups',
   title: 'Groups',
+  part: 'Social',
+  about: 'Groups of users with roles and invitations.',
   source: 'contract',
   invalid: 'INVALID_INPUT',
   routes: [

@@ -33,6 +33,8 @@ const healthOf = (found: Found | null): z.input<typeof Health> => {
 export const health = area({
   stem: 'health',
   title: 'Health',
+  part: 'Platform',
+  about: 'Whether the server and its databases answer.',
   source: 'contract',
   unversioned: true,
   routes: [

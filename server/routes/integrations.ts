@@ -188,6 +188,8 @@ const tested = (ok: boolean, latency_ms: number, error: string | null) => ({
 export const integrations = area({
   stem: 'integrations',
   title: 'Integrations',
+  part: 'Connections',
+  about: 'Credentials of other services, and what they reported.',
   source: 'contract',
   invalid: 'INVALID_CONFIG',
   rank: 'admin',

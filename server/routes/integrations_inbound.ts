@@ -156,6 +156,8 @@ const superwall: Route = route('POST /webhooks/superwall', {
 export const inboundWebhooks = area({
   stem: 'integrations',
   title: 'Inbound webhooks',
+  part: 'Connections',
+  about: 'Where other services report events.',
   source: 'contract',
   unversioned: true,
   routes: [revenuecat, superwall],

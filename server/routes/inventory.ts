@@ -76,6 +76,8 @@ const consume = (context: HandlerContext) =>
 export const inventory = area({
   stem: 'inventory',
   title: 'Inventory',
+  part: 'Economy',
+  about: 'Items that users own.',
   source: 'supplement',
   routes: [
     route('GET /client/inventory', {

@@ -31,6 +31,8 @@ const join = async (context: HandlerContext) => {
 export const invites = area({
   stem: 'invites',
   title: 'Invites and waitlist',
+  part: 'Platform',
+  about: 'Invitations to sign up, and the waiting list.',
   source: 'contract',
   invalid: 'INVALID_INPUT',
   scopeArea: 'account',

@@ -139,6 +139,8 @@ const root = '/admin/projects/:projectId/leaderboards'
 export const leaderboards = area({
   stem: 'leaderboards',
   title: 'Leaderboards',
+  part: 'Engagement',
+  about: 'Ranked scores in runs, with prizes.',
   source: 'supplement',
   routes: [
     route('GET /client/leaderboards', {

@@ -41,6 +41,8 @@ const catalog = async (context: HandlerContext): Promise<Answer> => {
 export const media = area({
   stem: 'media',
   title: 'Media',
+  part: 'Content',
+  about: 'Uploads, pictures in sizes, folders and catalogs.',
   source: 'contract',
   invalid: 'INVALID_INPUT',
   invalidBody: 'INVALID_BODY',

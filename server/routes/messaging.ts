@@ -127,6 +127,8 @@ const badIds = { 400: ['INVALID_CONVERSATION_ID', 'INVALID_ID'] }
 export const messaging = area({
   stem: 'messaging',
   title: 'Messaging',
+  part: 'Social',
+  about: 'Conversations, messages, reactions and receipts.',
   source: 'contract',
   invalid: 'INVALID_PAYLOAD',
   routes: [

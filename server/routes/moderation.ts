@@ -99,6 +99,8 @@ const move = (
 export const moderation = area({
   stem: 'moderation',
   title: 'Moderation',
+  part: 'Social',
+  about: 'Reports, the queue of content to review, and rules.',
   source: 'contract',
   invalid: 'INVALID_INPUT',
   routes: [

@@ -309,6 +309,8 @@ const readable = { 400: ['MONETIZATION_NOT_CONFIGURED'], 502: ['PROVIDER_READ_FA
 export const monetization = area({
   stem: 'monetization',
   title: 'Monetization',
+  part: 'Economy',
+  about: 'Products, prices and offers of the stores as one plan.',
   source: 'contract',
   invalid: 'INVALID_BODY',
   notMigrated: 'MONETIZATION_NOT_MIGRATED',

@@ -68,6 +68,8 @@ const flows = '/admin/projects/:projectId/onboarding/flows' as const
 export const onboarding = area({
   stem: 'onboarding',
   title: 'Onboarding',
+  part: 'People',
+  about: 'Steps that a new user goes through.',
   source: 'contract',
   routes: [
     route('GET /client/onboarding', {

@@ -52,6 +52,8 @@ const declaration = {
 export const openapi = area({
   stem: 'openapi',
   title: 'Description',
+  part: 'Platform',
+  about: 'This document.',
   source: 'contract',
   unversioned: true,
   routes: [

@@ -20,6 +20,8 @@ const Operation = z.strictObject({
 export const operations = area({
   stem: 'operations',
   title: 'Operations',
+  part: 'Platform',
+  about: 'Work in the background that an administrator started: state, result, cancellation.',
   source: 'contract',
   invalid: 'INVALID_INPUT',
   routes: [

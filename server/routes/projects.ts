@@ -174,6 +174,8 @@ const projectId = ({ params }: { params: Record<string, unknown> }) => ({ projec
 export const projects = area({
   stem: 'projects',
   title: 'Projects',
+  part: 'Platform',
+  about: 'Projects, their keys and the state of their databases.',
   source: 'contract',
   invalid: 'INVALID_INPUT',
   routes: [

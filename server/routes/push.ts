@@ -34,6 +34,8 @@ const report = (verb: 'opened' | 'received', summary: string) =>
 export const push = area({
   stem: 'push',
   title: 'Push',
+  part: 'Reach',
+  about: 'Notifications: templates, campaigns, automations, the inbox.',
   source: 'supplement',
   routes: [
     ...pushCampaignRoutes,

@@ -33,6 +33,8 @@ const unregister = ({ body, query, call }: HandlerContext) => {
 export const pushTokens = area({
   stem: 'push_tokens',
   title: 'Push tokens',
+  part: 'Reach',
+  about: 'The devices to which notifications of a user go.',
   source: 'contract',
   invalid: 'INVALID_INPUT',
   routes: [

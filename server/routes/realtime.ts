@@ -188,6 +188,8 @@ const Rule = z.object({
 export const realtime = area({
   stem: 'realtime',
   title: 'Realtime',
+  part: 'Reach',
+  about: 'Changes and broadcasts over WebSocket and server-sent events.',
   source: 'supplement',
   routes: [
     route('GET /client/realtime', {

@@ -95,6 +95,8 @@ const codes = '/admin/projects/:projectId/referrals' as const
 export const referrals = area({
   stem: 'referrals',
   title: 'Referrals',
+  part: 'Economy',
+  about: 'Codes by which users invite others, and their rewards.',
   source: 'contract',
   routes: [
     route('GET /client/referrals/me', {

@@ -26,6 +26,8 @@ const role = '/admin/projects/:projectId/roles/:idOrKey' as const
 export const roles = area({
   stem: 'roles',
   title: 'Roles',
+  part: 'People',
+  about: 'Roles with permissions, and who has them.',
   source: 'supplement',
   routes: [
     ...definitions('role', {

@@ -49,6 +49,8 @@ const example = { and: [{ source: 'property', column: 'plan.tier', op: 'eq', val
 export const segments = area({
   stem: 'segments',
   title: 'Segments',
+  part: 'People',
+  about: 'Groups of users by rules or by list, and their members.',
   source: 'supplement',
   routes: [
     route(`POST ${segment}`, {

@@ -111,6 +111,8 @@ const ofUserRefusals = {
 export const streaks = area({
   stem: 'streaks',
   title: 'Streaks',
+  part: 'Engagement',
+  about: 'Repeated activity in periods, with freezes, pauses and milestones.',
   source: 'supplement',
   routes: [
     route('GET /client/streaks', {

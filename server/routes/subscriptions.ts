@@ -45,6 +45,8 @@ const path = '/admin/projects/:projectId/subscriptions' as const
 export const subscriptions = area({
   stem: 'entitlements',
   title: 'Subscriptions (admin)',
+  part: 'Economy',
+  about: 'Subscriptions as the provider reports them, and what followed.',
   source: 'supplement',
   routes: [
     route(`GET ${path}`, {

@@ -48,6 +48,8 @@ const lifetime = 'must be a whole number of 1 to 365, or null'
 export const tokens = area({
   stem: 'tokens',
   title: 'Personal access tokens',
+  part: 'Platform',
+  about: 'Tokens with scopes, for programs that act for a developer.',
   source: 'supplement',
   routes: [
     route('POST /admin/tokens', {

@@ -61,6 +61,8 @@ const ofUser = { 400: ['INVALID_USER_ID'] }
 export const userExports = area({
   stem: 'users',
   title: 'Users (admin)',
+  part: 'People',
+  about: 'Users of a project: search, change, reset, export, deletion.',
   source: 'contract',
   invalid: 'INVALID_BODY',
   unavailable: 502,
@@ -107,6 +109,8 @@ export const userExports = area({
 export const ownExport = area({
   stem: 'users',
   title: 'Users',
+  part: 'People',
+  about: 'Profiles of end users: their own, and what others may see.',
   source: 'supplement',
   routes: [
     route('GET /client/users/me/export', {

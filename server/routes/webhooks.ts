@@ -285,6 +285,8 @@ const deliveries = [
 export const webhooks = area({
   stem: 'webhooks',
   title: 'Outbound webhooks',
+  part: 'Connections',
+  about: 'Events of a project, sent to addresses of its developer.',
   source: 'supplement',
   routes: [...subscriptions, ...deliveries],
 })

@@ -98,6 +98,8 @@ const idempotency = (context: Pick<HandlerContext, 'request'>) => ({ idempotency
 export const xp = area({
   stem: 'xp',
   title: 'XP and levels',
+  part: 'Engagement',
+  about: 'Experience points by rule, boosts, and the levels that they reach.',
   source: 'supplement',
   routes: [
     route('GET /client/xp', {
@@ -107,18 +109,20 @@ export const xp = area({
       call: 'xp_me',
       replies: {
         200: data(
-          z.strictObject({
-            total: z.int(),
-            level: z.int(),
-            level_name: z.string().nullable(),
-            level_progress: z.number().min(0).max(1),
-            xp_into_level: z.int(),
-            xp_to_next: z.int().nullable(),
-            today: z.int(),
-            active_boosts: z.array(
-              z.strictObject({ name: z.string(), multiplier: z.number(), ends_at: Time.nullable() }),
-            ),
-          }),
+          z
+            .strictObject({
+              total: z.int(),
+              level: z.int(),
+              level_name: z.string().nullable(),
+              level_progress: z.number().min(0).max(1),
+              xp_into_level: z.int(),
+              xp_to_next: z.int().nullable(),
+              today: z.int(),
+              active_boosts: z.array(
+                z.strictObject({ name: z.string(), multiplier: z.number(), ends_at: Time.nullable() }),
+              ),
+            })
+            .meta({ title: 'XpStanding' }),
         ),
       },
       failure: 'FETCH_FAILED',

@@ -89,6 +89,8 @@ const verified = { 403: ['USER_BANNED'] }
 export const clientAuthCodes = area({
   stem: 'client_auth',
   title: 'Sign-in without a password',
+  part: 'People',
+  about: 'Codes by mail and text message, and magic links.',
   source: 'contract',
   invalid: 'INVALID_INPUT',
   routes: [

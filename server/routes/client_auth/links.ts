@@ -113,6 +113,8 @@ const Merged = data(z.strictObject({ user: User, merged: z.record(z.string(), z.
 export const clientAuthLinks = area({
   stem: 'client_auth',
   title: 'Ways to sign in',
+  part: 'People',
+  about: 'Identities of an account: linking, unlinking, passwords, merging two accounts.',
   source: 'contract',
   invalid: 'INVALID_INPUT',
   routes: [

@@ -49,6 +49,8 @@ const social = async (context: HandlerContext) => {
 export const clientAuthSocial = area({
   stem: 'client_auth',
   title: 'Sign-in with Apple and Google',
+  part: 'People',
+  about: 'Sign-in with the identity token of a provider.',
   source: 'contract',
   invalid: 'INVALID_INPUT',
   routes: [

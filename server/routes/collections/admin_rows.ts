@@ -30,6 +30,8 @@ const inserting = ['INVALID_COLUMN', 'NOT_NULL_VIOLATION', 'GROUP_CONTEXT_REQUIR
 export const collectionRows = area({
   stem: 'collections',
   title: 'Collections: rows',
+  part: 'Data',
+  about: 'Rows of a collection, as an administrator reads and writes them.',
   source: 'supplement',
   invalid: 'INVALID_BODY',
   invalidBody: 'INVALID_BODY',

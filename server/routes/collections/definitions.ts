@@ -176,6 +176,8 @@ const onDryRun = '`dry_run=true` answers 200 with the plan, and changes nothing.
 export const collectionDefinitions = area({
   stem: 'collections',
   title: 'Collections: definitions',
+  part: 'Data',
+  about: 'Tables of a project: columns, indexes, access rules.',
   source: 'supplement',
   routes: [
     route('POST /admin/projects/:projectId/collections', {

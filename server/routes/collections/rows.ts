@@ -76,6 +76,8 @@ const transaction = (context: HandlerContext) => {
 export const collections = area({
   stem: 'collections',
   title: 'Collections',
+  part: 'Data',
+  about: 'Rows of the tables that a project defines, as end users read and write them.',
   source: 'contract',
   invalid: 'INVALID_BODY',
   invalidBody: 'INVALID_BODY',

@@ -103,6 +103,8 @@ const stage = async ({ call }: HandlerContext, import_id: string, rows: AsyncIte
 export const collectionTransfer = area({
   stem: 'collections',
   title: 'Collections: import and export',
+  part: 'Data',
+  about: 'Many rows of a collection at once, as CSV or JSON lines.',
   source: 'supplement',
   routes: [
     route('POST /admin/projects/:projectId/collections/:name/import', {

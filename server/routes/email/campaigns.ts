@@ -81,6 +81,8 @@ const Preview = z.strictObject({
 export const emailCampaigns = area({
   stem: 'email',
   title: 'Email',
+  part: 'Reach',
+  about: 'Mail: templates, messages, campaigns, suppressions, preferences.',
   source: 'supplement',
   routes: campaignRoutes({
     channel: 'email',

@@ -15,23 +15,23 @@ const verbs = new Set(
 const silent = new Set(['messaging', 'client', 'admin', 'v1'])
 
 /** Nouns whose plural is their singular, or that have none. */
-const uncountable = /(^|-)(stats|analytics|media|xp|sms|status|news|address|canvas)$/
+const uncountable = /(stats|analytics|media|xp|sms|status|news|address|canvas|history|usage)$/i
 
-const singular = (word: string): string => {
+export const singular = (word: string): string => {
   if (uncountable.test(word)) return word
   if (word.endsWith('ies')) return `${word.slice(0, -3)}y`
   if (/(ss|sh|ch|x)es$/.test(word)) return word.slice(0, -2)
   return word.endsWith('s') && !word.endsWith('ss') ? word.slice(0, -1) : word
 }
 
-const pascal = (words: readonly string[]): string =>
+export const pascal = (words: readonly string[]): string =>
   words
     .flatMap((word) => word.split(/[^A-Za-z0-9]+/))
     .filter(Boolean)
     .map(upperFirst)
     .join('')
 
-const upperFirst = (text: string) => text.slice(0, 1).toUpperCase() + text.slice(1)
+export const upperFirst = (text: string) => text.slice(0, 1).toUpperCase() + text.slice(1)
 
 const lowerFirst = (text: string) => text.slice(0, 1).toLowerCase() + text.slice(1)
 

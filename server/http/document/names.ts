@@ -1,0 +1,201 @@
+import { isSchema, type Schema, withParts } from '#server/http/document/json_schemas.ts'
+import { pascal, singular, upperFirst } from '#server/http/document/operation_ids.ts'
+
+const texts = new WeakMap<object, string>()
+
+/** The JSON text of a schema: the same objects are asked about often. */
+const textOf = (content: object): string => {
+  const before = texts.get(content)
+  if (before !== undefined) return before
+  const text = JSON.stringify(content)
+  texts.set(content, text)
+  return text
+}
+
+/** The names of equal contents: the first wish that is free is granted. */
+const register = () => {
+  const names = new Map<string, string>()
+  const contents = new Map<string, string>()
+  return {
+    names,
+    nameOf: (content: object) => names.get(textOf(content)),
+    /** Names a content that has no name yet; false if another content has the name. */
+    take: (content: object, name: string): boolean => {
+      const text = textOf(content)
+      if (names.has(text)) return true
+      if (name === '' || contents.has(name)) return false
+      names.set(text, name)
+      contents.set(name, text)
+      return true
+    },
+  }
+}
+
+/** A part of the document that is written once and used by reference: responses, parameters. */
+export const shared = (kind: 'responses' | 'parameters') => {
+  const { names, take, nameOf } = register()
+  return {
+    /** The reference of a content; undefined if every proposed name belongs to another. */
+    refer: (content: object, ...proposed: readonly string[]): { $ref: string } | undefined =>
+      proposed.some((name) => take(content, name)) ? { $ref: `#/components/${kind}/${nameOf(content)}` } : undefined,
+    entries: () => sorted([...names].map(([text, name]) => [name, JSON.parse(text) as object] as const)),
+  }
+}
+
+const sorted = <T>(entries: readonly (readonly [string, T])[]) =>
+  Object.fromEntries([...entries].sort(([a], [b]) => (a < b ? -1 : 1)))
+
+type Wish = { readonly rank: number; readonly schema: Schema; readonly names: readonly string[] }
+
+/** The verbs that decide a row's name, best first: what listStreaks lists are Streaks. */
+const verbs = ['list', 'create', 'get', 'update', 'set']
+
+/** What a row is called when its noun is another row's. */
+const short: Readonly<Record<string, string>> = { list: 'Item', get: 'Detail' }
+
+const isObject = (schema: unknown): schema is Schema =>
+  isSchema(schema) && isSchema(schema['properties']) && Object.keys(schema['properties']).length > 0
+
+/** The object that a value consists of: itself, an item of its list, or what it is when it is not null. */
+const rowIn = (schema: unknown): Schema | null => {
+  if (isObject(schema)) return schema
+  if (!isSchema(schema)) return null
+  if (schema['type'] === 'array') return rowIn(schema['items'])
+  const parts = (Array.isArray(schema['anyOf']) ? schema['anyOf'] : []).filter((part) => part.type !== 'null')
+  return parts.length === 1 ? rowIn(parts[0]) : null
+}
+
+const dataOf = (reply: Schema): unknown => (isObject(reply) ? (reply['properties'] as Schema)['data'] : undefined)
+
+/** Whether a schema that occurs twice is worth a name: a long object, union or list of values. */
+const isWorthNaming = (schema: Schema, text: string) =>
+  (isObject(schema) && text.length >= 120) ||
+  (Array.isArray(schema['anyOf']) && text.length >= 200) ||
+  (Array.isArray(schema['enum']) && text.length >= 120)
+
+const suffixes: Readonly<Record<string, string>> = {
+  data: 'Reply',
+  'data limit offset total': 'Page',
+  'data pagination': 'CursorPage',
+}
+
+/**
+ * Names the schemas of the document by rule: rows after the operations that answer them (`Streak`), bodies `CreateStreakInput`, other
+ * results `QualifyStreakResult`, envelopes `StreakReply` and `StreakPage`. A `title` in a schema is its name. Equal contents are one schema.
+ */
+export const schemaNames = () => {
+  const { names, take, nameOf } = register()
+  const wishes: Wish[] = []
+  const replies: { readonly id: string; readonly schema: Schema }[] = []
+  const tops: Schema[] = []
+
+  const wishTitles = (schema: Schema): void => {
+    if (typeof schema['title'] === 'string') wishes.push({ rank: -1, schema, names: [schema['title']] })
+    withParts(schema, (part) => wishTitles(part))
+  }
+
+  const grant = () => {
+    for (const { schema, names: wished } of [...wishes].sort((a, b) => a.rank - b.rank)) {
+      wished.some((name) => take(schema, name))
+    }
+  }
+
+  const nameRepeated = () => {
+    const seen = new Map<string, number>()
+    const counted = new Set<string>()
+    const count = (schema: Schema): void => {
+      const text = textOf(schema)
+      seen.set(text, (seen.get(text) ?? 0) + 1)
+      if (counted.has(text)) return
+      counted.add(text)
+      withParts(schema, count)
+    }
+    for (const schema of tops) count(schema)
+    visitNested((schema, owner, path) => {
+      const text = textOf(schema)
+      if ((seen.get(text) ?? 0) < 2 || !isWorthNaming(schema, text)) return
+      const whole = path.map(singular)
+      take(schema, pascal([owner, ...whole.slice(-1)])) || take(schema, pascal([owner, ...whole]))
+    })
+  }
+
+  /** Calls for each part of a schema with the nearest name above it and the properties that lead there from it. */
+  const visitNested = (call: (schema: Schema, owner: string, path: readonly string[]) => void) => {
+    const visit = (schema: Schema, owner: string, path: readonly string[]): void => {
+      call(schema, owner, path)
+      const name = nameOf(schema)
+      withParts(schema, (part, property) => {
+        const under = name ? [] : path
+        visit(part, name ?? owner, property === '' || property === 'item' ? under : [...under, property])
+      })
+    }
+    const done = new Set<string>()
+    for (const schema of tops) {
+      const text = textOf(schema)
+      if (done.has(text)) continue
+      done.add(text)
+      const row = rowIn(dataOf(schema))
+      visit(schema, nameOf(schema) ?? (row && nameOf(row)) ?? '', [])
+    }
+  }
+
+  const nameReplies = () => {
+    for (const { id, schema } of replies) {
+      const data = dataOf(schema)
+      const row = rowIn(data)
+      const rowName = row && nameOf(row)
+      const keys = isObject(schema)
+        ? Object.keys(schema['properties'] as Schema)
+            .sort()
+            .join(' ')
+        : ''
+      const isList = isSchema(data) && data['type'] === 'array'
+      const suffix = keys === 'data' && isList ? 'List' : suffixes[keys]
+      const usual = rowName && suffix && (isList || isObject(data)) ? [rowName.replace(/Result$/, '') + suffix] : []
+      if (textOf(schema).length < 30 || usual.some((name) => take(schema, name))) continue
+      take(schema, `${upperFirst(id)}Reply`)
+    }
+  }
+
+  const refer = (schema: Schema): Schema => {
+    const name = nameOf(schema)
+    return name ? { $ref: `#/components/schemas/${name}` } : withParts(schema, refer)
+  }
+
+  return {
+    known: (schema: Schema, name: string) => take(schema, name),
+    body: (id: string, schema: Schema) => {
+      tops.push(schema)
+      wishTitles(schema)
+      if (textOf(schema).length >= 60) wishes.push({ rank: 20, schema, names: [`${upperFirst(id)}Input`] })
+    },
+    reply: (id: string, schema: Schema) => {
+      tops.push(schema)
+      replies.push({ id, schema })
+      wishTitles(schema)
+      const row = rowIn(dataOf(schema))
+      if (!row) return
+      const [, admin = '', verb = '', noun = ''] = /^(admin(?=[A-Z]))?([A-Za-z][a-z]*)(.*)$/.exec(id) ?? []
+      const at = verbs.indexOf(verb.toLowerCase())
+      const word = upperFirst(admin) + (verb.toLowerCase() === 'list' ? singular(noun) : noun)
+      wishes.push({
+        rank: at < 0 ? 9 : at + (admin ? 10 : 0),
+        schema: row,
+        names: [
+          ...(at < 0 || !noun ? [] : [word]),
+          ...(short[verb] ? [`${word}${short[verb]}`] : []),
+          `${upperFirst(id)}Result`,
+        ],
+      })
+    },
+    /** Decides all names; afterwards `refer` gives a schema by reference. */
+    settle: () => {
+      grant()
+      nameRepeated()
+      nameReplies()
+    },
+    refer,
+    entries: () =>
+      sorted([...names].map(([text, name]) => [name, withParts(JSON.parse(text) as Schema, refer)] as const)),
+  }
+}
