@@ -14,6 +14,10 @@ const codesText = (codes: readonly string[]) => codes.map((code) => `\`${code}\`
 /** Refusals that most operations share, by the words that a person would use. */
 const usual: Readonly<Record<string, string>> = {
   'PROJECT_FORBIDDEN SCOPE_REQUIRED': 'NotAllowed',
+  'PROJECT_FORBIDDEN ROLE_FORBIDDEN SCOPE_REQUIRED': 'NotAllowedForRole',
+  'DELEGATION_NOT_ALLOWED PROJECT_FORBIDDEN SCOPE_REQUIRED': 'NotDelegable',
+  'DELEGATION_NOT_ALLOWED PROJECT_FORBIDDEN ROLE_FORBIDDEN SCOPE_REQUIRED': 'NotDelegableNorForRole',
+  'DELEGATION_NOT_ALLOWED ROLE_FORBIDDEN SESSION_REQUIRED': 'SessionAndRoleRequired',
   'TOKEN_EXPIRED UNAUTHORIZED': 'NotSignedIn',
   'INVALID_BODY VALIDATION_ERROR': 'BadBody',
   'INVALID_BODY INVALID_ID VALIDATION_ERROR': 'BadBodyOrId',
