@@ -64,13 +64,29 @@ const garbage: fc.Arbitrary<unknown> = fc.oneof(
   fc.array(text, { maxLength: 3 }),
 )
 
+/** What a part of the document stands for, where it refers to a component. */
+const meant = (part: any): any =>
+  part.$ref
+    ? meant(
+        part.$ref
+          .slice(2)
+          .split('/')
+          .reduce((at: any, name: string) => at[name], document),
+      )
+    : part
+
 /** A value after a schema, more or less: mostly right, so that the attack gets past the first check. */
-const sample = (schema: any): fc.Arbitrary<unknown> => {
-  if (schema.anyOf ?? schema.oneOf) return fc.oneof(...(schema.anyOf ?? schema.oneOf).map(sample))
+const sample = (given: any, depth = 0): fc.Arbitrary<unknown> => {
+  const schema = meant(given)
+  // some schemas contain themselves
+  if (depth > 8) return garbage
+  const sampled = (part: any) => sample(part, depth + 1)
+  if (schema.allOf) return fc.tuple(...schema.allOf.map(sampled)).map((parts) => Object.assign({}, ...parts))
+  if (schema.anyOf ?? schema.oneOf) return fc.oneof(...(schema.anyOf ?? schema.oneOf).map(sampled))
   if (schema.enum) return fc.constantFrom(...schema.enum)
   if (schema.const !== undefined) return fc.constant(schema.const)
-  if (schema.type === 'object' || schema.properties) return bodyOf(schema)
-  if (schema.type === 'array') return fc.array(sample(schema.items ?? {}), { maxLength: 3 })
+  if (schema.type === 'object' || schema.properties) return bodyOf(schema, depth + 1)
+  if (schema.type === 'array') return fc.array(sampled(schema.items ?? {}), { maxLength: 3 })
   if (schema.type === 'integer' || schema.type === 'number')
     return fc.oneof(fc.integer(), fc.integer({ min: 0, max: 50 }))
   if (schema.type === 'boolean') return fc.boolean()
@@ -79,12 +95,12 @@ const sample = (schema: any): fc.Arbitrary<unknown> => {
   return fc.oneof(fc.constantFrom('abc', 'me@example.org', 'a long passphrase', 'https://1.1.1.1/x'), text)
 }
 
-const bodyOf = (schema: any): fc.Arbitrary<unknown> =>
+const bodyOf = (schema: any, depth: number): fc.Arbitrary<unknown> =>
   fc.record(
     Object.fromEntries(
       Object.entries(schema.properties ?? {}).map(([name, property]) => [
         name,
-        fc.oneof({ arbitrary: sample(property), weight: 3 }, { arbitrary: garbage, weight: 1 }),
+        fc.oneof({ arbitrary: sample(property, depth), weight: 3 }, { arbitrary: garbage, weight: 1 }),
       ]),
     ),
     { requiredKeys: [] },
@@ -113,7 +129,7 @@ type Attack = {
 }
 
 const attackOn = (operation: any): fc.Arbitrary<Attack> => {
-  const parameters = operation.parameters ?? []
+  const parameters = (operation.parameters ?? []).map(meant)
   const schema = operation.requestBody?.content['application/json']?.schema
   const parametersIn = (where: string, value: (parameter: any) => fc.Arbitrary<string>) =>
     fc.record(

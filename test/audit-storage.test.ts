@@ -232,7 +232,7 @@ describe('is append-only', () => {
       // and only administrators read it
       await client.query(`begin; set local role ${role}`)
       const read = client.query('select from app.audit_events')
-      if (['app_admin', 'control_developer'].includes(role)) await read
+      if (['app_admin', 'app_dashboard', 'control_developer'].includes(role)) await read
       else await expect(read).rejects.toThrow(/permission denied/)
     } finally {
       await client.end()

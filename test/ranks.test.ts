@@ -41,20 +41,22 @@ test('the matrix has every route of a project and of an organization', () => {
 describe.each(routes)('$name', ({ route, area, least }) => {
   const lower = organizationRoles.filter((role) => !isRanked(role, least))
 
-  test.runIf(lower.length > 0)(`is refused to a lower role than ${least}, and to their tokens`, async () => {
-    for (const role of lower) {
-      const answer = await callRoute(route, cast, people[role])
+  if (lower.length > 0) {
+    test(`is refused to a lower role than ${least}, and to their tokens`, async () => {
+      for (const role of lower) {
+        const answer = await callRoute(route, cast, people[role])
+        expect(answer).toMatchObject({
+          status: 403,
+          error: { code: 'ROLE_FORBIDDEN', details: { required: least, role } },
+        })
+      }
+      const answer = await callRoute(route, cast, token)
       expect(answer).toMatchObject({
         status: 403,
-        error: { code: 'ROLE_FORBIDDEN', details: { required: least, role } },
+        error: { code: route.sessionOnly ? 'SESSION_REQUIRED' : 'ROLE_FORBIDDEN' },
       })
-    }
-    const answer = await callRoute(route, cast, token)
-    expect(answer).toMatchObject({
-      status: 403,
-      error: { code: route.sessionOnly ? 'SESSION_REQUIRED' : 'ROLE_FORBIDDEN' },
     })
-  })
+  }
 
   test('is refused to a stranger and to a removed member', async () => {
     const refused = ofOrganization(route.path)
@@ -64,12 +66,14 @@ describe.each(routes)('$name', ({ route, area, least }) => {
   })
 
   // the lowest role that may; the others are above it. What ends the project or the organization is tested where it is at home
-  test.skipIf(least === 'owner')(`is open to ${least}`, async () => {
-    const answer = await callRoute(route, cast, people[least])
-    expect(answer.status, answer.text).not.toBe(401)
-    expect(['ROLE_FORBIDDEN', 'PROJECT_FORBIDDEN']).not.toContain(answer.error?.code)
-    expect(area.routes).toContain(route)
-  })
+  if (least !== 'owner') {
+    test(`is open to ${least}`, async () => {
+      const answer = await callRoute(route, cast, people[least])
+      expect(answer.status, answer.text).not.toBe(401)
+      expect(['ROLE_FORBIDDEN', 'PROJECT_FORBIDDEN']).not.toContain(answer.error?.code)
+      expect(area.routes).toContain(route)
+    })
+  }
 })
 
 test('a viewer has every GET and nothing else', () => {

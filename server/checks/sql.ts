@@ -181,7 +181,12 @@ const bodiesOf = async (client: Client): Promise<Body[]> => {
   const { rows } = await client.query<Omit<Body, 'path'> & { identity: string }>(
     `select p.proname::text as name, p.pronamespace::regnamespace::text as schema, p.prosecdef as "isDefiner",
             p.oid::regprocedure::text as identity, coalesce(pg_get_function_sqlbody(p.oid), p.prosrc) as text,
-            array(select r.rolname::text from pg_catalog.pg_roles r where r.rolname ~ '^(app|control)_' and has_function_privilege(r.oid, p.oid, 'execute')) as grantees
+            -- a role that may by its membership in another one is not named beside it
+            array(select r.rolname::text from pg_catalog.pg_roles r
+                   where r.rolname ~ '^(app|control)_' and has_function_privilege(r.oid, p.oid, 'execute')
+                     and not exists (select from pg_catalog.pg_auth_members m
+                                       join pg_catalog.pg_roles g on g.oid = m.roleid and g.rolname ~ '^(app|control)_'
+                                      where m.member = r.oid and has_function_privilege(g.oid, p.oid, 'execute'))) as grantees
        from pg_catalog.pg_proc p
        join pg_catalog.pg_language l on l.oid = p.prolang and l.lanname in ('sql', 'plpgsql')
       where p.pronamespace in ('api'::regnamespace, 'internal'::regnamespace) and p.prokind = 'f' and p.prorettype <> 'trigger'::regtype`,

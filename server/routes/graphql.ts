@@ -56,6 +56,8 @@ const ask = async ({ body, text, resolved, services }: HandlerContext) => {
 export const graphql = area({
   stem: 'graphql',
   title: 'GraphQL',
+  part: 'Platform',
+  about: "Queries over a project's database, for internal dashboards.",
   source: 'supplement',
   routes: [
     route('POST /admin/projects/:projectId/graphql', {

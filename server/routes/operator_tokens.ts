@@ -35,6 +35,8 @@ const lifetime = 'must be a whole number of 60 to 7776000'
 export const operatorTokens = area({
   stem: 'operator_tokens',
   title: 'Operator tokens',
+  part: 'Platform',
+  about: 'What a machine or an agent does on behalf of somebody, under a ceiling.',
   source: 'supplement',
   routes: [
     route('POST /admin/operator-tokens', {

@@ -62,6 +62,8 @@ const accept = async (context: HandlerContext) => {
 export const organizations = area({
   stem: 'organizations',
   title: 'Organizations',
+  part: 'Platform',
+  about: 'Who shares projects: members with roles, invites, transfers.',
   source: 'supplement',
   routes: [
     route('POST /admin/organizations', {

@@ -47,6 +47,8 @@ const refusals = { 403: ['ROLE_FORBIDDEN'], 404: ['NOT_FOUND'] }
 export const serviceAccounts = area({
   stem: 'service_accounts',
   title: 'Service accounts',
+  part: 'Platform',
+  about: 'Machines of an organization, which make operator tokens.',
   source: 'supplement',
   routes: [
     route('POST /admin/service-accounts', {

@@ -1,4 +1,5 @@
 import { randomInt, randomUUID } from 'node:crypto'
+import { gunzipSync } from 'node:zlib'
 import { Agent } from 'undici'
 
 export type Answer<T = any> = {
@@ -49,7 +50,11 @@ export const requestText = async (
     headers: { ...usual, ...headers },
     ...(body === undefined ? {} : { body }),
   })
-  return { status: response.statusCode, received: response.headers, text: await response.body.text() }
+  const text =
+    response.headers['content-encoding'] === 'gzip'
+      ? gunzipSync(await response.body.bytes()).toString()
+      : await response.body.text()
+  return { status: response.statusCode, received: response.headers, text }
 }
 
 /** Requests to the server at `url`: as JSON, each from an address of its own. */

@@ -48,3 +48,24 @@ export const mailedInvite = async (
 }
 
 export const acceptInvite = (developer: Developer, token: string) => developer.post('/admin/invites/accept', { token })
+
+/** The path of an organization. */
+export const at = (id: string, rest = '') => `/admin/organizations/${id}${rest}`
+
+/** An organization with a member of each role. */
+export const companyOf = async (harness: Harness) => {
+  const owner = await harness.developer()
+  const { id } = await organizationOf(owner)
+  const join = async (role: OrganizationRole) => {
+    const person = await harness.developer()
+    await enrol(harness, id, person, role)
+    return person
+  }
+  const members = {
+    owner,
+    admin: await join('admin'),
+    developer: await join('developer'),
+    viewer: await join('viewer'),
+  }
+  return { id, join, ...members }
+}
