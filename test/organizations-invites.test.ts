@@ -33,6 +33,7 @@ describe('an invite', () => {
       created_at: '2026-12-01T10:00:00.000Z',
     }
     expect((await admin.get(at(id, '/invites'))).body).toMatchObject({ data: [row], total: 1 })
+    expect(refusalOf(await admin.get(at(id, '/invites?offset=x')))).toEqual([400, 'INVALID_INPUT'])
     expect(JSON.stringify(await harness.control('select * from app.organization_invites'))).not.toContain(token)
 
     const accepted = await acceptInvite(guest, token)

@@ -132,6 +132,7 @@ describe('members', () => {
   test('see one another, longest membership first', async () => {
     const { id, owner, viewer } = await company()
     const { data, total } = (await viewer.get(at(id, '/members?limit=2'))).body
+    expect(refusalOf(await viewer.get(at(id, '/members?limit=x')))).toEqual([400, 'INVALID_INPUT'])
     expect(total).toBe(4)
     expect(data[0]).toEqual({
       developer_id: owner.id,

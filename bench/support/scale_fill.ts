@@ -23,6 +23,8 @@ const definitions = `
   insert into app.roles (key, name, permissions) values ('editor', 'Editor', '{articles.edit}');
   insert into app.groups (name) select 'Group ' || n from generate_series(1, 1000) n;
   insert into app.event_definitions (event_name) values ('lesson_completed');
+  insert into app.xp_boosts (name, multiplier, ends_at) values ('Weekend', 2, now() + interval '2 days');
+  insert into app.ai_prompts (name, provider, model, system_prompt, budget_usd) values ('tutor', 'openai', 'gpt-4o-mini', 'Help.', 1000000);
   -- or the worker would give the achievement meanwhile to those of whom there are events already
   delete from app.outbox`
 
@@ -241,6 +243,18 @@ const rows: readonly (readonly [name: string, sql: string])[] = [
   ],
   ['totals of these', 'select internal.feed_totals_begin() where $1::int > 0'],
   [
+    'calls of a prompt',
+    `insert into app.ai_invocations (kind, prompt_id, prompt, version, provider, model, app_user_id, status, input_usd, output_usd, input_tokens, output_tokens, cost_usd,
+                                     created_at, expires_at, finished_at)
+     select 'invoke', q.id, q.name, 1, q.provider, q.model, p.id, 'succeeded', 0.15, 0.6, 200, 100, 0.00009, t.at, t.at + interval '15 minutes', t.at + interval '2 seconds'
+       from app.ai_prompts q, bench.people p cross join lateral (select now() - p.n * interval '7 seconds' as at) t where p.n <= $1::int / 4`,
+  ],
+  [
+    'what they cost',
+    `insert into app.ai_prompt_days (prompt_id, day, spend_usd, calls)
+     select i.prompt_id, (i.created_at at time zone 'UTC')::date, sum(i.cost_usd), count(*) from app.ai_invocations i where $1::int > 0 group by 1, 2`,
+  ],
+  [
     'invites to groups',
     `insert into app.group_invites (group_id, code, created_by, max_uses, expires_at)
      select distinct on (m.group_id) m.group_id, translate(left(md5(m.group_id::text), 12), '0123456789abcdef', 'ABCDEFGHJKMNPQRS'), m.app_user_id, 10, now() + interval '7 days'
@@ -264,6 +278,7 @@ const filledBare = [
   'app.push_inbox_items',
   'app.email_messages',
   'app.webhook_deliveries',
+  'app.ai_invocations',
 ]
 
 const indexesOf = `

@@ -66,6 +66,8 @@ const keys: readonly (readonly [path: RegExp, key: string])[] = [
   [/\/leaderboards\/\{/, 'lessons'],
   [/\/segments\/\{/, 'chosen'],
   [/\/roles\/\{/, 'editor'],
+  [/\/ai\/prompts\/\{/, 'tutor'],
+  [/\/xp\/boosts\/\{/, 'Weekend'],
   [/\/client\/achievements\/\{/, 'six-lessons'],
   [/\/currencies\/\{/, 'COINS'],
   [/\/catalog\/\{/, 'potion'],
