@@ -425,7 +425,8 @@ describe('is refused', () => {
     await project.admin.patch('/integrations/revenuecat', { is_active: true })
     await project.admin.delete('/integrations/revenuecat')
     expectRefusal(await restore(user), 409, 'RESTORE_UNAVAILABLE')
-    expect(provider.requests).toEqual([])
+    // of others, a retry may still be under way
+    expect(provider.requests.filter(({ path }) => path.includes(user.id))).toEqual([])
   })
 
   test('to nobody, and for a user who does not exist', async () => {
@@ -459,10 +460,10 @@ describe('is refused', () => {
 test('the credentials of the subscription provider are tried, and never shown', async () => {
   const tried = () => project.admin.post('/integrations/revenuecat/test')
   expect((await tried()).data).toEqual({ ok: true, latency_ms: expect.any(Number), error: null })
-  expect(provider.requests.at(-1)?.path).toBe('/v2/projects/proj1/customers')
+  expect(provider.requests.map(({ path }) => path)).toContain('/v2/projects/proj1/customers')
   await connect({ project_id: undefined })
   expect((await tried()).data.ok).toBe(true)
-  expect(provider.requests.at(-1)?.path).toBe('/v2/projects')
+  expect(provider.requests.map(({ path }) => path)).toContain('/v2/projects')
   await connect({ secret_api_key: 'sk_wrong' })
   const wrong = await tried()
   expect([wrong.status, wrong.data.ok, wrong.data.error]).toEqual([200, false, 'INVALID_CREDENTIALS'])
