@@ -34,6 +34,7 @@ import { createOutbound } from '#server/providers/outbound.ts'
 import type { ProjectFiles } from '#server/providers/project_files.ts'
 import { createUpstream } from '#server/providers/upstream.ts'
 import { announcePublished, createRealtime, type Realtime } from '#server/realtime/realtime.ts'
+import { serveAuth } from '#server/rest/auth.ts'
 import { door } from '#server/rest/caller.ts'
 import { createDoors } from '#server/rest/doors.ts'
 import { serveRest } from '#server/rest/serve.ts'
@@ -296,6 +297,7 @@ export const assemble = async (
       void app.register(serveMedia(services))
       void app.register(graphiql)
       void app.register(serveRest(services))
+      void app.register(serveAuth(services))
     }
     return app
   }

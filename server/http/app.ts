@@ -183,7 +183,7 @@ declare module 'fastify' {
 /** CORS: apps call from any origin, with tokens in headers; consoles only from the configured origins. */
 const corsFor =
   (origins: readonly string[]) => (request: FastifyRequest, done: (error: Error | null, options: object) => void) => {
-    const isOpen = /^\/(v1\/client|storage|rest)\//.test(request.url)
+    const isOpen = /^\/(v1\/client|storage|rest|auth\/v1)\//.test(request.url)
     done(null, {
       origin: isOpen ? '*' : origins.length > 0 ? origins : false,
       credentials: false,
@@ -268,7 +268,7 @@ const addRoute = (app: FastifyInstance, area: Area, route: Route, services: Serv
 }
 
 /** Serves one request: resolves the caller, applies rate limits, validates the input, and makes the one call. */
-const serve = async (area: Area, route: Route, request: FastifyRequest, services: Services): Promise<Answer> => {
+export const serve = async (area: Area, route: Route, request: FastifyRequest, services: Services): Promise<Answer> => {
   const perAddress = [{ key: `ip ${addressKey(request.ip)}`, perSecond: 60, burst: 200 }]
   // events have a budget of their own, because one server posts those of a thousand users from one address: by address, only
   // refused credentials are counted

@@ -24,22 +24,26 @@ export const door = area({
 })
 
 /**
- * The caller of a request of supabase-js. It sends the API key as `apikey` and, until somebody is signed in, as the Bearer too; some clients
- * send it as the Bearer alone. The Bearer of a signed-in user is their session token.
+ * Reads the credentials of a request of supabase-js into the headers of our own routes, and refuses a project whose door is off. It sends the API
+ * key as `apikey` and, until somebody is signed in, as the Bearer too; some clients send it as the Bearer alone. The Bearer of a signed-in user is
+ * their session token.
  */
-export const callerOf = async (request: FastifyRequest, services: Services): Promise<Resolved> => {
+export const readCredentials = async (request: FastifyRequest, services: Services): Promise<void> => {
   const { headers } = request
   const key = headers['x-api-key'] ?? headers['apikey'] ?? bearer(request) ?? undefined
   headers['x-api-key'] = key
   if (headers.authorization && bearer(request) === key) delete headers.authorization
-  // without a session a server key is itself, and a client key nobody
   const found = typeof key === 'string' && key.length <= 200 ? await services.projectCache.byKey(key) : null
-  if (found && !found.project.restEnabled)
-    throw refusal(
-      403,
-      'REST_DISABLED',
-      'The REST door of this project is off: its developer switches it on with rest_enabled.',
-    )
+  if (found && !found.project.restEnabled) throw disabled()
+}
+
+export const disabled = () =>
+  refusal(403, 'REST_DISABLED', 'The REST door of this project is off: its developer switches it on with rest_enabled.')
+
+/** The caller of a request of PostgREST: without a session a server key is itself, and a client key nobody. */
+export const callerOf = async (request: FastifyRequest, services: Services): Promise<Resolved> => {
+  await readCredentials(request, services)
+  const { headers } = request
   return headers.authorization === undefined && headers['x-on-behalf-of'] === undefined
     ? endUserOrServer.resolve(request, services, served)
     : endUser.resolve(request, services, served)
