@@ -38,6 +38,7 @@ import { serveAuth } from '#server/rest/auth.ts'
 import { door } from '#server/rest/caller.ts'
 import { createDoors } from '#server/rest/doors.ts'
 import { serveRest } from '#server/rest/serve.ts'
+import { serveStorage } from '#server/rest/storage.ts'
 import type { Services } from '#server/services.ts'
 import { createStopping } from '#server/stopping.ts'
 import { startWorkers, type Workers } from '#workers/runner.ts'
@@ -298,6 +299,7 @@ export const assemble = async (
       void app.register(graphiql)
       void app.register(serveRest(services))
       void app.register(serveAuth(services))
+      void app.register(serveStorage(services))
     }
     return app
   }

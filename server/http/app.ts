@@ -29,7 +29,15 @@ import {
 } from '#server/http/protocol.ts'
 import { addressKey } from '#server/http/rate_limiter.ts'
 import { reference } from '#server/http/reference.ts'
-import { type Answer, type Area, invalidCode, type Resolved, type Route } from '#server/http/route.ts'
+import {
+  type Answer,
+  type Area,
+  type HandlerContext,
+  type Input,
+  invalidCode,
+  type Resolved,
+  type Route,
+} from '#server/http/route.ts'
 import { routeUpgrades, wantsWebSocket } from '#server/http/upgrade.ts'
 import type { Services } from '#server/services.ts'
 import type { Stopping } from '#server/stopping.ts'
@@ -282,12 +290,28 @@ export const serve = async (area: Area, route: Route, request: FastifyRequest, s
   request.trellisCaller = resolved.claims.caller
   takeRateLimits(route, resolved, services)
   const input = readInput(area, route, request)
-  const call = callAs(area, route, request, resolved, services)
-  const ask = askAs(area, route, request, resolved, services)
-  const lines = linesAs(area, route, request, resolved, services)
-  if (route.handle) return route.handle({ ...input, request, services, resolved, call, ask, lines })
-  return call(route.call ?? '', argumentsOf(route, { ...input, request, services, resolved }))
+  const context = contextOf(area, route, input, request, resolved, services)
+  if (route.handle) return route.handle(context)
+  return context.call(route.call ?? '', argumentsOf(route, { ...input, request, services, resolved }))
 }
+
+/** What a handler works with: the input, the caller, and calls as this caller. */
+export const contextOf = (
+  area: Area,
+  route: Route,
+  input: Input,
+  request: FastifyRequest,
+  resolved: Resolved,
+  services: Services,
+): HandlerContext => ({
+  ...input,
+  request,
+  services,
+  resolved,
+  call: callAs(area, route, request, resolved, services),
+  ask: askAs(area, route, request, resolved, services),
+  lines: linesAs(area, route, request, resolved, services),
+})
 
 export const takeRateLimits = (route: Pick<Route, 'ceiling'>, { claims, project }: Resolved, services: Services) => {
   if (!project || route.ceiling === 'none' || claims.caller === 'developer') return

@@ -15,12 +15,19 @@ const served = route('GET /rest/v1', {
   handle: () => Promise.reject(new Error('served by server/rest/serve.ts')),
   replies: {},
 })
+/** The same for what writes by itself. */
+export const written = route('POST /rest/v1', {
+  caller: endUserOrServer,
+  summary: 'Files of a project, in the form of storage-js',
+  handle: () => Promise.reject(new Error('served by server/rest/storage.ts')),
+  replies: {},
+})
 export const door = area({
   stem: 'rest',
   title: 'REST door',
   source: 'supplement',
   unversioned: true,
-  routes: [served],
+  routes: [served, written],
 })
 
 /**
