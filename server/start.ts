@@ -37,6 +37,7 @@ import { announcePublished, createRealtime, type Realtime } from '#server/realti
 import { serveAuth } from '#server/rest/auth.ts'
 import { door } from '#server/rest/caller.ts'
 import { createDoors } from '#server/rest/doors.ts'
+import { serveChannels } from '#server/rest/realtime.ts'
 import { serveRest } from '#server/rest/serve.ts'
 import { serveStorage } from '#server/rest/storage.ts'
 import type { Services } from '#server/services.ts'
@@ -300,6 +301,7 @@ export const assemble = async (
       void app.register(serveRest(services))
       void app.register(serveAuth(services))
       void app.register(serveStorage(services))
+      void app.register(serveChannels(services))
     }
     return app
   }

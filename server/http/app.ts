@@ -13,6 +13,7 @@ import type { Reply } from '#server/database/database.ts'
 import type { Question } from '#server/database/statements.ts'
 import { ApiError, refusal } from '#server/errors.ts'
 import { argumentsOf } from '#server/http/arguments.ts'
+import { corsFor } from '#server/http/cors.ts'
 import { answerOf, envelopeOf, nothingHere, send, unsupported, unsupportedEncoding } from '#server/http/errors.ts'
 import { readInput } from '#server/http/input.ts'
 import { invitePage } from '#server/http/invite_page.ts'
@@ -187,29 +188,6 @@ declare module 'fastify' {
     trellisDatabase: number | undefined
   }
 }
-
-/** CORS: apps call from any origin, with tokens in headers; consoles only from the configured origins. */
-const corsFor =
-  (origins: readonly string[]) => (request: FastifyRequest, done: (error: Error | null, options: object) => void) => {
-    const isOpen = /^\/(v1\/client|storage|rest|auth\/v1)\//.test(request.url)
-    done(null, {
-      origin: isOpen ? '*' : origins.length > 0 ? origins : false,
-      credentials: false,
-      maxAge: 600,
-      // an OPTIONS request without preflight headers gets the same response, and no text beside our envelope
-      strictPreflight: false,
-      methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
-      exposedHeaders: [
-        'X-Request-Id',
-        'Retry-After',
-        'ETag',
-        'Idempotency-Replayed',
-        'Upload-Offset',
-        'Content-Range',
-        'Content-Disposition',
-      ],
-    })
-  }
 
 const sendError = (error: unknown, request: FastifyRequest, reply: FastifyReply, services: Services) => {
   const known = (
