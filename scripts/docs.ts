@@ -7,6 +7,7 @@ import { root } from '#server/database/files.ts'
 import { loadAreas } from '#server/http/areas.ts'
 import { declaredCodes, fullPath } from '#server/http/openapi.ts'
 import type { Area, Caller, Route } from '#server/http/route.ts'
+import { door } from '#server/rest/caller.ts'
 import { withCalls } from './docs/supabase.ts'
 import { table } from './docs/table.ts'
 import { registerProblems } from './registers.ts'
@@ -171,7 +172,7 @@ const main = async (): Promise<void> => {
   const areas = (await loadAreas()).sort((a, b) => a.title.localeCompare(b.title))
   const pages: [string, string][] = [
     ['docs/api.md', apiPage(areas)],
-    ['docs/errors.md', errorsPage(areas)],
+    ['docs/errors.md', errorsPage([...areas, door])],
     ['README.md', withEnvironment(await read('README.md'))],
     ['docs/supabase-js.md', withCalls(await read('docs/supabase-js.md'))],
   ]
