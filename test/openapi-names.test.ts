@@ -10,7 +10,9 @@ import { openApi } from '#server/http/openapi.ts'
 import { breakingChanges } from '#test/support/openapi_changes.ts'
 
 const document = JSON.parse(JSON.stringify(await openApi(await loadAreas(), 'https://api.trellis.test'))) as any
-const operations: any[] = Object.values(document.paths).flatMap((item: any) => Object.values(item))
+const operations: any[] = Object.values(document.paths).flatMap(({ parameters: _, ...item }: any) =>
+  Object.values(item),
+)
 
 test('operation ids are short, unique, and words of a program', () => {
   const ids = operations.map(({ operationId }) => operationId)
