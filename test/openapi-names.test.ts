@@ -56,8 +56,8 @@ const eachSchema = (value: any, visit: (schema: any) => void): void => {
 }
 
 test('references lead somewhere, and every component is used', () => {
-  const used = new Set<string>()
-  eachSchema(document, ({ $ref }) => typeof $ref === 'string' && used.add($ref))
+  const references = JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)
+  const used = new Set([...references].map(([, reference]) => reference))
   const there = ['schemas', 'responses', 'parameters'].flatMap((kind) =>
     Object.keys(document.components[kind]).map((name) => `#/components/${kind}/${name}`),
   )
@@ -111,7 +111,7 @@ test('every tag is described and belongs to one part', () => {
 })
 
 test('it has not grown out of hand', () => {
-  expect(JSON.stringify(document).length / operations.length).toBeLessThan(1700)
+  expect(JSON.stringify(document).length / operations.length).toBeLessThan(1400)
 })
 
 test('nothing that a client of the released document uses is gone', async () => {

@@ -172,6 +172,8 @@ export const operation = (area: Area, route: Route, id: string, shared: Componen
   ],
   body: requestBody(route, id, shared),
   responses: responsesOf(area, route, id, shared),
+  /** The statuses that are no refusals. */
+  answers: new Set(Object.keys(route.replies)),
 })
 
 export type Operation = ReturnType<typeof operation>
@@ -193,7 +195,7 @@ export const referring = (made: Operation, shared: Components): Operation => ({
   body: made.body ? byReference(made.body, shared) : null,
   responses: Object.fromEntries(
     Object.entries(made.responses).map(([status, response]) => {
-      if (!/^2/.test(status)) return [status, response]
+      if (!made.answers.has(status)) return [status, response]
       const referred = byReference(response, shared)
       const { $ref } = (referred as WithContent).content?.['application/json']?.schema ?? {}
       const name =
