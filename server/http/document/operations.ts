@@ -73,8 +73,13 @@ export const components = () => {
 
 type Components = ReturnType<typeof components>
 
+const ofText = { type: 'string' }
+/** A form is fields by name. */
+const ofForm = { additionalProperties: { type: 'string' } }
+
+/** Contents that are no JSON. */
 const text = (types: readonly string[]) =>
-  Object.fromEntries(types.map((type) => [type, { schema: { type: 'string' } }]))
+  Object.fromEntries(types.map((type) => [type, { schema: /form-(data|urlencoded)$/.test(type) ? ofForm : ofText }]))
 
 /** Whether a content type is that of JSON, whose schema is noted and later written by reference. */
 type Content = Record<string, { schema: Schema }>
