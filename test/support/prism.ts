@@ -12,9 +12,22 @@ type Answered = Awaited<ReturnType<typeof requestText>>
 const problemOf = ({ received, text }: Answered): { type: string; detail: string } | null => {
   if (!String(received['content-type']).startsWith('application/problem+json')) return null
   const { type, detail, validation } = JSON.parse(text)
-  const [, name] = /^https:\/\/stoplight\.io\/prism\/errors#(.*)$/.exec(type) ?? []
-  return name ? { type: name, detail: JSON.stringify(validation ?? detail) } : null
+  const [, name = String(type)] = /^https:\/\/stoplight\.io\/prism\/errors#(.*)$/.exec(type) ?? []
+  return { type: name, detail: JSON.stringify(validation ?? detail) }
 }
+
+/** Whether prism reads the body: one of JSON that is none it never answers. */
+const isReadable = ({ body = '{}' }: Sent): boolean => {
+  try {
+    JSON.parse(body)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Answers that prism should describe and cannot read: it looks for JSON in those that have no body. */
+const isEmpty = ({ status, text }: Answered) => status === 304 && text === ''
 
 /**
  * Sends a request through `prism proxy --errors`, and answers what the server answered. A request that the document forbids must be one that the server
@@ -24,6 +37,7 @@ export const throughPrism =
   (proxy: string) =>
   async (url: string, sent: Sent): Promise<Answered> => {
     const { origin, pathname, search } = new URL(url)
+    if (!isReadable(sent)) return requestText(url, sent)
     const id = randomUUID()
     const headers = { ...sent.headers, [targetHeader]: origin, [idHeader]: id }
     const answered = await requestText(proxy + pathname + search, { ...sent, headers })
@@ -43,10 +57,10 @@ export const throughPrism =
         }),
       })
     if (!problem) return answered
-    if (problem.type === 'VIOLATIONS') {
+    if (['VIOLATIONS', 'FetchError'].includes(problem.type)) {
       const { text } = await requestText(`${relay}/kept/${id}`, { method: 'GET', headers: {} })
       const kept = JSON.parse(text) as Answered
-      await tell('the document does not describe the answer', kept.status)
+      if (!isEmpty(kept)) await tell('the document does not describe the answer', kept.status)
       return kept
     }
     const direct = await requestText(url, sent)

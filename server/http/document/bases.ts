@@ -3,6 +3,8 @@ import { isSchema, type Schema } from '#server/http/document/json_schemas.ts'
 type Properties = Readonly<Record<string, unknown>>
 type Row = {
   readonly name: string
+  readonly noun: string
+  readonly isInput: boolean
   readonly texts: ReadonlyMap<string, string>
   readonly required: ReadonlySet<string>
 }
@@ -11,8 +13,6 @@ const plain = new Set(['type', 'properties', 'required'])
 
 /** Less than this is not worth a reader's second look. */
 const leastSaving = 80
-
-const isInput = (name: string) => name.endsWith('Input')
 
 /** What a name is about: CreateStreakInput and UpdateStreakInput are about Streak. */
 const nounOf = (name: string) => name.replace(/^(Create|Update)/, '').replace(/(Input|Result|Definition|Detail)$/, '')
@@ -23,6 +23,8 @@ const rowOf = (name: string, schema: Schema): Row | null => {
     return null
   return {
     name,
+    noun: nounOf(name),
+    isInput: name.endsWith('Input'),
     texts: new Map(Object.entries(properties).map(([key, part]) => [key, JSON.stringify(part)])),
     required: new Set(Array.isArray(required) ? (required as string[]) : []),
   }
@@ -31,8 +33,9 @@ const rowOf = (name: string, schema: Schema): Row | null => {
 /** Whether every value of the one is a value of the other, which is about the same. */
 const isBaseOf = (base: Row, row: Row): boolean =>
   base !== row &&
-  isInput(base.name) === isInput(row.name) &&
-  row.name.includes(nounOf(base.name)) &&
+  base.isInput === row.isInput &&
+  base.texts.size <= row.texts.size &&
+  row.name.includes(base.noun) &&
   [...base.texts].every(([key, text]) => row.texts.get(key) === text) &&
   [...base.required].every((key) => row.required.has(key)) &&
   (base.texts.size < row.texts.size || base.required.size < row.required.size)
