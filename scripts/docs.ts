@@ -10,6 +10,7 @@ import type { Area, Caller, Route } from '#server/http/route.ts'
 import { withCalls } from './docs/supabase.ts'
 import { table } from './docs/table.ts'
 import { registerProblems } from './registers.ts'
+import { releasedDocument, sdkFiles } from './sdk/generate.ts'
 
 const credentials: Readonly<Record<string, string>> = {
   Developer: "developer's token",
@@ -174,6 +175,7 @@ const main = async (): Promise<void> => {
     ['docs/errors.md', errorsPage(areas)],
     ['README.md', withEnvironment(await read('README.md'))],
     ['docs/supabase-js.md', withCalls(await read('docs/supabase-js.md'))],
+    ...sdkFiles(await releasedDocument()),
   ]
   const isCheck = process.argv.includes('--check')
   // these need a database: the test suite checks them

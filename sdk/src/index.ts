@@ -1,0 +1,7 @@
+export { type App, type AppOptions, createApp, createDeveloper, createServer } from './app.ts'
+export { isRefusal, isTemporary, type LocalCode, TrellisError } from './errors.ts'
+export type { ErrorCode } from './generated/codes.ts'
+export type { Operation, RawBody, RawReply } from './operation.ts'
+export { memoryStore, type Store } from './platform.ts'
+export type { Session } from './session.ts'
+export type { Call, CallOptions } from './transport.ts'
