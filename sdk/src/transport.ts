@@ -154,7 +154,7 @@ export const createTransport = (options: TransportOptions): Transport => {
     const { signal, body } = input
     let isLate = false
     const stop = () => controller?.abort(signal?.reason)
-    if (signal?.aborted) stop()
+    if (signal?.aborted) throw new TrellisError('ABORTED', 'The call was aborted.', { cause: signal.reason })
     signal?.addEventListener('abort', stop)
     const timer = platform.setTimeout(() => {
       isLate = true
