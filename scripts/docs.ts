@@ -12,6 +12,7 @@ import { instruments, prometheusName } from '#server/telemetry/instruments.ts'
 import { withCalls } from './docs/supabase.ts'
 import { table } from './docs/table.ts'
 import { registerProblems } from './registers.ts'
+import { releasedDocument, sdkFiles } from './sdk/generate.ts'
 
 const credentials: Readonly<Record<string, string>> = {
   Developer: "developer's token",
@@ -189,6 +190,7 @@ const main = async (): Promise<void> => {
     ['README.md', withPart('README.md', await read('README.md'), 'environment', environmentTable())],
     ['docs/metrics.md', withPart('docs/metrics.md', await read('docs/metrics.md'), 'metrics', metricsTable())],
     ['docs/supabase-js.md', withCalls(await read('docs/supabase-js.md'))],
+    ...sdkFiles(await releasedDocument()),
   ]
   const isCheck = process.argv.includes('--check')
   // these need a database: the test suite checks them
