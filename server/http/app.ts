@@ -140,6 +140,7 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
       },
       'request',
     )
+    if (route) services.telemetry.measures.request(request.method, route.path, reply.statusCode, reply.elapsedTime)
     done()
   })
   app.setErrorHandler((error: FastifyError, request, reply) => sendError(error, request, reply, services))
